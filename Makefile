@@ -1,0 +1,63 @@
+# `make demo` and `make test` are all that a new machine with Python (3.11 or later) and make needs:
+# each makes .venv by itself, installs only what it needs, and runs.
+
+VENV := .venv
+PY := $(VENV)/bin/python
+# Rows of arithmetic are compared, and tests run side by side, on one thread each.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+WORKERS ?= 2
+
+.PHONY: help demo test lint types docs bench bench-smoke wheel check clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo         train a small model with its hooks in sight (about half a minute on a new machine)"
+	@echo "make test         run the tests, README and docstring examples among them"
+	@echo "make lint         ruff: rules and format"
+	@echo "make types        mypy --strict on kedge and packager"
+	@echo "make docs         build the documentation into docs/_build, warnings as errors"
+	@echo "make bench        run the benchmarks and write docs/benchmarks.md"
+	@echo "make bench-smoke  start every benchmark once, to see that it runs"
+	@echo "make wheel        build the sdist and the wheel into dist/ and check what is in them"
+	@echo "make check        everything that is run before a change lands (.ci/run)"
+	@echo "make clean        remove what the above have made"
+
+# One stamp per extra: an environment is installed into when it lacks the extra or pyproject.toml changed.
+$(VENV)/.installed-%: pyproject.toml
+	@.ci/venv $(VENV) any -e ".[$*]"
+	@touch $@
+.PRECIOUS: $(VENV)/.installed-%
+
+demo: $(VENV)/.installed-demo
+	@$(ONE_THREAD) $(PY) fixtures/demo/train.py
+
+test: $(VENV)/.installed-test
+	@$(ONE_THREAD) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal $(ARGS)
+
+lint: $(VENV)/.installed-dev
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+
+types: $(VENV)/.installed-dev
+	@$(PY) -m mypy
+
+docs: $(VENV)/.installed-docs
+	@$(PY) -m sphinx -W --keep-going -q -j auto -d docs/_build/doctrees docs docs/_build/html
+	@echo "The documentation is in docs/_build/html/index.html"
+
+bench: $(VENV)/.installed-bench
+	@$(PY) -m benchmarks --write docs/benchmarks.md
+
+bench-smoke: $(VENV)/.installed-test
+	@$(PY) -m benchmarks --smoke
+
+wheel: $(VENV)/.installed-dev
+	@rm -rf dist build
+	@$(PY) -m build -o dist . > $(VENV)/build.log 2>&1 || { tail -n 25 $(VENV)/build.log; exit 1; }
+	@$(PY) .ci/check_wheel.py dist
+
+check:
+	@bash .ci/run
+
+clean:
+	@rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis kedge.egg-info

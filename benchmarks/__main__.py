@@ -1,0 +1,101 @@
+"""The command: choose rows, measure them, print them, write the page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from time import perf_counter
+
+from benchmarks import (
+    archives,
+    attention,
+    cnn,
+    elementary,
+    imports,
+    mlp,
+    modules,
+    state_dicts,
+    table,
+    walking,
+)
+from benchmarks.row import Outcome, Row
+from benchmarks.timing import measure
+
+FAMILIES = (archives, elementary, mlp, attention, cnn, modules, state_dicts, walking, imports)
+PEERS = ("numpy", "torch", "autograd", "mygrad", "jax")
+
+PAGE = """# Benchmarks
+
+Written by `make bench`. {environment}.
+
+Every row runs the same work for each contender, in turns and in one process, whose arithmetic has
+one thread: {rounds} rounds, each of which times every contender once. Times are medians. A ratio is
+taken within a round, and the median of those is what stands beside a goal; it is good to about
+20 %, where files are written to 40 %. Results are compared before anything is timed. The goals were
+set before the code was written. "By hand" is the least NumPy code that does the work, derivatives
+written out. [How speed is compared](design/measuring.md) says more.
+
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = _parser().parse_args(arguments)
+    if options.smoke:
+        os.environ["KEDGE_BENCH_SMALL"] = "1"
+    rows = [row for family in FAMILIES for row in family.rows() if _wanted(row, options.only)]
+    if not rows:
+        print(f"No row's title holds {options.only!r}.", file=sys.stderr)
+        return 2
+    rounds, sample_seconds = (1, 0.0) if options.smoke else (options.rounds, 0.02)
+    print(_environment())
+    started = perf_counter()
+    outcomes = [_measured(row, rounds, sample_seconds, options.smoke) for row in rows]
+    print(f"{len(outcomes)} rows in {perf_counter() - started:.0f} s")
+    if options.write:
+        page = PAGE.format(environment=_environment(), rounds=rounds) + table.tables(outcomes)
+        options.write.write_text(page, encoding="utf-8")
+        print(f"Written to {options.write}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Compare kedge with its peers.")
+    parser.add_argument("--only", default="", metavar="WORD", help="only rows whose title holds WORD")
+    parser.add_argument("--rounds", type=int, default=25, help="how often each contender is timed (25)")
+    parser.add_argument("--smoke", action="store_true", help="run each row once, to see that it starts")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the tables to PAGE as Markdown")
+    return parser
+
+
+def _wanted(row: Row, word: str) -> bool:
+    return word.lower() in f"{row.section} {row.title}".lower()
+
+
+def _measured(row: Row, rounds: int, sample_seconds: float, smoke: bool) -> Outcome:
+    outcome = measure(row, rounds, sample_seconds)
+    if smoke:
+        there = ", ".join(outcome.seconds)
+        absent = f" (not here: {', '.join(outcome.absent)})" if outcome.absent else ""
+        print(f"{row.title}: {there}{absent}", flush=True)
+    else:
+        print(table.line(outcome), flush=True)
+    return outcome
+
+
+def _environment() -> str:
+    parts = [f"Python {platform.python_version()}"]
+    for name in PEERS:
+        try:
+            parts.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            parts.append(f"no {name}")
+    return f"{', '.join(parts)}; {platform.machine()}, {os.cpu_count()} cores"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,120 @@
+"""packager: one file that holds a model's code, weights, environment and migrations.
+
+    from packager import PackageExporter, PackageImporter
+
+    with PackageExporter("net.kedge", policy="auto") as exporter:
+        exporter.save_object("model", "model", net)
+    with PackageImporter("net.kedge") as importer:
+        net = importer.load_object("model", "model")
+
+Every name is imported when it is first used: `import packager` itself costs a few milliseconds.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .analysis import is_from_package as is_from_package
+    from .errors import ArchiveError as ArchiveError
+    from .errors import EmptyMatchError as EmptyMatchError
+    from .errors import EnvironmentMismatchError as EnvironmentMismatchError
+    from .errors import IntegrityError as IntegrityError
+    from .errors import LegacyFormatError as LegacyFormatError
+    from .errors import MigrationError as MigrationError
+    from .errors import PackageError as PackageError
+    from .errors import PackagingError as PackagingError
+    from .errors import PickleRefusedError as PickleRefusedError
+    from .errors import UndeclaredImportError as UndeclaredImportError
+    from .errors import UntrustedTypeError as UntrustedTypeError
+    from .exporting import ExportPlan as ExportPlan
+    from .graph import DiGraph as DiGraph
+    from .graph import Importer as Importer
+    from .graph import ObjMismatchError as ObjMismatchError
+    from .graph import ObjNotFoundError as ObjNotFoundError
+    from .graph import OrderedImporter as OrderedImporter
+    from .graph import sys_importer as sys_importer
+    from .loading.directory import Directory as Directory
+    from .names import PackageMangler as PackageMangler
+    from .names import demangle as demangle
+    from .names import get_mangle_prefix as get_mangle_prefix
+    from .names import is_mangled as is_mangled
+    from .names import mangle as mangle
+    from .package_exporter import PackageExporter as PackageExporter
+    from .package_importer import PackageImporter as PackageImporter
+    from .policy import Decision as Decision
+    from .policy import GlobGroup as GlobGroup
+    from .policy import Policy as Policy
+
+__all__ = [
+    "ArchiveError",
+    "Decision",
+    "DiGraph",
+    "Directory",
+    "EmptyMatchError",
+    "EnvironmentMismatchError",
+    "ExportPlan",
+    "GlobGroup",
+    "Importer",
+    "IntegrityError",
+    "LegacyFormatError",
+    "MigrationError",
+    "ObjMismatchError",
+    "ObjNotFoundError",
+    "OrderedImporter",
+    "PackageError",
+    "PackageExporter",
+    "PackageImporter",
+    "PackageMangler",
+    "PackagingError",
+    "PickleRefusedError",
+    "Policy",
+    "UndeclaredImportError",
+    "UntrustedTypeError",
+    "demangle",
+    "get_mangle_prefix",
+    "is_from_package",
+    "is_mangled",
+    "mangle",
+    "sys_importer",
+]
+
+# Where the names live; whatever is not listed here is an error. The lines above tell type checkers.
+_HOMES = {
+    "Decision": "policy",
+    "DiGraph": "graph",
+    "Directory": "loading.directory",
+    "ExportPlan": "exporting",
+    "GlobGroup": "policy",
+    "Importer": "graph",
+    "ObjMismatchError": "graph",
+    "ObjNotFoundError": "graph",
+    "OrderedImporter": "graph",
+    "PackageExporter": "package_exporter",
+    "PackageImporter": "package_importer",
+    "PackageMangler": "names",
+    "Policy": "policy",
+    "demangle": "names",
+    "get_mangle_prefix": "names",
+    "is_from_package": "analysis",
+    "is_mangled": "names",
+    "mangle": "names",
+    "sys_importer": "graph",
+}
+_SUBMODULES = frozenset({"analyze", "errors"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f".{name}", __name__)
+    home = _HOMES.get(name, "errors" if name in __all__ else None)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{home}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_SUBMODULES})

@@ -1,0 +1,33 @@
+"""Whether something was loaded from an archive."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from packager.names import is_mangled
+
+__all__ = ["is_from_package"]
+
+
+def is_from_package(obj: Any) -> bool:
+    """Say whether a module, class, function, or the class of any other object came out of an archive.
+
+    >>> is_from_package(sys), is_from_package(3)
+    (False, False)
+
+    Source: torch.package.analyze.is_from_package; there a class counts as an object of `type`.
+    """
+    if isinstance(obj, ModuleType):
+        name = obj.__name__
+    else:
+        own = getattr(obj, "__module__", None) if isinstance(obj, type) or callable(obj) else None
+        name = own if isinstance(own, str) else type(obj).__module__
+    return is_mangled(name) or _is_installed_from_archive(name)
+
+
+def _is_installed_from_archive(name: str) -> bool:
+    """Modules of an archive that was installed carry their own names; their loader gives them away."""
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    return type(getattr(spec, "loader", None)).__module__.startswith("packager.loading.")

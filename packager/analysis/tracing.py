@@ -1,0 +1,91 @@
+"""What a call really uses: in this process by watching calls, or in a fresh one by watching imports.
+
+The static walk finds what may be needed; a trace finds what one call did need. The difference in
+one direction can be pruned; the other way it is something that no reading of source could see.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from packager.errors import PackageError
+
+__all__ = ["Trace", "TraceError", "trace_call", "trace_dependencies"]
+
+
+class TraceError(PackageError, RuntimeError):
+    """The traced call failed; the message ends with what it printed last."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a call used: the modules that were imported by its end, and the files that it opened."""
+
+    modules: frozenset[str]
+    files: frozenset[str]
+
+
+def trace_dependencies(callable: Callable[..., Any], inputs: Iterable[Sequence[Any]]) -> list[str]:
+    """Call `callable` with each tuple of inputs; name the modules whose Python code ran, sorted.
+
+    >>> import textwrap
+    >>> "textwrap" in trace_dependencies(textwrap.dedent, [("  a",)])
+    True
+
+    Source: torch.package.analyze.trace_dependencies; there a function is looked up by its name
+    in the frame, which misses methods and nested functions.
+    """
+    used: set[str] = set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            used.add(frame.f_globals.get("__name__", ""))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        for arguments in inputs:
+            callable(*arguments)
+    finally:
+        sys.setprofile(before)
+    return sorted(used - {"", __name__})
+
+
+def trace_call(
+    target: str, kwargs: Mapping[str, Any], inputs: str | None = None, *, timeout: float = 600
+) -> Trace:
+    """Run a call once in a fresh process, and tell which modules and files it used.
+
+    `target` is "package.module:name": a factory, called with `kwargs`, or an object. `inputs` is the
+    path of a `.npz` file: what was made or found is called with its arrays. Whatever the model's
+    code does, happens; in a process of its own.
+
+    Raises TraceError where the call fails or takes longer than `timeout` seconds.
+    """
+    order = json.dumps({"target": target, "kwargs": dict(kwargs), "inputs": inputs})
+    command = [sys.executable, "-m", "packager.analysis.traced_process"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    try:
+        done = subprocess.run(
+            command,
+            input=order,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TraceError(f"tracing {target}: no end after {timeout:g} seconds") from error
+    if done.returncode != 0:
+        last = "\n".join(done.stderr.strip().splitlines()[-5:])
+        raise TraceError(f"tracing {target}: the call failed with exit code {done.returncode}:\n{last}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    return Trace(frozenset(found["modules"]), frozenset(found["files"]))

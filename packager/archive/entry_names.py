@@ -1,0 +1,184 @@
+"""Which names an entry may have, alone and beside others. Section 4 of the format.
+
+A name is a relative path with `/` between its parts that means the same thing on every file system
+an archive may be unpacked on, and that climbs nowhere.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from packager.errors import ArchiveError
+
+__all__ = [
+    "DIGEST",
+    "MANIFEST",
+    "SIGNATURES",
+    "check_name",
+    "check_names",
+    "check_order",
+    "digest_line",
+    "is_reserved",
+]
+
+MANIFEST: Final = ".data/manifest.msgpack"
+DIGEST: Final = ".data/manifest.sha256"
+SIGNATURES: Final = ".data/signatures/"
+
+MAX_BYTES: Final = 1024
+MAX_PARTS: Final = 32
+"""Bytes and parts that a name may have; both bound what a list of hostile names costs."""
+
+_ILLEGAL: Final = re.compile(
+    # Control characters, line separators, marks that reorder text, half surrogate pairs, backslashes.
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\\]"
+    # No name at all, an absolute path, a drive letter; and parts that are empty, only dots, or end
+    # in a dot or space, which Windows drops.
+    r"|^$|^/|^[A-Za-z]:|//|/$|[. ](?:/|$)"
+    rf"|^.{{{MAX_BYTES + 1}}}|^(?:[^/\n]*/){{{MAX_PARTS}}}",
+    re.MULTILINE,
+)
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a name belongs to the manifest, its digest or a signature.
+
+    >>> is_reserved(".data/manifest.sha256"), is_reserved(".data/index/net/weights")
+    (True, False)
+    """
+    return name in (MANIFEST, DIGEST) or name.startswith(SIGNATURES)
+
+
+def digest_line(identity: str) -> bytes:
+    """What stands in the entry with the manifest's digest: a line that `sha256sum -c` reads."""
+    return f"{identity}  {MANIFEST.rpartition('/')[2]}\n".encode("ascii")
+
+
+def check_name(name: str) -> None:
+    """Raise ArchiveError for a name that no entry may have.
+
+    >>> check_name("../evil")
+    Traceback (most recent call last):
+    packager.errors.ArchiveError: entry '../evil': this name is not allowed in an archive; ...
+    """
+    check_names([name])
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise ArchiveError when one of `names` is illegal, or two of them would be one file somewhere.
+
+    Two names collide when they are equal without regard to letter case, or when one is a folder of
+    the other; folders collide when they differ in letter case alone.
+    """
+    joined = "\n".join(names)
+    if not _are_plain(names, f"\n{joined}\n"):
+        for name in names:
+            _check_alone(name)
+    _check_together(names, joined.isascii())
+
+
+def check_order(names: Sequence[str]) -> int:
+    """Return how many entries come before the manifest; they are the ones that it lists.
+
+    Raises ArchiveError unless the order is that of the format: ordinary entries by name, then the
+    manifest, its digest, and signatures by name.
+    """
+    listed = names.index(MANIFEST) if MANIFEST in names else len(names)
+    ordinary, after = names[:listed], names[listed + 2 :]
+    if names[listed : listed + 2] != [MANIFEST, DIGEST]:
+        raise ArchiveError(
+            f"archive of {len(names)} entries: {MANIFEST} and {DIGEST} do not stand behind them; this is "
+            "another kind of ZIP, or was packed anew by another tool: unpack it and open the folder instead"
+        )
+    signatures_first = bisect_left(ordinary, SIGNATURES)
+    misplaced = [name for name in after if not name.startswith(SIGNATURES)]
+    misplaced += [name for name in ordinary[signatures_first : signatures_first + 1] if is_reserved(name)]
+    for part in (ordinary, after):
+        misplaced += [name for name, right in zip(part, sorted(part), strict=True) if name != right]
+    if misplaced:
+        raise ArchiveError(
+            f"entry {misplaced[0]!r}: out of order; expected entries sorted by name, then the manifest, its "
+            "digest and signatures; the file was packed anew by another tool: unpack it and open the folder"
+        )
+    return listed
+
+
+def _are_plain(names: Sequence[str], lines: str) -> bool:
+    """Whether all names are ASCII and plainly legal; `lines` holds them with a line feed around each.
+
+    A few searches through the whole text take a tenth of the time of looking at every name.
+    """
+    if not lines.isascii() or lines.count("\n") != len(names) + 1 or ":" in lines:
+        return False
+    if max(map(len, names), default=0) > MAX_BYTES or any(odd in lines for odd in _ODD):
+        return False
+    deep = max((name.count("/") for name in names), default=0) >= MAX_PARTS
+    return not deep and lines.replace("\n", "").isprintable()
+
+
+_ODD: Final = ("\\", "//", "\n/", "/\n", ".\n", " \n", "./", " /", "\n\n")
+
+
+def _check_alone(name: str) -> None:
+    from unicodedata import is_normalized  # a large table, not needed for ASCII names
+
+    legal = "\n" not in name and not _ILLEGAL.search(name) and len(name.encode("utf-8")) <= MAX_BYTES
+    if not legal or not is_normalized("NFC", name):
+        raise ArchiveError(
+            f"entry {_shown(name)}: this name is not allowed in an archive; expected a relative path in NFC "
+            "with '/' between parts, without control characters, backslashes, '.' or '..' parts or parts "
+            f"that end in a dot or space, at most {MAX_BYTES} bytes and {MAX_PARTS} parts; rename it"
+        )
+
+
+def _check_together(names: Sequence[str], ascii_only: bool) -> None:
+    fold = str.lower if ascii_only else _folded
+    taken = {fold(name): name for name in names}
+    if len(taken) != len(names):
+        raise _collision(*_first_pair(names, fold))
+    for folder in _folders(names):
+        other = taken.setdefault(fold(folder), folder + "/")
+        if other != folder + "/":
+            raise _collision(other, folder + "/")
+
+
+def _folders(names: Iterable[str]) -> list[str]:
+    """Every folder that the names lie in, each once."""
+    found: set[str] = set()
+    pending = {name.rpartition("/")[0] for name in names}
+    while pending:
+        pending.discard("")
+        found |= pending
+        pending = {folder.rpartition("/")[0] for folder in pending} - found
+    return sorted(found)
+
+
+def _folded(name: str) -> str:
+    """A form that is equal for names that a file system without letter case takes for one."""
+    from unicodedata import normalize
+
+    return normalize("NFC", normalize("NFD", name).casefold())
+
+
+def _first_pair(names: Sequence[str], fold: Callable[[str], str]) -> tuple[str, str]:
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(fold(name), name)
+        if other is not name:
+            return other, name
+    raise AssertionError("no two names are equal")
+
+
+def _shown(name: str) -> str:
+    shown = repr(name)
+    return shown if len(shown) <= 120 else f"{shown[:117]}..."
+
+
+def _collision(one: str, other: str) -> ArchiveError:
+    return ArchiveError(
+        f"entries {one!r} and {other!r}: they would be one file, or a file and a folder, on some file "
+        "system; expected names that differ in more than letter case; rename one of them"
+    )

@@ -1,0 +1,238 @@
+"""Canonical msgpack: one spelling for every value, and a reader that takes no other.
+
+Plain data goes in and comes out: None, bool, int of 64 bits, float, str, bytes, lists, and maps
+with str keys. The canonical spelling has every int, string and header in its shortest form, floats
+as float64, maps sorted by the UTF-8 bytes of their keys, and no extension types. Section 6 of the
+format.
+
+Reading is done in an order that hostile bytes cannot turn against us: an iterative scan that builds
+nothing counts nodes and depth and bounds every length by the bytes that are left; then msgpack
+builds the value; then the value is spelled again and compared with the bytes.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+from typing import Any, Final
+
+import msgpack
+
+from packager.errors import ArchiveError
+
+__all__ = ["MAX_DEPTH", "Packed", "node_limit", "pack", "scan", "unpack"]
+
+Packed = bytes | bytearray | memoryview
+
+MAX_DEPTH: Final = 64
+"""How deep lists and maps may nest, unless the caller says otherwise."""
+
+
+def pack(value: Any) -> bytes:
+    """Spell plain data canonically.
+
+    Raises TypeError for what is not plain data (tuples are written as lists), OverflowError for an
+    int of more than 64 bits, and ValueError for nesting that could not be read back.
+
+    >>> pack({"b": 1, "a": [None, 2.0]}).hex()
+    '82a16192c0cb4000000000000000a16201'
+    """
+    return _packb(_sorted(value, 0))
+
+
+def unpack(data: Packed, *, what: str, max_nodes: int | None = None, max_depth: int = MAX_DEPTH) -> Any:
+    """Read canonical msgpack strictly; `what` names the data in errors.
+
+    `max_nodes` bounds the number of values, by default `node_limit(len(data))`.
+
+    Raises ArchiveError for anything but one canonical value that fills `data`.
+
+    >>> unpack(bytes.fromhex("82a16192c0cb4000000000000000a16201"), what="example")
+    {'a': [None, 2.0], 'b': 1}
+    """
+    scan(data, what=what, max_nodes=max_nodes, max_depth=max_depth)
+    try:
+        value = _unpackb(data)
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
+        raise ArchiveError(
+            f"{what}: the msgpack data cannot be read ({error or type(error).__name__}); the archive is "
+            "damaged or was not written by packager"
+        ) from error
+    spelled = _packb(value)
+    if spelled != data:
+        raise ArchiveError(
+            f"{what}: the msgpack data is not in canonical form (shortest spellings, float64): the same "
+            f"value takes {len(spelled)} bytes, found {len(data)}; the archive was not written by "
+            "packager"
+        )
+    return value
+
+
+def node_limit(size: int) -> int:
+    """How many values `size` bytes of msgpack may hold, so that building them stays in bounds.
+
+    A value costs 64 bytes and more; with this limit the values of a file cost about 16 MiB and four
+    times its size, and what is made of them as much again.
+    """
+    return (1 << 18) + size // 16
+
+
+def scan(data: Packed, *, what: str, max_nodes: int | None = None, max_depth: int = MAX_DEPTH) -> int:
+    """Walk over msgpack without building anything, and return the number of values in it.
+
+    Raises ArchiveError when lengths run past the end, bytes are left over, an extension type or
+    float32 stands inside, or there are more values or deeper nesting than allowed.
+    """
+    limit = node_limit(len(data)) if max_nodes is None else max_nodes
+    size, position, nodes = len(data), 0, 0
+    open_lists: list[int] = []  # for each list or map that is open, how many values it still lacks
+    missing = 1
+    while True:
+        while not missing:
+            if not open_lists:
+                return _ended(what, position, size, nodes)
+            missing = open_lists.pop()
+        first = data[position] if position < size else 0xC1
+        children = 0
+        if 0x80 <= first <= 0x9F:  # a short map or list
+            position += 1
+            children = first & 15 if first >= 0x90 else 2 * (first & 15)
+            count = 1
+        elif 0xA0 <= first <= 0xBF:  # a short string
+            position += 1 + (first & 31)
+            count = 1
+        elif run := _RUN.match(data, position):
+            length = _RUN_LENGTHS[run.lastindex or 0]
+            count = min((run.end() - position) // length, missing)
+            position += count * length
+        else:
+            position, children = _header(data, position, size, what)
+            count = 1
+        nodes += count
+        missing -= count
+        if children:
+            open_lists.append(missing)
+            missing = children
+        # Every value takes a byte at least, so a length that the rest cannot hold is a lie.
+        if position + children > size:
+            raise _cut_short(what, position, size)
+        if nodes > limit or len(open_lists) > max_depth:
+            raise _too_much(what, nodes, limit, len(open_lists), max_depth)
+
+
+def _ended(what: str, position: int, size: int, nodes: int) -> int:
+    if position != size:
+        raise ArchiveError(
+            f"{what}: the msgpack value ends at byte {position}, but {size} bytes are there; "
+            "the archive is damaged or was not written by packager"
+        )
+    return nodes
+
+
+# Runs of values of one length, the commonest first: single bytes (small ints, None, bools), then
+# ints and floats by length. Group n of the expression holds values of _RUN_LENGTHS[n] bytes.
+_RUN_LENGTHS: Final = (0, 1, 9, 3, 2, 5)
+_RUN: Final = re.compile(
+    rb"([\x00-\x7f\xc0\xc2\xc3\xe0-\xff]+)|((?:[\xcb\xcf\xd3].{8})+)|((?:[\xcd\xd1]..)+)|((?:[\xcc\xd0].)+)"
+    rb"|((?:[\xce\xd2].{4})+)",
+    re.DOTALL,
+)
+
+# For every other first byte: how many bytes of length follow, and how many values each unit of that
+# length stands for (0: the length is in bytes and they are skipped).
+_LENGTH_BYTES: Final = {
+    0xC4: (1, 0),
+    0xC5: (2, 0),
+    0xC6: (4, 0),
+    0xD9: (1, 0),
+    0xDA: (2, 0),
+    0xDB: (4, 0),
+    0xDC: (2, 1),
+    0xDD: (4, 1),
+    0xDE: (2, 2),
+    0xDF: (4, 2),
+}
+
+
+def _header(data: Packed, position: int, size: int, what: str) -> tuple[int, int]:
+    """Read the header of a long string, blob, list or map: the next place, and how many are inside."""
+    if position >= size:
+        raise _cut_short(what, position, size)
+    first = data[position]
+    if first not in _LENGTH_BYTES:
+        raise ArchiveError(
+            f"{what}: byte {position} of the msgpack data is {first:#04x}, which starts an extension type, a "
+            "float32, a number cut short or nothing at all; the archive was not written by packager"
+        )
+    width, each = _LENGTH_BYTES[first]
+    length = int.from_bytes(data[position + 1 : position + 1 + width], "big")
+    return position + 1 + width + (0 if each else length), each * length
+
+
+def _cut_short(what: str, position: int, size: int) -> ArchiveError:
+    return ArchiveError(
+        f"{what}: the msgpack value at byte {position} needs more bytes than the {size} that are there; "
+        "the archive is cut short or was not written by packager"
+    )
+
+
+def _too_much(what: str, nodes: int, limit: int, depth: int, max_depth: int) -> ArchiveError:
+    found = (
+        f"more than {limit} values" if nodes > limit else f"lists nested {depth} deep (at most {max_depth})"
+    )
+    return ArchiveError(
+        f"{what}: the msgpack data holds {found}, more than is read from a file of this size; "
+        "it would not fit into bounded memory"
+    )
+
+
+def _unpackb(data: Packed) -> Any:
+    # Nothing of what is built here is garbage yet; a million values take a tenth of the time when
+    # nobody looks for any.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return msgpack.unpackb(
+            data,
+            object_pairs_hook=_ordered_map,
+            max_str_len=len(data),
+            max_bin_len=len(data),
+            max_array_len=len(data),
+            max_map_len=len(data),
+            max_ext_len=0,
+        )
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _ordered_map(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
+    """Build a map whose keys are strings in strictly rising order, and so without duplicates."""
+    previous: bytes | None = None
+    for key, _ in pairs:
+        if not isinstance(key, str):
+            raise ValueError(f"a map has the key {key!r}, which is not a string")
+        encoded = key.encode("utf-8")
+        if previous is not None and encoded <= previous:
+            raise ValueError(f"a map has the key {key!r} twice or out of order")
+        previous = encoded
+    return dict(pairs)
+
+
+def _sorted(value: Any, depth: int) -> Any:
+    """The same value with every map sorted by key; tuples become lists."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"plain data nested more than {MAX_DEPTH} deep cannot be packed; flatten it")
+    if isinstance(value, (list, tuple)):
+        return [_sorted(item, depth + 1) for item in value]
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                raise TypeError(f"a map to be packed has the key {key!r}; expected a string")
+        return {key: _sorted(value[key], depth + 1) for key in sorted(value, key=str.encode)}
+    return value
+
+
+def _packb(value: Any) -> bytes:
+    packed = msgpack.packb(value, strict_types=True)
+    return packed if isinstance(packed, bytes) else bytes(packed)

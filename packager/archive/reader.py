@@ -1,0 +1,283 @@
+"""The reader: opens an archive strictly, and hands out bytes that have been checked.
+
+Opening reads the ZIP's list of entries and the manifest, and compares the two. The rest is checked
+when it is used: a local header when its entry is, a chunk's digest when one of its bytes is. Nothing
+is executed, imported or compiled, and nothing is allocated that the size of the file does not allow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from packager.errors import ArchiveError, IntegrityError
+
+from .chunk_checks import check_chunks
+from .containers import Container, FolderContainer, ZipContainer
+from .digests import CHUNK
+from .entry_names import DIGEST, MANIFEST, digest_line
+from .errors import MissingEntryError
+from .listing import EntryRecord
+from .manifest import Manifest, load_manifest
+from .sources import Source, open_source
+from .zip_records import ZIP64_LIMIT
+
+if TYPE_CHECKING:
+    from .verifying import Verification
+
+__all__ = ["ArchiveReader", "PrivateEntry"]
+
+_CHECKS: Final = ("crc", "none", "sha256")
+_AT_ONCE: Final = 64  # chunks that are read and checked at a time
+
+
+class ArchiveReader:
+    """An open archive: a path (a file, or the folder of an unzipped archive), a file object, or bytes.
+
+    Opening checks the layout and the manifest and runs nothing. `digests` says what is checked
+    before bytes are handed out: `"crc"` (CRC-32 of the chunks touched), `"sha256"`, or `"none"`.
+    `mmap=False` reads with bounds instead of mapping, for files that others may cut short in place.
+    A reader may be used by any number of threads.
+
+    Raises ArchiveError for anything that is not an archive as the format demands, IntegrityError
+    for wrong digests, and what `open` raises for a path that cannot be opened.
+
+    >>> import io
+    >>> from packager.archive import ArchiveWriter, Manifest
+    >>> file = io.BytesIO()
+    >>> with ArchiveWriter(file) as writer:
+    ...     writer.add("net/data.txt", b"some text", kind="resource")
+    ...     identity = writer.seal(Manifest())
+    >>> with ArchiveReader(file) as reader:
+    ...     reader.names(), bytes(reader.view("net/data.txt", 5)), reader.identity == identity
+    (('net/data.txt',), b'text', True)
+    """
+
+    identity: str
+    """The sha256 of the manifest, in hexadecimal: what identifies the archive."""
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview,
+        *,
+        digests: str = "crc",
+        mmap: bool = True,
+        zip64_limit: int = ZIP64_LIMIT,
+    ) -> None:
+        """Open and check; `zip64_limit` is for tests, and the same as the writer's."""
+        if digests not in _CHECKS:
+            raise ValueError(f"digests={digests!r} is unknown; choose one of {', '.join(map(repr, _CHECKS))}")
+        self._digests = digests
+        self._closed = False
+        self._container = _open(source, mmap, zip64_limit)
+        try:
+            self._open_manifest()
+        except BaseException:
+            self._container.close()
+            raise
+
+    def _open_manifest(self) -> None:
+        """Digest before parse: the manifest is read only when it is the one that its digest names."""
+        data = self._container.reserved(MANIFEST)
+        self.identity = hashlib.sha256(data).hexdigest()
+        if self._container.reserved(DIGEST) != digest_line(self.identity):
+            raise IntegrityError(
+                f"{DIGEST}: it does not say {self.identity}, the sha256 of {MANIFEST}; the archive is damaged"
+            )
+        self._sealed = load_manifest(data)
+        self._container.match(self._sealed.entries)
+        self._index = {name: i for i, name in enumerate(self._sealed.entries.names)}
+        # Per entry a flag for each chunk that was found right. Two threads may check the same chunk
+        # at once, which costs time and nothing else.
+        self._right: dict[int, bytearray] = {}
+
+    @property
+    def digests(self) -> str:
+        """What the archive was written with: `"sha256"`, or `"crc"`, where tensors have CRC-32 alone."""
+        return self._sealed.digests
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """Everything the archive says about itself.
+
+        Raises ArchiveError when one of its sections is not as the format demands.
+        """
+        return self._sealed.open()
+
+    @property
+    def size(self) -> int:
+        """The bytes that the archive takes."""
+        return self._container.size()
+
+    def names(self) -> tuple[str, ...]:
+        """The entries that the manifest lists, in their order in the file."""
+        return tuple(self._sealed.entries.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._index
+
+    def entry(self, name: str) -> EntryRecord:
+        """The record of an entry. Raises MissingEntryError (also KeyError) when there is none."""
+        return self._sealed.entries[self._find(name)]
+
+    def read(self, name: str) -> bytes:
+        """The checked bytes of an entry, as a copy."""
+        return bytes(self.view(name))
+
+    def view(self, name: str, start: int = 0, stop: int | None = None) -> memoryview:
+        """Checked bytes of an entry from `start` to `stop`: read-only, not copied, valid after `close`.
+
+        Raises MissingEntryError for an unknown name, IndexError for a range outside the entry,
+        IntegrityError when a chunk does not have its digest, and ArchiveError when the file has
+        become shorter since it was opened.
+        """
+        index = self._find(name)
+        size = self._sealed.entries.sizes[index]
+        stop = size if stop is None else stop
+        if not 0 <= start <= stop <= size:
+            raise IndexError(f"entry {name!r}: bytes {start} to {stop} were asked for; it has {size}")
+        source, offset = self._locate(index)
+        if self._digests == "none" or start == stop:
+            return source.view(offset + start, offset + stop)
+        if source.steady:
+            self._check_steady(index, source, offset, start, stop)
+            return source.view(offset + start, offset + stop)
+        # What is read twice may differ, so whole chunks are read once, checked, and cut to size.
+        first, last = start // CHUNK, -(-stop // CHUNK)
+        chunks = source.view(offset + first * CHUNK, offset + min(last * CHUNK, size))
+        check_chunks(self._sealed.entries[index], chunks, range(first, last), self._digests)
+        return chunks[start - first * CHUNK : stop - first * CHUNK]
+
+    def private(self, name: str) -> PrivateEntry:
+        """Memory with the content of an entry that may be written to, copy on write; see PrivateEntry.
+
+        Each call makes memory of its own. Nothing is read or copied until it is used.
+        """
+        size = self.entry(name).size
+        source, offset = self._locate(self._find(name))
+        memory = source.private(offset, offset + size)
+        return PrivateEntry(self, name, memory, filled=source.steady)
+
+    def _check_steady(self, index: int, source: Source, offset: int, start: int, stop: int) -> None:
+        """Check the chunks of a range that have not been found right before."""
+        first, last = start // CHUNK, -(-stop // CHUNK)
+        right = self._right.get(index)
+        if right is not None and not right.count(0, first, last):
+            return
+        entry = self._sealed.entries[index]
+        if right is None:
+            self._container.check_crc(index)
+            right = self._right.setdefault(index, bytearray(entry.chunks))
+        unknown = [chunk for chunk in range(first, last) if not right[chunk]]
+        data = source.view(offset + unknown[0] * CHUNK, offset + min(last * CHUNK, entry.size))
+        check_chunks(entry, data, unknown, self._digests)
+        right[first:last] = b"\x01" * (last - first)
+
+    def check(self, name: str) -> None:
+        """Check everything about one entry's bytes: header, CRC-32 and sha256, whatever `digests` says.
+
+        Raises MissingEntryError for an unknown name, and ArchiveError for what is wrong.
+        """
+        index = self._find(name)
+        entry = self._sealed.entries[index]
+        source, offset = self._locate(index)
+        self._container.check_crc(index)
+        for first in range(0, entry.chunks, _AT_ONCE):
+            last = min(first + _AT_ONCE, entry.chunks)
+            data = source.view(offset + first * CHUNK, offset + min(last * CHUNK, entry.size))
+            for digests in ("crc", "sha256") if entry.sha256s else ("crc",):
+                check_chunks(entry, data, range(first, last), digests)
+
+    def verify(self) -> Verification:
+        """Check every byte of the archive against every rule; see `packager.archive.verify`."""
+        from .verifying import verify
+
+        return verify(self)
+
+    def signatures(self) -> dict[str, bytes]:
+        """The signatures that lie in the archive, by name. The format reserves their place."""
+        container = self._opened()
+        return {name: container.reserved(name) for name in container.signatures()}
+
+    def reserved(self) -> dict[str, bytes]:
+        """The entries that the manifest does not list: itself, its digest, and signatures."""
+        own = {name: self._opened().reserved(name) for name in (MANIFEST, DIGEST)}
+        return {**own, **self.signatures()}
+
+    def close(self) -> None:
+        """Let go of the file. Views that were handed out keep it alive until the last one dies."""
+        self._closed = True
+        self._container.close()
+
+    def _locate(self, index: int) -> tuple[Source, int]:
+        return self._opened().locate(index)
+
+    def _opened(self) -> Container:
+        if self._closed:
+            raise ArchiveError("the archive is closed; open it again to read more")
+        return self._container
+
+    def _find(self, name: str) -> int:
+        try:
+            return self._index[name]
+        except KeyError:
+            raise MissingEntryError(
+                f"the archive has no entry {name!r}; it has {len(self._index)}, see names()"
+            ) from None
+
+    def __enter__(self) -> ArchiveReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class PrivateEntry:
+    """Writable memory with an entry's content: all its views show the same memory, the file never sees it.
+
+    Bytes are checked, or read, before the first view of them is handed out; what was written to
+    them since is left alone.
+    """
+
+    def __init__(self, reader: ArchiveReader, name: str, memory: memoryview, *, filled: bool) -> None:
+        self._reader = reader
+        self._name = name
+        self._memory = memory
+        # Which chunks are in memory; None for a private map, where the system brings in pages itself.
+        self._present = None if filled else bytearray(-(-len(memory) // CHUNK))
+        self._lock = Lock()
+
+    def view(self, start: int = 0, stop: int | None = None) -> memoryview:
+        """The bytes between `start` and `stop`. Raises what `ArchiveReader.view` raises."""
+        stop = len(self._memory) if stop is None else stop
+        if self._present is None:
+            self._reader.view(self._name, start, stop)  # checks what has not been checked
+            return self._memory[start:stop]
+        with self._lock:
+            for chunk in range(start // CHUNK, -(-stop // CHUNK)):
+                if not self._present[chunk]:
+                    place = slice(chunk * CHUNK, min((chunk + 1) * CHUNK, len(self._memory)))
+                    self._memory[place] = self._reader.view(self._name, place.start, place.stop)
+                    self._present[chunk] = 1
+        return self._memory[start:stop]
+
+
+def _open(
+    source: str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview, mapped: bool, limit: int
+) -> Container:
+    """Find out which form of archive this is."""
+    if isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
+        return FolderContainer(Path(source), mapped=mapped)
+    opened = open_source(source, mapped=mapped)
+    try:
+        return ZipContainer(opened, limit)
+    except BaseException:
+        opened.close()
+        raise

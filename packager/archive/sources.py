@@ -1,0 +1,226 @@
+"""Where the bytes of an archive come from: a mapped file, a file read with bounds, or memory.
+
+A source has a fixed size from the moment it is opened. Views of a mapped file share the page cache
+and keep the map alive; a file that has since become shorter is noticed whenever a view is asked
+for, so that nobody is handed memory that is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import mmap
+import os
+import stat
+import sys
+import tempfile
+import weakref
+from typing import Any, BinaryIO, Protocol
+
+from packager.errors import ArchiveError
+
+from .errors import ArchiveIOError, damaged
+
+__all__ = ["BoundedFile", "MappedFile", "Memory", "Source", "open_file", "open_source"]
+
+
+class Source(Protocol):
+    """Bytes that can be viewed. `steady` says that two views of one range show the same memory."""
+
+    size: int
+    steady: bool
+
+    def view(self, start: int, stop: int) -> memoryview:
+        """The bytes between two positions, read-only."""
+        ...
+
+    def private(self, start: int, stop: int) -> memoryview:
+        """Memory of the same size that may be written to, unseen by the source.
+
+        It holds the bytes where the source is steady, and zeros where it is not. It starts at a
+        multiple of 64 bytes, or where the range does in a file.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the source; views stay valid."""
+        ...
+
+
+class Memory:
+    """Bytes that are in memory already."""
+
+    steady = True
+
+    def __init__(self, data: bytes | bytearray | memoryview) -> None:
+        self._view = memoryview(data).toreadonly().cast("B")
+        self.size = len(self._view)
+
+    def view(self, start: int, stop: int) -> memoryview:
+        return self._view[start:stop]
+
+    def private(self, start: int, stop: int) -> memoryview:
+        copy = _anonymous(stop - start)
+        copy[:] = self._view[start:stop]
+        return copy
+
+    def close(self) -> None:
+        self._view = memoryview(b"")
+
+
+class BoundedFile:
+    """A file that is read anew for every view; one that is cut short gives an error, never a signal."""
+
+    steady = False
+
+    def __init__(self, descriptor: int, name: str) -> None:
+        """Take over an open descriptor, once nothing can fail any more."""
+        self.size = os.fstat(descriptor).st_size
+        self._name = name
+        self._descriptor = descriptor
+        self._close = weakref.finalize(self, os.close, descriptor)
+
+    def view(self, start: int, stop: int) -> memoryview:
+        return memoryview(self._read(start, stop)).toreadonly()
+
+    def private(self, start: int, stop: int) -> memoryview:
+        return _anonymous(stop - start)
+
+    def close(self) -> None:
+        self._close()
+
+    def _read(self, start: int, stop: int) -> bytearray:
+        self._check_size()
+        data = bytearray(stop - start)
+        rest = memoryview(data)
+        try:
+            while rest:
+                done = os.preadv(self._descriptor, [rest], stop - len(rest))
+                if not done:
+                    raise self._shrunk(stop - len(rest))
+                rest = rest[done:]
+        except OSError as error:
+            raise ArchiveIOError(
+                f"{self._name}: cannot be read at byte {start}: {error}", error, self._name
+            ) from error
+        return data
+
+    def _check_size(self) -> None:
+        size = os.fstat(self._descriptor).st_size
+        if size != self.size:
+            raise self._shrunk(size)
+
+    def _shrunk(self, size: int) -> ArchiveError:
+        return damaged(
+            self._name, f"{size} bytes", f"the {self.size} bytes that were there when it was opened"
+        )
+
+
+class MappedFile(BoundedFile):
+    """A file mapped into memory: views cost nothing and share the page cache."""
+
+    steady = True
+
+    def __init__(self, descriptor: int, name: str) -> None:
+        # A map of length zero means the whole file, which cannot be empty here.
+        self._view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        super().__init__(descriptor, name)
+        self._view = self._view[: self.size]
+
+    def view(self, start: int, stop: int) -> memoryview:
+        self._check_size()
+        return self._view[start:stop]
+
+    def private(self, start: int, stop: int) -> memoryview:
+        self._check_size()
+        if start == stop:
+            return memoryview(bytearray())
+        first = start - start % mmap.ALLOCATIONGRANULARITY
+        # Without a reservation, or a private map would have to fit into memory although it is
+        # only copied page by page where somebody writes.
+        unreserved = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+        copy = mmap.mmap(
+            self._descriptor,
+            stop - first,
+            flags=mmap.MAP_PRIVATE | unreserved,
+            prot=mmap.PROT_READ | mmap.PROT_WRITE,
+            offset=first,
+        )
+        return memoryview(copy)[start - first :]
+
+    def close(self) -> None:
+        super().close()
+        # Not mmap.close(), which refuses while views are out: the map goes when the last of them does.
+        self._view = memoryview(b"")
+
+
+def _anonymous(size: int) -> memoryview:
+    """Zeros that start at a whole page, and cost nothing until they are written to."""
+    return memoryview(mmap.mmap(-1, size) if size else bytearray())
+
+
+def open_source(
+    source: str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview, *, mapped: bool
+) -> Source:
+    """Open a path, a file object or bytes; a pipe or an unusual file object is copied first.
+
+    Raises what `open` raises for a path that cannot be opened, and ArchiveError for a device.
+    """
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return Memory(source)
+    if isinstance(source, (str, os.PathLike)):
+        return open_file(os.open(source, os.O_RDONLY | os.O_CLOEXEC), os.fspath(source), mapped=mapped)
+    name = str(getattr(source, "name", type(source).__name__))
+    if isinstance(source, io.BytesIO):
+        return Memory(source.getvalue())
+    if isinstance(getattr(source, "raw", source), io.FileIO):
+        source.flush()
+        return open_file(os.dup(source.fileno()), name, mapped=mapped)
+    return open_file(_copied(source, name), name, mapped=mapped)
+
+
+def open_file(descriptor: int, name: str, *, mapped: bool) -> Source:
+    """Take over a descriptor of a file or pipe."""
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+            with os.fdopen(descriptor, "rb", buffering=0, closefd=False) as pipe:
+                copy = _copied(pipe, name)
+            os.close(descriptor)
+            descriptor = copy
+        elif not stat.S_ISREG(mode):
+            raise ArchiveError(f"{name}: found a device or folder; expected a file that holds an archive")
+        if mapped and os.fstat(descriptor).st_size:
+            # Reading with bounds is as strict, where a file system cannot map or maps have run out.
+            with contextlib.suppress(OSError):
+                return MappedFile(descriptor, name)
+        return BoundedFile(descriptor, name)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _copied(stream: Any, name: str) -> int:
+    """Copy a stream to a file without a name, and return its descriptor.
+
+    A stream that can seek is copied from its start, and stands where it stood afterwards.
+    """
+    before = stream.tell() if stream.seekable() else None
+    if before is not None:
+        stream.seek(0)
+    with tempfile.TemporaryFile(buffering=0) as copy:
+        first = True
+        while piece := stream.read(1 << 20):
+            if first and not b"PK\x03\x04".startswith(bytes(piece[:4])):
+                raise damaged(name, f"{bytes(piece[:4])!r} at the start", "an archive")
+            first = False
+            _write_all(copy, piece)
+        if before is not None:
+            stream.seek(before)
+        return os.dup(copy.fileno())
+
+
+def _write_all(file: Any, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]

@@ -1,0 +1,146 @@
+"""Full verification: every byte against every rule, with every problem gathered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from packager.errors import IntegrityError, PackageError
+
+from .listing import EntryRecord
+from .manifest import Manifest
+from .packed import scan
+from .reader import ArchiveReader
+from .tensor_checks import check_index, check_tensors
+
+__all__ = ["EntryCheck", "Problem", "Verification", "verify"]
+
+EntryCheck = Callable[[ArchiveReader, EntryRecord], None]
+"""Checks the inner format of one entry; raises a PackageError when it is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong: in which entry (None for the archive itself), and what."""
+
+    entry: str | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The outcome of a verification; `problems` is empty when everything holds.
+
+    `digests` is the strongest digest that covers every entry: `"sha256"`, or `"crc"` for an archive
+    that was written with it.
+    """
+
+    identity: str
+    digests: str
+    entries: int
+    size: int
+    problems: tuple[Problem, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def raise_for_problems(self) -> None:
+        """Raise IntegrityError listing every problem; do nothing when there is none."""
+        if self.problems:
+            lines = "".join(f"\n  {problem.message}" for problem in self.problems)
+            raise IntegrityError(f"the archive {self.identity} has {len(self.problems)} problems:{lines}")
+
+
+def verify(
+    reader: ArchiveReader,
+    *,
+    checks: Mapping[str, EntryCheck] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Verification:
+    """Check everything about an archive that can be checked without running any of it.
+
+    Opening has checked the layout and the manifest's digest. Here follow every local header, the
+    CRC-32 and sha256 of every chunk whatever the reader's own `digests` say, every section of the
+    manifest, what its records refer to, and the inner formats: safetensors headers against their
+    indexes, msgpack. `checks` adds or replaces inner checks by kind. `progress(done, total)` is
+    called with bytes.
+
+    Raises nothing for a bad archive that could be opened: every problem is in the answer.
+    """
+    problems: list[Problem] = []
+    inner = {**_CHECKS, **(checks or {})}
+    total, done = sum(reader.entry(name).size for name in reader.names()), 0
+    for name in reader.names():
+        entry = reader.entry(name)
+        try:
+            reader.check(name)
+            if entry.kind in inner:
+                inner[entry.kind](reader, entry)
+        except PackageError as error:
+            problems.append(Problem(name, str(error)))
+        done += entry.size
+        if progress is not None:
+            progress(done, total)
+    problems += _manifest_problems(reader)
+    problems += _signature_problems(reader)
+    return Verification(reader.identity, reader.digests, len(reader.names()), reader.size, tuple(problems))
+
+
+def _manifest_problems(reader: ArchiveReader) -> Iterator[Problem]:
+    """What is wrong in the manifest's sections, and with the entries that they name."""
+    try:
+        manifest = reader.manifest
+    except PackageError as error:
+        yield Problem(None, str(error))
+        return
+    for what, name, kinds in _references(manifest):
+        if name not in reader:
+            yield Problem(name, f"{what} names the entry {name!r}, which the archive does not have")
+        elif reader.entry(name).kind not in kinds:
+            found = reader.entry(name).kind
+            yield Problem(
+                name, f"{what} names the entry {name!r} of kind {found}; expected {' or '.join(kinds)}"
+            )
+
+
+def _references(manifest: Manifest) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Each entry that a record names: by which record, and of which kinds it may be."""
+    for module in manifest.modules:
+        if module.entry is not None:
+            yield f"module {module.name}", module.entry, ("source",)
+    for stored in manifest.objects:
+        what = f"object {stored.package}/{stored.resource}"
+        yield what, stored.entry, ("object",)
+        if stored.tensors is not None:
+            yield what, stored.tensors, ("tensors",)
+    for state in manifest.state_dicts:
+        what = f"state dict {state.package}/{state.resource}"
+        yield what, state.entry, ("tensors",)
+        if state.extras is not None:
+            yield what, state.extras, ("extras",)
+    for check in manifest.checks:
+        yield f"check {check.name}", check.inputs, ("check", "tensors")
+        yield f"check {check.name}", check.outputs, ("check", "tensors")
+
+
+def _signature_problems(reader: ArchiveReader) -> Iterator[Problem]:
+    try:
+        reader.signatures()
+    except PackageError as error:
+        yield Problem(None, str(error))
+
+
+def _check_msgpack(reader: ArchiveReader, entry: EntryRecord) -> None:
+    """Bounds and structure; what the values mean belongs to the room that wrote them."""
+    data = reader.view(entry.name)
+    scan(data, what=f"entry {entry.name!r}", max_nodes=len(data))
+
+
+_CHECKS: Mapping[str, EntryCheck] = {
+    "extras": _check_msgpack,
+    "index": check_index,
+    "object": _check_msgpack,
+    "tensors": check_tensors,
+}

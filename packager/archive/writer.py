@@ -1,0 +1,159 @@
+"""The writer: collects entries, then writes one canonical archive beside the target and renames it.
+
+Everything is written by `seal`, in the order of the format, so that it does not matter in which
+order entries were added. Sizes are known before the first byte is written; digests are not, and the
+CRC-32 of a large entry is patched into its local header afterwards.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from packager.errors import ArchiveError
+
+from .archive_body import ArchiveBody, PendingEntry
+from .entry_names import DIGEST, MANIFEST, check_name, check_names, is_reserved
+from .listing import ALIGNMENT, DIGESTS, KINDS
+from .manifest import Manifest, dump_manifest
+from .output import BatchedFile, Digester, flat_view
+from .targets import FileTarget, PathTarget, Target
+from .zip_records import ZIP64_LIMIT
+
+__all__ = ["ArchiveWriter"]
+
+
+class ArchiveWriter:
+    """Make one archive: `add` entries in any order, then `seal`.
+
+    `target` is a path, or a binary file object, which then receives the finished archive in one go.
+    Nothing is written before `seal`; buffers given to `add` must keep their content until then and
+    are not copied. Leaving the `with` block without sealing writes nothing.
+
+    `digests="crc"` leaves out the sha256 of aligned (tensor) entries, which is faster; the
+    archive's identity then does not cover the tensors. `fsync=False` skips waiting for the disk.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> with ArchiveWriter(file) as writer:
+    ...     writer.add("net/__init__.py", b"", kind="source")
+    ...     identity = writer.seal(Manifest())
+    >>> file.getvalue()[:4]
+    b'PK\\x03\\x04'
+    """
+
+    def __init__(
+        self,
+        target: str | os.PathLike[str] | BinaryIO,
+        *,
+        digests: str = "sha256",
+        fsync: bool = True,
+        progress: Callable[[int, int], None] | None = None,
+        zip64_limit: int = ZIP64_LIMIT,
+    ) -> None:
+        """Check the target; nothing is created yet.
+
+        `progress(done, total)` is called with bytes while they are written. `zip64_limit` is for
+        tests; the reader must be given the same.
+
+        Raises ArchiveIOError for a target that cannot be written to.
+        """
+        if digests not in DIGESTS:
+            raise ValueError(f"digests={digests!r} is unknown; choose one of {', '.join(map(repr, DIGESTS))}")
+        self._target: Target = (
+            PathTarget(target, fsync=fsync) if isinstance(target, (str, os.PathLike)) else FileTarget(target)
+        )
+        self._digests = digests
+        self._progress = progress
+        self._limit = zip64_limit
+        self._pending: dict[str, PendingEntry] | None = {}
+
+    def __contains__(self, name: object) -> bool:
+        """Whether an entry of this name was added."""
+        return name in self._open()
+
+    def add(self, name: str, content: Any, *, kind: str, align: int = 1, size: int | None = None) -> None:
+        """Add an entry: one C-contiguous buffer, or an iterable of buffers written one after another.
+
+        `kind` is one of `KINDS`; `align=64` for bytes that will be mapped. An iterable that is not a
+        list or tuple needs its total `size` in bytes; it is consumed once, by `seal`, and may not
+        use a buffer again that it has handed out.
+
+        Raises ArchiveError for a name that the format refuses or that was added before, and
+        ValueError for other arguments.
+        """
+        pending = self._open()
+        check_name(name)
+        if name in pending or is_reserved(name):
+            reason = "was added before" if name in pending else "belongs to the manifest and its signatures"
+            raise ArchiveError(f"entry {name!r}: this name {reason}; choose another one")
+        if kind not in KINDS or align not in (1, ALIGNMENT) or (kind == "tensors" and align == 1):
+            raise ValueError(
+                f"entry {name!r}: kind {kind!r} with align={align} cannot be; kinds are {', '.join(KINDS)}, "
+                f"alignments 1 and {ALIGNMENT}, and tensors must be aligned"
+            )
+        if isinstance(content, (list, tuple)):
+            content = [flat_view(buffer) for buffer in content]
+        elif not isinstance(content, Iterable) or _is_buffer(content):
+            content = [flat_view(content)]
+        if isinstance(content, list):
+            found = sum(map(len, content))
+            if size not in (None, found):
+                raise ValueError(f"entry {name!r}: its buffers have {found} bytes; size={size} was given")
+            size = found
+        if size is None:
+            raise ValueError(f"entry {name!r}: the content is an iterable; give its size in bytes")
+        pending[name] = PendingEntry(name, kind, align, size, content)
+
+    def seal(self, manifest: Manifest) -> str:
+        """Write the archive and return its identity, the sha256 of the manifest.
+
+        `manifest.entries` and `manifest.digests` are filled in here. The target is replaced in one
+        step after everything has reached the disk.
+
+        Raises ArchiveError for names that collide, a manifest that cannot be stored, and content
+        that has another size than was said; ArchiveIOError (also OSError, with errno) when the
+        archive cannot be written. Then nothing is left behind and an old file is untouched.
+        """
+        pending = self._open()
+        ordered = [pending[name] for name in sorted(pending)]
+        check_names([*pending, MANIFEST, DIGEST])
+        dump_manifest(dataclasses.replace(manifest, entries=()))  # before anything is written
+        total = sum(entry.size for entry in ordered)
+        report = self._progress or (lambda done, total: None)
+        with self._target.open() as descriptor, Digester(sha256=self._digests == "sha256") as digester:
+            file = BatchedFile(descriptor, lambda done: report(min(done, total), total))
+            body = ArchiveBody(file, digester, self._digests, self._limit)
+            for entry in ordered:
+                body.add(entry)
+            identity = body.finish(manifest)
+        self._pending = None
+        return identity
+
+    def abort(self) -> None:
+        """Forget everything that was added. Nothing has been written."""
+        self._pending = None
+
+    def _open(self) -> dict[str, PendingEntry]:
+        if self._pending is None:
+            raise ValueError("the archive is sealed or aborted; make a new writer")
+        return self._pending
+
+    def __enter__(self) -> ArchiveWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.abort()
+
+
+def _is_buffer(content: Any) -> bool:
+    try:
+        memoryview(content).release()
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,5 @@
+"""The command `packager`."""
+
+from .main import main as main
+
+__all__ = ["main"]

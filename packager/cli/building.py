@@ -1,0 +1,169 @@
+"""What plan, export, suggest and why share: their options, and the exporter that these describe."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+if TYPE_CHECKING:
+    from packager.package_exporter import PackageExporter
+
+__all__ = [
+    "add_policy_options",
+    "add_target",
+    "exporter_for",
+    "json_object",
+    "pattern",
+    "policy_name",
+    "request_target",
+]
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """Declare the target."""
+    parser.add_argument(
+        "target",
+        metavar="TARGET",
+        help="package.module:name of an object, or of a class or function that makes it; or a module",
+    )
+
+
+def add_policy_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that decide what goes into the archive."""
+    group = parser.add_argument_group(
+        "what goes in",
+        "Rules are tried in the order given, before the policy; the first that matches decides.",
+    )
+    group.add_argument(
+        "--policy",
+        type=policy_name,
+        default="auto",
+        metavar="NAME|FILE",
+        help="auto (default), hermetic, strict, none, or a policy file (.toml)",
+    )
+    for action, text in (
+        ("intern", "store modules that match"),
+        ("extern", "leave modules that match to the target"),
+        ("mock", "put mocks in the place of modules that match"),
+        ("deny", "refuse modules that match"),
+    ):
+        group.add_argument(
+            f"--{action}",
+            action=_RuleOption,
+            dest="rules",
+            type=pattern,
+            default=[],
+            metavar="PATTERN",
+            help=f"{text}, as 'mypkg.**'",
+        )
+    group.add_argument(
+        "--exclude-data",
+        type=pattern,
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="leave out data files, as 'pkg/tests/**'",
+    )
+    group.add_argument(
+        "--guards",
+        choices=("here", "all"),
+        default="here",
+        help="follow imports that this environment would run (here, default), or those of every branch",
+    )
+    group.add_argument(
+        "--parents",
+        choices=("eager", "lazy"),
+        default="eager",
+        help="lazy: leave out what packages import only to pass it on",
+    )
+
+
+def exporter_for(
+    options: argparse.Namespace, target: str | os.PathLike[str] | BinaryIO, **more: Any
+) -> PackageExporter:
+    """The exporter that the options describe; nothing has been asked of it yet."""
+    from packager.exporting.targets import put_folder_on_path
+    from packager.package_exporter import PackageExporter
+
+    put_folder_on_path()
+    exporter = PackageExporter(
+        target,
+        policy=_with_rules(options.policy, options.rules),
+        guards=options.guards,
+        parents=options.parents,
+        **more,
+    )
+    if options.exclude_data:
+        exporter.exclude_data(options.exclude_data)
+    return exporter
+
+
+def request_target(exporter: PackageExporter, target: str) -> None:
+    """Ask for the module of a target, as far as its name is used; nothing of it is run."""
+    from packager.exporting.targets import split_target
+
+    module, name = split_target(target)
+    exporter.save_module(module, names=[name.partition(".")[0]] if name else None)
+
+
+def json_object(text: str) -> Mapping[str, Any]:
+    """An argument that is a JSON object, for argparse."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(f"expected a JSON object, as '{{\"width\": 64}}', got {text}")
+    return value
+
+
+def policy_name(text: str) -> str | None:
+    """An argument that names a policy or a policy file, for argparse; None for `none`."""
+    from packager.policy import require_preset
+
+    if text == "none" or text.endswith(".toml"):
+        return None if text == "none" else text
+    try:
+        return require_preset(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def pattern(text: str) -> str:
+    """An argument that is a glob pattern, for argparse."""
+    from packager.policy import GlobGroup
+
+    try:
+        GlobGroup(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+class _RuleOption(argparse.Action):
+    """Collects rules of all four actions in one list, in the order of the command line."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        assert option_string is not None
+        rules = [*getattr(namespace, self.dest), (option_string.removeprefix("--"), values)]
+        setattr(namespace, self.dest, rules)
+
+
+def _with_rules(policy: str | None, rules: Sequence[tuple[Any, str]]) -> Any:
+    """The policy with the rules of the command line before its own."""
+    from packager.policy import GlobGroup, Policy, Rule, as_policy
+
+    base = as_policy(policy)
+    given = [
+        Rule(action, GlobGroup(pattern), because="given on the command line") for action, pattern in rules
+    ]
+    return Policy(base.preset, [*given, *base.rules])

@@ -1,0 +1,67 @@
+"""`packager check`: run the golden calls of an archive where it stands."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from .screen import print_json, print_text
+
+__all__ = ["add"]
+
+_EXAMPLES = """\
+examples:
+  packager check net.kedge
+  packager check net.kedge --tolerance 0
+
+Golden calls are stored by `packager export --check`. The exit code is 0 when every answer is within
+the tolerance, 1 when one is not, or when none was stored. This runs code of the archive.
+"""
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "check",
+        help="run the golden calls of an archive here, and say how far the answers are off",
+        description="Run the golden calls of an archive here, and say how far the answers are off.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", metavar="FILE", help="the archive")
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        default=1e-5,
+        metavar="X",
+        help="the largest difference allowed (default: 1e-5)",
+    )
+    parser.add_argument(
+        "--trust",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a type to trust (module:Class); repeatable",
+    )
+    parser.add_argument("--json", action="store_true", help="print the outcome for machines")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run every check, print every deviation, and say by the exit code whether all is within bounds."""
+    from packager.package_importer import PackageImporter
+
+    with PackageImporter(options.file, trust=options.trust) as importer:
+        outcomes = importer.check()
+    if options.json:
+        print_json(list(outcomes))
+    elif not outcomes:
+        print_text(f"{options.file}: no golden call is stored; export with --check")
+    else:
+        for outcome in outcomes:
+            for one in outcome.deviations:
+                state = (
+                    "the same bits" if one.same_bits else one.message or f"off by {one.largest:.3g} at most"
+                )
+                print_text(f"{outcome.name}: {one.name}: {state}")
+    return 0 if outcomes and all(outcome.within(options.tolerance) for outcome in outcomes) else 1

@@ -1,0 +1,128 @@
+"""`packager export`: build or take an object, and write it with its code into one file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from .building import add_policy_options, add_target, exporter_for
+from .screen import print_json, print_text, progress
+from .suggest_command import add_trace_options, compare_with_trace
+
+__all__ = ["add"]
+
+_EXAMPLES = """\
+examples:
+  packager export mypkg.models:build --kwargs '{"width": 64}' --weights old.npz -o net.kedge
+  packager export mypkg:net -o net.kedge --check x.npz
+  packager export mypkg.models:build --policy policy.toml --store factory -o net.kedge
+
+The object becomes the entry `model` of the archive. On any error nothing is written, and an old
+file stays as it was.
+"""
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "export",
+        help="write an object with its code, weights and environment into one file",
+        description="Build an object by a factory, or take one, and write it with its code into one file.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_target(parser)
+    parser.add_argument(
+        "-o", "--output", required=True, type=Path, metavar="FILE", help="the archive to write"
+    )
+    parser.add_argument(
+        "--weights", metavar="FILE", help="load this state dict first (.npz, .safetensors, .pt)"
+    )
+    parser.add_argument(
+        "--check", metavar="X.npz", help="call the object with these arrays, and store call and result"
+    )
+    parser.add_argument(
+        "--store",
+        choices=("layout", "factory"),
+        default="layout",
+        help="layout (default): the object as it is; factory: its factory, arguments and state dict",
+    )
+    parser.add_argument(
+        "--digests", choices=("sha256", "crc"), default="sha256", help="crc: faster, for tensors alone"
+    )
+    parser.add_argument("--no-fsync", action="store_true", help="do not wait for the disk")
+    parser.add_argument("--debug", action="store_true", help="show paths of imports in errors")
+    parser.add_argument("--json", action="store_true", help="print what was written for machines")
+    add_trace_options(parser)
+    add_policy_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Build, plan, write, and say what was written."""
+    with progress("writing") as show:
+        exporter = exporter_for(
+            options,
+            options.output,
+            debug=options.debug,
+            digests=options.digests,
+            fsync=not options.no_fsync,
+        )
+        exporter.progress = show
+        with exporter:
+            _save(exporter, options)
+    plan = exporter.plan()
+    if options.trace:
+        print(compare_with_trace(plan, options), file=sys.stderr)
+        print(f"to leave out what was not used: packager suggest {options.target} --trace", file=sys.stderr)
+    for warning in plan.warnings:
+        print(f"packager: warning: {warning}", file=sys.stderr)
+    if options.json:
+        print_json(
+            {
+                "file": str(options.output),
+                "identity": exporter.identity,
+                "size": plan.size,
+                "cost": plan.cost(),
+            }
+        )
+    else:
+        from packager.exporting.printing import size_text
+
+        stored = sum(entry.kind == "source" for entry in plan.entries)
+        print_text(
+            f"{options.output}: {stored} modules, {size_text(plan.size)}, identity {exporter.identity}"
+        )
+    return 0
+
+
+def _save(exporter: Any, options: argparse.Namespace) -> None:
+    from packager.exporting.calls import load_arrays
+    from packager.exporting.targets import TargetError, resolve_target
+
+    obj = resolve_target(options.target, options.kwargs)
+    if options.weights is not None:
+        _load_weights(obj, options.weights)
+    if options.store == "factory":
+        if obj is resolve_target(options.target):
+            raise TargetError(f"--store factory: {options.target} is an object, no factory")
+        exporter.save_object("model", "model", obj, factory=options.target, config=options.kwargs)
+    else:
+        exporter.save_object("model", "model", obj)
+    if options.check is not None:
+        exporter.save_check("model", load_arrays(options.check))
+
+
+def _load_weights(obj: Any, path: str) -> None:
+    from packager.errors import PackageError
+    from packager.exporting.targets import TargetError
+    from packager.exporting.weights import load_weights
+
+    try:
+        load_weights(obj, path)
+    except (PackageError, OSError):
+        raise
+    except Exception as error:  # what the model's own load_state_dict raises
+        raise TargetError(f"--weights {path}: {error}") from error

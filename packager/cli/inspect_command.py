@@ -1,0 +1,144 @@
+"""`packager inspect`: what is inside an archive, read from its manifest; nothing of it is run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from .screen import print_json, print_table, print_text
+
+__all__ = ["add"]
+
+_EXAMPLES = """\
+examples:
+  packager inspect net.kedge
+  packager inspect net.kedge --tensors
+  packager inspect net.kedge --json | jq '.externs'
+"""
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "inspect",
+        help="show what is inside an archive, running nothing",
+        description="Show what is inside an archive: files, modules, externs, objects, tensors, environment.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", metavar="FILE", help="the archive, or the folder of an unzipped one")
+    parser.add_argument("--tensors", action="store_true", help="list every tensor, not the members alone")
+    parser.add_argument("--json", action="store_true", help="print everything for machines")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read the manifest and the tensor indexes, and print them."""
+    from packager.archive import ArchiveReader
+
+    with ArchiveReader(options.file) as reader:
+        manifest = reader.manifest
+        tensors = {name: list(_tensors(reader, name)) for name in _members(manifest)}
+        if options.json:
+            print_json(_everything(reader, tensors))
+            return 0
+        print_text(f"{options.file}: format {manifest.format}, identity {reader.identity}\n")
+        _print_tree(options.file, reader)
+        _print_code(manifest)
+        _print_contents(manifest)
+        _print_tensors(tensors, every=options.tensors)
+    return 0
+
+
+def _members(manifest: Any) -> list[str]:
+    return [entry.name for entry in manifest.entries if entry.kind == "tensors"]
+
+
+def _tensors(reader: Any, member: str) -> Iterator[dict[str, Any]]:
+    from packager.archive import TensorReader
+    from packager.archive.safetensors import tensor_bytes
+
+    for key, spec in TensorReader(reader, member).items():
+        size = tensor_bytes(spec.dtype, spec.shape)
+        yield {
+            "key": key,
+            "dtype": spec.dtype,
+            "shape": list(spec.shape),
+            "bytes": size,
+            "storage": spec.storage,
+        }
+
+
+def _everything(reader: Any, tensors: dict[str, Any]) -> dict[str, Any]:
+    manifest = reader.manifest
+    entries = [
+        {"name": entry.name, "kind": entry.kind, "size": entry.size, "sha256": entry.sha256}
+        for entry in manifest.entries
+    ]
+    sections = {name: getattr(manifest, name) for name in manifest.__dataclass_fields__ if name != "entries"}
+    return {"identity": reader.identity, "entries": entries, **sections, "tensors": tensors}
+
+
+def _print_tree(file: str, reader: Any) -> None:
+    from packager.loading.directory import directory_of
+
+    names = [name for name in reader.names() if not name.startswith(".data/")]
+    print_text(f"{directory_of(file, names)}\n")
+
+
+def _print_code(manifest: Any) -> None:
+    for action, title in (("intern", "modules in the archive"), ("mock", "mocked modules")):
+        rows = [
+            (record.name, record.rule, record.because)
+            for record in manifest.modules
+            if record.action == action
+        ]
+        print_table(title, ("module", "rule", "because"), rows)
+    rows = [
+        (record.name, record.requirement or "", record.origin)
+        for record in manifest.externs
+        if record.origin not in ("stdlib", "builtin")
+    ]
+    print_table("left to the target", ("package", "requirement", "origin"), rows)
+    print_table("environment", ("what", "recorded"), sorted(manifest.environment.items()))
+
+
+def _print_contents(manifest: Any) -> None:
+    rows = [
+        (
+            f"{record.package}/{record.resource}",
+            record.factory or "stored layout",
+            ", ".join(use.name for use in record.types),
+        )
+        for record in manifest.objects
+    ]
+    print_table("objects", ("object", "made by", "names"), rows)
+    states = [
+        (f"{record.package}/{record.resource}", ", ".join(record.migrations))
+        for record in manifest.state_dicts
+    ]
+    print_table("state dicts", ("state dict", "migrations that ran"), states)
+    points = [
+        (point.name, f"{point.package}/{point.resource}", point.callable or "")
+        for point in manifest.entry_points
+    ]
+    print_table("entry points", ("name", "object", "callable"), points)
+    print_table(
+        "checks", ("check", "entry point"), [(check.name, check.entry_point) for check in manifest.checks]
+    )
+    pickles = [(entry.name,) for entry in manifest.entries if entry.kind == "pickle"]
+    print_table("pickles (reading one runs code)", ("entry",), pickles)
+
+
+def _print_tensors(tensors: dict[str, list[dict[str, Any]]], *, every: bool) -> None:
+    from packager.exporting.printing import size_text
+
+    members = [
+        (name, len(rows), size_text(sum(row["bytes"] for row in rows))) for name, rows in tensors.items()
+    ]
+    print_table("tensors", ("member", "count", "size"), members)
+    if every:
+        for name, rows in tensors.items():
+            shown = [(row["key"], row["dtype"], row["shape"], size_text(row["bytes"])) for row in rows]
+            print_table(name, ("key", "dtype", "shape", "size"), shown)

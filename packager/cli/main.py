@@ -1,0 +1,69 @@
+"""The command line: which commands there are, and what their ends mean.
+
+A command is a module with `add(commands)`, which declares it, and a function that carries it out
+and returns an exit code. Nothing heavy is imported before a command runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+__all__ = ["EXIT_CODES", "main"]
+
+EXIT_CODES = """\
+exit codes:
+  0  done
+  1  no: the plan holds problems, or a verification found some
+  2  the command line was not understood
+  3  a file cannot be read or written, or is damaged
+  4  the target cannot be imported, or its code failed
+"""
+
+_COMMANDS = ("plan", "export", "suggest", "why", "inspect", "verify", "run", "check", "extract")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carry out one command line; return its exit code.
+
+    `arguments` default to those of the process. Wrong usage raises SystemExit(2), as argparse does.
+    """
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    from packager.errors import ArchiveError, PackageError
+    from packager.exporting.targets import TargetError
+
+    try:
+        return int(options.run(options))
+    except BrokenPipeError:  # whoever read the output has seen enough
+        return 3
+    except (TargetError, ModuleNotFoundError) as error:
+        return _failed(error, 4)
+    except (ArchiveError, OSError) as error:
+        return _failed(error, 3)
+    except PackageError as error:
+        return _failed(error, 1)
+    except KeyboardInterrupt:
+        return _failed("interrupted; nothing was written", 130)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="packager",
+        description="Pack a model with its code, weights and environment into one file, and look inside.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name in _COMMANDS:
+        import_module(f".{name}_command", __package__).add(commands)
+    return parser
+
+
+def _failed(error: object, code: int) -> int:
+    print(f"packager: {error}".rstrip(), file=sys.stderr)
+    for note in getattr(error, "__notes__", ()):
+        print(f"  {note}", file=sys.stderr)
+    return code

@@ -1,0 +1,52 @@
+"""`packager plan`: what an export would do, and everything that is wrong with it."""
+
+from __future__ import annotations
+
+import argparse
+import io
+from typing import Any
+
+from .building import add_policy_options, add_target, exporter_for, request_target
+from .screen import print_json, print_text
+
+__all__ = ["add"]
+
+_EXAMPLES = """\
+examples:
+  packager plan mypkg.models:build
+  packager plan mypkg.models --policy hermetic --mock 'mypkg.plots.**'
+  packager plan mypkg.models:build --json | jq '.modules[].name'
+
+Nothing of the model's code is run. The exit code is 1 when the plan holds problems.
+"""
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "plan",
+        help="show what an export would store, and what is wrong, without running anything",
+        description="Show what an export would store and why, and everything that is wrong, all at once.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_target(parser)
+    add_policy_options(parser)
+    parser.add_argument("--json", action="store_true", help="print the plan for machines")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Plan, print, and say by the exit code whether an export would go through."""
+    exporter = exporter_for(options, io.BytesIO())
+    request_target(exporter, options.target)
+    plan = exporter.plan()
+    if options.json:
+        print_json({"ok": plan.ok, "size": plan.size, "cost": plan.cost(), **_fields(plan)})
+    else:
+        print_text(str(plan))
+    return 0 if plan.ok else 1
+
+
+def _fields(plan: Any) -> dict[str, Any]:
+    return {name: getattr(plan, name) for name in plan.__dataclass_fields__}

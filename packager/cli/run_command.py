@@ -1,0 +1,62 @@
+"""`packager run`: call what an archive holds with arrays from a file."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from .screen import print_text
+
+__all__ = ["add"]
+
+_EXAMPLES = """\
+examples:
+  packager run net.kedge --input x.npz -o y.npz
+  packager run net.kedge --entry encode --input tokens.npz -o out.npz
+
+In the input file arrays are named for parameters, or arg0, arg1, ...; answers are called output, or
+output.0, output.key. This runs code of the archive: `packager inspect` and `verify` do not.
+"""
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "run",
+        help="load a model from an archive and call it with arrays",
+        description="Load a model from an archive and call it with arrays. This runs code of the archive.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", metavar="FILE", help="the archive")
+    parser.add_argument("--entry", default="model", metavar="NAME", help="which entry point (default: model)")
+    parser.add_argument("--input", required=True, metavar="NPZ", help="the file with the inputs")
+    parser.add_argument(
+        "-o", "--output", metavar="NPZ", help="where the answer goes; without, it is described"
+    )
+    parser.add_argument(
+        "--trust",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a type to trust (module:Class); repeatable",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the entry point; write its answer, or describe it."""
+    import numpy as np
+
+    from packager.exporting.calls import load_arrays
+    from packager.package_importer import PackageImporter
+
+    inputs = load_arrays(options.input)
+    with PackageImporter(options.file, trust=options.trust) as importer:
+        answer = importer.run(inputs, options.entry)
+    if options.output:
+        with open(options.output, "wb") as file:
+            np.savez(file, **answer)
+    for name, array in answer.items():
+        print_text(f"{name}: {array.dtype} {list(array.shape)}")
+    return 0

@@ -1,0 +1,77 @@
+"""`packager why`: who brings a module in, by which imports, and which rule decided."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from typing import Any
+
+from .building import add_policy_options, add_target, exporter_for, request_target
+from .screen import print_json, print_text
+
+__all__ = ["add"]
+
+_EXAMPLES = """\
+examples:
+  packager why mypkg.models:build numpy.linalg
+  packager why net.kedge mypkg.layers
+
+The first asks the plan of a target, the second what an archive recorded.
+"""
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "why",
+        help="show why a module is in: the chain of imports with file and line, and the rule",
+        description="Show why a module is in: the imports that lead there, and the rule that decided.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_target(parser)
+    parser.add_argument("module", metavar="MODULE", help="the module to explain, as numpy.linalg")
+    add_policy_options(parser)
+    parser.add_argument("--json", action="store_true", help="print the answer for machines")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Explain one module, of a plan or of an archive."""
+    if os.path.exists(options.target):
+        return _why_recorded(options)
+    exporter = exporter_for(options, io.BytesIO())
+    request_target(exporter, options.target)
+    try:
+        answer = exporter.why(options.module)
+    except KeyError as error:
+        return _unknown(str(error.args[0]))
+    if options.json:
+        print_json(answer)
+    else:
+        print_text(str(answer))
+    return 0
+
+
+def _why_recorded(options: argparse.Namespace) -> int:
+    from packager.archive import ArchiveReader
+
+    with ArchiveReader(options.target) as reader:
+        records = {record.name: record for record in reader.manifest.modules}
+    record = records.get(options.module)
+    if record is None:
+        return _unknown(f"module {options.module!r} is not in {options.target}")
+    if options.json:
+        print_json(record)
+        return 0
+    lines = [f"{record.name}: {record.action} by {record.rule} ({record.because})"]
+    lines += [f"    {site.module} at {site.file}:{site.line}" for site in record.importers]
+    print_text("\n".join(lines))
+    return 0
+
+
+def _unknown(message: str) -> int:
+    print(f"packager: {message}", file=sys.stderr)
+    return 1

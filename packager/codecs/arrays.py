@@ -1,0 +1,297 @@
+"""Codecs for NumPy: arrays of every dtype, masked arrays, scalars, random generators.
+
+The memory of an array is a tensor of safetensors. Dtypes that safetensors has no word for (strings,
+dates, other byte orders, structured ones) are stored as rows of bytes; arrays of objects as their
+elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from .base import (
+    CannotStore,
+    Child,
+    Codec,
+    Decoding,
+    Encoding,
+    LiteralValue,
+    Node,
+    Role,
+    StoredTensor,
+    TensorData,
+)
+from .checks import expect, expect_sizes, expect_tensor, shares_methods
+from .numpy_dtypes import DTypeCodec, dtype_from_name, dtype_name, is_dtype_name, itemsize_of_name, stored_as
+from .numpy_random import BitGeneratorCodec, GeneratorCodec, RandomStateCodec, SeedSequenceCodec
+
+__all__ = ["CODECS", "array_data", "array_from"]
+
+
+class ArrayCodec(Codec):
+    """Arrays: the dtype (by name, or as a child) and a strided view of memory.
+
+    A `numpy.memmap` becomes an ordinary array. Whether an array can be written to is not stored.
+    """
+
+    name = "numpy.ndarray"
+    types = ("numpy:ndarray",)
+    _classes: Final = ("ndarray", "memmap", "matrix", "recarray")
+
+    def claims(self, cls: type) -> bool:
+        import numpy
+
+        return cls in (numpy.ndarray, numpy.memmap, numpy.matrix, numpy.recarray)
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        import numpy
+
+        kind = type(obj).__name__ if type(obj) in (numpy.matrix, numpy.recarray) else "ndarray"
+        plain = obj.view(numpy.ndarray)
+        if obj.dtype.hasobject or obj.dtype.kind == "T":
+            return _elements(obj, plain, kind)
+        name = dtype_name(obj.dtype)
+        if name is not None:
+            return Node([kind, name], (array_data(plain, name),))
+        return Node([kind, None], (array_data(plain, None), numpy.dtype(obj.dtype)))
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(isinstance(literal, list) and len(literal) >= 2, "the class and the dtype of an array")
+        assert isinstance(literal, list)
+        kind, name, *shape = literal
+        expect(kind in ("ndarray", "matrix", "recarray"), "the class of an array")
+        if name == "elements":
+            _check_elements(shape, children)
+            return
+        expect(not shape, "the class and the dtype of an array")
+        if name is None:
+            expect(len(children) == 2 and children[1].codec == "numpy.dtype", "memory and a dtype")
+            expect(len(expect_tensor(children[0], "U8")[1]) > 0, "rows of bytes")
+            return
+        expect(is_dtype_name(name) and len(children) == 1, "the name of a dtype, and memory")
+        stored, row = stored_as(str(name))
+        _, extents = expect_tensor(children[0], stored)
+        expect(not row or (bool(extents) and extents[-1] == row), f"rows of {row} bytes")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        import numpy
+
+        kind, name, *shape = literal
+        if name == "elements":
+            array = _from_elements(children[0], tuple(shape), children[1:])
+        else:
+            array = array_from(children[0], children[1] if name is None else dtype_from_name(name), name)
+        if kind == "ndarray":
+            return array
+        cls = getattr(numpy, kind)
+        if kind == "recarray":
+            return numpy.ndarray.view(
+                array, numpy.dtype((numpy.record, array.dtype)) if array.dtype.fields else array.dtype
+            ).view(cls)
+        return array.view(cls)
+
+
+def array_data(array: Any, name: str | None) -> TensorData:
+    """The memory of an array of a named dtype; of rows of bytes without a name."""
+    stored, row = stored_as(name) if name is not None else ("U8", array.dtype.itemsize)
+    address = array.__array_interface__["data"][0]
+    itemsize = array.dtype.itemsize
+    if not row and all(stride % itemsize == 0 for stride in array.strides):
+        strides = tuple(stride // itemsize for stride in array.strides)
+        return TensorData(stored, array.shape, strides, address, array)
+    if not row:
+        # A field of a structured array: its elements do not stand at multiples of their size.
+        array = array.copy(order="K")
+        return array_data(array, name)
+    return TensorData("U8", (*array.shape, row), (*array.strides, 1), address, array)
+
+
+def array_from(tensor: StoredTensor, dtype: Any, name: str | None) -> Any:
+    """The array of this dtype in stored memory: a view, writable where the memory is."""
+    import numpy
+
+    by_rows = name is None or stored_as(name)[1] > 0
+    shape = tensor.shape[:-1] if by_rows else tensor.shape
+    if by_rows and tensor.shape[-1] != dtype.itemsize:
+        raise ValueError(f"dtype {dtype} takes {dtype.itemsize} bytes, the rows have {tensor.shape[-1]}")
+    if by_rows and tensor.strides[-1] != 1 and dtype.itemsize > 1:
+        raise ValueError("the bytes of an element do not lie side by side")
+    size = 1 if by_rows else dtype.itemsize
+    strides = tuple(stride * size for stride in (tensor.strides[:-1] if by_rows else tensor.strides))
+    if 0 in shape:
+        return numpy.empty(shape, dtype)
+    return numpy.ndarray(shape, dtype, tensor.buffer, tensor.offset, strides)
+
+
+# --- arrays of objects, and of strings of any length ---
+
+
+def _elements(obj: Any, plain: Any, kind: str) -> Node:
+    if obj.dtype.fields is not None or obj.dtype.subdtype is not None:
+        raise CannotStore(
+            f"a structured array with objects in it ({obj.dtype})",
+            "keep the objects in an array or list of their own",
+        )
+    return Node([kind, "elements", *plain.shape], (obj.dtype, *plain.ravel(order="C").tolist()))
+
+
+def _check_elements(shape: list[Any], children: Sequence[Child]) -> None:
+    expect_sizes(shape, limit=2**31)
+    expect(len(children) > 0 and children[0].codec == "numpy.dtype", "a dtype")
+    count = 1
+    for extent in shape:
+        count *= extent
+    expect(len(shape) <= 32 and count == len(children) - 1, "as many elements as the shape says")
+
+
+def _from_elements(dtype: Any, shape: tuple[int, ...], elements: Sequence[Any]) -> Any:
+    import numpy
+
+    if dtype.kind not in "OT":
+        raise ValueError(f"dtype {dtype} has no elements of its own")
+    flat = numpy.empty(len(elements), dtype)
+    for index, element in enumerate(elements):
+        flat[index] = element
+    return flat.reshape(shape)
+
+
+class ScalarCodec(Codec):
+    """Scalars of NumPy: the dtype and the bytes, little-endian as the dtype says."""
+
+    name = "numpy.scalar"
+    types = ("numpy:generic",)
+
+    def claims(self, cls: type) -> bool:
+        return cls.__module__ in ("numpy", "ml_dtypes")
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        import numpy
+
+        if isinstance(obj, (numpy.str_, numpy.bytes_)):
+            return Node("text", (str(obj) if isinstance(obj, numpy.str_) else bytes(obj),))
+        if isinstance(obj, numpy.void) and obj.dtype.fields is not None:
+            if obj.dtype.hasobject:
+                raise CannotStore("a structured scalar with objects in it", "store its fields")
+            return Node(
+                [None, bytes(obj.tobytes()), isinstance(obj, numpy.record)], (numpy.dtype(obj.dtype),)
+            )
+        name = dtype_name(obj.dtype)
+        if name is None:
+            raise CannotStore(f"a scalar of dtype {obj.dtype}")
+        return Node([name, bytes(obj.tobytes())])
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        if literal == "text":
+            expect(len(children) == 1 and children[0].kind == "scalar", "a string")
+            expect(type(children[0].value) in (str, bytes), "a string")
+            return
+        expect(
+            isinstance(literal, list) and len(literal) in (2, 3) and type(literal[1]) is bytes,
+            "a dtype and bytes",
+        )
+        assert isinstance(literal, list)
+        if literal[0] is None:
+            expect(len(literal) == 3 and type(literal[2]) is bool, "a structured scalar")
+            expect(len(children) == 1 and children[0].codec == "numpy.dtype", "a dtype")
+            return
+        expect(len(literal) == 2 and is_dtype_name(literal[0]) and not children, "the name of a dtype")
+        expect(len(literal[1]) == itemsize_of_name(str(literal[0])), "as many bytes as the dtype has")  # type: ignore[arg-type]  # bytes, as checked
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        import numpy
+
+        if literal == "text":
+            return numpy.str_(children[0]) if isinstance(children[0], str) else numpy.bytes_(children[0])
+        name, data = literal[:2]
+        if name is not None:
+            dtype = dtype_from_name(name)
+            return numpy.frombuffer(data, dtype)[0] if dtype.itemsize else dtype.type()
+        dtype = numpy.dtype((numpy.record, children[0])) if literal[2] else children[0]
+        if len(data) != dtype.itemsize or dtype.hasobject:
+            raise ValueError(f"a scalar of {dtype} has {dtype.itemsize} bytes, found {len(data)}")
+        return numpy.frombuffer(bytearray(data), dtype)[0]
+
+
+class MaskedArrayCodec(Codec):
+    """Masked arrays: data, mask, fill value, and whether the mask is hard."""
+
+    name = "numpy.masked"
+    types = ("numpy.ma:MaskedArray", "numpy.ma.core:MaskedArray", "numpy.ma.core:MaskedConstant")
+
+    def claims(self, cls: type) -> bool:
+        import numpy
+
+        return cls in (numpy.ma.MaskedArray, type(numpy.ma.masked))
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        import numpy
+
+        if obj is numpy.ma.masked:
+            return Node("masked", key="masked")
+        mask = None if obj.mask is numpy.ma.nomask else obj.mask
+        fill = None if obj._fill_value is None else numpy.asarray(obj._fill_value)
+        return Node(bool(obj.hardmask), (obj.data, mask, fill))
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(
+            (literal == "masked" and not children) or (type(literal) is bool and len(children) == 3),
+            "data, mask and fill value",
+        )
+        for child in children:
+            expect(child.codec is not None or (child.kind == "scalar" and child.value is None), "arrays")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        import numpy
+
+        if literal == "masked":
+            return numpy.ma.masked
+        data, mask, fill = children
+        if not all(part is None or isinstance(part, numpy.ndarray) for part in children) or data is None:
+            raise ValueError("a masked array is made of arrays")
+        made: Any = numpy.ma.MaskedArray(
+            data,
+            numpy.ma.nomask if mask is None else mask,
+            fill_value=None if fill is None else fill[()],
+            hard_mask=literal,
+        )
+        return made
+
+
+class SubclassCodec(Codec):
+    """Arrays of a class of their own: the class, the plain array, and the attributes."""
+
+    name = "numpy.subclass"
+    types = ("numpy:ndarray",)
+
+    def claims(self, cls: type) -> bool:
+        import numpy
+
+        own = shares_methods(cls, numpy.ndarray, "__reduce__", "__reduce_ex__", "__setstate__")
+        return own and cls.__module__.partition(".")[0] != "numpy"
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        import numpy
+
+        return Node(None, (type(obj), obj.view(numpy.ndarray)), attributes=dict(getattr(obj, "__dict__", {})))
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(literal is None and len(children) == 2, "a class and an array")
+        expect(children[0].kind == "global" and children[1].codec == "numpy.ndarray", "a class and an array")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        import numpy
+
+        cls, array = children
+        if not (isinstance(cls, type) and issubclass(cls, numpy.ndarray)):
+            raise ValueError(f"{cls!r} is not a class of arrays")
+        return array.view(cls)
+
+    def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
+        return ("create", "value")
+
+
+CODECS: Final = (
+    DTypeCodec(), SubclassCodec(), ArrayCodec(), ScalarCodec(), MaskedArrayCodec(),
+    BitGeneratorCodec(), GeneratorCodec(), SeedSequenceCodec(), RandomStateCodec(),
+)  # fmt: skip

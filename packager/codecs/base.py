@@ -1,0 +1,273 @@
+"""What a codec is: the translation between one family of Python types and plain data.
+
+A codec turns an object into a `Node` (a literal, and the child objects that the encoder goes on
+with) and a checked node back into the object. It never sees records, references or the archive;
+how an object graph becomes a table of records is the room `objects`.
+
+Writing a codec of your own
+---------------------------
+1. Inherit `Codec`; give it a `name` ("yourpackage.thing"), and in `types` the classes it is for, as
+   "module:Qualified.Name", so that nothing has to be imported to find it.
+2. `encode` answers with a `Node`; `check` looks at a node from a file *without importing anything*
+   and raises ValueError when `encode` could not have made it; `decode` builds the object.
+3. When the layout changes, raise `version`. `check` and `decode` are told the version that the file
+   was written with and go on reading every older one, for ever.
+4. Offer it as an entry point of the group `packager.codecs` whose name is the codec's name.
+5. Let a test class inherit `packager.testing.CodecContract`; it is done when that passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
+
+__all__ = [
+    "CannotStore",
+    "Child",
+    "Codec",
+    "Decoding",
+    "Encoding",
+    "Finish",
+    "LiteralValue",
+    "Node",
+    "ObjectCodec",
+    "Role",
+    "Scalar",
+    "StoredTensor",
+    "TensorData",
+]
+
+T = TypeVar("T")
+
+Scalar: TypeAlias = "bool | int | float | str | bytes | None"
+LiteralValue: TypeAlias = "Scalar | list[Scalar]"
+Role: TypeAlias = Literal["create", "call", "value"]
+"""What is done with a named thing: made and then given its state, called, or merely referred to."""
+
+
+_VALUE: Role = "value"
+
+
+class CannotStore(Exception):
+    """An object that has no place in an archive: the reason, and what the user can do instead.
+
+    The encoder catches it, adds the attribute path, and goes on, so that everything that cannot be
+    stored is reported at once.
+    """
+
+    def __init__(self, reason: str, *options: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.options = options
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorData:
+    """A strided view of memory, on its way into an archive.
+
+    `dtype` is a dtype of safetensors ("F32", "I64", "U8", ...), `strides` count elements, `address`
+    is that of the element at index (0, 0, ...), and `owner` keeps the memory alive. Views that
+    overlap are stored once, with everything that ties them, whichever library they come from.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    address: int
+    owner: object = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredTensor:
+    """A strided view of an entry of an archive, on its way out: `buffer` holds the whole entry.
+
+    `offset` counts bytes, `strides` elements. The audit has checked that every element lies inside.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    buffer: memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What a codec makes of an object.
+
+    `literal` is a scalar or a flat list of scalars; `children` are objects that the encoder goes on
+    with (`TensorData` among them). `items` are appended to the decoded object, `pairs` assigned to
+    it, and `attributes` set, when everything that they refer to exists: they may lead back to the
+    object. Objects with an equal `key` are stored once: for values that decoding makes unique, such
+    as dtypes.
+    """
+
+    literal: LiteralValue = None
+    children: Sequence[object] = ()
+    items: Sequence[object] = ()
+    pairs: Mapping[Any, object] = field(default_factory=dict)
+    attributes: Mapping[str, object] = field(default_factory=dict)
+    key: Hashable = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The second phase of a codec: what `Codec.finish` gets when all objects exist.
+
+    `labels`, where given, are what each child is called in attribute paths, "" for no name.
+    """
+
+    literal: LiteralValue = None
+    children: Sequence[object] = ()
+    labels: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """What `Codec.check` may know about a child: nothing of it has been imported or built.
+
+    `kind` is "scalar", "tensor", "global", "codec", "object", or the name of a built-in container;
+    `codec` names the codec of a "codec"; `value` is the scalar, or, for a "tensor", its
+    (dtype, shape, strides, offset).
+    """
+
+    kind: str
+    codec: str | None = None
+    value: Any = None
+
+
+class Encoding(Protocol):
+    """What a codec may ask for while it encodes."""
+
+    def warn(self, reason: str) -> None:
+        """Add a warning with the attribute path of the object at hand to the plan."""
+
+    def refuse(self, reason: str, *options: str) -> None:
+        """Say that something of the object at hand cannot be stored, and go on looking for more."""
+
+    def name_of(self, obj: object) -> tuple[str, str]:
+        """The module and qualified name by which an archive remembers a class or function.
+
+        Raises CannotStore when it has none.
+        """
+
+    def interned(self, module: str) -> bool:
+        """Whether the source of this module goes into the archive."""
+
+    def stored(self, obj: object) -> bool:
+        """Whether this very object has been stored by now."""
+
+    def path(self) -> str:
+        """The attribute path of the object at hand."""
+
+    def forbid(self, memory: TensorData, reason: str) -> None:
+        """From now on refuse views that overlap this memory, for the reason given."""
+
+    def allow(self, memory: TensorData) -> None:
+        """Take back `forbid` for this memory."""
+
+    def later(self, stage: int, obj: object, finish: Callable[[], Finish | None]) -> None:
+        """When everything else is stored, ask `finish` for the second phase of `obj`.
+
+        Lower stages come first. `finish` may raise CannotStore, warn, and answer None.
+        """
+
+    def number(self, family: str, identity: int) -> int:
+        """A number for an id that means something in this process only: 0, 1, 2, ... as they come."""
+
+    def notes(self, make: Callable[[], T]) -> T:
+        """What codecs want to remember during one encoding: one instance of `make` for all of them."""
+
+
+class Decoding(Protocol):
+    """What a codec may ask for while it decodes."""
+
+    @property
+    def map_location(self) -> Any:
+        """The device that the caller of `load_object` asked for, or None."""
+
+    def number(self, family: str, number: int, make: Callable[[], int]) -> int:
+        """The id that stands for a stored number in this process, made by `make` when it is new."""
+
+    def notes(self, make: Callable[[], T]) -> T:
+        """What codecs want to remember during one decoding: one instance of `make` for all of them."""
+
+
+class Codec:
+    """The translation between one family of types and nodes. Inherit it; see the top of this file."""
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    types: ClassVar[tuple[str, ...]] = ()
+    takes_items: ClassVar[bool] = False
+    takes_pairs: ClassVar[bool] = False
+
+    def claims(self, cls: type) -> bool:
+        """Whether this codec takes instances of `cls`, which is one of `types` or a subclass of one."""
+        return f"{cls.__module__}:{cls.__qualname__}" in self.types
+
+    def variant(self, obj: Any) -> Codec:
+        """The codec for this very object, where instances of one class need different ones."""
+        return self
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        """The node of `obj`. Raises CannotStore when this very object cannot be stored."""
+        raise NotImplementedError
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        """Raise ValueError unless `encode` of this version could have made such a node."""
+        raise NotImplementedError
+
+    def decode(self, literal: LiteralValue, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """The object of a checked node."""
+        raise NotImplementedError
+
+    def check_finish(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        """Raise ValueError unless a `Finish` of this version could look like this."""
+        raise ValueError("this codec has no second phase")
+
+    def finish(
+        self, obj: Any, literal: LiteralValue, children: Sequence[Any], version: int, context: Decoding
+    ) -> None:
+        """Carry out the second phase on a decoded object."""
+        raise NotImplementedError
+
+    def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
+        """What decoding does with each child that is a named thing: "value" unless you say otherwise."""
+        return tuple(_VALUE for _ in range(count))
+
+    def finish_roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
+        """The same for the second phase."""
+        return tuple(_VALUE for _ in range(count))
+
+
+class ObjectCodec(Codec):
+    """A codec for objects that are a class and attributes, and that may refer to themselves.
+
+    Such an object is made first and filled later, and takes part in cycles as plain objects do. It
+    has no literal; the encoder writes its class and what `attributes` gives. Attributes named in
+    `tables` are passed over in attribute paths, what they hold reads as attributes.
+    """
+
+    tables: ClassVar[frozenset[str]] = frozenset()
+
+    def uses_setstate(self, cls: type) -> bool:
+        """Whether the attributes are handed to `__setstate__` of the class, instead of to `fill`."""
+        return False
+
+    def attributes(self, obj: Any, context: Encoding) -> Mapping[str, object]:
+        """What is stored of the object: attribute names, in an order that depends on nothing else."""
+        raise NotImplementedError
+
+    def make(self, cls: type, version: int) -> Any:
+        """An instance without any state of its own; `__init__` of the class does not run."""
+        raise NotImplementedError
+
+    def fill(self, obj: Any, attributes: Mapping[str, object], version: int) -> None:
+        """Set what `attributes` gave, or a part of it."""
+        raise NotImplementedError
+
+    def set_state(self, obj: Any, state: Any, version: int) -> None:
+        """Hand to `__setstate__` of the class what `attributes` gave."""
+        obj.__setstate__(state)

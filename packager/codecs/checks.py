@@ -1,0 +1,49 @@
+"""Small words for the `check` and `claims` methods of codecs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from .base import Child
+
+__all__ = ["ITEMSIZE", "expect", "expect_sizes", "expect_tensor", "shares_methods"]
+
+
+ITEMSIZE: Final = {
+    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2"), 1),
+    **dict.fromkeys(("U16", "I16", "F16", "BF16"), 2),
+    **dict.fromkeys(("U32", "I32", "F32"), 4),
+    **dict.fromkeys(("U64", "I64", "F64", "C64"), 8),
+}
+"""Bytes per element of the dtypes of safetensors that are used here."""
+
+
+def expect(condition: bool, what: str) -> None:
+    """Raise ValueError saying what was expected."""
+    if not condition:
+        raise ValueError(f"expected {what}")
+
+
+def expect_sizes(values: Iterable[Any], what: str = "a shape", limit: int = 2**48) -> None:
+    """Raise ValueError unless all values are ints from 0 to below `limit`."""
+    expect(all(type(value) is int and 0 <= value < limit for value in values), what)
+
+
+def expect_tensor(child: Child, dtype: str | None = None) -> tuple[str, list[int]]:
+    """The dtype and shape of a child that must be a tensor. Raises ValueError."""
+    expect(
+        child.kind == "tensor" and (dtype is None or child.value[0] == dtype),
+        f"a tensor of {dtype or 'bytes'}",
+    )
+    found, shape = child.value[:2]
+    return found, shape
+
+
+def shares_methods(cls: type, base: type, *names: str) -> bool:
+    """Whether a class has these methods of another one unchanged, or neither has them.
+
+    >>> shares_methods(bool, int, "__add__", "__setstate__"), shares_methods(bool, int, "__and__")
+    (True, False)
+    """
+    return all(getattr(cls, name, None) is getattr(base, name, None) for name in names)

@@ -1,0 +1,171 @@
+"""Modules of kedge and PyTorch: their class, their attributes and their hooks.
+
+A module is stored as its class and its `__dict__`, made first and filled later. What a framework's
+own `Module.__init__` sets, and what is still as it was set there, is left out: it is made anew on
+loading, so that a stored module depends on no private attribute of a framework.
+
+`__init__` of the model does not run on loading, so hooks are stored too: methods of stored objects,
+functions with a name, callable objects. A lambda is refused; a method of an object that is not
+stored is left out with a warning. What state-dict hooks do is in module_states.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import FunctionType, MethodType
+from typing import Any, ClassVar
+
+from packager.names import demangle
+
+from .base import CannotStore, Child, Decoding, Encoding, Finish, LiteralValue, ObjectCodec, Role
+from .checks import expect, shares_methods
+from .module_frameworks import EmptySlots, ModuleNotes
+from .module_states import ModuleStates, split_literal
+
+__all__ = ["HANDLES", "HOOKS", "ModuleCodec", "storable"]
+
+HOOKS, HANDLES = 0, 1
+"""The stages of the second phase at which hooks, and then their handles, are stored and restored."""
+
+
+class ModuleCodec(ModuleStates, ObjectCodec):
+    """What the modules of both have in common."""
+
+    tables: ClassVar[frozenset[str]] = frozenset({"_parameters", "_buffers", "_modules"})
+
+    def claims(self, cls: type) -> bool:
+        base = self.base()
+        return issubclass(cls, base) and shares_methods(
+            cls, base, "__reduce__", "__reduce_ex__", "__reduce_package__"
+        )
+
+    def uses_setstate(self, cls: type) -> bool:
+        base = self.base()
+        if shares_methods(cls, base, "__setstate__"):
+            return False
+        # The framework's own are for files of its older versions, unless something was left out for them.
+        home = str(getattr(getattr(cls, "__setstate__", None), "__module__", ""))
+        return not f"{home}.".startswith(f"{self.family}.nn.") or not shares_methods(
+            cls, base, "__getstate__"
+        )
+
+    def attributes(self, obj: Any, context: Encoding) -> Mapping[str, object]:
+        notes = context.notes(ModuleNotes)
+        if id(obj) not in notes.covered:
+            self.cover(obj, notes, context)
+        for registry, kind in self.registries_of(obj):
+            notes.registries[id(registry)] = (obj, kind)
+            notes.kept.append(registry)
+        if self.hooks_of(obj):
+            context.later(HOOKS, obj, lambda: self._finish_hooks(obj, context))
+        return self._stored_attributes(obj)
+
+    def _stored_attributes(self, obj: Any) -> dict[str, object]:
+        """What the framework set and somebody changed, then everything else, hooks left out."""
+        stored, fresh = obj.__getstate__(), self._fresh()
+        if not isinstance(stored, dict):
+            raise CannotStore(
+                f"the state of {type(obj).__qualname__} is no dict but {type(stored).__name__}",
+                "keep attributes of modules in the __dict__, not in __slots__, or define __setstate__ too",
+            )
+        changed = [name for name in fresh if name in stored and not _is_equal(stored[name], fresh[name])]
+        names = [*changed, *(name for name in stored if name not in fresh)]
+        hooks = self.hook_attributes()
+        return {name: stored[name] for name in names if name not in hooks}
+
+    def make(self, cls: type, version: int) -> Any:
+        if not issubclass(cls, self.base()):
+            raise ValueError(f"{cls!r} is not a module of {self.family}")
+        made: Any = cls.__new__(cls)  # type: ignore[call-overload]  # a class of modules, not of classes
+        made.__dict__.update(self._fresh())
+        return made
+
+    def fill(self, obj: Any, attributes: Mapping[str, object], version: int) -> None:
+        obj.__dict__.update(attributes)
+
+    def set_state(self, obj: Any, state: Any, version: int) -> None:
+        # A class may put the state in the place of its whole __dict__.
+        obj.__setstate__({**self._fresh(), **state})
+
+    def _fresh(self) -> dict[str, Any]:
+        """What the framework's own `__init__` gives a module."""
+        return dict(vars(self.base()()))
+
+    # --- the second phase ---
+
+    def _finish_hooks(self, module: Any, context: Encoding) -> Finish | None:
+        children: list[Any] = []
+        labels: list[str] = []
+        for hook in self.hooks_of(module):
+            if storable(hook.hook, self.owner_of(hook.hook), hook.kind, context):
+                number = context.number(self.family, hook.id)
+                children += [hook.kind, number, hook.hook, dict(hook.options)]
+                labels += ["", "", f"{hook.kind}[{number}]", ""]
+        return Finish("hooks", children, labels) if children else None
+
+    def check_finish(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        if literal != "hooks":
+            self.check_state(literal, children)
+            return
+        expect(len(children) > 0 and len(children) % 4 == 0, "hooks")
+        for kind, number, _, options in zip(*(children[at::4] for at in range(4)), strict=True):
+            expect(kind.kind == "scalar" and type(kind.value) is str, "the kind of a hook")
+            expect(number.kind == "scalar" and type(number.value) is int, "the number of a hook")
+            expect(options.kind == "dict", "the options of a hook")
+
+    def finish_roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
+        classes = len(split_literal(literal)[1]) if isinstance(literal, list) else 0
+        return tuple("create" if at < classes else "value" for at in range(count))
+
+    def finish(
+        self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
+    ) -> None:
+        if literal != "hooks":
+            self.load_state(obj, literal, children, context.notes(EmptySlots))
+            return
+        for at in range(0, len(children), 4):
+            kind, number, hook, options = children[at : at + 4]
+            if not callable(hook) or not all(type(name) is str for name in options):
+                raise ValueError(f"{type(hook).__qualname__} is no hook, or its options have no names")
+            identity = self.register(obj, kind, hook, options)
+            context.number(self.family, number, lambda identity=identity: identity)  # type: ignore[misc]  # bound now
+
+
+def storable(hook: Any, owner: Any, where: str, context: Encoding) -> bool:
+    """Whether a hook is stored. Refuses one that is needed and cannot be, warns of one that is left out."""
+    if isinstance(hook, FunctionType):
+        return _function_is_storable(hook, where, context)
+    if owner is None or (not _is_built_in(hook) and context.stored(owner)):
+        return True
+    name = getattr(hook, "__qualname__", type(hook).__qualname__)
+    context.warn(f"{where}: {name} belongs to an object that is not stored, and is left out")
+    return False
+
+
+def _function_is_storable(hook: FunctionType, where: str, context: Encoding) -> bool:
+    if hook.__name__ == "<lambda>":
+        context.refuse(
+            f"{where}: a lambda cannot be stored, and __init__ does not run again to register it",
+            "make it a method of the module, or a function with a name",
+            "build the object by a factory: save_object(..., factory=, config=)",
+        )
+        return False
+    if "<locals>" in hook.__qualname__ and not context.interned(demangle(hook.__module__)):
+        context.refuse(
+            f"{where}: function {hook.__qualname__!r} is made inside another one, in a module not interned",
+            "intern its module, or make it a method of the module or a top-level function",
+        )
+        return False
+    return True
+
+
+def _is_built_in(hook: Any) -> bool:
+    """Whether a hook is a method of an object built in C, which has no place in an archive."""
+    return getattr(hook, "__self__", None) is not None and not isinstance(hook, MethodType)
+
+
+def _is_equal(left: Any, right: Any) -> bool:
+    """Whether an attribute is still as `Module.__init__` set it."""
+    return (
+        type(left) is type(right) and isinstance(left, (bool, dict, set, type(None))) and bool(left == right)
+    )

@@ -1,0 +1,344 @@
+"""Codecs for the tensors of PyTorch that lie in strided memory, also those of a class of their own.
+
+A tensor is a strided view of memory, the device it was on, whether it requires a gradient, and its
+Python attributes. `.grad`, hooks on tensors and version counters are not stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from .base import (
+    CannotStore,
+    Child,
+    Codec,
+    Decoding,
+    Encoding,
+    LiteralValue,
+    Node,
+    Role,
+    StoredTensor,
+    TensorData,
+)
+from .checks import ITEMSIZE, expect, expect_sizes, expect_tensor, shares_methods
+from .module_frameworks import EmptySlots, ModuleNotes
+
+__all__ = ["TensorCodec", "TensorSubclassCodec", "memory_key", "plain_data", "tensor_of"]
+
+# By the names of torch.dtype: the dtype of safetensors, or None for what is stored as rows of bytes.
+_DTYPES: Final[dict[str, str | None]] = {
+    "bool": "BOOL",
+    "uint8": "U8",
+    "int8": "I8",
+    "int16": "I16",
+    "int32": "I32",
+    "int64": "I64",
+    "uint16": "U16",
+    "uint32": "U32",
+    "uint64": "U64",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "float32": "F32",
+    "float64": "F64",
+    "complex64": "C64",
+    "float8_e4m3fn": "F8_E4M3",
+    "float8_e5m2": "F8_E5M2",
+    **dict.fromkeys(("complex128", "complex32", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")),
+}
+_ROWS: Final = {
+    "complex128": 16,
+    "complex32": 4,
+    **dict.fromkeys(("float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"), 1),
+}
+_NUMPY_NAMES: Final = {
+    "complex128": "<c16",
+    **{name: name for name in ("float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")},
+}
+_KINDS: Final = ("Tensor", "Parameter")
+
+
+@dataclass(slots=True, eq=False)
+class _Saving:
+    """Copies of what is not in the memory of this process, by storage, and whether `.grad` was mentioned."""
+
+    copies: dict[int, Any] = field(default_factory=dict)
+    said_grad: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Loading:
+    """One storage of torch for each storage of the archive and device, so that ties stay ties."""
+
+    storages: dict[tuple[int, str], Any] = field(default_factory=dict)
+    buffers: list[Any] = field(default_factory=list)
+
+
+class TensorCodec(Codec):
+    """Tensors and parameters with strided memory.
+
+    The literal is [kind, dtype, device, requires_grad], and for a tensor without values
+    (a slot whose values a hook replaced, or the device "meta") also "empty" and the shape.
+    """
+
+    name = "torch.tensor"
+    types = ("torch:Tensor",)
+
+    def claims(self, cls: type) -> bool:
+        import torch
+
+        return cls in (torch.Tensor, torch.nn.Parameter)
+
+    def variant(self, obj: Any) -> Codec:
+        from .torch_layouts import QUANTIZED, SPARSE, SPARSE_PARTS
+
+        if obj.is_quantized:
+            return QUANTIZED
+        return SPARSE if str(obj.layout).removeprefix("torch.") in SPARSE_PARTS else self
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        _say_what_is_left_out(obj, context)
+        if obj.grad_fn is not None:
+            raise CannotStore(
+                "a tensor that was computed with gradients (it has a grad_fn): its graph cannot be stored",
+                "store tensor.detach()",
+            )
+        if obj.layout is not _torch().strided or obj.is_nested:
+            raise CannotStore(f"a tensor with layout {obj.layout}", "store dense tensors: tensor.unbind()")
+        name = str(obj.dtype).removeprefix("torch.")
+        if name not in _DTYPES:
+            raise CannotStore(f"a tensor of {obj.dtype}", "convert it to another dtype")
+        kind = type(obj).__name__
+        literal: list[Any] = [kind, name, str(obj.device), bool(obj.requires_grad)]
+        attributes = dict(vars(obj))
+        if id(obj) in context.notes(ModuleNotes).dropped or obj.is_meta:
+            return Node([*literal, "empty", *obj.shape], attributes=attributes)
+        return Node(literal, (tensor_data(obj, name, context),), attributes=attributes)
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(isinstance(literal, list) and len(literal) >= 4, "kind, dtype, device, requires_grad")
+        assert isinstance(literal, list)
+        kind, name, device, requires_grad, *rest = literal
+        expect(kind in _KINDS and isinstance(name, str) and name in _DTYPES, "a kind of tensor and a dtype")
+        expect(isinstance(device, str) and device.replace(":", "_").isidentifier(), "a device")
+        expect(type(requires_grad) is bool, "requires_grad")
+        if rest:
+            expect(rest[0] == "empty" and not children, "no values")
+            expect_sizes(rest[1:])
+            return
+        expect(len(children) == 1, "memory")
+        _check_memory(children[0], str(name))
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        torch = _torch()
+        kind, name, device, requires_grad, *rest = literal
+        if rest:
+            tensor = _without_values(tuple(rest[1:]), name, device, context)
+        else:
+            tensor = tensor_from(children[0], name, device, context)
+        if kind == "Parameter":
+            made = torch.nn.Parameter(tensor, requires_grad)
+        else:
+            made = tensor.requires_grad_(requires_grad)
+        if rest and device != "meta":
+            context.notes(EmptySlots).tensors[id(made)] = made
+        return made
+
+
+def memory_key(tensor: Any) -> Hashable:
+    """Address, dtype, shape and strides; the tensor itself where it has no memory."""
+    torch = _torch()
+    if (
+        tensor.layout is not torch.strided
+        or tensor.is_meta
+        or type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+    ):
+        return id(tensor)
+    return (
+        tensor.data_ptr(),
+        tensor.dtype,
+        tuple(tensor.shape),
+        tensor.stride(),
+        str(tensor.device),
+        tensor.is_conj(),
+    )
+
+
+def tensor_data(tensor: Any, name: str, context: Encoding) -> TensorData:
+    """The memory of a strided tensor; what lies on another device is copied, a storage at a time."""
+    tensor = tensor.detach()
+    if tensor.is_conj() or tensor.is_neg():
+        tensor = tensor.resolve_conj().resolve_neg()
+    if tensor.device.type != "cpu":
+        tensor = _on_cpu(tensor, context.notes(_Saving))
+    stored, shape, strides = _DTYPES[name], tuple(tensor.shape), tuple(tensor.stride())
+    if stored is not None:
+        return TensorData(stored, shape, strides, tensor.data_ptr(), tensor)
+    row = _ROWS[name]
+    return TensorData(
+        "U8", (*shape, row), (*(stride * row for stride in strides), 1), tensor.data_ptr(), tensor
+    )
+
+
+def tensor_from(stored: StoredTensor, name: str, device: str, context: Decoding) -> Any:
+    """The tensor in stored memory: a view of it on the CPU, a copy on another device."""
+    torch = _torch()
+    row = _ROWS.get(name)
+    shape = stored.shape if row is None else stored.shape[:-1]
+    if 0 in stored.shape:
+        return torch.empty(shape, dtype=_dtype(name), device=context.map_location or device)
+    target = str(context.map_location or device)
+    storage = _storage(stored.buffer, target, context.notes(_Loading))
+    size = ITEMSIZE[stored.dtype] if row is None else row
+    strides = stored.strides if row is None else tuple(stride // row for stride in stored.strides[:-1])
+    return torch.empty(0, dtype=_dtype(name), device=target).set_(
+        storage, stored.offset // size, shape, strides
+    )
+
+
+def plain_data(value: Any, context: Encoding) -> tuple[TensorData, str | None] | None:
+    """A tensor as a state dict holds it, and the NumPy name of a dtype that safetensors has no word for."""
+    torch = _torch()
+    if type(value) not in (torch.Tensor, torch.nn.Parameter) or vars(value):
+        return None
+    name = str(value.dtype).removeprefix("torch.")
+    if value.layout is not torch.strided or value.is_meta or value.is_nested or name not in _DTYPES:
+        return None
+    if _DTYPES[name] is None and name not in _NUMPY_NAMES:
+        return None
+    return tensor_data(value, name, context), (None if _DTYPES[name] is not None else _NUMPY_NAMES[name])
+
+
+def tensor_of(stored: StoredTensor, raw: str | None, device: Any) -> Any:
+    """The tensor of a state dict in stored memory."""
+    names = {known: name for name, known in _DTYPES.items() if known is not None}
+    back = {known: name for name, known in _NUMPY_NAMES.items()}
+    if raw is not None and raw not in back:
+        raise ValueError(f"torch has no dtype for {raw!r}; read it with as_='numpy'")
+    return tensor_from(stored, names[stored.dtype] if raw is None else back[raw], "cpu", _Anywhere(device))
+
+
+class _Anywhere:
+    """A context for a single tensor."""
+
+    def __init__(self, device: Any) -> None:
+        self.map_location = device
+        self._notes: dict[Any, Any] = {}
+
+    def notes(self, make: Any) -> Any:
+        return self._notes.setdefault(make, make())
+
+    def number(self, family: str, number: int, make: Any) -> int:
+        return int(make())
+
+
+def _without_values(shape: tuple[int, ...], name: str, device: str, context: Decoding) -> Any:
+    torch = _torch()
+    if device == "meta":
+        return torch.empty(shape, dtype=_dtype(name), device=device)
+    # One element, however many the shape has: the values come with the state.
+    return torch.zeros((), dtype=_dtype(name), device=context.map_location or device).expand(shape)
+
+
+def _storage(buffer: memoryview, target: str, notes: _Loading) -> Any:
+    torch = _torch()
+    key = (id(buffer), target)
+    if key not in notes.storages:
+        # Torch warns of memory that cannot be written to, because it may be written to nonetheless.
+        writable = bytearray(buffer) if buffer.readonly else buffer
+        flat = torch.frombuffer(writable, dtype=torch.uint8)
+        try:
+            notes.storages[key] = (flat if target == "cpu" else flat.to(target)).untyped_storage()
+        except (RuntimeError, AssertionError) as error:
+            raise ValueError(
+                f"tensors lie on {target!r}, which is not here ({error}); pass map_location='cpu'"
+            ) from error
+        notes.buffers.append(buffer)
+    return notes.storages[key]
+
+
+def _on_cpu(tensor: Any, notes: _Saving) -> Any:
+    """The same view of a copy of the whole storage, made once, so that ties stay ties."""
+    torch = _torch()
+    storage = tensor.untyped_storage()
+    key = storage.data_ptr()
+    if key not in notes.copies:
+        flat = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage)
+        notes.copies[key] = (flat.cpu(), storage)
+    copied = notes.copies[key][0].untyped_storage()
+    return torch.empty(0, dtype=tensor.dtype).set_(
+        copied, tensor.storage_offset(), tensor.shape, tensor.stride()
+    )
+
+
+def _say_what_is_left_out(tensor: Any, context: Encoding) -> None:
+    notes = context.notes(_Saving)
+    if tensor.is_leaf and tensor.grad is not None and not notes.said_grad:
+        notes.said_grad = True
+        context.warn("gradients (.grad), here and elsewhere, are not stored")
+    if getattr(tensor, "_backward_hooks", None) or getattr(tensor, "_post_accumulate_grad_hooks", None):
+        context.warn("hooks on a tensor are left out; register them after loading")
+
+
+def _check_memory(child: Child, name: str) -> None:
+    stored, row = _DTYPES[name], _ROWS.get(name)
+    dtype, shape = expect_tensor(child, "U8" if stored is None else stored)
+    strides, offset = child.value[2:]
+    expect(
+        offset % (ITEMSIZE[dtype] if row is None else row) == 0, "memory at a multiple of the element's size"
+    )
+    expect(strides is None or all(stride >= 0 for stride in strides), "strides that are not negative")
+    if row is not None:
+        expect(bool(shape) and shape[-1] == row, f"rows of {row} bytes")
+        expect(strides is None or (strides[-1] == 1 and not any(s % row for s in strides[:-1])), "whole rows")
+
+
+class TensorSubclassCodec(Codec):
+    """Tensors of a class of their own: the class, the plain tensor, the attributes."""
+
+    name = "torch.subclass"
+    types = ("torch:Tensor",)
+
+    def claims(self, cls: type) -> bool:
+        import torch
+
+        plain = cls in (torch.Tensor, torch.nn.Parameter) or cls.__module__.startswith("torch.")
+        return not plain and shares_methods(cls, torch.Tensor, "__reduce_ex__", "__torch_dispatch__")
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        import torch
+
+        plain = obj.detach().as_subclass(torch.Tensor)
+        return Node(bool(obj.requires_grad), (type(obj), plain), attributes=dict(vars(obj)))
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(
+            type(literal) is bool and len(children) == 2 and children[0].kind == "global",
+            "a class and a tensor",
+        )
+        expect(children[1].codec == TensorCodec.name, "a class and a tensor")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        import torch
+
+        cls, plain = children
+        if not (isinstance(cls, type) and issubclass(cls, torch.Tensor)):
+            raise ValueError(f"{cls!r} is not a class of tensors")
+        return plain.as_subclass(cls).requires_grad_(literal)
+
+    def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
+        return ("create", "value")
+
+
+def _torch() -> Any:
+    import torch
+
+    return torch
+
+
+def _dtype(name: str) -> Any:
+    dtype = getattr(_torch(), name, None)
+    if dtype is None:
+        raise ValueError(f"torch {_torch().__version__} has no dtype {name}")
+    return dtype

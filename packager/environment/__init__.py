@@ -1,0 +1,27 @@
+"""The environment: distributions, versions and requirements, its fingerprint, comparing two of them."""
+
+from .comparing import Difference as Difference
+from .comparing import EnvironmentReport as EnvironmentReport
+from .comparing import RecordedExtern as RecordedExtern
+from .comparing import compare_environment as compare_environment
+from .distributions import Distributions as Distributions
+from .fingerprint import Fingerprint as Fingerprint
+from .installed import Installed as Installed
+from .installed import normalized_name as normalized_name
+from .versions import Requirement as Requirement
+from .versions import requirement_for as requirement_for
+from .versions import version_key as version_key
+
+__all__ = [
+    "Difference",
+    "Distributions",
+    "EnvironmentReport",
+    "Fingerprint",
+    "Installed",
+    "RecordedExtern",
+    "Requirement",
+    "compare_environment",
+    "normalized_name",
+    "requirement_for",
+    "version_key",
+]

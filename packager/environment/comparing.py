@@ -1,0 +1,131 @@
+"""A recorded environment against the one at hand: every difference, in one report."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from .distributions import Distributions
+from .fingerprint import Fingerprint
+from .versions import Requirement
+
+__all__ = ["Difference", "EnvironmentReport", "RecordedExtern", "compare_environment"]
+
+DifferenceKind = Literal["missing", "version", "python", "platform"]
+
+
+@dataclass(frozen=True)
+class RecordedExtern:
+    """What an archive asks of the environment: modules, and the distribution that brings them.
+
+    `distribution`, `version` and `requirement` are empty where modules were externed by a rule
+    although no distribution is known for them.
+    """
+
+    modules: tuple[str, ...]
+    distribution: str = ""
+    version: str = ""
+    requirement: str = ""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing that is not as recorded. `kind` is missing, version, python or platform."""
+
+    kind: DifferenceKind
+    subject: str
+    recorded: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.subject}: recorded {self.recorded}, found {self.found}"
+
+
+@dataclass(frozen=True)
+class EnvironmentReport:
+    """All differences between a recorded environment and this one; false where there are none."""
+
+    differences: tuple[Difference, ...]
+    requirements: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What is not there at all: distributions, and modules of no distribution."""
+        return tuple(one.subject for one in self.differences if one.kind == "missing")
+
+    @property
+    def install_command(self) -> str:
+        """The command that brings what is missing or too old or too new; empty where nothing can."""
+        if not self.requirements:
+            return ""
+        return "python -m pip install " + " ".join(shlex.quote(one) for one in self.requirements)
+
+    def __bool__(self) -> bool:
+        return bool(self.differences)
+
+    def __str__(self) -> str:
+        if not self.differences:
+            return "the environment is as recorded"
+        lines = ["the environment is not as recorded:", *(f"    {one}" for one in self.differences)]
+        if self.install_command:
+            lines.append(f"to bring it there: {self.install_command}")
+        return "\n".join(lines)
+
+
+def compare_environment(
+    recorded: Fingerprint,
+    externs: Iterable[RecordedExtern],
+    here: Fingerprint | None = None,
+    installed: Distributions | None = None,
+) -> EnvironmentReport:
+    """Compare what an archive recorded with the environment at hand, importing nothing.
+
+    Python differs where its series or implementation does (3.11.4 and 3.11.7 do not). `here` and
+    `installed` default to the running interpreter and its `sys.path`.
+
+    >>> nope = RecordedExtern(("nope",), "nope", "1.2", "nope>=1.2,<2")
+    >>> report = compare_environment(Fingerprint.here(), [nope])
+    >>> report.missing, report.install_command
+    (('nope',), "python -m pip install 'nope>=1.2,<2'")
+    """
+    here = here or Fingerprint.here()
+    installed = installed or Distributions()
+    differences = _interpreter(recorded, here)
+    wanted = []
+    for extern in externs:
+        difference = _extern(extern, installed)
+        if difference is not None:
+            differences.append(difference)
+            wanted += [extern.requirement] if extern.requirement else []
+    return EnvironmentReport(tuple(differences), tuple(dict.fromkeys(wanted)))
+
+
+def _interpreter(recorded: Fingerprint, here: Fingerprint) -> list[Difference]:
+    found = []
+    before, now = (f"{one.implementation} {one.python_series}" for one in (recorded, here))
+    if before != now:
+        found.append(Difference("python", "Python", before, now))
+    if recorded.platform != here.platform:
+        found.append(Difference("platform", "platform", recorded.platform, here.platform))
+    if recorded.byteorder != here.byteorder:
+        found.append(Difference("platform", "byte order", recorded.byteorder, here.byteorder))
+    return found
+
+
+def _extern(extern: RecordedExtern, installed: Distributions) -> Difference | None:
+    if not extern.distribution:
+        absent = [name for name in extern.modules if installed.origin(name).kind == "unknown"]
+        return (
+            Difference("missing", ", ".join(absent), "a module of no distribution", "nothing")
+            if absent
+            else None
+        )
+    version = installed.version(extern.distribution)
+    recorded = f"{extern.version} ({extern.requirement})" if extern.requirement else extern.version
+    if version is None:
+        return Difference("missing", extern.distribution, recorded, "nothing")
+    if extern.requirement and not Requirement.parse(extern.requirement).allows(version):
+        return Difference("version", extern.distribution, recorded, version)
+    return None

@@ -1,0 +1,142 @@
+"""Which distribution an import name belongs to, its version, and what kind of code it is.
+
+One pass over the folders of `sys.path` lists their `*.dist-info` and `*.egg-info` folders; names
+and versions come from the folder names alone. What else is asked (import names, compiled modules,
+editable installs) is read when it is first needed. `importlib.metadata.packages_distributions`
+takes 160 to 600 ms for the same map and knows neither editable nor compiled.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from packager.policy import Origin, OriginKind
+
+from .installed import Installed, normalized_name
+
+__all__ = ["Distributions"]
+
+_SITE_FOLDERS = ("site-packages", "dist-packages")
+_METADATA_FOLDER = re.compile(
+    r"(?P<name>.+?)(?:-(?P<version>[^-]+)(?:-py[^-]+)?)?\.(?P<form>dist-info|egg-info)"
+)
+
+
+class Distributions:
+    """What is installed along a search path, as it was when this object was made.
+
+    >>> here = Distributions()
+    >>> here.origin("json").kind
+    'stdlib'
+    >>> here.origin("msgpack").distribution
+    'msgpack'
+    >>> here.origin("no_such_module_anywhere").kind
+    'unknown'
+
+    `path` defaults to `sys.path`. Nothing is imported, and no file of a distribution's code is read.
+    """
+
+    def __init__(self, path: Sequence[str] | None = None) -> None:
+        self._installed: dict[str, Installed] = {}
+        self._places: dict[str, str] = {}
+        self._sites: list[str] = []
+        folders = [os.path.abspath(entry or os.curdir) for entry in (sys.path if path is None else path)]
+        for folder in dict.fromkeys(folders):
+            self._scan(folder)
+
+    def version(self, distribution: str) -> str | None:
+        """The installed version of a distribution by its name; None where it is absent."""
+        found = self._installed.get(normalized_name(distribution))
+        return found.version if found else None
+
+    def versions(self) -> Mapping[str, str]:
+        """Version by normalised name, of everything installed, sorted by name."""
+        return {name: self._installed[name].version for name in sorted(self._installed)}
+
+    def metadata(self, distribution: str) -> bytes:
+        """The head of a distribution's METADATA, without its description; empty where it is absent."""
+        found = self._installed.get(normalized_name(distribution))
+        return found.metadata_head if found else b""
+
+    def origin(self, name: str, file: str | None = None) -> Origin:
+        """Where module `name` comes from.
+
+        `file` is the path of its source, where the caller has found it: it settles which of two
+        packages of one name is meant. Without it the first one along the path is.
+        """
+        top = name.partition(".")[0]
+        if top in sys.builtin_module_names:
+            return Origin("builtin")
+        if top in sys.stdlib_module_names:
+            return Origin("stdlib")
+        owner = self.owner(name, file)
+        if owner is not None:
+            return Origin(_kind(owner), owner.name, owner.version)
+        return Origin("project" if self._is_at_hand(top, file) else "unknown")
+
+    def owner(self, name: str, file: str | None = None) -> Installed | None:
+        """The distribution that module `name` belongs to; None where no distribution claims it."""
+        candidates = self._claims.get(name.partition(".")[0], ())
+        if file is not None:
+            candidates = [one for one in candidates if one.holds(file)]
+        else:
+            place = self._places.get(name.partition(".")[0])
+            candidates = [one for one in candidates if one.editable or place in (None, one.location)]
+        if len(candidates) > 1:  # a namespace package: several distributions fill one folder
+            depth = {one.name: one.claim_depth(name) for one in candidates}
+            deepest = max(depth.values())
+            candidates = [one for one in candidates if depth[one.name] == deepest]
+        return min(candidates, key=lambda one: one.name) if candidates else None
+
+    def __contains__(self, distribution: str) -> bool:
+        return normalized_name(distribution) in self._installed
+
+    def _scan(self, folder: str) -> None:
+        try:
+            names = os.listdir(folder)
+        except OSError:  # a zip file, or a folder that is not there: nothing is installed in it
+            return
+        if os.path.basename(folder) in _SITE_FOLDERS or any(name.endswith(".dist-info") for name in names):
+            self._sites.append(os.path.join(folder, ""))
+        for name in sorted(names):
+            top, dot, suffix = name.partition(".")
+            if not dot or suffix == "py" or suffix.endswith(("so", "pyd")):
+                self._places.setdefault(top, folder)
+            match = _METADATA_FOLDER.fullmatch(name)
+            if match is not None:
+                self._add(Installed.read(folder, name, match["name"], match["version"]))
+
+    def _add(self, found: Installed) -> None:
+        known = self._installed.get(found.name)
+        # The first on the path wins, as at run time; but the .egg-info that a build left in a
+        # project's folder says less than the .dist-info of its editable install.
+        if known is None or (known.is_egg and not found.is_egg):
+            self._installed[found.name] = found
+
+    @cached_property
+    def _claims(self) -> dict[str, list[Installed]]:
+        claims: defaultdict[str, list[Installed]] = defaultdict(list)
+        for found in self._installed.values():
+            for top in found.import_names:
+                claims[top].append(found)
+        return claims
+
+    def _is_at_hand(self, top: str, file: str | None) -> bool:
+        """Whether a module that no distribution claims lies outside of folders of installed packages."""
+        where = file if file is not None else self._places.get(top)
+        if where is None:
+            return False
+        where = os.path.join(where, "")
+        inside = any(f"{os.sep}{name}{os.sep}" in where for name in _SITE_FOLDERS)
+        return not inside and not where.startswith(tuple(self._sites))
+
+
+def _kind(owner: Installed) -> OriginKind:
+    if owner.is_compiled:
+        return "compiled"
+    return "editable" if owner.editable else "installed"

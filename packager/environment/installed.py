@@ -1,0 +1,212 @@
+"""One installed distribution, read from its metadata folder piece by piece as it is asked."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import unquote, urlsplit
+
+__all__ = ["Installed", "normalized_name"]
+
+_COMPILED = re.compile(rb"\.(?:so(?:\.[0-9.]+)?|pyd|dll|dylib)(?=[,\"]|\r?$)", re.MULTILINE)
+_FIRST_PART = re.compile(rb"^\"?([^/,\"\r\n]+)([/,])", re.MULTILINE)
+_EXTENSION_MODULE = re.compile(r"(?P<top>[^.]+)(?:\.[^/]+)?\.(?:py|so|pyd)")
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A distribution: normalised name, version, the folder it is installed in, its metadata folder."""
+
+    name: str
+    version: str
+    location: str
+    metadata: str
+
+    @classmethod
+    def read(cls, location: str, folder: str, name: str, version: str | None) -> Installed:
+        """From the name of a metadata folder; an `.egg-info` without a version is looked into."""
+        metadata = os.path.join(location, folder)
+        return cls(normalized_name(name), version or _version_in_metadata(metadata), location, metadata)
+
+    @property
+    def is_egg(self) -> bool:
+        """Whether the metadata is an `.egg-info`, which a build leaves beside the source."""
+        return self.metadata.endswith(".egg-info")
+
+    @cached_property
+    def import_names(self) -> frozenset[str]:
+        """The top-level names that the distribution makes importable."""
+        declared = frozenset(self._text("top_level.txt").split())
+        if declared:
+            return declared
+        names = self._recorded_names() | frozenset(self._editable_map)
+        return names or frozenset({self.name.replace("-", "_")})
+
+    @cached_property
+    def is_compiled(self) -> bool:
+        """Whether any file is a compiled module or a shared library."""
+        if _COMPILED.search(self._record):
+            return True
+        if self._record and not self.editable:
+            return False
+        return any(_holds_compiled(folder) for folder in self._code_folders())
+
+    @cached_property
+    def editable(self) -> tuple[str, ...]:
+        """The source folders of an install in place; empty for an ordinary one."""
+        if self.is_egg and os.path.basename(self.location) not in ("site-packages", "dist-packages"):
+            return (self.location,)
+        root = _editable_root(self._text("direct_url.json"))
+        return tuple(dict.fromkeys([*self._editable_map.values(), *([root] if root else [])]))
+
+    @property
+    def metadata_head(self) -> bytes:
+        """METADATA up to the first empty line: name, version, requirements and the like."""
+        whole = _read(os.path.join(self.metadata, "PKG-INFO" if self.is_egg else "METADATA"))
+        return whole.replace(b"\r\n", b"\n").partition(b"\n\n")[0].rstrip(b"\n") + b"\n" if whole else b""
+
+    def holds(self, file: str) -> bool:
+        """Whether the source at path `file` can belong to this distribution, by where it lies."""
+        folders = self.editable or (self.location,)
+        return any(file == folder or file.startswith(os.path.join(folder, "")) for folder in folders)
+
+    def claim_depth(self, module: str) -> int:
+        """How many leading parts of `module` are folders or files of this distribution."""
+        parts, depth = module.split("."), 0
+        for count in range(1, len(parts) + 1):
+            path = "/".join(parts[:count]).encode()
+            if re.search(rb"^" + re.escape(path) + rb"(?:/|\.)", self._record, re.MULTILINE) is None:
+                break
+            depth = count
+        return depth
+
+    @cached_property
+    def _record(self) -> bytes:
+        return _read(os.path.join(self.metadata, "RECORD")) or _read(
+            os.path.join(self.metadata, "installed-files.txt")
+        )
+
+    @cached_property
+    def _editable_map(self) -> dict[str, str]:
+        """Import name -> source path, from the .pth files and finders that an editable install adds."""
+        found: dict[str, str] = {}
+        for name in re.findall(rb"^([^/,\r\n]+\.(?:pth|py)),", self._record, re.MULTILINE):
+            path = os.path.join(self.location, name.decode())
+            if path.endswith(".pth"):
+                found.update(_names_behind_pth(path))
+            elif "__editable__" in path:
+                found.update(_finder_mapping(path))
+        return found
+
+    def _recorded_names(self) -> frozenset[str]:
+        names = set()
+        for part, follow in _FIRST_PART.findall(self._record):
+            text = part.decode("utf-8", "replace")
+            module = _EXTENSION_MODULE.fullmatch(text)
+            if follow == b"/" and text.isidentifier() and text != "__pycache__":
+                names.add(text)
+            elif follow == b"," and module is not None and "__editable__" not in text:
+                names.add(module["top"])
+        return frozenset(names)
+
+    def _code_folders(self) -> list[str]:
+        if self.editable:
+            return [path for path in self._editable_map.values() if os.path.isdir(path)] or [
+                os.path.join(root, name) for root in self.editable for name in sorted(self.import_names)
+            ]
+        return [os.path.join(self.location, name) for name in sorted(self.import_names)]
+
+    def _text(self, name: str) -> str:
+        return _read(os.path.join(self.metadata, name)).decode("utf-8", "replace")
+
+
+def normalized_name(name: str) -> str:
+    """The one spelling of a distribution's name: lower case, runs of `-`, `_` and `.` as one `-`.
+
+    >>> normalized_name("Scikit_Learn")
+    'scikit-learn'
+
+    Source: PEP 503.
+    """
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _version_in_metadata(metadata: str) -> str:
+    for name in ("METADATA", "PKG-INFO"):
+        match = re.search(rb"^Version:[ \t]*(\S+)", _read(os.path.join(metadata, name)), re.MULTILINE)
+        if match is not None:
+            return match[1].decode("utf-8", "replace")
+    return "0"
+
+
+def _editable_root(direct_url: str) -> str | None:
+    try:
+        stated = json.loads(direct_url)
+        editable, url = stated["dir_info"]["editable"], stated["url"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    parts = urlsplit(url)
+    if not editable or parts.scheme != "file":
+        return None
+    path = unquote(parts.path)  # urllib.request has a function for this, and takes 60 ms to import
+    return os.path.abspath(path.lstrip("/") if os.name == "nt" else path)
+
+
+def _names_behind_pth(path: str) -> dict[str, str]:
+    """Import name -> path, for the folders that a .pth file adds (its `import` lines are never run)."""
+    found: dict[str, str] = {}
+    for line in _read(path).decode("utf-8", "replace").splitlines():
+        if not line.strip() or line.startswith(("#", "import ", "import\t")):
+            continue
+        folder = os.path.join(os.path.dirname(path), line.strip())
+        for name in sorted(_listed(folder)):
+            full = os.path.join(folder, name)
+            if name.endswith(".py"):
+                found[name[:-3]] = full
+            elif name.isidentifier() and os.path.isfile(os.path.join(full, "__init__.py")):
+                found[name] = full
+    return found
+
+
+def _finder_mapping(path: str) -> dict[str, str]:
+    """The literal `MAPPING` of a setuptools editable finder, read without running it."""
+    try:
+        tree = ast.parse(_read(path))
+    except SyntaxError:
+        return {}
+    for node in tree.body:
+        target = node.target if isinstance(node, ast.AnnAssign) else None
+        if isinstance(target, ast.Name) and target.id == "MAPPING" and isinstance(node, ast.AnnAssign):
+            try:
+                mapping = ast.literal_eval(node.value) if node.value is not None else {}
+            except ValueError:
+                return {}
+            return {str(name): str(place) for name, place in mapping.items()}
+    return {}
+
+
+def _holds_compiled(folder: str) -> bool:
+    return any(
+        _COMPILED.search(name.encode("utf-8", "surrogateescape"))
+        for _, _, names in os.walk(folder)
+        for name in names
+    )
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""

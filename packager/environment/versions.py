@@ -1,0 +1,134 @@
+"""Versions in their order, and requirements over them: the part of PEP 440 that archives use."""
+
+from __future__ import annotations
+
+import operator
+import re
+from dataclasses import dataclass
+
+__all__ = ["Requirement", "requirement_for", "version_key"]
+
+_VERSION = re.compile(
+    r"v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)"
+    r"(?:[-_.]?(?P<pre>a|b|c|rc|alpha|beta|pre|preview)[-_.]?(?P<pre_n>\d*))?"
+    r"(?:-(?P<post_short>\d+)|[-_.]?(?P<post>post|rev|r)[-_.]?(?P<post_n>\d*))?"
+    r"(?:[-_.]?(?P<dev>dev)[-_.]?(?P<dev_n>\d*))?"
+    r"(?:\+(?P<local>[a-z0-9]+(?:[-_.][a-z0-9]+)*))?",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"(>=|<=|==|!=|<|>)\s*([^\s,]+)")
+_PRE_RANK = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "preview": 2}
+
+VersionKey = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A distribution and the versions of it that will do.
+
+    >>> requirement = Requirement.parse("numpy>=1.26.4,<2")
+    >>> requirement.name, requirement.allows("1.26.10"), requirement.allows("2.0.0rc1")
+    ('numpy', True, False)
+    """
+
+    name: str
+    clauses: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Requirement:
+        """From its text; raises ValueError where it is more than a name and plain comparisons."""
+        match = re.fullmatch(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(.*?)\s*", text)
+        clauses = (
+            [_CLAUSE.fullmatch(part.strip()) for part in match[2].split(",")] if match and match[2] else []
+        )
+        if match is None or None in clauses:
+            raise ValueError(
+                f"not a requirement: {text!r}; expected a name and comparisons, as numpy>=1.26,<2"
+            )
+        return cls(match[1], tuple((clause[1], clause[2]) for clause in clauses if clause))
+
+    def allows(self, version: str) -> bool:
+        """Whether `version` will do; one that is not PEP 440 does only where it is asked for exactly."""
+        found = version_key(version)
+        if found is None:
+            return not self.clauses or self.clauses == (("==", version),)
+        return all(_holds(found, sign, wanted) for sign, wanted in self.clauses)
+
+    def __str__(self) -> str:
+        return self.name + ",".join(sign + wanted for sign, wanted in self.clauses)
+
+
+def requirement_for(distribution: str, version: str) -> Requirement:
+    """What an archive made with this version asks for: not older, and the same major version.
+
+    Before 1.0 the minor version counts as the major one. A version that is not PEP 440 is asked
+    for exactly; of a local version (`2.4.0+cpu`) only the public part is.
+
+    >>> str(requirement_for("numpy", "1.26.4")), str(requirement_for("einops", "0.8.0"))
+    ('numpy>=1.26.4,<2', 'einops>=0.8.0,<0.9')
+    """
+    match = _VERSION.fullmatch(version.strip())
+    if match is None:
+        return Requirement(distribution, (("==", version),))
+    release = [int(part) for part in match["release"].split(".")]
+    epoch = f"{int(match['epoch'])}!" if match["epoch"] else ""
+    bound = f"{release[0] + 1}" if release[0] else f"0.{(release[1] if len(release) > 1 else 0) + 1}"
+    return Requirement(distribution, ((">=", version.partition("+")[0]), ("<", epoch + bound)))
+
+
+def version_key(version: str) -> VersionKey | None:
+    """A key that sorts versions as PEP 440 does; None for what it does not describe.
+
+    >>> sorted(["1.0", "1.0rc1", "1.0.dev3", "1.0.post1", "1.0.1"], key=version_key)
+    ['1.0.dev3', '1.0rc1', '1.0', '1.0.post1', '1.0.1']
+    """
+    match = _VERSION.fullmatch(version.strip())
+    if match is None:
+        return None
+    release = [int(part) for part in match["release"].split(".")]
+    while len(release) > 1 and release[-1] == 0:
+        release.pop()
+    pre, dev = _pre_key(match), _number(match["dev"], match["dev_n"])
+    post = int(match["post_short"]) if match["post_short"] else _number(match["post"], match["post_n"])
+    return (
+        int(match["epoch"] or 0),
+        tuple(release),
+        pre,
+        -1 if post is None else post,
+        float("inf") if dev is None else dev,
+        _local_key(match["local"]),
+    )
+
+
+def _holds(found: VersionKey, sign: str, wanted: str) -> bool:
+    bound = version_key(wanted)
+    if bound is None:
+        return False
+    without_local = (*found[:-1], ())
+    if sign == "<":
+        # `<2` leaves out 2.0rc1 too, as PEP 440 has it, unless the bound is itself a pre-release.
+        same_release = found[:2] == bound[:2] and bound[2] == _FINAL
+        return without_local < bound and not same_release
+    if sign == ">":
+        return without_local > bound and not (found[:2] == bound[:2] and found[3] != -1 and bound[3] == -1)
+    compare = {">=": operator.ge, "<=": operator.le, "==": operator.eq, "!=": operator.ne}[sign]
+    return bool(compare(without_local if not bound[-1] else found, bound))
+
+
+_FINAL = (3, 0)
+
+
+def _pre_key(match: re.Match[str]) -> tuple[int, int]:
+    if match["pre"]:
+        return (_PRE_RANK[match["pre"].lower()], int(match["pre_n"] or 0))
+    is_dev_only = match["dev"] and not match["post"] and not match["post_short"]
+    return (-1, 0) if is_dev_only else _FINAL
+
+
+def _number(word: str | None, digits: str | None) -> int | None:
+    return None if word is None else int(digits or 0)
+
+
+def _local_key(local: str | None) -> tuple[tuple[int, int, str], ...]:
+    parts = re.split(r"[-_.]", local.lower()) if local else []
+    return tuple((1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts)

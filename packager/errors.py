@@ -1,0 +1,80 @@
+"""What can go wrong in packager, as one tree.
+
+    PackageError
+    |-- PackagingError            an export cannot be made as asked; every problem, grouped by reason
+    |-- EmptyMatchError           a rule with allow_empty=False matched no module
+    |-- ArchiveError              also ValueError: a file is not an archive as the format demands
+    |   `-- IntegrityError        bytes do not have the digest that the manifest gives
+    |-- UntrustedTypeError        also pickle.UnpicklingError: names that the audit does not allow
+    |-- PickleRefusedError        also pickle.UnpicklingError: a real pickle, and allow_pickle is False
+    |-- EnvironmentMismatchError  also ImportError: this environment lacks what the archive recorded
+    |-- UndeclaredImportError     also ModuleNotFoundError: packaged code imports what no rule declared
+    |-- MigrationError            also RuntimeError: a migration cannot be carried out
+    `-- LegacyFormatError         also ValueError: a legacy file cannot be read without running it
+
+Rooms may subclass these beside the code that raises them; every error that a bad archive, a bad
+model or a bad environment can cause is a PackageError. A message says what failed, where (module,
+key, entry, byte), what was found against what was expected, and what to do.
+"""
+
+from __future__ import annotations
+
+from pickle import UnpicklingError
+
+__all__ = [
+    "ArchiveError",
+    "EmptyMatchError",
+    "EnvironmentMismatchError",
+    "IntegrityError",
+    "LegacyFormatError",
+    "MigrationError",
+    "PackageError",
+    "PackagingError",
+    "PickleRefusedError",
+    "UndeclaredImportError",
+    "UntrustedTypeError",
+]
+
+
+class PackageError(Exception):
+    """The root of everything that packager raises on its own account."""
+
+
+class PackagingError(PackageError):
+    """An export cannot be made as asked. The message groups every problem by its reason."""
+
+
+class EmptyMatchError(PackageError):
+    """A rule given with `allow_empty=False` matched no module."""
+
+
+class ArchiveError(PackageError, ValueError):
+    """A file is not an archive as the format demands; the message names the entry and the byte."""
+
+
+class IntegrityError(ArchiveError):
+    """Bytes do not have the digest that the manifest gives for them."""
+
+
+class UntrustedTypeError(PackageError, UnpicklingError):
+    """Stored objects name types that neither the archive holds nor the caller trusts."""
+
+
+class PickleRefusedError(PackageError, UnpicklingError):
+    """The resource is a real pickle, which runs code when read, and `allow_pickle` is False."""
+
+
+class EnvironmentMismatchError(PackageError, ImportError):
+    """This environment lacks, or has in another version, what the archive was recorded with."""
+
+
+class UndeclaredImportError(PackageError, ModuleNotFoundError):
+    """Packaged code imports a module that no rule declared when the archive was made."""
+
+
+class MigrationError(PackageError, RuntimeError):
+    """A migration cannot be carried out, or contradicts itself."""
+
+
+class LegacyFormatError(PackageError, ValueError):
+    """A legacy file is damaged, or holds what cannot be read without executing it."""

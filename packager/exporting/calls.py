@@ -1,0 +1,96 @@
+"""Calls by arrays: how inputs in a file become a call, and its result arrays by name again.
+
+Inputs go by parameter name, or by position as `arg0, arg1, ...`. A result is `output`, or
+`output.0`, `output.key` for what is inside tuples, lists and mappings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from packager.errors import PackageError
+
+__all__ = ["CallError", "call_with_arrays", "load_arrays"]
+
+_POSITION = re.compile(r"arg(0|[1-9][0-9]*)")
+
+
+class CallError(PackageError, TypeError):
+    """Inputs that are no call, or a result that is not made of arrays."""
+
+
+def call_with_arrays(thing: Any, inputs: Mapping[str, Any], attribute: str | None = None) -> dict[str, Any]:
+    """Call `thing`, or an attribute of it, with arrays by name; return the arrays of its result by name.
+
+    Where the class of `thing` comes from kedge or PyTorch, the call gets that framework's tensors.
+
+    >>> import numpy
+    >>> call_with_arrays(lambda x, scale: (x * scale, {"n": len(x)}), {"arg0": numpy.ones(2), "scale": 3})
+    {'output.0': array([3., 3.]), 'output.1.n': array(2)}
+    """
+    make = _tensor_maker(thing)
+    positions, keywords = {}, {}
+    for name, value in inputs.items():
+        match = _POSITION.fullmatch(name)
+        if match is not None:
+            positions[int(match[1])] = make(value)
+        else:
+            keywords[name] = make(value)
+    if sorted(positions) != list(range(len(positions))):
+        missing = min(set(range(len(positions))) - set(positions))
+        raise CallError(
+            f"inputs {', '.join(inputs)}: arg{missing} is missing; positions go from arg0 without gaps"
+        )
+    arguments = [positions[index] for index in range(len(positions))]
+    called = thing if attribute is None else getattr(thing, attribute)
+    return dict(_arrays("output", called(*arguments, **keywords)))
+
+
+def load_arrays(path: str) -> dict[str, Any]:
+    """The arrays of a `.npz` file, by name; no pickles are read.
+
+    Raises OSError where it cannot be read, CallError where it is no such file.
+    """
+    import numpy
+
+    try:
+        with numpy.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (ValueError, AttributeError, EOFError) as error:
+        raise CallError(f"{path}: not a .npz file of arrays ({error}); make one with numpy.savez") from error
+
+
+def _tensor_maker(thing: Any) -> Any:
+    import numpy
+
+    tops = {cls.__module__.partition(".")[0] for cls in type(thing).__mro__}
+    if "torch" in tops:
+        import torch
+
+        return lambda value: torch.as_tensor(numpy.asarray(value))
+    if "kedge" in tops:
+        import kedge
+
+        return lambda value: kedge.tensor(numpy.asarray(value))
+    return lambda value: value
+
+
+def _arrays(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    import numpy
+
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _arrays(f"{name}.{key}", inner)
+    elif isinstance(value, tuple | list):
+        for index, inner in enumerate(value):
+            yield from _arrays(f"{name}.{index}", inner)
+    else:
+        plain = value.detach() if hasattr(value, "detach") else value
+        array = numpy.asarray(plain.cpu() if hasattr(plain, "cpu") else plain)
+        if array.dtype.hasobject:
+            raise CallError(
+                f"{name} is a {type(value).__name__}: only arrays, tensors and numbers can be compared"
+            )
+        yield name, array

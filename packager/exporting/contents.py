@@ -1,0 +1,215 @@
+"""What is stored besides code: objects and state dicts as data, and the names that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from packager.archive import TensorSpec, unpack
+from packager.errors import PackagingError
+from packager.graph import Importer
+from packager.objects import (
+    EncodedObject,
+    EncodedStateDict,
+    Finding,
+    NameUse,
+    encode,
+    encode_state_dict,
+)
+from packager.objects.storages import contiguous
+
+from .plan import PlannedTensors
+from .request import ObjectRequest, StateDictRequest, resource_entry
+
+__all__ = [
+    "StoredObject",
+    "StoredState",
+    "Storing",
+    "finding_text",
+    "frameworks_of",
+    "member_of_state",
+    "store_object",
+    "store_state",
+]
+
+
+@dataclass(frozen=True)
+class Storing:
+    """What encoding needs to know: where names come from, which modules are stored, and for whom."""
+
+    importer: Importer
+    interned: Callable[[str], bool]
+    exporter: Any
+
+
+@dataclass(frozen=True)
+class StoredState:
+    """A state dict as it will lie in the archive, or the refusals that keep it out."""
+
+    package: str
+    resource: str
+    entry: str
+    encoded: EncodedStateDict = field(repr=False)
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return f"state dict {self.package}/{self.resource}"
+
+    @property
+    def codecs(self) -> tuple[tuple[str, int], ...]:
+        """The codecs of the values that are no tensors."""
+        return _codecs(self.encoded.extras)
+
+    @property
+    def uses(self) -> tuple[NameUse, ...]:
+        """The names that it needs."""
+        return self.encoded.names
+
+    @property
+    def findings(self) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+        """Refusals and warnings."""
+        return self.encoded.refusals, self.encoded.warnings
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """An object as it will lie in the archive, or the refusals that keep it out.
+
+    With a `factory`, the name of the callable that makes it, `encoded` is the configuration alone,
+    and `state` the state dict that the new object takes up, where the old one has any.
+    """
+
+    package: str
+    resource: str
+    encoded: EncodedObject = field(repr=False)
+    factory: str | None = None
+    state: StoredState | None = None
+
+    @property
+    def entry(self) -> str:
+        """The entry with the records."""
+        return resource_entry(self.package, self.resource)
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return f"object {self.package}/{self.resource}"
+
+    @property
+    def codecs(self) -> tuple[tuple[str, int], ...]:
+        """The codecs in use, with their versions."""
+        return _codecs(self.encoded.records)
+
+    @property
+    def uses(self) -> tuple[NameUse, ...]:
+        """The names that it needs."""
+        if self.factory is None:
+            return self.encoded.names
+        module, _, name = self.factory.partition(":")
+        return (*self.encoded.names, NameUse(module, name, "call", "its factory"))
+
+    @property
+    def findings(self) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+        """Refusals and warnings."""
+        return self.encoded.refusals, self.encoded.warnings
+
+    @property
+    def member(self) -> PlannedTensors | None:
+        """The safetensors member: one tensor for each storage; None without any."""
+        storages = self.encoded.storages
+        if not storages:
+            return None
+        name = f"{self.entry}.safetensors" if self.factory is None else f"{self.entry}.config.safetensors"
+        specs = tuple(
+            TensorSpec(storage.name, storage.dtype, storage.shape, contiguous(storage.shape), 0, number)
+            for number, storage in enumerate(storages)
+        )
+        buffers = tuple(storage.buffer for storage in storages)
+        return PlannedTensors(name, specs, buffers, sum(buffer.nbytes for buffer in buffers))
+
+
+def store_object(request: ObjectRequest, storing: Storing) -> StoredObject:
+    """Encode what was asked for. Nothing of the object is changed; refusals are in the result."""
+    package, resource = request.package, request.resource
+    if request.factory is None:
+        return StoredObject(package, resource, _encode(request.obj, resource, storing))
+    factory = _factory_name(request.factory, storing.importer)
+    config = _encode(dict(request.config or {}), "config", storing)
+    state = None
+    if callable(getattr(type(request.obj), "state_dict", None)):
+        entry = f"{resource_entry(package, resource)}.safetensors"
+        state = _state(package, resource, entry, request.obj, storing)
+    return StoredObject(package, resource, config, factory, state)
+
+
+def store_state(request: StateDictRequest, storing: Storing) -> StoredState:
+    """Encode a state dict; a module's own `state_dict()` is called, with its hooks."""
+    entry = resource_entry(request.package, request.resource)
+    return _state(request.package, request.resource, entry, request.source, storing)
+
+
+def member_of_state(entry: str, encoded: EncodedStateDict) -> PlannedTensors:
+    """The safetensors member of a state dict, also of an empty one."""
+    size = sum(storage.nbytes for storage in encoded.storages)
+    return PlannedTensors(entry, encoded.tensors, encoded.storages, size)
+
+
+def frameworks_of(codecs: Iterable[tuple[str, int]]) -> frozenset[str]:
+    """The top-level packages that the given codecs need where the archive is read.
+
+    >>> sorted(frameworks_of([("records", 1), ("numpy.ndarray", 1), ("complex", 1)]))
+    ['numpy']
+    """
+    from packager.codecs.registry import default_registry
+
+    registry = default_registry()
+    found = set()
+    for name, _ in codecs:
+        codec = registry.find(name)
+        for type_name in codec.types if codec is not None else ():
+            found.add(type_name.partition(":")[0].partition(".")[0])
+    return frozenset(found - {"builtins"})
+
+
+def finding_text(finding: Finding) -> str:
+    """A refusal or a warning as one line: where, why, and what can be done."""
+    options = f" ({'; or '.join(finding.options)})" if finding.options else ""
+    return f"{finding}{options}"
+
+
+def _encode(obj: Any, root: str, storing: Storing) -> EncodedObject:
+    return encode(
+        obj, importer=storing.importer, interned=storing.interned, exporter=storing.exporter, root=root
+    )
+
+
+def _state(package: str, resource: str, entry: str, source: Any, storing: Storing) -> StoredState:
+    encoded = encode_state_dict(
+        source,
+        importer=storing.importer,
+        interned=storing.interned,
+        exporter=storing.exporter,
+        root=resource,
+    )
+    return StoredState(package, resource, entry, encoded)
+
+
+def _codecs(records: bytes) -> tuple[tuple[str, int], ...]:
+    if not records:
+        return ()
+    rows: Any = unpack(records, what="encoded object")
+    return tuple((str(name), int(version)) for name, version in rows[0])
+
+
+def _factory_name(factory: Callable[..., Any] | str, importer: Importer) -> str:
+    if isinstance(factory, str):
+        module, colon, name = factory.partition(":")
+        if not (colon and module and name):
+            raise PackagingError(
+                f"factory {factory!r}: expected a callable, or its name as 'package.module:name'"
+            )
+        return factory
+    module, name = importer.get_name(factory)
+    return f"{module}:{name}"

@@ -1,0 +1,210 @@
+"""Decisions that stand: each module is decided once, hooks included, and never again.
+
+The walk asks; implicit externs, what was asked for by name, rules and the preset answer; the hooks
+of the action are told and may answer otherwise; then the decision stands. What stayed undecided is
+no decision: it is asked anew when a rule has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from packager.environment import Distributions
+from packager.graph import Edge, Verdict
+from packager.graph.sources import Found, SourceFinder
+from packager.policy import Action, ActionHooks, Decision, GlobPattern, Origin, Policy, implicit_reason
+
+from .request import Item, ModuleRequest, Request, SourceRequest
+
+if TYPE_CHECKING:
+    from kedge.hooks import RemovableHandle
+
+__all__ = ["Decisions", "LateChange"]
+
+_OUTSIDE_THE_ENVIRONMENT = ("text", "loader", "main", "zip")
+
+
+@dataclass(frozen=True)
+class LateChange:
+    """A rule or hook that came too late: `module` was decided as `stands`, and would be `wanted` now."""
+
+    module: str
+    what: str
+    stands: Decision
+    wanted: Action
+
+
+class Decisions:
+    """The decisions of one exporter.
+
+    `exporter` is handed to hooks. `sources` and `installed` tell where a module comes from;
+    `request` which modules were saved by name; `mocked` are mocks in the archives that they come from.
+    """
+
+    def __init__(
+        self,
+        exporter: Any,
+        policy: Policy,
+        sources: SourceFinder,
+        installed: Distributions,
+        request: Request,
+        mocked: frozenset[str] = frozenset(),
+    ) -> None:
+        self.policy = policy
+        self.standing: dict[str, Decision] = {}
+        self.undecided: dict[str, Decision] = {}
+        self.late: list[LateChange] = []
+        self._exporter = exporter
+        self._hooks = ActionHooks()
+        self._sources = sources
+        self._installed = installed
+        self._request = request
+        self._mocked = mocked
+        self._origins: dict[str, Origin] = {}
+        self._parents: dict[str, str] = {}
+        self._running_hooks = 0
+
+    def decide(self, name: str, edges: Sequence[Edge]) -> Verdict:
+        """What the walk does with module `name`; decided now, unless it is already.
+
+        An error of a hook goes through, and leaves the module undecided.
+        """
+        decision = self.standing.get(name) or self._decide_now(name, tuple(edges))
+        return Verdict(decision.action == "intern" and name not in self._request.leaves, decision.source)
+
+    def is_interned(self, name: str) -> bool:
+        """Whether the source of module `name` goes into the archive; decides it where need be."""
+        self.decide(name, [Edge("", name, "root")])
+        return name in self.standing and self.standing[name].action == "intern"
+
+    def add_rule(
+        self, action: Action, include: GlobPattern, exclude: GlobPattern, *, allow_empty: bool
+    ) -> None:
+        """Append a rule to the policy, and note the standing decisions that it would have changed."""
+        self._refuse_inside_hooks("add a rule")
+        before = {name: self._ruled(name).rule for name in self.standing}
+        self.policy.add(action, include, exclude=exclude, allow_empty=allow_empty)
+        for name, decision in self.standing.items():
+            now = self._ruled(name)
+            if now.rule != before[name] and now.action != decision.action:
+                self.late.append(LateChange(name, now.rule, decision, now.action))
+
+    def register_hook(self, action: Action, hook: Callable[..., Any]) -> RemovableHandle:
+        """Register an action hook, and tell it of the modules that stand decided already.
+
+        It cannot change those any more: an answer that would is noted.
+        """
+        self._refuse_inside_hooks("register a hook")
+        handle = self._hooks.register(action, hook)
+        late = ActionHooks()
+        late.register(action, hook)
+        for name, decision in list(self.standing.items()):
+            if decision.action == action:
+                with self._hooks_running():
+                    wanted = late.run(self._exporter, name, decision)
+                if wanted != decision:
+                    self.late.append(LateChange(name, f"hook {_hook_name(hook)}", decision, wanted.action))
+        return handle
+
+    def note_request(self, item: Item) -> None:
+        """A module that is asked for by name now, and was decided otherwise before, comes too late."""
+        if isinstance(item, ModuleRequest | SourceRequest):
+            stands = self.standing.get(item.name)
+            if stands is not None and (stands.action != "intern" or isinstance(item, SourceRequest)):
+                self.late.append(LateChange(item.name, "saving it by name", stands, "intern"))
+
+    def origin(self, name: str) -> Origin:
+        """Where module `name` comes from, as its source was found."""
+        origin = self._origins.get(name)
+        if origin is None:
+            origin = self._origins[name] = self._find_origin(name, self._sources.find(name))
+        return origin
+
+    def require_outside_hooks(self, what: str) -> None:
+        """Raise RuntimeError when a hook is running: the plan is being made just now."""
+        self._refuse_inside_hooks(what)
+
+    def forget_undecided(self) -> None:
+        """Let modules that no rule spoke about be asked again."""
+        self.undecided.clear()
+
+    def intern_parents(self) -> bool:
+        """Intern the undecided packages of interned modules, from now on; say whether there were any.
+
+        A package runs before its submodules do. torch.package leaves it out where no rule speaks
+        of it, and runs the submodules under an empty package.
+        """
+        interned = sorted(name for name, decision in self.standing.items() if decision.action == "intern")
+        new = {
+            name: child
+            for name in self.undecided
+            if name not in self._parents
+            for child in [next((one for one in interned if one.startswith(f"{name}.")), "")]
+            if child
+        }
+        self._parents.update(new)
+        return bool(new)
+
+    def _decide_now(self, name: str, edges: tuple[Edge, ...]) -> Decision:
+        decision = self._ruled(name).replace(importers=edges)
+        if decision.action == "undecided":
+            self.undecided[name] = decision
+            return decision
+        with self._hooks_running():
+            decision = self._hooks.run(self._exporter, name, decision)
+        if decision.action == "undecided":
+            self.undecided[name] = decision
+        else:
+            self.standing[name] = decision
+        return decision
+
+    def _ruled(self, name: str) -> Decision:
+        """What request, rules and preset say, without hooks."""
+        if name in self._request.asked_for:
+            self.policy.rules.first(name)  # a rule that says the same is not dead
+            return Decision("intern", "asked for", "saved by name")
+        if self._is_folder_of_resources(name):
+            return Decision("intern", "resources", "resources are saved under it")
+        decision = self.policy.decide(name, self.origin(name))
+        if decision.action == "intern" and name in self._mocked:
+            return Decision("mock", "mocked before", "it is a mock in the archive that it comes from")
+        if decision.action == "undecided" and name in self._parents:
+            return Decision("intern", "parent", f"it runs before {self._parents[name]}")
+        return decision
+
+    def _is_folder_of_resources(self, name: str) -> bool:
+        """Whether `name` is no module, but a package that exists because something is saved under it."""
+        return name in self._request.resource_packages and self._sources.find(name).kind == "resources"
+
+    def _find_origin(self, name: str, found: Found) -> Origin:
+        reason = implicit_reason(name)
+        if reason == "standard library":
+            return self._installed.origin(name)
+        if found.kind in _OUTSIDE_THE_ENVIRONMENT:
+            return Origin("project")
+        origin = self._installed.origin(name, found.path)
+        if origin.kind == "project" and found.kind in ("extension", "bytecode", "missing", "unknown"):
+            return Origin("unknown")
+        return origin
+
+    def _refuse_inside_hooks(self, what: str) -> None:
+        if self._running_hooks:
+            raise RuntimeError(
+                f"a hook cannot {what}: the modules are being decided just now; "
+                "return decision.replace(...) to decide otherwise, or do it before the first question"
+            )
+
+    @contextmanager
+    def _hooks_running(self) -> Iterator[None]:
+        self._running_hooks += 1
+        try:
+            yield
+        finally:
+            self._running_hooks -= 1
+
+
+def _hook_name(hook: Any) -> str:
+    return str(getattr(hook, "__qualname__", None) or type(hook).__qualname__)

@@ -1,0 +1,192 @@
+"""The request: what the user asked to be saved, with its arguments checked and nothing done yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from packager.errors import PackagingError
+from packager.names import check_module_name, check_resource_name, source_path
+
+__all__ = [
+    "CheckRequest",
+    "EntryRequest",
+    "Item",
+    "ModuleRequest",
+    "ObjectRequest",
+    "Request",
+    "ResourceRequest",
+    "SourceRequest",
+    "StateDictRequest",
+    "resource_entry",
+]
+
+
+@dataclass(frozen=True)
+class ModuleRequest:
+    """A module of the environment; without `dependencies` its imports are left alone.
+
+    `names` are those of its names that will be used; None for all public ones.
+    """
+
+    name: str
+    dependencies: bool = True
+    names: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class SourceRequest:
+    """A module whose text is given."""
+
+    name: str
+    text: bytes = field(repr=False)
+    is_package: bool = False
+    dependencies: bool = True
+
+
+@dataclass(frozen=True)
+class ResourceRequest:
+    """Bytes under a package: data, or a real pickle with the globals that it names.
+
+    `uses` are (module, qualified name) pairs; their modules are needed where `dependencies` is set.
+    """
+
+    package: str
+    resource: str
+    data: bytes = field(repr=False)
+    kind: str = "resource"
+    uses: tuple[tuple[str, str], ...] = ()
+    dependencies: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectRequest:
+    """An object to be stored by its layout, or, with a factory, by a call and its state."""
+
+    package: str
+    resource: str
+    obj: Any = field(repr=False)
+    factory: Callable[..., Any] | str | None = None
+    config: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class StateDictRequest:
+    """The state dict of a module, or a mapping that is one."""
+
+    package: str
+    resource: str
+    source: Any = field(repr=False)
+
+
+@dataclass(frozen=True)
+class EntryRequest:
+    """A name for running the archive: an object, and the attribute of it that is called."""
+
+    name: str
+    package: str
+    resource: str
+    callable: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CheckRequest:
+    """A call of an entry point, whose result is stored beside its inputs."""
+
+    name: str
+    inputs: Mapping[str, Any] = field(repr=False)
+
+
+Item = (
+    ModuleRequest
+    | SourceRequest
+    | ResourceRequest
+    | ObjectRequest
+    | StateDictRequest
+    | EntryRequest
+    | CheckRequest
+)
+_Kind = TypeVar("_Kind")
+
+
+class Request:
+    """Everything asked for, in order. Two things in one place of the archive are refused at once.
+
+    >>> request = Request()
+    >>> request.add(ResourceRequest("net", "words.txt", b""))
+    >>> request.add(ResourceRequest("net", "words.txt", b"again"))
+    Traceback (most recent call last):
+    packager.errors.PackagingError: net/words.txt was saved already in this archive; save it once, ...
+
+    `asked_for` are the names of the modules that were saved by name or as text: they are interned,
+    come what may. `leaves` are those among them whose dependencies are left alone.
+    `resource_packages` are the packages under which something was saved that is no code, and the
+    packages around them.
+    """
+
+    def __init__(self) -> None:
+        self.asked_for: set[str] = set()
+        self.leaves: set[str] = set()
+        self.resource_packages: set[str] = set()
+        self._items: list[Item] = []
+        self._places: set[str] = set()
+
+    def add(self, item: Item) -> None:
+        """Append an item. Raises InvalidNameError, or PackagingError where its place is taken."""
+        places = _places_of(item)
+        for place in places:
+            if place in self._places:
+                raise PackagingError(
+                    f"{place} was saved already in this archive; save it once, or under another name"
+                )
+        self._places.update(places)
+        self._items.append(item)
+        if isinstance(item, ModuleRequest | SourceRequest):
+            self.asked_for.add(item.name)
+            if not item.dependencies:
+                self.leaves.add(item.name)
+        elif isinstance(item, ResourceRequest | ObjectRequest | StateDictRequest):
+            self._add_package(item.package)
+
+    def of(self, kind: type[_Kind]) -> Iterator[_Kind]:
+        """The items of one kind, in order."""
+        return (item for item in self._items if isinstance(item, kind))
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(tuple(self._items))
+
+    def _add_package(self, package: str) -> None:
+        while package and package not in self.resource_packages:
+            self.resource_packages.add(package)
+            package = package.rpartition(".")[0]
+
+
+def resource_entry(package: str, resource: str) -> str:
+    """The entry of a resource: the package's folder, then the resource.
+
+    >>> resource_entry("net.data", "words.txt"), resource_entry("", "README")
+    ('net/data/words.txt', 'README')
+    """
+    return f"{package.replace('.', '/')}/{resource}" if package else resource
+
+
+def _places_of(item: Item) -> tuple[str, ...]:
+    if isinstance(item, ModuleRequest):
+        check_module_name(item.name)
+        return ()  # asking twice for a module of the environment asks for the same thing
+    if isinstance(item, SourceRequest):
+        check_module_name(item.name)
+        return (source_path(item.name, item.is_package),)
+    if isinstance(item, EntryRequest):
+        return (f"entry point {item.name}",)
+    if isinstance(item, CheckRequest):
+        return (f"check {item.name}",)
+    if item.package:
+        check_module_name(item.package)
+    check_resource_name(item.resource)
+    entry = resource_entry(item.package, item.resource)
+    return (entry, f"{entry}.safetensors") if isinstance(item, ObjectRequest) else (entry,)

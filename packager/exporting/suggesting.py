@@ -1,0 +1,58 @@
+"""A policy suggested from a plan: one rule for each top-level package, with the reason beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from packager.policy import Action, GlobGroup, Policy, Rule, format_policy
+
+from .plan import ExportPlan, PlannedModule
+
+__all__ = ["suggested_policy"]
+
+_WITHOUT_RULE = ("implicit", "resources")
+
+
+def suggested_policy(plan: ExportPlan, *, of: str, unused: Iterable[str] = ()) -> str:
+    """A strict policy, as TOML, that decides as `plan` does; `of` says what was planned.
+
+    Modules in `unused` were stored by the plan and not needed by a trace: they get mocks, before
+    the rules that would store them.
+    """
+    policy, reasons = Policy("strict"), {}
+    for rule, reason in (*_unused_rules(plan, unused), *_rules(plan)):
+        policy.add(rule.action, rule.globs.include, exclude=rule.globs.exclude)
+        reasons[rule] = reason
+    head = [f"What {of} needs, one rule for each package. The first rule that matches decides."]
+    return format_policy(policy, reasons, head=head)
+
+
+def _unused_rules(plan: ExportPlan, unused: Iterable[str]) -> Iterable[tuple[Rule, str]]:
+    stored = {module.name for module in plan.by_action("intern")}
+    for name in sorted(stored & set(unused)):
+        yield Rule("mock", GlobGroup(name)), "the trace did not import it"
+
+
+def _rules(plan: ExportPlan) -> Iterable[tuple[Rule, str]]:
+    """Rules for whole packages; where a package is divided, each module that differs has its own first."""
+    tops: dict[str, dict[Action, list[PlannedModule]]] = {}
+    for module in plan.modules:
+        if module.rule not in _WITHOUT_RULE:
+            top = module.name.partition(".")[0]
+            tops.setdefault(top, {}).setdefault(module.action, []).append(module)
+    for top, actions in sorted(tops.items()):
+        main = max(actions, key=lambda action: len(actions[action]))
+        for action, modules in actions.items():
+            if action != main:
+                names = [module.name for module in modules]
+                yield Rule(action, GlobGroup(names)), _reason(modules)
+        yield Rule(main, GlobGroup(f"{top}.**")), _reason(actions[main])
+
+
+def _reason(modules: list[PlannedModule]) -> str:
+    first = modules[0]
+    sites = [f"{edge.file}:{edge.line}" for module in modules for edge in module.importers if edge.line]
+    count = f"{len(modules)} module{'s' if len(modules) > 1 else ''}"
+    place = f", imported at {sites[0]}" if sites else ""
+    more = f" and {len(sites) - 1} more" if len(sites) > 1 else ""
+    return f"{first.origin}: {count}{place}{more}"

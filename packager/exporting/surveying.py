@@ -1,0 +1,177 @@
+"""The survey: request, decisions and walk brought up to date with each other.
+
+Objects come first, because they say which frameworks are in use and which modules their classes
+need; then the walk goes from everything that was asked for. Decisions stand from one survey to the
+next, so that a survey may be made as often as somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from packager.graph import Importer, Walk
+
+from .contents import StoredObject, StoredState, Storing, frameworks_of, store_object, store_state
+from .deciding import Decisions
+from .request import (
+    ModuleRequest,
+    ObjectRequest,
+    Request,
+    ResourceRequest,
+    SourceRequest,
+    StateDictRequest,
+)
+from .sources import SourcesOfRequest
+
+__all__ = ["Survey", "Surveyor", "Use"]
+
+
+@dataclass(frozen=True)
+class Use:
+    """A name that something stored needs from the code: `label` says what needs it, and where."""
+
+    module: str
+    qualname: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is known once the walk is up to date with the request.
+
+    `states` are the state dicts that were saved, and those of objects that a factory makes.
+    """
+
+    walk: Walk
+    objects: tuple[StoredObject, ...]
+    states: tuple[StoredState, ...]
+    uses: tuple[Use, ...]
+
+    @property
+    def stored(self) -> tuple[StoredObject | StoredState, ...]:
+        """Objects and state dicts together."""
+        return (*self.objects, *self.states)
+
+
+class Surveyor:
+    """Makes surveys of one request; `touch()` says that the last one is out of date."""
+
+    def __init__(
+        self,
+        request: Request,
+        decisions: Decisions,
+        sources: SourcesOfRequest,
+        importer: Importer,
+        exporter: Any,
+        *,
+        guards: Literal["here", "all"],
+        parents: Literal["eager", "lazy"],
+    ) -> None:
+        self._request = request
+        self._decisions = decisions
+        self._sources = sources
+        self._storing = Storing(importer, decisions.is_interned, exporter)
+        self._guards = guards
+        self._parents = parents
+        self._answers: dict[str, Sequence[str] | Literal["all", "none"]] = {}
+        self._objects: dict[int, StoredObject] = {}
+        self._states: dict[int, StoredState] = {}
+        self._last: Survey | None = None
+
+    def touch(self) -> None:
+        """The request or the rules have changed."""
+        self._last = None
+
+    def answer(self, question: str, names: Sequence[str] | Literal["all", "none"]) -> None:
+        """Keep the answer to a question of the walk for this and every later survey."""
+        self._answers[question] = names
+
+    def survey(self) -> Survey:
+        """The survey as things stand; made anew only where something has changed."""
+        if self._last is None:
+            objects = tuple(self._object(request) for request in self._request.of(ObjectRequest))
+            states = (
+                *(self._state(request) for request in self._request.of(StateDictRequest)),
+                *(stored.state for stored in objects if stored.state is not None),
+            )
+            uses = (*_uses((*objects, *states)), *_pickle_uses(self._request))
+            self._sources.main_names = frozenset(
+                use.qualname.partition(".")[0] for use in uses if use.module == "__main__"
+            )
+            self._decisions.policy.frameworks |= _frameworks((*objects, *states), uses)
+            walk = self._walk(uses)
+            while self._decisions.intern_parents():
+                walk = self._walk(uses)
+            self._last = Survey(walk, objects, states, uses)
+        return self._last
+
+    def _object(self, request: ObjectRequest) -> StoredObject:
+        stored = self._objects.get(id(request))
+        if stored is None:
+            stored = self._objects[id(request)] = store_object(request, self._storing)
+        return stored
+
+    def _state(self, request: StateDictRequest) -> StoredState:
+        stored = self._states.get(id(request))
+        if stored is None:
+            stored = self._states[id(request)] = store_state(request, self._storing)
+        return stored
+
+    def _walk(self, uses: Sequence[Use]) -> Walk:
+        self._decisions.forget_undecided()
+        walk = Walk(self._decisions.decide, sources=self._sources, guards=self._guards, parents=self._parents)
+        for source in self._request.of(SourceRequest):
+            walk.add_source(
+                source.name, source.text, is_package=source.is_package, dependencies=source.dependencies
+            )
+        for module in self._request.of(ModuleRequest):
+            walk.add_root(module.name, names=module.names)
+        for module_name, names in _by_module(uses).items():
+            walk.add_root(module_name, names=names)
+        for question, answer in self._answers.items():
+            walk.answer(question, answer)
+        walk.run()
+        return walk
+
+
+def _uses(contents: Sequence[StoredObject | StoredState]) -> list[Use]:
+    return [
+        Use(use.module, use.qualname, f"{stored.label}, at {use.path}")
+        for stored in contents
+        for use in stored.uses
+    ]
+
+
+def _pickle_uses(request: Request) -> list[Use]:
+    return [
+        Use(module, name, f"pickle {resource.package}/{resource.resource}")
+        for resource in request.of(ResourceRequest)
+        if resource.dependencies
+        for module, name in resource.uses
+    ]
+
+
+def _frameworks(contents: Sequence[StoredObject | StoredState], uses: Sequence[Use]) -> frozenset[str]:
+    """Frameworks of the codecs in use; for pickles, which need no codec, those that they name."""
+    if not contents and not uses:
+        return frozenset()
+    from packager.codecs.registry import default_registry
+
+    codecs = {codec for stored in contents for codec in stored.codecs}
+    known = frameworks_of((codec.name, codec.version) for codec in default_registry())
+    pickled = {use.module.partition(".")[0] for use in uses if use.label.startswith("pickle ")}
+    return frameworks_of(codecs) | (known & pickled)
+
+
+def _by_module(uses: Sequence[Use]) -> Mapping[str, tuple[str, ...] | None]:
+    """The names needed of each module, first parts alone; None where the module itself is used."""
+    found: dict[str, set[str] | None] = {}
+    for use in uses:
+        names = found.setdefault(use.module, set())
+        if not use.qualname:
+            found[use.module] = None
+        elif names is not None:
+            names.add(use.qualname.partition(".")[0])
+    return {module: None if names is None else tuple(sorted(names)) for module, names in found.items()}

@@ -1,0 +1,287 @@
+"""Which blocks run here: guards with three values, and what becomes of a `try`.
+
+True and False are facts about this environment (or plain language: TYPE_CHECKING); None is "cannot
+be told", and is followed. A function's block is True here: whether anybody calls it is walk.py's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from packager.graph.guards import Guard, evaluate
+from packager.graph.library import Library, Volume
+from packager.graph.resolve import Names
+from packager.graph.scan import Binding, Block, Import
+
+__all__ = ["Blocks", "Outcome"]
+
+_AVAILABLE = re.compile(r"_?(?:is|has|have)_(\w+?)(?:_(?:available|installed|importable))?")
+_DEPTH = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is known of a `try` body.
+
+    Nothing behind `cut` (an order) runs, because of `because`, `raised` where by its own `raise`; an import
+    in it may fail (`may_fail`), a `raise` in it may run (`may_raise`).
+    """
+
+    cut: int = -1
+    because: str = ""
+    may_fail: bool = False
+    may_raise: bool = False
+    raised: bool = False
+
+
+Verdict = tuple[bool | None, str]
+YES: Verdict = (True, "")
+MAYBE: Verdict = (None, "")
+
+
+class Blocks:
+    """Answers for the blocks of all volumes of a library, each once."""
+
+    def __init__(self, library: Library, *, all_guards: bool, note: Callable[..., None]) -> None:
+        self._library = library
+        self._names = Names(library, self.bindings)
+        self._all = all_guards
+        self._note = note
+        self._outcomes: dict[tuple[str, int], Outcome] = {}
+        self._open: set[tuple[str, str]] = set()
+
+    @property
+    def names(self) -> Names:
+        """Name resolution over the blocks that run."""
+        return self._names
+
+    def runs(self, volume: Volume, index: int) -> Verdict:
+        """Whether block `index` runs when the one around it does: (True, False or None, because)."""
+        known = volume.verdicts.get(index)
+        if known is None:
+            volume.verdicts[index] = MAYBE  # for a question that leads back here
+            known = volume.verdicts[index] = self._judge(volume, volume.scan.blocks[index])
+        return known
+
+    def reached(self, volume: Volume, index: int, order: int) -> Verdict:
+        """Whether what stands at `order` in block `index` runs, with all blocks around it."""
+        answer: bool | None = True
+        blocks = volume.scan.blocks
+        while index >= 0:
+            block = blocks[index]
+            value, because = self.runs(volume, index)
+            if value is not False and block.kind == "try" and not self._all:
+                outcome = self.outcome(volume, index)
+                if 0 <= outcome.cut < order:
+                    value, because = False, outcome.because
+            if value is False:
+                return False, because
+            if value is None:
+                answer = None
+            order, index = block.order, block.parent
+        return answer, ""
+
+    def bindings(self, volume: Volume, name: str) -> Sequence[Binding]:
+        """The places that give a module-level name its value and that run here, as far as known."""
+        found = volume.scan.bindings.get(name, ())
+        if not found or (len(found) == 1 and found[0].block == 0):
+            return found
+        return [
+            binding
+            for binding in found
+            if binding.block == 0 or self.reached(volume, binding.block, binding.order)[0] is not False
+        ]
+
+    def outcome(self, volume: Volume, index: int) -> Outcome:
+        """What becomes of the `try` whose body is block `index`."""
+        key = (volume.name, index)
+        known = self._outcomes.get(key)
+        if known is None:
+            self._outcomes[key] = Outcome(may_fail=True, may_raise=True)
+            known = self._outcomes[key] = self._try(volume, volume.scan.blocks[index])
+        return known
+
+    def forget(self, name: str) -> None:
+        """Forget what was concluded of one module, whose text was replaced."""
+        for key in [key for key in self._outcomes if key[0] == name]:
+            del self._outcomes[key]
+
+    def _judge(self, volume: Volume, block: Block) -> Verdict:
+        match block.kind:
+            case "module" | "function" | "try":
+                return YES
+            case "type_checking":
+                return False, "only type checkers run it"
+            case "main":
+                return False, "only runs as a script"
+            case "guard":
+                return MAYBE if self._all else self._judge_guard(volume, block)
+            case "except":
+                return MAYBE if self._all else self._judge_handler(volume, block)
+            case "else":
+                outcome = self.outcome(volume, block.owner)
+                return (False, outcome.because) if outcome.cut >= 0 and not self._all else MAYBE
+        raise ValueError(f"block of kind {block.kind!r} in {volume.name}: no scan writes that")
+
+    def _judge_guard(self, volume: Volume, block: Block) -> Verdict:
+        value, because = evaluate(block.test, self._asker(volume, block))
+        if value is not None and _holds_imports(volume, block):
+            self._note(volume, block.line, block.detail, value if block.owner < 0 else not value, because)
+        return value, because
+
+    def _judge_handler(self, volume: Volume, block: Block) -> Verdict:
+        body = volume.scan.blocks[block.owner]
+        outcome = self.outcome(volume, block.owner)
+        imports = block.test in ("import", "any")
+        if outcome.cut >= 0 and not outcome.raised:
+            return (True, outcome.because) if imports else (False, outcome.because)
+        if outcome.raised or outcome.may_raise:
+            return MAYBE
+        if (imports and outcome.may_fail) or (not body.plain and block.test != "import"):
+            return MAYBE
+        because = "nothing in the try fails here"
+        if _holds_imports(volume, block):
+            wanted = ", ".join(sorted({self._spelt(volume, at) for at in body.imports}))
+            self._note(volume, body.line, f"import {wanted}", True, f"{wanted} is here")
+        return False, because
+
+    def _try(self, volume: Volume, body: Block) -> Outcome:
+        scan = volume.scan
+        steps = [(scan.imports[at].order, at, True) for at in body.imports]
+        steps += [(scan.blocks[at].order, at, False) for at in body.children]
+        may_fail = may_raise = False
+        for order, at, is_import in sorted(steps):
+            if 0 <= body.raises < order:
+                break
+            outcome = self._step_import(volume, at) if is_import else self._step_block(volume, at)
+            if outcome.cut >= 0:
+                if not outcome.raised:
+                    absent = outcome.because.removeprefix("no ").removesuffix(" here")
+                    self._note(volume, body.line, f"import {absent}", False, outcome.because)
+                return outcome
+            may_fail, may_raise = may_fail or outcome.may_fail, may_raise or outcome.may_raise
+        if body.raises >= 0:
+            return Outcome(body.raises, "the try raises before it", may_fail, raised=True)
+        return Outcome(may_fail=may_fail, may_raise=may_raise)
+
+    def _step_import(self, volume: Volume, at: int) -> Outcome:
+        statement = volume.scan.imports[at]
+        here = self._present(volume, statement)
+        if here is False and statement.sure:
+            return Outcome(statement.order - 1, f"no {self._spelt(volume, at)} here")
+        return Outcome(may_fail=here is not True)
+
+    def _step_block(self, volume: Volume, at: int) -> Outcome:
+        block = volume.scan.blocks[at]
+        if block.kind != "guard":
+            return Outcome()
+        value, because = self.runs(volume, at)
+        if value is False:
+            return Outcome()
+        if block.raises >= 0:
+            return Outcome(block.order, because, raised=True) if value else Outcome(may_raise=True)
+        return Outcome(
+            may_fail=any(self._present(volume, volume.scan.imports[i]) is not True for i in block.imports)
+        )
+
+    def _present(self, volume: Volume, statement: Import) -> bool | None:
+        """Whether an import succeeds here: False where its module is absent, None where it may fail."""
+        target = volume.target(statement)
+        if target is None:
+            return False
+        exists = self._library.exists(target)
+        if exists is not True:
+            return exists
+        own = target.partition(".")[0] == volume.name.partition(".")[0]
+        # A name that is not seen may still be there; a module of the same package may fail in turn.
+        certain = all(
+            self._names.has(self._library[target], name) for name, _ in statement.names if name != "*"
+        )
+        return None if own or not certain else True
+
+    def _asker(self, volume: Volume, block: Block | None) -> Callable[[str, str], Verdict]:
+        order = block.order if block is not None and not block.function else -1
+
+        def ask(form: str, name: str) -> Verdict:
+            key = (volume.name, f"{form} {name}")
+            if key in self._open or len(self._open) > _DEPTH:
+                return MAYBE
+            self._open.add(key)
+            try:
+                if form == "find":
+                    return self._find(name)
+                if form == "probe":
+                    return MAYBE if self._library.has_distribution(name) else self._find(name)
+                if form == "call":
+                    return self._call(volume, name)
+                return self._value(volume, name, order, not_none=form == "notnone")
+            finally:
+                self._open.discard(key)
+
+        return ask
+
+    def _find(self, name: str) -> Verdict:
+        exists = self._library.exists(name) if name and not name.startswith(".") else None
+        if exists is None:
+            return MAYBE
+        return exists, f"{name} is here" if exists else f"no {name} here"
+
+    def _call(self, volume: Volume, name: str) -> Verdict:
+        """`is_x_available()`: True where x is here, else what the function itself looks for."""
+        match = _AVAILABLE.fullmatch(name.rpartition(".")[2])
+        if match is not None and self._library.exists(match[1]):
+            return True, f"{match[1]} is here"
+        for home, binding in self._names.definitions(volume, name):
+            if binding.kind == "def":
+                returned, probes = home.scan.blocks[binding.at].test or (None, ())
+                for probe in probes:
+                    if self._library.exists(probe) is False:
+                        return False, f"no {probe} here"
+                if returned is not None:
+                    return evaluate(returned, self._asker(home, None))
+        return MAYBE
+
+    def _value(self, volume: Volume, name: str, order: int, *, not_none: bool) -> Verdict:
+        """The truth of a name, over all the places that bind it, in order."""
+        answers: list[Verdict] = []
+        for home, binding in self._names.definitions(volume, name):
+            if order >= 0 and home is volume and binding.order > order:
+                continue
+            value = self._bound_value(home, binding, not_none)
+            runs = self.reached(home, binding.block, binding.order)[0] if binding.sure else None
+            answers = [value] if runs else [*answers, value]
+        values = {value for value, _ in answers}
+        if len(values) != 1 or None in values:
+            return MAYBE
+        return answers[-1]
+
+    def _bound_value(self, home: Volume, binding: Binding, not_none: bool) -> Verdict:
+        match binding.kind:
+            case "def" | "class":
+                return True, "it is defined"
+            case "import":
+                target = home.target(home.scan.imports[binding.at])
+                return (True, f"{target} is here") if target and self._library.exists(target) else MAYBE
+            case "value" if binding.value is not None:
+                value: Guard = binding.value
+                if not_none:
+                    return (value[1] is not None, "a constant") if value[0] == "const" else MAYBE
+                return evaluate(value, self._asker(home, None))
+        return MAYBE
+
+    def _spelt(self, volume: Volume, at: int) -> str:
+        statement = volume.scan.imports[at]
+        return volume.target(statement) or "." * statement.level + statement.module
+
+
+def _holds_imports(volume: Volume, block: Block) -> bool:
+    """Whether an import hangs on this block, directly or further inside."""
+    waiting = [block]
+    while waiting:
+        inner = waiting.pop()
+        if inner.imports or inner.dynamics:
+            return True
+        waiting.extend(volume.scan.blocks[at] for at in inner.children)
+    return False

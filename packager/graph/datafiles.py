@@ -1,0 +1,118 @@
+"""Data files beside captured code: those that it names, those that it may mean, and the rest."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from functools import partial
+from importlib.machinery import all_suffixes
+
+from packager.graph.library import Volume
+from packager.graph.listing import Listings
+from packager.graph.records import DataFile
+
+__all__ = ["find_data_files"]
+
+_CODE = (*all_suffixes(), ".pyi", ".pyo", ".pyd", ".dll", ".dylib", ".so", ".a", ".o")
+_NOT_DATA = frozenset(["py.typed", "__pycache__"])
+_ORDER = {"found": 0, "suggested": 1, "beside": 2}
+
+
+def find_data_files(volumes: Iterable[Volume], listings: Listings) -> list[DataFile]:
+    """The data files of the packages among `volumes` (those of one top-level package).
+
+    First what literals name, then files whose name alone occurs in the code, then all others.
+    Files of code are data where code names them and they are not captured as modules.
+    """
+    captured = list(volumes)
+    files = {(file.package, file.resource): file for file in _beside(captured, listings)}
+    codes = {(file.package, file.resource) for file in files.values() if _is_code(file.resource)}
+    by_path = {_key(*place): place for place in files}
+    by_name: dict[str, list[tuple[str, str]]] = {}
+    for place in files:
+        by_name.setdefault(posixpath.basename(place[1]), []).append(place)
+    for volume in captured:
+        for literal in volume.scan.literals:
+            because = f"{volume.found.file}:{literal.line}"
+            for kind, place in _meant(volume, literal.text, by_path, by_name):
+                if _ORDER[kind] < _ORDER[files[place].kind]:
+                    files[place] = replace(files[place], kind=kind, because=because)
+    kept = [file for place, file in files.items() if place not in codes or file.kind == "found"]
+    return sorted(kept, key=lambda file: (_ORDER[file.kind], file.package, file.resource))
+
+
+def _beside(captured: list[Volume], listings: Listings) -> Iterator[DataFile]:
+    """Every file in the folders of captured packages, and in folders below that are no packages."""
+    modules = {volume.found.path for volume in captured}
+    for volume in captured:
+        if not volume.found.is_package:
+            continue
+        for root in volume.found.search:
+            waiting = [""]
+            while waiting:
+                relative = waiting.pop()
+                folder = os.path.join(root, relative) if relative else root
+                listing = listings.get(folder)
+                for name in sorted(listing.files):
+                    path = os.path.join(folder, name)
+                    if name not in _NOT_DATA and not name.endswith((".pyc", ".pyo")) and path not in modules:
+                        resource = f"{relative}/{name}" if relative else name
+                        yield _data_file(volume.name, resource, path, listings)
+                waiting.extend(
+                    f"{relative}/{name}" if relative else name
+                    for name in sorted(listing.folders - _NOT_DATA, reverse=True)
+                    if not name.startswith(".") and not _is_package(os.path.join(folder, name), listings)
+                )
+
+
+def _data_file(package: str, resource: str, path: str, listings: Listings) -> DataFile:
+    return DataFile(package, resource, path, listings.size(path), "", "beside", partial(listings.read, path))
+
+
+def _meant(
+    volume: Volume,
+    text: str,
+    by_path: dict[str, tuple[str, str]],
+    by_name: dict[str, list[tuple[str, str]]],
+) -> Iterator[tuple[str, tuple[str, str]]]:
+    """The files that a literal names: below the module's folder or one of the package's, or by name alone."""
+    text = posixpath.normpath(text.lstrip("/"))
+    bases = list(dict.fromkeys([volume.package, *_parents(volume.package)]))
+    paths = [posixpath.normpath(_key(base, text)) for base in bases]
+    exact = False
+    for path in paths:
+        if path in by_path:
+            yield "found", by_path[path]
+            exact = True
+        elif "*" in text:
+            for other, place in by_path.items():
+                if fnmatchcase(other, path):
+                    yield "found", place
+                    exact = True
+        elif "/" in text or "." not in text:
+            for other, place in by_path.items():
+                if other.startswith(path + "/") and not _is_code(other):
+                    yield "suggested", place
+    if not exact:
+        for place in by_name.get(posixpath.basename(text), ()):
+            yield "suggested", place
+
+
+def _parents(package: str) -> list[str]:
+    parts = package.split(".")
+    return [".".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
+
+
+def _key(package: str, resource: str) -> str:
+    return f"{package.replace('.', '/')}/{resource}"
+
+
+def _is_code(resource: str) -> bool:
+    return resource.endswith(_CODE)
+
+
+def _is_package(folder: str, listings: Listings) -> bool:
+    return any(name.startswith("__init__.") for name in listings.get(folder).files)

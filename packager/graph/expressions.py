@@ -1,0 +1,325 @@
+"""Reading expressions: the names they load, the attributes they ask for, computed imports, file names.
+
+One loop over a stack, because deep expressions must not exhaust Python's own, and one branch per
+frequent node type, because almost all of the time of a scan is spent here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any, NamedTuple
+
+from packager.graph.guards import dotted
+from packager.graph.scan import Literal
+
+__all__ = ["Collected", "Expressions", "FoundDynamic"]
+
+_FILE_NAME = re.compile(r"[^\s\x00-\x1f<>|{}:;,()'\"\\]{1,150}\.[A-Za-z*][A-Za-z0-9_*]{0,9}")
+_PATH_PART = re.compile(r"[^\s\x00-\x1f<>|{}:;,()'\"\\]{1,80}")
+_PLACEHOLDER = re.compile(r"%[-#0 +]*\d*(?:\(\w+\))?[sdri]|\{[^{}]*\}")
+_JOINERS = frozenset(
+    "join joinpath files get_data Path PurePath open read_text read_binary open_text open_binary path "
+    "is_resource resource_filename resource_string resource_stream resource_listdir contents listdir "
+    "glob rglob iglob".split()
+)
+_ATTRIBUTE_READERS = frozenset(["getattr", "hasattr", "attrgetter", "methodcaller", "getattr_static"])
+_PACKAGES = {"__name__": "name", "__package__": "package", "__spec__.parent": "package"}
+_COMPUTED = {
+    "exec": "exec",
+    "entry_points": "entry points",
+    "iter_entry_points": "entry points",
+    "run_module": "run",
+    "run_path": "run",
+    "spec_from_file_location": "file",
+    "SourceFileLoader": "file",
+    "locate": "name",
+    "resolve_name": "name",
+}
+_CALLERS = frozenset(
+    "partial partialmethod map filter reduce sorted Thread Process submit apply_async starmap imap register "
+    "connect add_callback add_done_callback run_in_executor vmap grad checkpoint".split()
+)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+
+
+class Collected:
+    """What one block loads: dotted names, attributes of other values, and names that are
+    variables of a comprehension or a lambda somewhere in it (`soft`: they may also be more)."""
+
+    __slots__ = ("attrs", "names", "soft")
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.attrs: set[str] = set()
+        self.soft: set[str] = set()
+
+
+class FoundDynamic(NamedTuple):
+    """A call that imports: `literal` is (level, module, names) where the name can be read."""
+
+    line: int
+    kind: str
+    text: str
+    level: int
+    pattern: str
+    anchor: str
+    literal: tuple[int, str, tuple[tuple[str, str], ...]] | None
+
+
+class Expressions:
+    """Collects over the expressions of one source."""
+
+    def __init__(self, source: bytes | str) -> None:
+        self._source = source
+        self._lines: list[bytes] | None = None
+        self.import_functions = {"__import__", "import_module"}
+        self.importlibs = {"importlib"}
+        self.literals: list[Literal] = []
+        text = source if isinstance(source, str) else source.decode("latin-1")
+        self.own_path = "__file__" in text or "__path__" in text
+        self.texts: dict[str, list[ast.expr]] = {}
+
+    def collect(self, root: ast.AST, used: Collected, block: int) -> list[FoundDynamic]:
+        """Add what `root` loads to `used`, and file names to `literals`; return the imports it makes."""
+        names, attrs = used.names, used.attrs
+        found: list[FoundDynamic] = []
+        stack: list[Any] = [root]  # every branch tests the class itself
+        pop, extend = stack.pop, stack.extend
+        while stack:
+            node = pop()
+            cls = node.__class__
+            if cls is ast.Name:
+                names.add(node.id)
+            elif cls is ast.Attribute:
+                spelt, inner = _chain(node)
+                if inner is None:
+                    names.add(spelt)
+                else:
+                    asked = spelt.split(".")
+                    if inner.__class__ is ast.Call and getattr(inner.func, "id", "") == "super":
+                        asked[0] = f"&{asked[0]}"
+                    attrs.update(asked)
+                    stack.append(inner)
+            elif cls is ast.Constant:
+                value = node.value
+                if value.__class__ is str and "." in value and _FILE_NAME.fullmatch(value):
+                    self.literals.append(Literal(node.lineno, block, value))
+            elif cls is ast.Call:
+                self._call(node, used, block, found)
+                spelt, inner = _chain(node.func)
+                if inner is None:
+                    names.add(spelt + "()")
+                else:
+                    stack.append(node.func)
+                extend(node.args)
+                extend([keyword.value for keyword in node.keywords])
+            elif cls is ast.Tuple or cls is ast.List:
+                extend(node.elts)
+            elif cls is ast.Subscript:
+                stack.append(node.value)
+                stack.append(node.slice)
+            elif cls is ast.BinOp:
+                if node.op.__class__ is ast.Div:
+                    self._joined_by_slash(node, block)
+                stack.append(node.left)
+                stack.append(node.right)
+            elif cls is ast.Compare:
+                stack.append(node.left)
+                extend(node.comparators)
+            else:
+                _other(node, used, stack)
+        return found
+
+    def text(self, node: ast.expr) -> str:
+        """The source of an expression, in one line of at most 120 characters."""
+        if self._lines is None:
+            source = self._source.encode() if isinstance(self._source, str) else self._source
+            self._lines = source.splitlines()
+        if node.lineno == node.end_lineno and node.lineno <= len(self._lines):
+            line = self._lines[node.lineno - 1][node.col_offset : node.end_col_offset]
+            spelt = line.decode("utf-8", "replace")
+        else:
+            spelt = ast.unparse(node)
+        return spelt if len(spelt) <= 120 else spelt[:117] + "..."
+
+    def _call(self, call: ast.Call, used: Collected, block: int, found: list[FoundDynamic]) -> None:
+        function = call.func
+        owner: ast.expr | None
+        if isinstance(function, ast.Name):
+            name, owner = function.id, None
+        elif isinstance(function, ast.Attribute):
+            name, owner = function.attr, function.value
+        else:
+            return
+        if name in _CALLERS:
+            called = (*call.args, *(keyword.value for keyword in call.keywords))
+            used.names.update(f"{spelt}()" for spelt in map(dotted, called) if spelt)
+        if name in _ATTRIBUTE_READERS:
+            _read_attribute(call, name, used)
+        elif name in _JOINERS:
+            self._joined_by_call(call, block)
+        elif name in self.import_functions and self._imports(name, owner):
+            found.append(self._read_import(call, name))
+        elif name in _COMPUTED and (owner is None or name != "exec"):
+            found.append(FoundDynamic(call.lineno, _COMPUTED[name], self.text(call), 0, "", "package", None))
+
+    def _imports(self, name: str, owner: ast.expr | None) -> bool:
+        return owner is None or dotted(owner) in self.importlibs or name == "__import__"
+
+    def _read_import(self, call: ast.Call, function: str) -> FoundDynamic:
+        arguments = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+        order = (
+            ("name", "globals", "locals", "fromlist", "level")
+            if function == "__import__"
+            else ("name", "package")
+        )
+        arguments.update(zip(order, call.args, strict=False))
+        name = arguments.get("name")
+        if isinstance(name, ast.Name) and len(self.texts.get(name.id, ())) == 1:
+            name = self.texts[name.id][0]  # a variable that this function sets once
+        pattern, anchor = _name_pattern(name)
+        level = 0
+        if function == "__import__":
+            given = arguments.get("level")
+            level = given.value if isinstance(given, ast.Constant) and isinstance(given.value, int) else 0
+        elif pattern.startswith("."):
+            level = len(pattern) - len(pattern.lstrip("."))
+            pattern = pattern[level:]
+            package = arguments.get("package")
+            if isinstance(package, ast.Constant) and isinstance(package.value, str):
+                parts = package.value.split(".")
+                pattern, level = ".".join([*parts[: len(parts) - level + 1], pattern]).strip("."), 0
+            elif package is not None:
+                anchor = _PACKAGES.get(dotted(package), "")
+                if not anchor:  # relative to a package that is computed too
+                    pattern = ""
+        if anchor and level == 0:
+            level, pattern = 1, pattern.lstrip(".")
+        literal = None
+        if pattern and "*" not in pattern:
+            literal = (level, pattern, _from_list(arguments.get("fromlist")))
+        return FoundDynamic(
+            call.lineno,
+            "import",
+            self.text(call),
+            level,
+            pattern.strip("*") and pattern,
+            anchor or "package",
+            literal,
+        )
+
+    def _joined_by_call(self, call: ast.Call, block: int) -> None:
+        parts = [
+            part.value for part in call.args if isinstance(part, ast.Constant) and isinstance(part.value, str)
+        ]
+        self._add_path(call.lineno, block, parts)
+
+    def _joined_by_slash(self, node: ast.BinOp, block: int) -> None:
+        parts: list[str] = []
+        walker: ast.expr = node
+        while isinstance(walker, ast.BinOp) and isinstance(walker.op, ast.Div):
+            if isinstance(walker.right, ast.Constant) and isinstance(walker.right.value, str):
+                parts.append(walker.right.value)
+            walker = walker.left
+        self._add_path(node.lineno, block, parts[::-1])
+
+    def _add_path(self, line: int, block: int, parts: list[str]) -> None:
+        path = "/".join(part.strip("/") for part in parts if part.strip("./"))
+        if path and _PATH_PART.fullmatch(path) and not (len(parts) == 1 and _FILE_NAME.fullmatch(path)):
+            self.literals.append(Literal(line, block, path))
+
+
+def _other(node: ast.AST, used: Collected, stack: list[ast.AST]) -> None:
+    """Everything that is not frequent: scopes of their own first, then whatever has children."""
+    if isinstance(node, ast.Lambda):
+        arguments = node.args
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            used.soft.add(argument.arg)
+        used.soft.update(extra.arg for extra in (arguments.vararg, arguments.kwarg) if extra is not None)
+        stack.append(node.body)
+        stack.extend(
+            [default for default in (*arguments.defaults, *arguments.kw_defaults) if default is not None]
+        )
+        return
+    if isinstance(node, ast.NamedExpr):
+        used.soft.add(node.target.id)
+        stack.append(node.value)
+        return
+    if isinstance(node, _COMPREHENSIONS):
+        for generator in node.generators:
+            used.soft.update(part.id for part in ast.walk(generator.target) if isinstance(part, ast.Name))
+            stack.append(generator.iter)
+            stack.extend(generator.ifs)
+        stack.extend([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
+        return
+    for value in node.__dict__.values():
+        if value.__class__ is list:
+            stack.extend([child for child in value if isinstance(child, ast.AST)])
+        elif isinstance(value, ast.AST):
+            stack.append(value)
+
+
+def _chain(node: Any) -> tuple[str, Any]:
+    """`a.b.c` as ("a.b.c", None); attributes of another value v as ("b.c", v)."""
+    parts = []
+    while node.__class__ is ast.Attribute:
+        parts.append(node.attr)
+        node = node.value
+    if node.__class__ is ast.Name:
+        parts.append(node.id)
+        return ".".join(parts[::-1]), None
+    return ".".join(parts[::-1]), node
+
+
+def _read_attribute(call: ast.Call, function: str, used: Collected) -> None:
+    """`getattr(value, "name")` is `value.name`; a computed name is a glob, if part of it is literal."""
+    of_value = function.startswith(("getattr", "hasattr"))
+    owner = dotted(call.args[0]) if of_value and call.args else ""
+    for argument in call.args[1:2] if of_value else call.args:
+        pattern, anchor = _name_pattern(argument)
+        if pattern.strip("*_") and not anchor and pattern.replace("*", "").replace(".", "").isidentifier():
+            names = pattern.split(".")
+            if owner and len(names) == 1:
+                used.names.add(f"{owner}.{pattern}")
+            else:
+                used.attrs.update(names)
+
+
+def _name_pattern(node: ast.expr | None) -> tuple[str, str]:
+    """A computed string as a glob, and what a leading `__name__` or `__package__` anchors it to."""
+    pieces: list[str] = []
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        match part:
+            case ast.Constant(value=str(text)):
+                pieces.append(text)
+            case ast.JoinedStr(values=values):
+                waiting.extend(reversed(values))
+            case ast.FormattedValue(value=inner, format_spec=None):
+                waiting.append(inner)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                waiting.extend([right, left])
+            case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mod()):
+                pieces.append(_PLACEHOLDER.sub("*", text))
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")):
+                pieces.append(_PLACEHOLDER.sub("*", text))
+            case ast.Name(id="__name__"):
+                pieces.append("\0name")
+            case ast.Name(id="__package__") | ast.Attribute(value=ast.Name(id="__spec__"), attr="parent"):
+                pieces.append("\0package")
+            case _:
+                pieces.append("*")
+    anchor = pieces[0][1:] if pieces and pieces[0].startswith("\0") else ""
+    spelt = "".join("*" if piece.startswith("\0") else piece for piece in pieces[1 if anchor else 0 :])
+    return re.sub(r"\*+", "*", spelt), anchor
+
+
+def _from_list(node: ast.expr | None) -> tuple[tuple[str, str], ...]:
+    if not isinstance(node, (ast.List, ast.Tuple)):
+        return ()
+    names = [
+        part.value for part in node.elts if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
+    return tuple((name, "") for name in names if name)

@@ -1,0 +1,205 @@
+"""Where objects come from: an importer turns a module's name into the module, an object into its name."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+from abc import ABC, abstractmethod
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
+
+from packager.errors import PackageError
+from packager.names import demangle, get_mangle_prefix, is_mangled
+
+__all__ = ["Importer", "ObjMismatchError", "ObjNotFoundError", "OrderedImporter", "sys_importer"]
+
+log = logging.getLogger(__name__)
+
+
+class ObjNotFoundError(PackageError):
+    """An importer has no object under the name that the object gives itself."""
+
+
+class ObjMismatchError(PackageError):
+    """An importer has another object under the name that the object gives itself."""
+
+
+class Importer(ABC):
+    """An environment to import modules from.
+
+    What `get_name` answers leads back to the same object, or it raises:
+
+    >>> from fractions import Fraction
+    >>> sys_importer.get_name(Fraction.limit_denominator)
+    ('fractions', 'Fraction.limit_denominator')
+
+    Source: torch.package.Importer.
+    """
+
+    modules: dict[str, ModuleType]
+
+    @abstractmethod
+    def import_module(self, module_name: str) -> ModuleType:
+        """Import a module of this environment; the contract of `importlib.import_module`."""
+
+    def get_name(self, obj: Any, name: str | None = None) -> tuple[str, str]:
+        """The (module, qualified name) by which this environment gives back `obj` itself.
+
+        `name` stands in for the object's own, as a string returned by `__reduce__` does. Module
+        names are stored names, also for objects that were loaded from an archive.
+
+        Raises ObjNotFoundError where nothing has that name, ObjMismatchError where something
+        else has it.
+        """
+        name = name or _reduced_to_name(obj) or getattr(obj, "__qualname__", None) or obj.__name__
+        module_name = demangle(self.whichmodule(obj, name))
+        try:
+            found = _walk_attributes(self.import_module(module_name), name)
+        except (ImportError, KeyError, AttributeError) as error:
+            raise ObjNotFoundError(
+                f"{obj!r} was not found as {module_name}.{name}: {error}; give it a name at the top of an "
+                "importable module"
+            ) from None
+        if found is not obj:
+            raise ObjMismatchError(self._mismatch(obj, found, name))
+        return module_name, name
+
+    def whichmodule(self, obj: Any, name: str) -> str:
+        """The name of the module that `obj` says it belongs to, else of the first that holds it."""
+        own = getattr(obj, "__module__", None)
+        if own is not None:
+            return str(own)
+        for module_name, module in self.modules.copy().items():
+            if module_name in ("__main__", "__mp_main__") or module is None:
+                continue
+            try:
+                if _walk_attributes(module, name) is obj:
+                    return module_name
+            except AttributeError:
+                continue
+        return "__main__"
+
+    def _mismatch(self, obj: Any, found: Any, name: str) -> str:
+        mine, where_mine = self._home(obj, name)
+        other, where_other = self._home(found, name)
+        return (
+            f"The object provided is from '{mine}', which is coming from {where_mine}. However, when we "
+            f"import '{other}', it's coming from {where_other}. To fix this, make sure that the importers "
+            f"of this PackageExporter list the importer for {where_mine} before the one for {where_other}."
+        )
+
+    def _home(self, obj: Any, name: str) -> tuple[str, str]:
+        module_name = self.whichmodule(obj, name)
+        mangled = is_mangled(module_name)
+        return module_name, get_mangle_prefix(module_name) if mangled else "the current Python environment"
+
+
+class _SysImporter(Importer):
+    """The running Python itself."""
+
+    @property
+    def modules(self) -> dict[str, ModuleType]:  # type: ignore[override]  # sys.modules can be replaced
+        return sys.modules
+
+    def import_module(self, module_name: str) -> ModuleType:
+        return importlib.import_module(module_name)
+
+
+sys_importer = _SysImporter()
+
+
+class OrderedImporter(Importer):
+    """Several importers, asked in order: the first that has an answer gives it.
+
+    Raises TypeError at once for anything that is no Importer.
+
+    Source: torch.package.OrderedImporter; there a wrong argument is found when it is first used.
+    """
+
+    def __init__(self, *importers: Importer) -> None:
+        for importer in importers:
+            if not isinstance(importer, Importer):
+                raise TypeError(
+                    f"{importer!r} is not a Importer. All importers in OrderedImporter must inherit from "
+                    "Importer; pass sys_importer or a PackageImporter"
+                )
+        self._importers = importers
+
+    @property
+    def importers(self) -> tuple[Importer, ...]:
+        """The importers, in the order in which they are asked."""
+        return self._importers
+
+    def get_name(self, obj: Any, name: str | None = None) -> tuple[str, str]:
+        """The name in the first importer that has the module.
+
+        Raises ObjMismatchError where that one has another object under the name: its source would
+        be stored, and be that of the wrong object. torch.package warns, and goes on to the next.
+        """
+        missing = []
+        for importer in self._importers:
+            try:
+                return importer.get_name(obj, name)
+            except ObjNotFoundError as error:
+                missing.append(error)
+        reasons = "".join(f"\n    {error}" for error in missing)
+        raise ObjNotFoundError(
+            f"Could not find obj {obj!r} and name {name} in any of the importers "
+            f"{list(self._importers)}:{reasons}"
+        )
+
+    def import_module(self, module_name: str) -> ModuleType:
+        missing = ModuleNotFoundError(f"No module named {module_name!r}", name=module_name)
+        for importer in self._importers:
+            try:
+                module = importer.import_module(module_name)
+            except ModuleNotFoundError as error:
+                missing = error
+                continue
+            if not _is_empty_package(module):
+                return module
+        raise missing
+
+    def whichmodule(self, obj: Any, name: str) -> str:
+        for importer in self._importers:
+            module_name = importer.whichmodule(obj, name)
+            if module_name != "__main__":
+                return module_name
+        return "__main__"
+
+
+def _reduced_to_name(obj: Any) -> str | None:
+    """The global name that a singleton's `__reduce__` gives; None for everything else.
+
+    Looked up on the type: an object may answer any attribute, and classes and functions have
+    names of their own.
+    """
+    if isinstance(obj, (type, FunctionType, BuiltinFunctionType)):
+        return None
+    reduce = getattr(type(obj), "__reduce__", None)
+    if reduce is None or reduce is object.__reduce__:
+        return None
+    try:
+        value = reduce(obj)
+    except Exception:  # whatever a foreign __reduce__ raises, the object then has no such name
+        return None
+    return value if isinstance(value, str) else None
+
+
+def _walk_attributes(module: ModuleType, name: str) -> Any:
+    found: Any = module
+    for part in name.split("."):
+        if part == "<locals>":
+            raise AttributeError(f"{name!r} is local to a function")
+        found = getattr(found, part)
+    return found
+
+
+def _is_empty_package(module: ModuleType) -> bool:
+    """Whether the module came from an archive that holds only modules below it: another may have it whole."""
+    return (
+        is_mangled(module.__name__)
+        and hasattr(module, "__path__")
+        and getattr(module, "__file__", None) is None
+    )

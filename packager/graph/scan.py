@@ -1,0 +1,197 @@
+"""What one source file says, as plain tuples: independent of its name, its place and this environment.
+
+A Scan is what the cache stores. It divides the code into *blocks*, the pieces that run or do not
+run as a whole: the module's top level, each function, and the branches of those `if` and `try`
+statements from which something can be told without running them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+__all__ = [
+    "MODULE_BLOCK",
+    "SCAN_VERSION",
+    "Binding",
+    "Block",
+    "ClassScan",
+    "Dynamic",
+    "Exports",
+    "Import",
+    "Literal",
+    "Scan",
+    "pack_scan",
+    "unpack_scan",
+]
+
+SCAN_VERSION = 12
+"""Raise it with every change of what a scan holds or how it is read off the source."""
+
+MODULE_BLOCK = 0
+
+
+class Import(NamedTuple):
+    """One import: `names` are (name, bound as) pairs; `import a.b` has none and binds `bound`.
+
+    `level` counts the leading dots. `sure` says that it runs whenever its block runs up to there.
+    `anchor` is "package" (relative names start at the package), "name" (at the module's own name,
+    `import_module(".x", __name__)`), for `kind` "dynamic"; `kind` is "import", "from" or "dynamic".
+    """
+
+    order: int
+    line: int
+    block: int
+    kind: str
+    level: int
+    module: str
+    names: tuple[tuple[str, str], ...]
+    bound: str
+    sure: bool
+    anchor: str
+
+
+class Dynamic(NamedTuple):
+    """An import whose name is computed; `pattern` has `*` for what is not literal."""
+
+    order: int
+    line: int
+    block: int
+    kind: str
+    text: str
+    level: int
+    pattern: str
+    anchor: str
+
+
+class Block(NamedTuple):
+    """A piece of code that runs as a whole.
+
+    `kind` is "module", "function", "guard", "type_checking", "main", "try", "except" or "else".
+    `detail` is a function's qualified name or a guard's text. `test` is a guard's expression (see
+    guards.py), what an `except` catches ("import", "any", "other"), or for a function such as
+    `is_x_available` what it returns and looks for. `owner` is the index of the class whose method
+    this is, of the `try` that an `except` or `else` belongs to, of the body that the `else` of a
+    guard belongs to, or -1.
+
+    `imports` and `dynamics` are indices, `children` the blocks directly inside. `chains` are the
+    dotted names that the code loads from outside ("np.linalg.norm", "np.sum()" where it is
+    called; "@3.x" starts at what import 3 binds, "@3:1.x" at its second name). `attrs` are
+    attribute names asked of other values, `&name` those asked of `self`, `cls` or `super()`; both
+    may be globs ("visit_*"). `raises` is the order of the first `raise` that is sure to run, or
+    -1. `plain` says that nothing but imports, constants and raises happens here. `decorators` are
+    the dotted names of those that may do something with the function ("" for an expression), and
+    `keeps` says that it puts one of its arguments into a container or an attribute.
+    """
+
+    parent: int
+    kind: str
+    order: int
+    line: int
+    function: str
+    detail: str
+    test: Any
+    owner: int
+    imports: tuple[int, ...]
+    dynamics: tuple[int, ...]
+    children: tuple[int, ...]
+    chains: tuple[str, ...]
+    attrs: tuple[str, ...]
+    raises: int
+    plain: bool
+    decorators: tuple[str, ...]
+    keeps: bool
+
+
+class ClassScan(NamedTuple):
+    """A class at module level, or inside another one: `bases` as dotted names, methods by name.
+
+    `names` are the other names of its body; `decorators` as in Block.
+    """
+
+    name: str
+    block: int
+    bases: tuple[str, ...]
+    methods: tuple[tuple[str, int], ...]
+    names: tuple[str, ...]
+    decorators: tuple[str, ...]
+
+
+class Binding(NamedTuple):
+    """One place at module level that gives a name a value.
+
+    `kind` is "def" (`at` is a block), "class" (an index into classes), "import" (an index into
+    imports, `part` the position in its names, -1 for the module), "value" (`value` is a guard
+    expression where it can be read as one) or "other".
+    """
+
+    order: int
+    block: int
+    kind: str
+    at: int
+    part: int
+    value: Any
+    sure: bool
+
+
+class Exports(NamedTuple):
+    """What `__all__` says: literal names, other modules whose `__all__` is added, and whether that is all."""
+
+    names: tuple[str, ...]
+    others: tuple[str, ...]
+    complete: bool
+
+
+class Literal(NamedTuple):
+    """A string that may name a data file: several path parts joined by `/`, as the code joins them."""
+
+    line: int
+    block: int
+    text: str
+
+
+class Scan(NamedTuple):
+    """Everything read off one source. `error` is (line, message) of a syntax error, or None.
+
+    `lazy` is None for ordinary modules, else (name, module, line) of the lazy table, where the
+    module is spelt as in the source. `own_path` says that the code asks for `__file__` or
+    `__path__`; `rewritable` that it is an `__init__` of the kind that lazy_parents.py rewrites.
+    """
+
+    error: tuple[int, str] | None
+    blocks: tuple[Block, ...]
+    imports: tuple[Import, ...]
+    dynamics: tuple[Dynamic, ...]
+    classes: tuple[ClassScan, ...]
+    bindings: Mapping[str, tuple[Binding, ...]]
+    exports: Exports | None
+    lazy: tuple[tuple[str, str, int], ...] | None
+    literals: tuple[Literal, ...]
+    own_path: bool
+    rewritable: bool
+
+
+def pack_scan(scan: Scan) -> list[Any]:
+    """The scan as lists, strings and numbers, for msgpack."""
+    return [*scan]
+
+
+def unpack_scan(row: Any) -> Scan:
+    """The inverse of `pack_scan`, over what msgpack gives with `use_list=False`.
+
+    Raises TypeError or ValueError where the row has another shape.
+    """
+    error, blocks, imports, dynamics, classes, bindings, exports, lazy, literals, own_path, rewritable = row
+    return Scan(
+        error,
+        tuple(map(Block._make, blocks)),
+        tuple(map(Import._make, imports)),
+        tuple(map(Dynamic._make, dynamics)),
+        tuple(map(ClassScan._make, classes)),
+        {name: tuple(map(Binding._make, found)) for name, found in bindings.items()},
+        None if exports is None else Exports._make(exports),
+        lazy,
+        tuple(map(Literal._make, literals)),
+        own_path,
+        rewritable,
+    )

@@ -1,0 +1,105 @@
+"""The three ways in which a packaged module comes to life: from source, as a mock, as an extern's alias."""
+
+from __future__ import annotations
+
+import importlib
+import linecache
+import sys
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from importlib.util import decode_source
+from types import CodeType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from packager.archive.manifest import ModuleRecord
+
+from .importing import say_true_names
+from .mocking import fill_mock
+from .unpacking import names_its_file
+
+if TYPE_CHECKING:
+    from .world import World
+
+__all__ = ["ArchiveLoader", "ExternAliasLoader", "MockLoader"]
+
+
+class ArchiveLoader(Loader):
+    """Runs a stored source, and answers what `inspect`, `linecache` and `importlib.resources` ask."""
+
+    def __init__(self, world: World, record: ModuleRecord) -> None:
+        self._world = world
+        self._record = record
+        below = record.entry or record.name.replace(".", "/")
+        self.path = world.unpacker.path_of(below)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        source = self._world.code.source(self._record.name)
+        module.__dict__["__builtins__"] = self._world.builtins
+        if source is None:
+            return
+        if names_its_file(source):
+            self._world.unpacker.unpack(self._record.name.partition(".")[0])
+        linecache.lazycache(self.path, module.__dict__)
+        try:
+            exec(self._world.bytecode.compile(source, self.path), module.__dict__)
+        except ImportError as error:
+            say_true_names(error)
+            raise
+
+    def is_package(self, fullname: str) -> bool:
+        return self._record.is_package
+
+    def get_source(self, fullname: str) -> str | None:
+        source = self._world.code.source(self._record.name)
+        return None if source is None else decode_source(source)
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        source = self._world.code.source(self._record.name)
+        return None if source is None else self._world.bytecode.compile(source, self.path)
+
+    def get_filename(self, fullname: str) -> str:
+        return self.path
+
+    def get_data(self, path: str) -> bytes:
+        """The file at `path`, which must lie in the archive's own tree."""
+        root = self._world.unpacker.path_of("")
+        inside = path.removeprefix(root).replace("\\", "/").lstrip("/") if path.startswith(root) else None
+        entry = None if inside is None else self._world.code.entry_at(inside)
+        if entry is None:
+            raise FileNotFoundError(f"no file {path!r} in the archive")
+        return self._world.code.read(entry)
+
+    def get_resource_reader(self, fullname: str) -> Any:
+        from .resources import PackageResources
+
+        return PackageResources(self._world.code, self._record.name) if self._record.is_package else None
+
+
+class MockLoader(Loader):
+    """Makes a module of which every attribute is a mock."""
+
+    def __init__(self, true_name: str) -> None:
+        self._true_name = true_name
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        fill_mock(module, self._true_name)
+
+
+class ExternAliasLoader(Loader):
+    """Puts the target's own module where packaged code looks for an extern part of a stored package."""
+
+    def __init__(self, true_name: str) -> None:
+        self._true_name = true_name
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        # Returned from create_module, the real module would lose its own `__spec__`.
+        sys.modules[module.__name__] = importlib.import_module(self._true_name)

@@ -1,0 +1,159 @@
+"""A stored object comes back: its records are read, audited, and only then built.
+
+Nothing of the archive is imported before the audit has passed. Tensors stay on a private map of the
+file, copy on write, until somebody changes them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from packager.archive import ArchiveReader, ObjectRecord, TensorReader
+from packager.archive.safetensors import DTYPE_BITS
+from packager.errors import ArchiveError, UntrustedTypeError
+from packager.objects import AuditedObject, Regime, audit, build, resolve_name
+from packager.objects.trust import Trust
+
+from .code import PackagedCode
+from .importing import ImportRules
+
+__all__ = ["StoredObjectError", "find_object", "library_of", "load_object", "regime_of", "resolver"]
+
+
+class StoredObjectError(ArchiveError, KeyError):
+    """The archive holds no object, or no state dict, of that name."""
+
+    __str__ = ArchiveError.__str__
+
+
+def find_object(archive: ArchiveReader, package: str, resource: str) -> ObjectRecord:
+    """The record of a stored object. Raises StoredObjectError, naming those that there are."""
+    for record in archive.manifest.objects:
+        if (record.package, record.resource) == (package, resource):
+            return record
+    there = ", ".join(f"{record.package}/{record.resource}" for record in archive.manifest.objects) or "none"
+    raise StoredObjectError(
+        f"no object {resource!r} in package {package!r}; the archive holds {there}. Texts, binaries and "
+        "pickles have their own load_ methods"
+    )
+
+
+def regime_of(archive: ArchiveReader, code: PackagedCode) -> Regime:
+    """What the archive holds that bears on trust: see `packager.objects.Regime`."""
+    distributions = {
+        record.name: f"{record.distribution} {record.version}"
+        for record in archive.manifest.externs
+        if record.distribution
+    }
+    interned = [name for name, module in code.modules.items() if module.action == "intern"]
+    if not interned:
+        return Regime.data_only(distributions)
+    return Regime.with_code(interned, code.declared, distributions)
+
+
+def load_object(
+    archive: ArchiveReader,
+    record: ObjectRecord,
+    regime: Regime,
+    trust: Collection[str],
+    resolve: Callable[[str, str], Any],
+    *,
+    importer: Any,
+    map_location: Any,
+) -> Any:
+    """Build the object of `record`; `resolve` imports a name of the archive.
+
+    With a factory, the stored configuration is built, the factory called with it, and the state dict
+    of the same name loaded into what it made, with all hooks.
+
+    Raises ArchiveError for damaged records, UntrustedTypeError for names that nobody vouches for,
+    MissingNameError and ObjectBuildError where the classes of today do not fit.
+    """
+    tensors = None if record.tensors is None else TensorReader(archive, record.tensors)
+    audited = _audited(archive, record, regime, trust, tensors)
+
+    def storage(name: str) -> memoryview:
+        if tensors is None:
+            raise ArchiveError(f"object {record.resource!r} refers to the tensor {name!r}, but has none")
+        return tensors.storage(tensors[name].storage, private=True)
+
+    if record.factory is not None:
+        _require_factory_allowed(record.factory, regime, trust)
+    made = build(audited, resolve, storage, importer=importer, map_location=map_location)
+    if record.factory is None:
+        return made
+    module, _, name = record.factory.partition(":")
+    return _with_state(resolve(module, name)(**made), archive, record, regime, trust, resolve)
+
+
+def resolver(rules: Callable[[], ImportRules]) -> Callable[[str, str], Any]:
+    """What imports a stored name; `rules` gives the archive's names in this process, when needed."""
+
+    def resolve(module: str, qualname: str) -> Any:
+        return resolve_name(importlib.import_module(rules().in_process(module)), qualname)
+
+    return resolve
+
+
+def _with_state(
+    thing: Any,
+    archive: ArchiveReader,
+    record: ObjectRecord,
+    regime: Regime,
+    trust: Collection[str],
+    resolve: Callable[[str, str], Any],
+) -> Any:
+    """What a factory made, with the state dict of the same name loaded, where there is one."""
+    from .stored_states import load_state_dict
+
+    for state in archive.manifest.state_dicts:
+        if (state.package, state.resource) == (record.package, record.resource):
+            library = library_of(thing)
+            thing.load_state_dict(load_state_dict(archive, state, regime, trust, resolve, as_=library))
+    return thing
+
+
+def library_of(thing: Any) -> str:
+    """The library whose tensors an object takes: "kedge", "torch", or "numpy" for everything else."""
+    tops = {cls.__module__.partition(".")[0] for cls in type(thing).__mro__}
+    return next((name for name in ("torch", "kedge") if name in tops), "numpy")
+
+
+def _audited(
+    archive: ArchiveReader,
+    record: ObjectRecord,
+    regime: Regime,
+    trust: Collection[str],
+    tensors: TensorReader | None,
+) -> AuditedObject:
+    return audit(
+        archive.read(record.entry),
+        regime,
+        trust,
+        storages=_storages(tensors),
+        what=f"object {record.package}/{record.resource}",
+    )
+
+
+def _storages(tensors: TensorReader | None) -> Mapping[str, tuple[str, int]]:
+    """Each storage of an object's member by its name: its dtype, and its size in bytes."""
+    if tensors is None:
+        return {}
+    return {
+        key: (spec.dtype, math.prod(spec.shape) * DTYPE_BITS[spec.dtype] // 8)
+        for key, spec in tensors.items()
+    }
+
+
+def _require_factory_allowed(factory: str, regime: Regime, trust: Collection[str]) -> None:
+    """A factory is a call: interned or exactly trusted names only, whatever else is allowed."""
+    module, _, name = factory.partition(":")
+    if regime.interned(module) or Trust(trust).grants(module, name, "call"):
+        return
+    raise UntrustedTypeError(
+        f"the object is made by the factory {factory!r}, which is neither in the archive nor trusted; "
+        f'if you know it to be safe, load with trust=["{factory}"]'
+    )

@@ -1,0 +1,126 @@
+"""Where `__file__` of packaged modules points, and how files get there when code asks for them.
+
+Every archive has a folder of its own under the cache, named by its identity. As long as no packaged
+code names `__file__` or `__path__` nothing is written; then the whole top-level package is unpacked
+in one rename, sources and data files alike, so that `open(os.path.join(os.path.dirname(__file__), ...))`
+works. What is executed still comes from the verified archive, never from that folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+
+from .code import Folder, PackagedCode
+
+__all__ = ["Unpacker", "cache_folder", "names_its_file"]
+
+_NAMES_ITS_FILE = re.compile(rb"\b__(?:file|path)__\b")
+
+
+def cache_folder() -> Path:
+    """The folder for what loading keeps: `$KEDGE_CACHE`, else `kedge` under the user's cache folder."""
+    if own := os.environ.get("KEDGE_CACHE"):
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "kedge"
+
+
+def names_its_file(source: bytes) -> bool:
+    """Say whether this source asks where it lies."""
+    return _NAMES_ITS_FILE.search(source) is not None
+
+
+class Unpacker:
+    """The folder of one archive's code, filled on demand, one top-level package at a time.
+
+    Where the cache cannot be written (a read-only home, none at all) a temporary folder takes its
+    place, removed by `close()`.
+    """
+
+    def __init__(self, code: PackagedCode, identity: str) -> None:
+        self._code = code
+        self._identity = identity
+        self._lock = threading.Lock()
+        self._done: set[str] = set()
+        self._temporary: str | None = None
+        self.root = self._choose_root()
+
+    def path_of(self, entry: str) -> str:
+        """The file name that `entry` has, whether it is unpacked or not."""
+        return str(self.root.joinpath(*entry.split("/")))
+
+    def unpack(self, top: str) -> Path:
+        """Make the files of the top-level package (or module) `top` exist; return its path."""
+        with self._lock:
+            if top not in self._done:
+                self._unpack(top)
+                self._done.add(top)
+        return self.root / top
+
+    def close(self) -> None:
+        """Remove what was only temporary."""
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def _choose_root(self) -> Path:
+        try:
+            cache = cache_folder() / "code" / self._identity
+        except RuntimeError:  # no home folder is known for this user
+            cache = None
+        if cache is None or not _can_be_made(cache):
+            # Only a name so far, and one that nobody can guess: made when something is unpacked.
+            self._temporary = os.path.join(tempfile.gettempdir(), f"kedge-{secrets.token_hex(8)}")
+            return Path(self._temporary)
+        return cache
+
+    def _unpack(self, top: str) -> None:
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        module_file = self._code.entry_at(f"{top}.py")
+        folder = self._code.folder(top)
+        if module_file is not None and not (self.root / module_file).exists():
+            _write_aside(self.root / module_file, self._code.read(module_file))
+        if folder is not None and not (self.root / top).exists():
+            aside = Path(tempfile.mkdtemp(dir=self.root, prefix=".unpacking-"))
+            try:
+                self._write_folder(folder, aside / top)
+                _rename_unless_there(aside / top, self.root / top)
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
+
+    def _write_folder(self, folder: Folder, path: Path) -> None:
+        """Write `folder` as `path`, without recursion: names may nest deeply."""
+        work = [(folder, path)]
+        while work:
+            current, target = work.pop()
+            target.mkdir(parents=True)
+            for name, below in current.items():
+                if isinstance(below, str):
+                    (target / name).write_bytes(self._code.read(below))
+                else:
+                    work.append((below, target / name))
+
+
+def _can_be_made(folder: Path) -> bool:
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+
+
+def _write_aside(path: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    os.replace(name, path)
+
+
+def _rename_unless_there(source: Path, target: Path) -> None:
+    try:
+        os.rename(source, target)
+    except OSError:
+        if not target.is_dir():  # another process was first: its copy has the same digest
+            raise

@@ -1,0 +1,94 @@
+"""One archive's modules in this process: their names, their `__builtins__`, and how they go away.
+
+A module of the archive stands in `sys.modules` under a name of its own (`packager.names`), found by
+the shared finder (`finder.py`), so that everything in Python which goes through `sys.modules`, specs
+and import locks works as it does for any package.
+"""
+
+from __future__ import annotations
+
+import builtins
+import linecache
+import os
+import sys
+from importlib.machinery import ModuleSpec
+from typing import Any
+
+from packager.archive.manifest import ModuleRecord
+
+from .bytecode import BytecodeCache
+from .code import PackagedCode
+from .importing import ImportRules, PackagedImport
+from .loaders import ArchiveLoader, ExternAliasLoader, MockLoader
+from .path_entries import PackageFolderFinder
+from .proxies import Proxies
+from .unpacking import Unpacker
+
+__all__ = ["World"]
+
+
+class World:
+    """The modules of one archive, by names that end the first part with `suffix`.
+
+    An empty `suffix` is the installed form: true names, no stand-ins.
+    """
+
+    def __init__(
+        self, code: PackagedCode, identity: str, suffix: str, *, undeclared: str, bytecode: BytecodeCache
+    ) -> None:
+        self.code = code
+        self.suffix = suffix
+        self.rules = ImportRules(code.owned, code.declared, suffix, undeclared)
+        self.bytecode = bytecode
+        self.unpacker = Unpacker(code, identity)
+        self._import = PackagedImport(self.rules)
+        self.builtins: dict[str, Any] = {**vars(builtins), "__import__": self._import}
+        if suffix:
+            self._import.proxies = Proxies(self.rules, code, self.builtins)
+
+    @property
+    def tops(self) -> list[str]:
+        """The first parts, as they stand in `sys.modules`, of everything that this world owns."""
+        return sorted(top + self.suffix for top in self.code.owned)
+
+    def true_name(self, fullname: str) -> str:
+        """The stored name of one of this world's modules."""
+        top, dot, rest = fullname.partition(".")
+        return f"{top.removesuffix(self.suffix)}{dot}{rest}"
+
+    def find_spec(self, fullname: str) -> ModuleSpec | None:
+        """The spec of the module that stands, or will stand, as `fullname`; None if there is none."""
+        name = self.true_name(fullname)
+        record = self.code.modules.get(name)
+        if record is None:
+            return None
+        if record.action == "extern":
+            return ModuleSpec(fullname, ExternAliasLoader(name))
+        if record.action == "mock":
+            is_package = bool(self.code.children(name))
+            return ModuleSpec(fullname, MockLoader(name), origin="mocked", is_package=is_package)
+        return self._stored_spec(fullname, record)
+
+    def close(self) -> None:
+        """Take every module of this world out of the process."""
+        tops = set(self.tops)
+        for fullname in [name for name in list(sys.modules) if name.partition(".")[0] in tops]:
+            sys.modules.pop(fullname, None)
+        root = str(self.unpacker.root) + os.sep
+        for path in [path for path in list(sys.path_importer_cache) if str(path).startswith(root)]:
+            sys.path_importer_cache.pop(path, None)
+        for path in [path for path in list(linecache.cache) if path.startswith(root)]:
+            linecache.cache.pop(path, None)
+        self._import.proxies = {}
+        self.unpacker.close()
+
+    def _stored_spec(self, fullname: str, record: ModuleRecord) -> ModuleSpec:
+        loader = ArchiveLoader(self, record)
+        spec = ModuleSpec(fullname, loader, origin=loader.path, is_package=record.is_package)
+        spec.has_location = record.entry is not None
+        if record.is_package:
+            folder = self.unpacker.path_of(record.name.replace(".", "/"))
+            spec.submodule_search_locations = [folder]
+            # `pkgutil.iter_modules(__path__)` asks here, whether the folder is on disk or not.
+            sys.path_importer_cache[folder] = PackageFolderFinder(self.code, record.name)
+        return spec

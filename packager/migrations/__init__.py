@@ -1,0 +1,51 @@
+"""Legacy keys: migrations in a few declarative lines, planned before they run, and undone where possible."""
+
+from .chains import MigrationPlan as MigrationPlan
+from .chains import migrate as migrate
+from .chains import plan_migration as plan_migration
+from .checkpoints import migrated_metadata as migrated_metadata
+from .checkpoints import unwrapped as unwrapped
+from .declaring import Migration as Migration
+from .declaring import default as default
+from .declaring import drop as drop
+from .declaring import merge as merge
+from .declaring import rename as rename
+from .declaring import rename_pattern as rename_pattern
+from .declaring import split as split
+from .files import MigrationFileError as MigrationFileError
+from .files import read_migration as read_migration
+from .templates import Template as Template
+from .transforms import Cast as Cast
+from .transforms import Permute as Permute
+from .transforms import Reshape as Reshape
+from .transforms import Roll as Roll
+from .transforms import Scale as Scale
+from .transforms import Slice as Slice
+from .transforms import Transpose as Transpose
+from .values import MigratedDict as MigratedDict
+
+__all__ = [
+    "Cast",
+    "MigratedDict",
+    "Migration",
+    "MigrationFileError",
+    "MigrationPlan",
+    "Permute",
+    "Reshape",
+    "Roll",
+    "Scale",
+    "Slice",
+    "Template",
+    "Transpose",
+    "default",
+    "drop",
+    "merge",
+    "migrate",
+    "migrated_metadata",
+    "plan_migration",
+    "read_migration",
+    "rename",
+    "rename_pattern",
+    "split",
+    "unwrapped",
+]

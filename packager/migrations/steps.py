@@ -1,0 +1,190 @@
+"""The steps of a migration: rename, drop, default, split, merge. (Unwrapping is `checkpoints.py`.)
+
+Every step acts on all keys at once, so `layers.{n}` to `layers.{n+1}` does not overwrite its
+neighbours. Its gates are judged on the keys that entered the whole chain of steps, so one step
+cannot disarm the next. A step is a frozen record; `apply_step` carries it out on records of values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from .templates import Template, TemplateError
+from .transforms import Header, Transform
+
+__all__ = ["Default", "Drop", "Gates", "Merge", "Rename", "RenamePattern", "Split", "Step"]
+
+
+@dataclass(frozen=True)
+class Gates:
+    """When a step applies: judged on the keys as they entered the chain.
+
+    `before` is a version: the step is for state dicts older than that (None counts as oldest).
+    `unless` names keys that must not be there, `if_all` keys that must. Holes that the step's
+    own template has stand for what they stand for there, so the gate is judged match by match.
+    """
+
+    before: int | None = None
+    unless: tuple[Template, ...] = ()
+    if_all: tuple[Template, ...] = ()
+
+    def open_at(self, version: int | None) -> bool:
+        """Whether a state dict of this version is old enough."""
+        return self.before is None or version is None or version < self.before
+
+    def reason_shut(self, values: Mapping[str, str | int], entered: Collection[str]) -> str:
+        """Why the gates are shut for this match; "" where they are open."""
+        for template in self.unless:
+            if found := _present(template, values, entered):
+                return f"{found!r} is there already"
+        for template in self.if_all:
+            if not _present(template, values, entered):
+                return f"{template.text!r} is not there"
+        return ""
+
+
+def _present(template: Template, values: Mapping[str, str | int], entered: Collection[str]) -> str:
+    """A key that the template, with the holes filled that `values` knows, fits; "" when there is none."""
+    if all(hole.name in values for hole in template.holes):
+        key = template.fill(values)
+        return key if key in entered else ""
+    for key in entered:
+        found = template.match(key)
+        if found is not None and all(values.get(name, value) == value for name, value in found.items()):
+            return key
+    return ""
+
+
+@dataclass(frozen=True)
+class Rename:
+    """Give the keys that `old` fits the name that `new` makes of them, and transform their values.
+
+    `repeat` renames again what still fits (a wrapper's prefix that stands several times); such a step
+    has no inverse.
+    """
+
+    old: Template
+    new: Template
+    transforms: tuple[Transform, ...] = ()
+    repeat: bool = False
+    gates: Gates = field(default_factory=Gates)
+    line: str = ""
+
+
+@dataclass(frozen=True)
+class RenamePattern:
+    """Replace what a regular expression finds anywhere in a key.
+
+    It has no inverse, may take very long, and is carried out from an archive only when trusted.
+    """
+
+    pattern: re.Pattern[str]
+    replacement: str
+    gates: Gates = field(default_factory=Gates)
+    line: str = ""
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Leave out the keys that `old` fits."""
+
+    old: Template
+    gates: Gates = field(default_factory=Gates)
+    line: str = ""
+
+
+@dataclass(frozen=True)
+class Default:
+    """Add a constant under `new` where there is no such key.
+
+    The shape and dtype are given, or those of a sibling: `like` is the template of a key that is
+    there, and makes one constant for each key that it fits.
+    """
+
+    new: Template
+    fill: float | int | bool
+    header: Header | None = None
+    like: Template | None = None
+    gates: Gates = field(default_factory=Gates)
+    line: str = ""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Cut a value along an axis into parts under several names; `sizes` None means equal parts.
+
+    With `over` the parts are all that the value has along the axis, one under each number of that
+    hole, and the axis goes away: the inverse of stacking.
+    """
+
+    old: Template
+    new: tuple[Template, ...]
+    axis: int = 0
+    sizes: tuple[int, ...] | None = None
+    over: str | None = None
+    gates: Gates = field(default_factory=Gates)
+    line: str = ""
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Put values under several names behind one another under one.
+
+    With `over` the values are those of one template, in the order of that int hole's numbers, along a
+    new axis. A group that is not complete is an error: half a merged value is none.
+    """
+
+    old: tuple[Template, ...]
+    new: Template
+    axis: int = 0
+    sizes: tuple[int, ...] | None = None
+    over: str | None = None
+    gates: Gates = field(default_factory=Gates)
+    line: str = ""
+
+
+Step = Rename | RenamePattern | Drop | Default | Split | Merge
+
+
+def inverse_step(step: Step) -> Step | None:
+    """The step that goes back; None where nothing can. Its gates stand open."""
+    match step:
+        case Rename(repeat=False):
+            back = [transform.inverse() for transform in reversed(step.transforms)]
+            found = tuple(transform for transform in back if transform is not None)
+            return Rename(step.new, step.old, found, line=step.line) if len(found) == len(back) else None
+        case Split():
+            return Merge(step.new, step.old, step.axis, step.sizes, step.over, line=step.line)
+        case Merge():
+            return Split(step.new, step.old, step.axis, step.sizes, step.over, line=step.line)
+        case _:
+            return None
+
+
+def check_step(step: Step) -> None:
+    """Raise TemplateError where the sides of a step do not fit together: a hole that one side lacks."""
+    match step:
+        case Rename():
+            _require_holes(step.new, step.old, step.line)
+        case Split():
+            for template in step.new:
+                _require_holes(template, step.old, step.line, extra=step.over)
+        case Merge():
+            for template in step.old:
+                _require_holes(step.new, template, step.line)
+        case Default(like=Template() as like):
+            _require_holes(step.new, like, step.line)
+        case Default() if not step.new.is_literal:
+            raise TemplateError(f"{step.line or repr(step.new.text)}: a default with holes needs `like`")
+
+
+def _require_holes(wanted: Template, given: Template, line: str, extra: str | None = None) -> None:
+    known = {hole.name for hole in given.holes} | ({extra} if extra else set())
+    for hole in wanted.holes:
+        if hole.name not in known:
+            raise TemplateError(
+                f"{line or repr(wanted.text)}: hole {hole.name!r} of {wanted.text!r} has no value: "
+                f"{given.text!r} has no hole of that name"
+            )

@@ -1,0 +1,318 @@
+"""Key templates: patterns with typed holes that can be read forwards and backwards.
+
+    layers.{n:int}.downsample.{rest:any}    ->    layers.{n+1}.downsample.{rest}
+
+A hole is `{name}` or `{name:kind}`; the kinds are
+    segment   one or more characters without a dot (the default)
+    int       digits, without a leading zero, read as a number
+    any       anything, dots included, nothing at all too
+On the other side of a rename a hole stands again by name; an int hole may carry whole-number
+arithmetic that has an inverse (`{n+1}`, `{3*(n-1)}`). A brace is written twice to stand for itself.
+
+Where a key can be read in several ways, each `any` hole takes as little as it can, from left to right.
+
+Matching takes time proportional to the length of the key times the length of the template, whatever
+both are: templates come out of archives, and a regular expression can be made to run for years.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from packager.errors import MigrationError
+
+__all__ = ["Hole", "HoleValues", "Linear", "Template", "TemplateError"]
+
+HoleValues = Mapping[str, "str | int"]
+"""What the holes of a template stand for: numbers for int holes, text for the others."""
+
+_DIGITS = 18  # no key counts further, and Python refuses to read a number of thousands of digits
+_KINDS = ("segment", "int", "any")
+_CLASSES = {"segment": r"[^.]+", "int": r"(?:0|[1-9][0-9]*)", "any": r".*?"}
+_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+")
+_HOLE = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*)\s*(?::\s*([a-z]+)\s*)?")
+
+
+class TemplateError(MigrationError, ValueError):
+    """A template that cannot be read, or that lacks an inverse where one is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """The arithmetic of an int hole: `factor * value + offset`.
+
+    >>> Linear(3, -3).apply(2), Linear(3, -3).undo(3), Linear(3, -3).undo(4)
+    (3, 2, None)
+    """
+
+    factor: int = 1
+    offset: int = 0
+
+    def apply(self, value: int) -> int:
+        """The number that is written for `value`."""
+        return self.factor * value + self.offset
+
+    def undo(self, written: int) -> int | None:
+        """The value for which `written` stands; None when there is none."""
+        quotient, rest = divmod(written - self.offset, self.factor)
+        return None if rest else quotient
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """One hole of a template. `kind` is "" where it stands for a hole of the other side."""
+
+    name: str
+    kind: str
+    linear: Linear = Linear()
+
+
+@dataclass(frozen=True)
+class Template:
+    """A parsed template: literal text and holes in turn.
+
+    >>> swin = Template.parse("layers.{n:int}.downsample.{rest:any}")
+    >>> values = swin.match("layers.0.downsample.norm.weight")
+    >>> Template.parse("layers.{n+1}.downsample.{rest}").fill(values)
+    'layers.1.downsample.norm.weight'
+    """
+
+    text: str
+    parts: tuple[str | Hole, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Template:
+        """Read a template. Raises TemplateError, with the column, for anything else."""
+        parts: list[str | Hole] = []
+        for piece in _PIECE.finditer(text):
+            found = piece.group()
+            if found in ("{{", "}}"):
+                _append_text(parts, found[0])
+            elif piece.group(1) is not None:
+                parts.append(_parse_hole(piece.group(1), text, piece.start()))
+            elif found in "{}":
+                raise _error(text, piece.start(), f"a lone {found!r}; write {found * 2!r} for a brace")
+            else:
+                _append_text(parts, found)
+        _check_apart(parts, text)
+        return cls(text, tuple(parts))
+
+    @property
+    def holes(self) -> tuple[Hole, ...]:
+        """The holes, in order."""
+        return tuple(part for part in self.parts if isinstance(part, Hole))
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether the template has no hole, and so names one key."""
+        return not self.holes
+
+    def with_kinds(self, kinds: Mapping[str, str]) -> Template:
+        """The template with the kinds of holes that it leaves open taken from the other side."""
+        parts = tuple(
+            Hole(part.name, part.kind or kinds.get(part.name, "segment"), part.linear)
+            if isinstance(part, Hole)
+            else part
+            for part in self.parts
+        )
+        return Template(self.text, parts)
+
+    def match(self, key: str) -> dict[str, str | int] | None:
+        """What the holes stand for in `key`, or None when the template does not fit it."""
+        found = self._spans(key)
+        if found is None:
+            return None
+        values: dict[str, str | int] = {}
+        for hole, text in zip(self.holes, found, strict=True):
+            value: str | int | None = text
+            if hole.kind == "int":
+                value = hole.linear.undo(int(text)) if len(text) <= _DIGITS else None
+                if value is None or value < 0:
+                    return None
+            if values.setdefault(hole.name, value) != value:  # type: ignore[arg-type]  # None was handled
+                return None
+        return values
+
+    def fill(self, values: HoleValues) -> str:
+        """The key that the template stands for. Raises TemplateError when a number would be negative."""
+        return "".join(part if isinstance(part, str) else self._written(part, values) for part in self.parts)
+
+    def _written(self, hole: Hole, values: HoleValues) -> str:
+        value = values[hole.name]
+        if isinstance(value, str):
+            return value
+        number = hole.linear.apply(value)
+        if number < 0:
+            raise TemplateError(
+                f"template {self.text!r}: {hole.name} = {value} gives {number}; "
+                "a number in a key cannot be negative"
+            )
+        return str(number)
+
+    @cached_property
+    def _regex(self) -> re.Pattern[str] | None:
+        """A regular expression for `match`, where it cannot backtrack over more than one hole."""
+        if not _reads_straight(self.parts):
+            return None
+        return re.compile(
+            "".join(
+                re.escape(p) if isinstance(p, str) else f"({_CLASSES[p.kind or 'segment']})"
+                for p in self.parts
+            ),
+            re.DOTALL,
+        )
+
+    def _spans(self, key: str) -> tuple[str, ...] | None:
+        if self._regex is not None:
+            found = self._regex.fullmatch(key)
+            return None if found is None else found.groups()
+        return _match_by_table(self.parts, key)
+
+
+def _append_text(parts: list[str | Hole], text: str) -> None:
+    if parts and isinstance(parts[-1], str):
+        parts[-1] += text
+    else:
+        parts.append(text)
+
+
+def _parse_hole(inside: str, text: str, column: int) -> Hole:
+    plain = _HOLE.fullmatch(inside)
+    if plain is not None:
+        kind = plain[2] or ""
+        if kind and kind not in _KINDS:
+            raise _error(text, column, f"unknown kind {kind!r}; the kinds are {', '.join(_KINDS)}")
+        return Hole(plain[1], kind)
+    name, linear = _parse_arithmetic(inside, text, column)
+    return Hole(name, "int", linear)
+
+
+def _parse_arithmetic(inside: str, text: str, column: int) -> tuple[str, Linear]:
+    try:
+        tree = ast.parse(inside.strip(), mode="eval").body
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        factor, offset = _linear(tree)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise _error(
+            text, column, f"{{{inside}}} is neither a hole nor whole-number arithmetic on one"
+        ) from None
+    if len(names) != 1 or factor == 0:
+        raise _error(text, column, f"{{{inside}}} has no inverse; use one name, as in {{n+1}} or {{3*(n-1)}}")
+    return names.pop(), Linear(factor, offset)
+
+
+def _linear(node: ast.expr) -> tuple[int, int]:
+    """`node` as (factor, offset); ValueError for anything that is not linear with whole numbers."""
+    match node:
+        case ast.Name():
+            return 1, 0
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return 0, value
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            factor, offset = _linear(operand)
+            return -factor, -offset
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+            (a, b), (c, d) = _linear(left), _linear(right)
+            sign = 1 if isinstance(op, ast.Add) else -1
+            return a + sign * c, b + sign * d
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            (a, b), (c, d) = _linear(left), _linear(right)
+            if a and c:
+                raise ValueError("not linear")
+            return a * d + c * b, b * d
+    raise ValueError("not linear")
+
+
+def _check_apart(parts: list[str | Hole], text: str) -> None:
+    for before, after in itertools.pairwise(parts):
+        if isinstance(before, Hole) and isinstance(after, Hole):
+            raise _error(
+                text,
+                text.find("}{") + 1,
+                f"holes {before.name!r} and {after.name!r} touch; put text between them",
+            )
+
+
+def _error(text: str, column: int, what: str) -> TemplateError:
+    return TemplateError(f"template {text!r}, column {column + 1}: {what}")
+
+
+def _reads_straight(parts: tuple[str | Hole, ...]) -> bool:
+    """Whether a backtracking matcher has one hole at most to try lengths for.
+
+    An `any` hole at the end takes what is left. A segment before a dot, and a number before
+    something that is no digit, can end in one place only.
+    """
+    open_ended = 0
+    for part, after in zip(parts, (*parts[1:], None), strict=True):
+        if isinstance(part, str) or after is None:
+            continue
+        if not isinstance(after, str):
+            raise AssertionError("two holes touch")
+        ends_in_one_place = (part.kind in ("", "segment") and after[0] == ".") or (
+            part.kind == "int" and not after[0].isdecimal()
+        )
+        open_ended += not ends_in_one_place
+    return open_ended <= 1
+
+
+def _match_by_table(parts: tuple[str | Hole, ...], key: str) -> tuple[str, ...] | None:
+    """Match by a table of which rest of the template fits which rest of the key: never exponential."""
+    length = len(key)
+    fits = [[False] * (length + 1) for _ in range(len(parts) + 1)]
+    fits[-1][length] = True
+    for row in range(len(parts) - 1, -1, -1):
+        part, after, here = parts[row], fits[row + 1], fits[row]
+        if isinstance(part, str):
+            for at in range(length - len(part) + 1):
+                here[at] = after[at + len(part)] and key.startswith(part, at)
+        else:
+            _fill_row(part.kind, key, here, after)
+    if not fits[0][0]:
+        return None
+    return _read_table(parts, key, fits)
+
+
+def _fill_row(kind: str, key: str, here: list[bool], after: list[bool]) -> None:
+    """Where a hole may start: right before a character that it takes, if the rest fits somewhere behind."""
+    reachable = after[-1]  # some end of the hole, at or behind the place looked at, lets the rest fit
+    here[-1] = reachable and kind == "any"
+    for at in range(len(key) - 1, -1, -1):
+        takes = _takes(kind, key[at])
+        if kind == "any":
+            reachable = reachable or after[at]
+            here[at] = reachable
+            continue
+        here[at] = takes and reachable
+        if kind == "int" and key[at] == "0":  # a number is "0", or does not start with it
+            here[at] = after[at + 1]
+        reachable = (reachable and takes) or after[at]
+
+
+def _takes(kind: str, character: str) -> bool:
+    if kind == "any":
+        return True
+    return character in "0123456789" if kind == "int" else character != "."
+
+
+def _read_table(parts: tuple[str | Hole, ...], key: str, fits: list[list[bool]]) -> tuple[str, ...]:
+    found = []
+    at = 0
+    for row, part in enumerate(parts):
+        if isinstance(part, str):
+            at += len(part)
+            continue
+        ends = range(at, len(key) + 1) if part.kind == "any" else range(len(key), at, -1)
+        end = next(end for end in ends if fits[row + 1][end] and _is_one(part.kind, key[at:end]))
+        found.append(key[at:end])
+        at = end
+    return tuple(found)
+
+
+def _is_one(kind: str, text: str) -> bool:
+    return kind == "any" or re.fullmatch(_CLASSES[kind or "segment"], text) is not None

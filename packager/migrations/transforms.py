@@ -1,0 +1,292 @@
+"""What a migration may do to a value: transpose, reshape, slice, roll, cast, scale, permute.
+
+A transform is a frozen record. It says beforehand what becomes of a shape and a dtype (so that a plan
+needs no bytes), does it to an array, and names its inverse where there is one. Arrays are those of
+NumPy, kedge or PyTorch; the first four give views where the library can.
+
+Functions of the user's own are `functions.py`: they alone can do anything, and so are audited.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from packager.errors import MigrationError
+
+__all__ = [
+    "Cast",
+    "Header",
+    "Permute",
+    "Reshape",
+    "Roll",
+    "Scale",
+    "Slice",
+    "Transform",
+    "TransformError",
+    "Transpose",
+]
+
+
+class TransformError(MigrationError, ValueError):
+    """A value does not have the shape or dtype that a transform needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What is known of a value without its bytes. `dtype` is NumPy's name ("float32", "bfloat16")."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+
+class Transform(Protocol):
+    """One step on a value."""
+
+    def header(self, before: Header) -> Header:
+        """What becomes of a value with this header. Raises TransformError when it cannot be done."""
+
+    def apply(self, value: Any) -> Any:
+        """The changed value; `value` itself stays as it is."""
+
+    def inverse(self) -> Transform | None:
+        """What gives the old value back, whatever it was; None where nothing can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transpose:
+    """Put the axes in another order; by default in the opposite one.
+
+    >>> Transpose().header(Header((2, 3), "float32")).shape
+    (3, 2)
+    """
+
+    axes: tuple[int, ...] | None = None
+
+    def header(self, before: Header) -> Header:
+        return replace(before, shape=tuple(before.shape[axis] for axis in self._order(len(before.shape))))
+
+    def apply(self, value: Any) -> Any:
+        order = self._order(value.ndim)
+        return value.permute(order) if hasattr(value, "permute") else value.transpose(order)
+
+    def inverse(self) -> Transform:
+        if self.axes is None:
+            return self
+        order = self._order(len(self.axes))
+        return Transpose(tuple(order.index(axis) for axis in range(len(order))))
+
+    def _order(self, rank: int) -> tuple[int, ...]:
+        order = tuple(range(rank))[::-1] if self.axes is None else self.axes
+        if sorted(order) != list(range(rank)):
+            raise TransformError(f"transpose {list(order)} of a value with {rank} axes: name each axis once")
+        return order
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """Give the elements another shape; one -1 stands for what is left.
+
+    It has an inverse where the shape that was there before is named in `old`.
+    """
+
+    shape: tuple[int, ...]
+    old: tuple[int, ...] | None = None
+
+    def header(self, before: Header) -> Header:
+        known = math.prod(n for n in self.shape if n != -1)
+        rest = before.size // known if self.shape.count(-1) == 1 and known else 0
+        shape = tuple(rest if n == -1 else n for n in self.shape)
+        if math.prod(shape) != before.size or self.shape.count(-1) > 1:
+            raise TransformError(
+                f"reshape of {_shown(before.shape)} ({before.size} elements) to {_shown(self.shape)}: "
+                "the number of elements must stay the same"
+            )
+        return replace(before, shape=shape)
+
+    def apply(self, value: Any) -> Any:
+        return value.reshape(self.header(header_of(value)).shape)
+
+    def inverse(self) -> Transform | None:
+        return None if self.old is None else Reshape(self.old, self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Keep the elements `start:stop` along an axis. Nothing gives back what is cut off."""
+
+    axis: int
+    start: int | None = None
+    stop: int | None = None
+
+    def header(self, before: Header) -> Header:
+        axis = checked_axis("slice", self.axis, before.shape)
+        kept = len(range(*slice(self.start, self.stop).indices(before.shape[axis])))
+        return replace(before, shape=_with(before.shape, axis, kept))
+
+    def apply(self, value: Any) -> Any:
+        axis = checked_axis("slice", self.axis, value.shape)
+        # PyTorch wants bounds inside the axis, NumPy any: normalised, both agree.
+        start, stop, _ = slice(self.start, self.stop).indices(value.shape[axis])
+        return value[(slice(None),) * axis + (slice(start, max(start, stop)),)]
+
+    def inverse(self) -> Transform | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """Move the elements along an axis by `by` places; what falls off comes in at the other end."""
+
+    axis: int
+    by: int
+
+    def header(self, before: Header) -> Header:
+        checked_axis("roll", self.axis, before.shape)
+        return before
+
+    def apply(self, value: Any) -> Any:
+        axis = checked_axis("roll", self.axis, value.shape)
+        length = value.shape[axis]
+        order = [(at - self.by) % length for at in range(length)] if length else []
+        return take(value, order, axis)
+
+    def inverse(self) -> Transform:
+        return Roll(self.axis, -self.by)
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Convert to another dtype.
+
+    It has an inverse where the dtype that was there before is named in `old` and loses no value.
+    """
+
+    dtype: str
+    old: str | None = None
+
+    def header(self, before: Header) -> Header:
+        return replace(before, dtype=self.dtype)
+
+    def apply(self, value: Any) -> Any:
+        if hasattr(value, "astype"):
+            return value.astype(_numpy_dtype(self.dtype))
+        return value.to(_dtype_of_library(value, self.dtype))
+
+    def inverse(self) -> Transform | None:
+        import numpy as np
+
+        if self.old is None or not np.can_cast(_numpy_dtype(self.old), _numpy_dtype(self.dtype), "safe"):
+            return None
+        return Cast(self.old, self.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Multiply by a number. It has an inverse for powers of two, where nothing is rounded."""
+
+    by: float
+
+    def header(self, before: Header) -> Header:
+        return before
+
+    def apply(self, value: Any) -> Any:
+        dtype = header_of(value).dtype
+        return Cast(dtype).apply(value * self.by)
+
+    def inverse(self) -> Transform | None:
+        exact = self.by != 0 and math.isfinite(self.by) and abs(math.frexp(self.by)[0]) == 0.5
+        return Scale(1 / self.by) if exact else None
+
+
+@dataclass(frozen=True, slots=True)
+class Permute:
+    """Put the rows along an axis in the order of a regrouping.
+
+    The axis is read as axes of the lengths `groups` (one may be -1), these are transposed to `order`,
+    and read as one again. `Permute(0, (heads, -1, 2), (0, 2, 1))` is what turns the rotary weights
+    of one Llama layout into those of the other.
+    """
+
+    axis: int
+    groups: tuple[int, ...]
+    order: tuple[int, ...]
+
+    def header(self, before: Header) -> Header:
+        self._lengths(before.shape)
+        return before
+
+    def apply(self, value: Any) -> Any:
+        axis = checked_axis("permute", self.axis, value.shape)
+        lengths = self._lengths(tuple(value.shape))
+        before, after = tuple(value.shape[:axis]), tuple(value.shape[axis + 1 :])
+        grouped = value.reshape(before + lengths + after)
+        middle = tuple(axis + at for at in self.order)
+        order = tuple(range(axis)) + middle + tuple(range(axis + len(lengths), grouped.ndim))
+        return Transpose(order).apply(grouped).reshape(tuple(value.shape))
+
+    def inverse(self) -> Transform:
+        back = tuple(self.order.index(at) for at in range(len(self.order)))
+        return Permute(self.axis, tuple(self.groups[at] for at in self.order), back)
+
+    def _lengths(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        axis = checked_axis("permute", self.axis, shape)
+        if sorted(self.order) != list(range(len(self.groups))):
+            raise TransformError(f"permute: order {list(self.order)} must name each of the groups once")
+        return Reshape(self.groups).header(Header((shape[axis],), "")).shape
+
+
+def header_of(value: Any) -> Header:
+    """The header of an array of NumPy, kedge or PyTorch.
+
+    >>> import numpy as np
+    >>> header_of(np.zeros((2, 3), np.float32))
+    Header(shape=(2, 3), dtype='float32')
+    """
+    return Header(tuple(int(n) for n in value.shape), str(value.dtype).rpartition(".")[2])
+
+
+def checked_axis(what: str, axis: int, shape: Sequence[int]) -> int:
+    """`axis` counted from the front. Raises TransformError where the shape has no such axis."""
+    if not -len(shape) <= axis < len(shape):
+        raise TransformError(f"{what} along axis {axis}: the value has shape {_shown(shape)}")
+    return axis % len(shape)
+
+
+def take(value: Any, order: list[int], axis: int) -> Any:
+    """The elements `order` along an axis, as a copy."""
+    return value[(slice(None),) * axis + (order,)]
+
+
+def _with(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:
+    return (*shape[:axis], length, *shape[axis + 1 :])
+
+
+def _shown(shape: Sequence[int]) -> str:
+    return "(" + ", ".join(map(str, shape)) + ")"
+
+
+def _numpy_dtype(name: str) -> Any:
+    import numpy as np
+
+    try:
+        return np.dtype(name)
+    except TypeError:
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, name))
+
+
+def _dtype_of_library(value: Any, name: str) -> Any:
+    """The dtype `name` of the library that `value` comes from: torch.float16, kedge.float16."""
+    import importlib
+
+    library = importlib.import_module(type(value).__module__.partition(".")[0])
+    return getattr(library, name)

@@ -1,0 +1,237 @@
+"""A migrated state dict before anything is read: each key with its header and where its value comes from.
+
+Steps work on these records alone, so a plan costs no bytes, and renaming or dropping never will. The
+value itself is made when somebody asks for it, from the stored ones.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .transforms import Header, Slice, Transform, TransformError, checked_axis, header_of
+
+__all__ = [
+    "Changed",
+    "Filled",
+    "Joined",
+    "MigratedDict",
+    "Origin",
+    "Stored",
+    "Value",
+    "is_array",
+    "stored_values",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The value under `key` of the state dict that entered."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Another value after a transform."""
+
+    origin: Origin
+    transform: Transform
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Several values behind one another along an axis; along a new one where `stack`."""
+
+    origins: tuple[Origin, ...]
+    axis: int
+    stack: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A value that the old state dict did not have."""
+
+    fill: float | int | bool
+    header: Header
+
+
+Origin = Stored | Changed | Joined | Filled
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One entry of a migrated state dict. `header` is None for what is not an array (extra state)."""
+
+    header: Header | None
+    origin: Origin
+
+    def changed(self, transform: Transform) -> Value:
+        """This value after `transform`. Raises TransformError when it cannot be done."""
+        if self.header is None:
+            raise TransformError("the value is not an array")
+        return Value(transform.header(self.header), Changed(self.origin, transform))
+
+
+def stored_values(state: Mapping[str, Any]) -> dict[str, Value]:
+    """The entering state dict as records. Asks each value for its shape and dtype only."""
+    return {
+        key: Value(header_of(value) if is_array(value) else None, Stored(key)) for key, value in state.items()
+    }
+
+
+def is_array(value: Any) -> bool:
+    """Whether `value` has a shape and a dtype, whichever library it comes from."""
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def stored_keys(origin: Origin) -> list[str]:
+    """The keys of the entering state dict that a value is made of, in order, each once."""
+    found: dict[str, None] = {}
+    work = [origin]
+    while work:
+        match work.pop():
+            case Stored(key):
+                found[key] = None
+            case Changed(inner, _):
+                work.append(inner)
+            case Joined(origins, _, _):
+                work.extend(reversed(origins))
+            case Filled():
+                pass
+    return list(found)
+
+
+def joined(values: list[Value], axis: int, stack: bool) -> Value:
+    """Values behind one another. Raises TransformError where shapes or dtypes do not fit together."""
+    headers = [value.header for value in values]
+    first = headers[0]
+    if first is None or any(header is None for header in headers):
+        raise TransformError("a value is not an array")
+    rank = len(first.shape) + stack
+    axis = checked_axis("merge", axis, (0,) * rank)
+    for header in headers:
+        assert header is not None
+        same = header.shape == first.shape if stack else _beside(header.shape, first.shape, axis)
+        if not same or header.dtype != first.dtype:
+            raise TransformError(
+                f"merge along axis {axis}: {header.dtype} {list(header.shape)} does not fit beside "
+                f"{first.dtype} {list(first.shape)}"
+            )
+    length = len(headers) if stack else sum(header.shape[axis] for header in headers if header is not None)
+    shape = (*first.shape[:axis], length, *first.shape[axis + (not stack) :])
+    origins = tuple(value.origin for value in values)
+    return Value(Header(shape, first.dtype), Joined(origins, axis, stack))
+
+
+def split(value: Value, axis: int, sizes: list[int] | None, count: int) -> list[Value]:
+    """The parts of a value along an axis, of the given sizes or equal ones."""
+    if value.header is None:
+        raise TransformError("the value is not an array")
+    axis = checked_axis("split", axis, value.header.shape)
+    length = value.header.shape[axis]
+    if sizes is None:
+        if length % count:
+            raise TransformError(f"split along axis {axis}: {length} rows do not make {count} equal parts")
+        sizes = [length // count] * count
+    if sum(sizes) != length or len(sizes) != count:
+        raise TransformError(f"split along axis {axis}: sizes {sizes} for {count} parts of {length} rows")
+    starts = [sum(sizes[:at]) for at in range(count)]
+    return [value.changed(Slice(axis, at, at + size)) for at, size in zip(starts, sizes, strict=True)]
+
+
+class MigratedDict(Mapping[str, Any]):
+    """The migrated state dict: values are made when asked for, and not kept.
+
+    Renamed values are the stored ones themselves; split, sliced and transposed ones are views of
+    them; merged, cast and rolled ones are new.
+    """
+
+    def __init__(self, values: Mapping[str, Value], state: Mapping[str, Any]) -> None:
+        self._values = dict(values)
+        self._state = state
+
+    def __getitem__(self, key: str) -> Any:
+        return _make(self._values[key].origin, self._state)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def header(self, key: str) -> Header | None:
+        """The shape and dtype of a value, without making it."""
+        return self._values[key].header
+
+
+def _make(origin: Origin, state: Mapping[str, Any]) -> Any:
+    transforms: list[Transform] = []
+    while isinstance(origin, Changed):  # chains may be long: no recursion
+        transforms.append(origin.transform)
+        origin = origin.origin
+    value = _make_first(origin, state)
+    for transform in reversed(transforms):
+        value = transform.apply(value)
+    return value
+
+
+def _make_first(origin: Stored | Joined | Filled, state: Mapping[str, Any]) -> Any:
+    match origin:
+        case Stored(key):
+            return state[key]
+        case Joined(origins, axis, stack):
+            parts = [_make(part, state) for part in origins]
+            return _library(parts[0], "stack" if stack else "concatenate")(parts, axis)
+        case Filled(fill, header):
+            return _filled(fill, header, state)
+
+
+def _filled(fill: float, header: Header, state: Mapping[str, Any]) -> Any:
+    """A constant of the library that the other values come from."""
+    import numpy as np
+
+    from .transforms import _numpy_dtype
+
+    array = np.full(header.shape, fill, dtype=_numpy_dtype(header.dtype))
+    other = next((value for value in state.values() if is_array(value)), None)
+    library = type(other).__module__.partition(".")[0]
+    if library in ("torch", "kedge"):
+        import importlib
+
+        return importlib.import_module(library).tensor(
+            array.tolist(), dtype=_library_dtype(library, header.dtype)
+        )
+    return array
+
+
+def _library_dtype(library: str, name: str) -> Any:
+    import importlib
+
+    return getattr(importlib.import_module(library), name)
+
+
+def _library(value: Any, what: str) -> Callable[..., Any]:
+    """`stack` or `concatenate` of the library that `value` comes from."""
+    import importlib
+
+    name = type(value).__module__.partition(".")[0]
+    if name in ("torch", "kedge"):
+        name_there = "cat" if what == "concatenate" else what
+        found: Callable[..., Any] = getattr(importlib.import_module(name), name_there)
+        return found
+    import numpy as np
+
+    return functools.partial(_numpy_join, getattr(np, what))
+
+
+def _numpy_join(function: Callable[..., Any], parts: list[Any], axis: int) -> Any:
+    return function(parts, axis=axis)
+
+
+def _beside(shape: tuple[int, ...], other: tuple[int, ...], axis: int) -> bool:
+    return len(shape) == len(other) and all(
+        a == b for at, (a, b) in enumerate(zip(shape, other, strict=True)) if at != axis
+    )

@@ -1,0 +1,362 @@
+"""An audited table becomes the object graph again: one loop, every reference backwards.
+
+Names are resolved and checked first, all of them, so that nothing is built when one is wrong. What
+goes wrong then comes from the classes themselves, or from data that no check can see; it is raised
+as ObjectBuildError with the record and the attribute path.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from packager.codecs.base import ObjectCodec, StoredTensor
+from packager.errors import PackageError
+
+from .audit import AuditedObject
+from .functions import code_of, source_of
+from .paths import FILLS, paths_to
+from .records import KIND_NAMES, Kind, Record
+from .resolving import resolved_names
+from .storages import contiguous
+
+__all__ = ["ObjectBuildError", "build"]
+
+T = TypeVar("T")
+
+
+class ObjectBuildError(PackageError, ValueError):
+    """A checked object that cannot be built: a class refused its state, or data that does not fit."""
+
+
+def build(
+    audited: AuditedObject,
+    resolve: Callable[[str, str], Any],
+    tensors: Callable[[str], memoryview],
+    *,
+    importer: Any = None,
+    map_location: Any = None,
+) -> Any:
+    """Build the object of an audited table.
+
+    `resolve(module, qualname)` imports a module of the archive's world and gives the object of that
+    name (`resolve_name` does the second half; an empty name is the module). `tensors(name)` gives
+    the bytes of a storage; where they are writable, so are the arrays. `importer` is handed to
+    functions of `__reduce_package__`, `map_location` to codecs of tensors.
+
+    Raises MissingNameError and UntrustedTypeError before anything is built, ObjectBuildError after.
+
+    >>> from packager.objects import Regime, audit, encode
+    >>> build(audit(encode({"a": [1, (2,)]}).records, Regime.data_only()), None, None)
+    {'a': [1, (2,)]}
+    """
+    names = resolved_names(audited, resolve)
+    builder = _Builder(audited, names, resolve, tensors, importer, map_location)
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return builder.run()
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class _Builder:
+    """One building: the objects by record number. It is `packager.codecs.Decoding` for codecs."""
+
+    def __init__(
+        self,
+        audited: AuditedObject,
+        names: Mapping[tuple[str, str], Any],
+        resolve: Callable[[str, str], Any],
+        tensors: Callable[[str], memoryview],
+        importer: Any,
+        map_location: Any,
+    ) -> None:
+        self.map_location = map_location
+        self._audited = audited
+        self._names = names
+        self._resolve = resolve
+        self._tensors = tensors
+        self._importer = importer
+        self._built: list[Any] = []
+        self._buffers: dict[str, memoryview] = {}
+        self._numbers: dict[tuple[str, int], int] = {}
+        self._notes: dict[Callable[[], object], object] = {}
+        self._slots: dict[type, dict[str, Any]] = {}
+
+    def run(self) -> Any:
+        """Build every record; return the root."""
+        steps, built = _STEPS, self._built
+        for record in self._audited.records:
+            try:
+                built.append(steps[record[0]](self, record))
+            except Exception as error:
+                raise self._failure(record, error) from error
+        return self._value(self._audited.root)
+
+    def _failure(self, record: Record, error: Exception) -> PackageError:
+        index = len(self._built)
+        subject = -1 - record[1] if record[0] in FILLS else index
+        path = paths_to(self._audited.records, self._audited.root, {subject})[subject]
+        return ObjectBuildError(
+            f"{self._audited.what}: {path} cannot be built (record {index}, {KIND_NAMES[record[0]]}): "
+            f"{type(error).__name__}: {error}"
+        )
+
+    # --- packager.codecs.Decoding ---
+
+    def number(self, family: str, number: int, make: Callable[[], int]) -> int:
+        key = (family, number)
+        if key not in self._numbers:
+            self._numbers[key] = make()
+        return self._numbers[key]
+
+    def notes(self, make: Callable[[], T]) -> T:
+        if make not in self._notes:
+            self._notes[make] = make()
+        return self._notes[make]  # type: ignore[return-value]  # keyed by its maker
+
+    # --- operands ---
+
+    def _value(self, operand: Any) -> Any:
+        return self._built[-1 - operand] if type(operand) is int and operand < 0 else operand
+
+    def _values(self, operands: Sequence[Any]) -> list[Any]:
+        built = self._built
+        return [
+            built[-1 - operand] if type(operand) is int and operand < 0 else operand for operand in operands
+        ]
+
+    # --- values and containers ---
+
+    def _global(self, record: Record) -> Any:
+        return self._names.get((record[1], record[2]))
+
+    def _int(self, record: Record) -> int:
+        literal = record[1]
+        return int.from_bytes(literal, "big", signed=True) if type(literal) is bytes else literal
+
+    def _str(self, record: Record) -> str:
+        literal = record[1]
+        return literal.decode("utf-8", "surrogatepass") if type(literal) is bytes else literal
+
+    def _bytes(self, record: Record) -> Any:
+        return record[1]
+
+    def _tensor(self, record: Record) -> StoredTensor:
+        _, storage, dtype, shape, strides, offset = record
+        if storage not in self._buffers:
+            self._buffers[storage] = self._tensors(storage)
+        shape = tuple(shape)
+        return StoredTensor(
+            dtype,
+            shape,
+            contiguous(shape) if strides is None else tuple(strides),
+            offset,
+            self._buffers[storage],
+        )
+
+    def _tuple(self, record: Record) -> Any:
+        return tuple(self._values(record[1:]))
+
+    def _list(self, record: Record) -> Any:
+        return self._values(record[1:])
+
+    def _dict(self, record: Record) -> Any:
+        values = self._values(record[1:])
+        return dict(zip(values[::2], values[1::2], strict=True))
+
+    def _set(self, record: Record) -> Any:
+        return set(self._values(record[1:]))
+
+    def _frozenset(self, record: Record) -> Any:
+        return frozenset(self._values(record[1:]))
+
+    def _packed_tuple(self, record: Record) -> Any:
+        return tuple(record[1:])
+
+    def _packed_list(self, record: Record) -> Any:
+        return record[1:]
+
+    def _packed_dict(self, record: Record) -> Any:
+        return dict(zip(record[1::2], record[2::2], strict=True))
+
+    # --- objects ---
+
+    def _shape(self, record: Record) -> Any:
+        """(class, codec and version or None, names), as OBJ needs them."""
+        codec = None if record[2] is None else self._audited.codecs[record[2]]
+        return self._built[-1 - record[1]], codec, [sys.intern(name) for name in record[3:]]
+
+    def _obj(self, record: Record) -> Any:
+        cls, codec, names = self._built[-1 - record[1]]
+        values = self._values(record[2:])
+        if codec is not None:
+            made = codec[0].make(cls, codec[1])
+            codec[0].fill(made, dict(zip(names, values, strict=True)), codec[1])
+            return made
+        made = cls.__new__(cls)
+        self._set_attributes(made, names, values)
+        return made
+
+    def _new(self, record: Record) -> Any:
+        cls = self._built[-1 - record[1]]
+        return cls.__new__(cls, *self._values(record[2:]))
+
+    def _new_kw(self, record: Record) -> Any:
+        cls, args, kwargs = self._values(record[1:])
+        return cls.__new__(cls, *args, **kwargs)
+
+    def _call(self, record: Record) -> Any:
+        return self._built[-1 - record[1]](*self._values(record[2:]))
+
+    def _call_kw(self, record: Record) -> Any:
+        function, args, kwargs = self._values(record[1:])
+        return function(*args, **kwargs)
+
+    def _package_call(self, record: Record) -> Any:
+        return self._built[-1 - record[1]](self._importer, *self._values(record[2:]))
+
+    def _method(self, record: Record) -> Any:
+        owner, name = self._built[-1 - record[1]], record[2]
+        for cls in type(owner).__mro__:
+            if name in vars(cls):
+                function = vars(cls)[name]
+                if isinstance(function, types.FunctionType):
+                    return types.MethodType(function, owner)
+                break
+        raise ValueError(f"{type(owner).__qualname__} has no method {name!r} written in Python")
+
+    def _function(self, record: Record) -> Any:
+        _, name, qualname, digest, own_name, own_qualname, *parts = record
+        doc, defaults, keywords, *cells = self._values(parts)
+        module = self._resolve(name, "")
+        source = source_of(module)
+        code = (
+            None if source is None else code_of(source, qualname, digest, getattr(module, "__file__", None))
+        )
+        if code is None:
+            raise ValueError(f"the source of {name} has no {qualname} as it was stored")
+        made = types.FunctionType(code, vars(module), own_name or code.co_name, defaults, tuple(cells))
+        made.__kwdefaults__, made.__doc__ = keywords, doc
+        made.__qualname__ = own_qualname or code.co_qualname
+        return made
+
+    def _cell(self, record: Record) -> Any:
+        return types.CellType(*self._values(record[1:]))
+
+    def _node(self, record: Record) -> Any:
+        codec = self._audited.codecs[record[1]]
+        assert codec is not None
+        return codec[0].decode(record[2], self._values(record[3:]), codec[1], self)
+
+    # --- fills ---
+
+    def _fill(self, record: Record) -> None:
+        made = self._built[-1 - record[1]]
+        names = [sys.intern(name) for name in record[2::2]]
+        values = self._values(record[3::2])
+        codec = self._object_codec(-1 - record[1])
+        if codec is not None:
+            codec[0].fill(made, dict(zip(names, values, strict=True)), codec[1])
+        else:
+            self._set_attributes(made, names, values)
+
+    def _object_codec(self, index: int) -> tuple[ObjectCodec, int] | None:
+        record = self._audited.records[index]
+        return self._built[-1 - record[1]][1] if record[0] == Kind.OBJ else None
+
+    def _extend(self, record: Record) -> None:
+        self._built[-1 - record[1]].extend(self._values(record[2:]))
+
+    def _update(self, record: Record) -> None:
+        target = self._built[-1 - record[1]]
+        values = self._values(record[2:])
+        for key, value in zip(values[::2], values[1::2], strict=True):
+            target[key] = value
+
+    def _add(self, record: Record) -> None:
+        self._built[-1 - record[1]].update(self._values(record[2:]))
+
+    def _setcell(self, record: Record) -> None:
+        self._built[-1 - record[1]].cell_contents = self._value(record[2])
+
+    def _state(self, record: Record) -> None:
+        target = self._built[-1 - record[1]]
+        if getattr(type(target), "__setstate__", None) is None:
+            raise ValueError(f"{type(target).__qualname__} has no __setstate__")
+        codec = self._object_codec(-1 - record[1])
+        if codec is None:
+            target.__setstate__(self._value(record[2]))
+        else:
+            codec[0].set_state(target, self._value(record[2]), codec[1])
+
+    def _finish(self, record: Record) -> None:
+        codec = self._audited.codecs[record[2]]
+        assert codec is not None
+        target = self._built[-1 - record[1]]
+        codec[0].finish(target, record[3], self._values(record[4:]), codec[1], self)
+
+    def _set_attributes(self, made: Any, names: list[str], values: list[Any]) -> None:
+        """Put values into slots and into the `__dict__`; no property, no `__setattr__` runs."""
+        if not names:
+            return
+        slots = self._slots.get(type(made))
+        if slots is None:
+            slots = self._slots[type(made)] = _slots_of(type(made))
+        for name, value in zip(names, values, strict=True):
+            if name in slots:
+                slots[name].__set__(made, value)
+            else:
+                made.__dict__[name] = value
+
+
+def _slots_of(cls: type) -> dict[str, Any]:
+    """The member descriptors of `__slots__`, by the names that attributes have."""
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        for name, member in vars(base).items():
+            if isinstance(member, types.MemberDescriptorType):
+                found[name] = member
+            else:
+                found.pop(name, None)
+    return found
+
+
+_STEPS: Final[dict[int, Callable[[_Builder, Record], Any]]] = {
+    Kind.GLOBAL: _Builder._global,
+    Kind.INT: _Builder._int,
+    Kind.STR: _Builder._str,
+    Kind.BYTES: _Builder._bytes,
+    Kind.TENSOR: _Builder._tensor,
+    Kind.TUPLE: _Builder._tuple,
+    Kind.LIST: _Builder._list,
+    Kind.DICT: _Builder._dict,
+    Kind.SET: _Builder._set,
+    Kind.FROZENSET: _Builder._frozenset,
+    Kind.PACKED_TUPLE: _Builder._packed_tuple,
+    Kind.PACKED_LIST: _Builder._packed_list,
+    Kind.PACKED_DICT: _Builder._packed_dict,
+    Kind.SHAPE: _Builder._shape,
+    Kind.OBJ: _Builder._obj,
+    Kind.NEW: _Builder._new,
+    Kind.NEW_KW: _Builder._new_kw,
+    Kind.CALL: _Builder._call,
+    Kind.CALL_KW: _Builder._call_kw,
+    Kind.PACKAGE_CALL: _Builder._package_call,
+    Kind.METHOD: _Builder._method,
+    Kind.FUNCTION: _Builder._function,
+    Kind.CELL: _Builder._cell,
+    Kind.CODEC: _Builder._node,
+    Kind.FILL: _Builder._fill,
+    Kind.EXTEND: _Builder._extend,
+    Kind.UPDATE: _Builder._update,
+    Kind.ADD: _Builder._add,
+    Kind.SETCELL: _Builder._setcell,
+    Kind.STATE: _Builder._state,
+    Kind.FINISH: _Builder._finish,
+}

@@ -1,0 +1,117 @@
+"""The names on the default list, by module: tables alone; defaults.py says what they are for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["CALLED", "CALLED_BESIDE_CODE", "CREATED", "VALUES", "VALUES_BESIDE_CODE"]
+
+# Classes and functions that do no more than compute, so that a model may hold them.
+VALUES: Final = {
+    "builtins": """
+        int float str bytes bool list dict tuple set frozenset object complex bytearray range slice
+        enumerate zip map filter reversed len abs max min sum sorted round any all divmod pow repr
+        isinstance
+    """,
+    "types": "NoneType EllipsisType NotImplementedType SimpleNamespace",
+    "collections": "OrderedDict defaultdict deque Counter ChainMap UserDict UserList UserString",
+    "math": """
+        acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh degrees dist erf erfc exp
+        exp2 expm1 fabs floor fmod frexp fsum gamma gcd hypot isclose isfinite isinf isnan isqrt lcm
+        ldexp lgamma log log10 log1p log2 modf nextafter pow prod radians remainder sin sinh sqrt
+        tan tanh trunc ulp
+    """,
+    # Universal functions, then functions in Python, then the types of scalars.
+    "numpy": """
+        abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh
+        atan atan2 atanh bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not
+        bitwise_or bitwise_right_shift bitwise_xor cbrt ceil conj conjugate copysign cos cosh
+        deg2rad degrees divide divmod equal exp exp2 expm1 fabs float_power floor floor_divide fmax
+        fmin fmod frexp gcd greater greater_equal heaviside hypot invert isfinite isinf isnan isnat
+        lcm ldexp left_shift less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and
+        logical_not logical_or logical_xor matmul matvec maximum minimum mod modf multiply negative
+        nextafter not_equal positive pow power rad2deg radians reciprocal remainder right_shift rint
+        sign signbit sin sinh spacing sqrt square subtract tan tanh true_divide trunc vecdot vecmat
+        all amax amin any argmax argmin argsort array asarray atleast_1d atleast_2d average clip
+        concatenate copy corrcoef cov cumprod cumsum diag diff dot einsum max mean median min nanmax
+        nanmean nanmin nanstd nansum norm outer percentile prod quantile ravel round sort squeeze
+        stack std sum take transpose unique var vstack hstack where bool bool_ bytes_ complex64
+        complex128 datetime64 float16 float32 float64 int8 int16 int32 int64 intp longdouble ndarray
+        str_ timedelta64 uint8 uint16 uint32 uint64
+    """,
+    "numpy.linalg": "cholesky det eig eigh eigvals inv lstsq matrix_power norm pinv qr slogdet solve svd",
+    "scipy.linalg": "cho_factor cho_solve cholesky det expm inv lstsq norm pinv qr solve sqrtm svd",
+    "scipy.special": """
+        boxcox digamma entr erf erfc erfcinv erfinv expit expm1 exp2 exp10 gamma gammaln inv_boxcox
+        kl_div log_expit log_ndtr logit loggamma log1p log_softmax logsumexp ndtr ndtri softmax
+        softplus xlog1py xlogy
+    """,
+    "torch": """
+        abs acos acosh add asin asinh atan atan2 atanh bmm cat ceil clamp cos cosh div dot einsum
+        erf exp expm1 floor log log10 log1p log2 logsumexp matmul max maximum mean min minimum mm
+        mul neg norm pow prod reciprocal relu round rsqrt selu sigmoid sign sin sinh softmax
+        log_softmax sqrt square stack sub sum tan tanh transpose trunc where zeros ones
+    """,
+    "kedge": """
+        abs cat cos exp log matmul max maximum mean min minimum relu sigmoid sin softmax sqrt stack
+        sum tanh where
+    """,
+}
+# Constructors that take whatever they are given in bounded time, and keep it.
+CALLED: Final = {
+    "datetime": "date datetime time timedelta timezone",
+    "decimal": "Decimal",
+    "pathlib": "Path PosixPath WindowsPath PurePath PurePosixPath PureWindowsPath",
+    "ipaddress": "IPv4Address IPv6Address IPv4Network IPv6Network IPv4Interface IPv6Interface",
+    "types": "SimpleNamespace GenericAlias",
+    "random": "Random",
+    "torch.nn.parameter": "UninitializedParameter UninitializedBuffer",
+}
+CREATED: Final = {
+    "collections": "UserDict UserList UserString",
+    "uuid": "UUID SafeUUID",
+    "string": "Template",
+    "re": "RegexFlag",
+    "kedge.nn": "Hook ContextualHook StateDict",
+    "numpy": "poly1d",
+    "numpy.polynomial": "Polynomial Chebyshev Hermite HermiteE Laguerre Legendre",
+    "scipy.sparse": """
+        bsr_array bsr_matrix coo_array coo_matrix csc_array csc_matrix csr_array csr_matrix
+        dia_array dia_matrix dok_array dok_matrix lil_array lil_matrix
+    """,
+    # Callable objects that PyTorch registers as hooks.
+    "torch.nn.utils.weight_norm": "WeightNorm",
+    "torch.nn.utils.spectral_norm": "SpectralNorm SpectralNormStateDictHook SpectralNormLoadStateDictPreHook",
+}
+
+# Only beside code that the caller loads anyway: parts of estimators and tables made in C, which trust
+# their arguments and their state.
+CALLED_BESIDE_CODE: Final = {
+    "pandas": "StringDtype CategoricalDtype DatetimeTZDtype Index MultiIndex RangeIndex",
+    "pandas._libs.arrays": "__pyx_unpickle_NDArrayBacked",
+    "pandas._libs.internals": "_unpickle_block",
+    "pandas.core.indexes.base": "_new_Index",
+    "pandas.core.internals": "BlockManager SingleBlockManager",
+    "sklearn.tree._tree": "Tree",
+    "sklearn.neighbors._kd_tree": "newObj",
+    "sklearn.neighbors._ball_tree": "newObj",
+    "sklearn.metrics._dist_metrics": "newObj",
+    "sklearn.linear_model._sgd_fast": """
+        EpsilonInsensitive Hinge ModifiedHuber SquaredEpsilonInsensitive SquaredHinge
+    """,
+    "sklearn._loss._loss": """
+        CyAbsoluteError CyExponentialLoss CyHalfBinomialLoss CyHalfGammaLoss CyHalfMultinomialLoss
+        CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss CyHalfTweedieLossIdentity CyHuberLoss
+        CyPinballLoss
+    """,
+}
+VALUES_BESIDE_CODE: Final = {
+    "pandas": "Index MultiIndex RangeIndex DatetimeIndex CategoricalIndex DataFrame Series",
+    "pandas.arrays": "StringArray ArrowStringArray",
+    "sklearn.neighbors": "KDTree BallTree",
+    "sklearn.metrics._dist_metrics": """
+        ChebyshevDistance64 EuclideanDistance32 EuclideanDistance64 HammingDistance64
+        HaversineDistance64 ManhattanDistance64 MahalanobisDistance64 MinkowskiDistance64
+        SEuclideanDistance64
+    """,
+}

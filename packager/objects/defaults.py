@@ -1,0 +1,81 @@
+"""The default list: names that any archive may use, because nothing they do can hurt.
+
+Exact names are in default_names.py, families of classes here: the modules that a name may be in, the
+roles it is allowed in, and a condition that the object behind it has to meet when it is there. Names
+are judged before anything is imported, conditions before anything is built.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from packager.codecs.base import Role
+
+from .default_names import CALLED, CALLED_BESIDE_CODE, CREATED, VALUES, VALUES_BESIDE_CODE
+
+__all__ = ["CONDITIONS", "default_condition"]
+
+CONDITIONS: Final = {
+    "": "",
+    "class": "a class",
+    "function": "a function",
+    "torch module": "a subclass of torch.nn.Module",
+    "torch optimizer": "an optimiser or scheduler of torch.optim",
+    "kedge module": "a subclass of kedge.nn.Module",
+    "kedge optimizer": "an optimiser or scheduler of kedge.optim",
+}
+"""What a condition asks for, in words."""
+
+
+def _listed(*tables: dict[str, str]) -> frozenset[tuple[str, str]]:
+    return frozenset(
+        (module, name) for table in tables for module, names in table.items() for name in names.split()
+    )
+
+
+_EXACT: Final[dict[Role, frozenset[tuple[str, str]]]] = {
+    "value": _listed(VALUES, CALLED),
+    "call": _listed(CALLED),
+    "create": _listed(CALLED, CREATED),
+}
+_BESIDE_CODE: Final[dict[Role, frozenset[tuple[str, str]]]] = {
+    "value": _listed(VALUES_BESIDE_CODE),
+    "call": _listed(CALLED_BESIDE_CODE),
+    "create": frozenset(),
+}
+
+# (modules, roles, condition); a trailing dot takes in everything below.
+_FAMILIES: Final[tuple[tuple[tuple[str, ...], tuple[Role, ...], str], ...]] = (
+    (("torch.nn", "torch.nn.modules", "torch.nn.modules."), ("create", "value"), "torch module"),
+    (("torch.nn.functional",), ("value",), "function"),
+    (("torch.optim", "torch.optim."), ("create", "value"), "torch optimizer"),
+    (("kedge.nn.functional",), ("value",), "function"),
+    (("kedge.nn", "kedge.nn."), ("create", "value"), "kedge module"),
+    (("kedge.optim", "kedge.optim."), ("create", "value"), "kedge optimizer"),
+)
+
+
+def default_condition(module: str, qualname: str, role: Role, *, beside_code: bool = False) -> str | None:
+    """What must be true of the object behind a name on the default list; None for a name not on it.
+
+    >>> default_condition("datetime", "date", "call")
+    ''
+    >>> default_condition("torch.nn.modules", "Linear", "create")
+    'torch module'
+    >>> default_condition("subprocess", "Popen", "call") is None
+    True
+    """
+    if (module, qualname) in _EXACT[role]:
+        return ""
+    if beside_code and (module, qualname) in _BESIDE_CODE[role]:
+        return ""
+    if "." in qualname or qualname.startswith("_") or not qualname:
+        return None
+    for modules, roles, condition in _FAMILIES:
+        if role in roles and any(_is_below(module, name) for name in modules):
+            return condition
+    return None
+
+
+def _is_below(module: str, family: str) -> bool:
+    return module.startswith(family) if family.endswith(".") else module == family

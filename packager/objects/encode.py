@@ -1,0 +1,252 @@
+"""An object graph becomes a table of records: iteratively, each object once, in one canonical order.
+
+The order is the whole trick. Children are encoded before what holds them, so that every reference
+points backwards. When a child refers to an object that is still open, a container or a plain object
+is written at once with what is known of it, and filled when it is complete; a tuple or the
+arguments of a constructor are entered again, as pickle does, and refused when that leads nowhere.
+
+What cannot be stored leaves a gap and a refusal with its path, and the encoder goes on, so that all
+refusals are reported together.
+"""
+
+from __future__ import annotations
+
+import gc
+import heapq
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import Any, TypeVar
+
+from packager.codecs.base import CannotStore, Finish
+from packager.codecs.registry import CodecRegistry, default_registry
+from packager.graph import Importer, sys_importer
+
+from .encoded import EncodedObject, Finding
+from .frames import Frame, Steps
+from .instances import finish_steps
+from .records import Operand, Record, is_inline, most_records, pack_table
+from .steps import begin
+from .tensor_records import TensorRecorder
+
+__all__ = ["Encoder", "encode"]
+
+T = TypeVar("T")
+
+
+def encode(
+    obj: Any,
+    *,
+    importer: Importer = sys_importer,
+    interned: Callable[[str], bool] = lambda module: False,
+    exporter: Any = None,
+    registry: CodecRegistry | None = None,
+    root: str = "obj",
+) -> EncodedObject:
+    """Turn an object graph into data. Nothing of it is changed.
+
+    `importer` says by which names classes and functions are found again; `interned(module)` whether
+    a module's source goes into the archive, so that its nested functions can be stored;
+    `exporter` is handed to `__reduce_package__`; `root` names the object in paths.
+
+    What cannot be stored is in `.refusals` of the result, all of it, each with its path; nothing is
+    raised for it. The garbage collector rests meanwhile.
+
+    >>> encoded = encode({"sizes": [3, 4], "name": "net"})
+    >>> len(encoded.records), encoded.storages, encoded.names, encoded.refusals
+    (36, (), (), ())
+    """
+    registry = default_registry() if registry is None else registry
+    registry.load_all()
+    encoder = Encoder(importer, interned, exporter, registry, root)
+    with _garbage_collector_resting():
+        return encoder.encode(obj)
+
+
+class Encoder(TensorRecorder):
+    """One encoding: the table as it grows, and the stack of objects that are open.
+
+    The steps that each kind of object takes are in steps.py, instances.py and callables.py. Codecs
+    see it as `packager.codecs.Encoding`.
+    """
+
+    def __init__(
+        self,
+        importer: Importer,
+        interned: Callable[[str], bool],
+        exporter: Any,
+        registry: CodecRegistry,
+        root: str,
+    ) -> None:
+        super().__init__(importer, interned, exporter, registry, root)
+        self._open: dict[int, Frame] = {}
+        self._later: list[tuple[int, int, Frame]] = []
+        self._counter = itertools.count()
+        self._numbers: dict[str, dict[int, int]] = {}
+        self._notes: dict[Callable[[], object], object] = {}
+        self._ordering: frozenset[int] = frozenset()
+
+    def encode(self, obj: Any) -> EncodedObject:
+        """Encode the whole graph below `obj`."""
+        operand = self._run(_root_frame(obj, self._root))
+        while self._later:
+            self._run(heapq.heappop(self._later)[2])
+        storages = self.place_tensors()
+        names = tuple(sorted(self._uses.values(), key=lambda use: (use.module, use.qualname, use.role)))
+        warnings, refusals = tuple(self._warnings), tuple(self._refusals)
+        if refusals:
+            return EncodedObject(b"", (), names, warnings, refusals)
+        records = pack_table(self._codec_rows, self.records, operand)
+        if len(self.records) > most_records(len(records)):
+            refusal = Finding(
+                self._root,
+                f"it consists of {len(self.records)} objects that hold next to nothing",
+                ("use an array",),
+            )
+            return EncodedObject(b"", (), names, warnings, (refusal,))
+        return EncodedObject(records, storages, names, warnings)
+
+    def order_of(self, item: Any) -> tuple[int, Any]:
+        """An order for elements of sets that have none: as they were written, else by their own encoding."""
+        ref = self.reference(item)
+        if ref is not None:
+            return (0, -ref)
+        if id(item) in self._ordering:
+            raise CannotStore(
+                "a set whose elements have no order, and lead back to it", "use a list or a dict"
+            )
+        alone = Encoder(self.importer, self.interned, self.exporter, self._registry, self._root)
+        alone._ordering = self._ordering | {id(item)}
+        encoded = alone.encode(item)
+        for refusal in encoded.refusals:
+            raise CannotStore(refusal.reason, *refusal.options)
+        digest = sha256(encoded.records)
+        for storage in encoded.storages:
+            digest.update(storage.buffer)
+        return (1, digest.digest())
+
+    # --- for codecs, beside what the recorder has of packager.codecs.Encoding ---
+
+    def stored(self, obj: object) -> bool:
+        """Whether this very object has been stored by now."""
+        return self.reference(obj) is not None
+
+    def later(self, stage: int, obj: object, finish: Callable[[], Finish | None]) -> None:
+        """Ask for the second phase of `obj` when everything else is stored; lower stages come first."""
+        codec = self.codec_for(type(obj))
+        assert codec is not None
+        frame = Frame(obj, base=self.path())
+        frame.steps = finish_steps(self, frame, codec, finish)
+        heapq.heappush(self._later, (stage, next(self._counter), frame))
+
+    def number(self, family: str, identity: int) -> int:
+        """A number for an id of this process: 0, 1, 2, ... as they come."""
+        numbers = self._numbers.setdefault(family, {})
+        return numbers.setdefault(identity, len(numbers))
+
+    def notes(self, make: Callable[[], T]) -> T:
+        """What codecs want to remember during this encoding: one instance of `make` for all of them."""
+        return self._notes.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
+
+    # --- the loop ---
+
+    def _run(self, frame: Frame) -> Operand:
+        """Take all steps of a frame, and of everything that turns up on the way."""
+        bottom = len(self.stack)
+        self._push(frame)
+        operand: Operand = None
+        while len(self.stack) > bottom:
+            top = self.stack[-1]
+            try:
+                child = top.steps.send(operand)
+            except StopIteration as done:
+                self._leave(top)
+                operand = done.value
+                continue
+            except CannotStore as error:
+                self._leave(top)
+                self._refuse(top.obj, error)
+                operand = None
+                continue
+            operand = self._enter(child)
+        return operand
+
+    def _enter(self, obj: Any) -> Operand:
+        """The operand of `obj` when that takes no steps; else its frame is pushed, and None returned."""
+        key = id(obj)
+        if key in self._by_id:
+            return self._by_id[key]
+        if is_inline(obj):
+            return obj  # type: ignore[no-any-return]  # an operand
+        opened = self._open.get(key)
+        if opened is not None and opened.start is not None:
+            return self._write_early(opened, opened.start)
+        frame = Frame(obj, opened)
+        if opened is not None and opened.outer is not None and opened.count == len(self.records):
+            self._refuse(obj, _endless(obj))
+            return None
+        try:
+            steps = begin(self, frame, obj)
+        except CannotStore as error:
+            self._refuse(obj, error)
+            return None
+        if isinstance(steps, int):
+            return steps
+        frame.steps = steps
+        self._push(frame)
+        return None
+
+    def _push(self, frame: Frame) -> None:
+        frame.count = len(self.records)
+        self.stack.append(frame)
+        self._open[id(frame.obj)] = frame
+
+    def _leave(self, frame: Frame) -> None:
+        self.stack.pop()
+        if frame.outer is None:
+            del self._open[id(frame.obj)]
+        else:
+            self._open[id(frame.obj)] = frame.outer
+
+    def _write_early(self, frame: Frame, start: Callable[[list[Operand]], Record]) -> int:
+        """Write an open object with what is known of it, because something inside refers to it."""
+        frame.written = len(frame.operands) - len(frame.operands) % frame.step
+        frame.ref = self.remember(frame.obj, self.write(start(frame.operands[: frame.written])))
+        return frame.ref
+
+    def _refuse(self, obj: Any, error: CannotStore) -> None:
+        self._refusals.append(Finding(self.path(), error.reason, tuple(error.options)))
+        self._by_id[id(obj)] = None
+        self._kept.append(obj)
+
+
+def _root_frame(obj: Any, root: str) -> Frame:
+    """A frame below everything, whose only child is the object that was asked for."""
+
+    def only_child() -> Steps:
+        return (yield obj)
+
+    frame = Frame(None, base=root)
+    frame.steps = only_child()
+    return frame
+
+
+@contextmanager
+def _garbage_collector_resting() -> Iterator[None]:
+    """Collecting while a large graph is walked finds nothing and takes four fifths of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _endless(obj: Any) -> CannotStore:
+    return CannotStore(
+        f"a cycle leads from this {type(obj).__name__} back to itself through nothing but tuples, "
+        "frozensets and arguments of constructors, none of which can be made before the others",
+        "let one of them be a list, a dict or an attribute",
+    )

@@ -1,0 +1,75 @@
+"""What walks between this room and its neighbours: frozen, and free of any live object of the model.
+
+exporting:  encode(obj, importer=..., interned=...) -> EncodedObject
+loading:    records -> audit(records, regime, trust) -> AuditedObject -> build(...) -> object
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..codecs.base import Role
+
+__all__ = ["EncodedObject", "Finding", "NameUse", "Storage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """One tensor of the safetensors member of an object: the memory that one or several tensors share.
+
+    `name` is the attribute path of the tensor that owns it, `shape` is C-contiguous. `buffer` is the
+    memory itself, not a copy, unless it had gaps.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    buffer: memoryview = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NameUse:
+    """One name in a stored object, what is done with it, and where it is met first.
+
+    `qualname` is "" for a module itself.
+    """
+
+    module: str
+    qualname: str
+    role: Role
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.qualname}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A refusal or a warning: where, why, and what can be done about it."""
+
+    path: str
+    reason: str
+    options: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedObject:
+    """An object graph as data, ready to be written; or, with `refusals`, the reasons why it is not.
+
+    `records` is the table of objects.md in msgpack, empty when anything was refused. `modules` are
+    the modules that the names are imported from: the walk goes on from them.
+    """
+
+    records: bytes
+    storages: tuple[Storage, ...]
+    names: tuple[NameUse, ...]
+    warnings: tuple[Finding, ...] = ()
+    refusals: tuple[Finding, ...] = ()
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules that hold the named things, sorted, each once."""
+        return tuple(sorted({use.module for use in self.names}))

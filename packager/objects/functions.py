@@ -1,0 +1,146 @@
+"""Functions that no import leads to (nested ones, lambdas): stored by module, qualified name and source.
+
+No code object is stored. The loader compiles the source that the archive holds and picks the code
+object of that qualified name whose source has the stored digest; defaults, cells and attributes
+are data. So a nested function of an archive can run nothing that its modules could not run.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import linecache
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from types import CodeType, FunctionType, ModuleType
+
+from packager.codecs.base import CannotStore
+
+__all__ = ["code_of", "digest_of_live", "source_of"]
+
+
+def digest_of_live(function: FunctionType) -> str:
+    """The digest of the source of a live function.
+
+    Raises CannotStore when the source is not there, or has changed since it was imported.
+    """
+    code = function.__code__
+    home = function.__globals__.get("__name__")
+    where = f"function {home}:{code.co_qualname}"
+    module = sys.modules.get(str(home))
+    source = source_of(module) if module is not None else None
+    if source is None:
+        raise CannotStore(
+            f"{where}: the source of its module is not available", "make it a top-level function"
+        )
+    matching = (
+        digest
+        for candidate, digest in _definitions(source, code.co_qualname)
+        if candidate.co_firstlineno == code.co_firstlineno and _same_code(candidate, code)
+    )
+    digest = next(matching, None)
+    if digest is None:
+        raise CannotStore(
+            f"{where}: the source of its module does not define it as it is in memory",
+            "import the module again after changing its source",
+            "make it a top-level function",
+        )
+    return digest
+
+
+def code_of(source: str, qualname: str, digest: str, file: str | None = None) -> CodeType | None:
+    """The code object in `source` of that qualified name and digest; None when there is none."""
+    found = (code for code, known in _definitions(source, qualname, file) if known == digest)
+    return next(found, None)
+
+
+def source_of(module: ModuleType | None) -> str | None:
+    """The source of a module: from its loader, else from where tracebacks find it."""
+    spec = getattr(module, "__spec__", None)
+    if module is not None and spec is not None and hasattr(spec.loader, "get_source"):
+        try:
+            source = spec.loader.get_source(spec.name)
+        except (ImportError, OSError):
+            source = None
+        if isinstance(source, str):
+            return source
+    file = getattr(module, "__file__", None)
+    return "".join(linecache.getlines(file)) or None if isinstance(file, str) else None
+
+
+def _definitions(source: str, qualname: str, file: str | None = None) -> list[tuple[CodeType, str]]:
+    """Every code object of that qualified name, with the digest of its source."""
+    return _parsed(source, file or "<module>").get(qualname, [])
+
+
+@lru_cache(maxsize=8)
+def _parsed(source: str, file: str) -> dict[str, list[tuple[CodeType, str]]]:
+    """All code objects of a module by qualified name, each with its digest.
+
+    The digest of a function is that of its definition, decorators included. A lambda has no place of
+    its own in every Python: its digest is that of the statement it stands in, and of its number
+    among the lambdas there.
+    """
+    lines = source.splitlines(keepends=True)
+    definitions, statements = _spans(ast.parse(source))
+    found: dict[str, list[tuple[CodeType, str]]] = {}
+    lambdas: dict[tuple[str, int, int], list[CodeType]] = {}
+    for code in _codes(compile(source, file, "exec", dont_inherit=True)):
+        if code.co_name == "<lambda>":
+            first, last = _innermost(statements, code.co_firstlineno)
+            alike = lambdas.setdefault((code.co_qualname, first, last), [])
+            if code not in alike:
+                alike.append(code)
+            text = f"{''.join(lines[first - 1 : last])}\0{alike.index(code)}"
+        else:
+            first = code.co_firstlineno
+            text = "".join(lines[first - 1 : definitions.get((first, code.co_name), 0)])
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        found.setdefault(code.co_qualname, []).append((code, digest))
+    return found
+
+
+def _spans(tree: ast.Module) -> tuple[dict[tuple[int, str], int], list[tuple[int, int]]]:
+    """The last line of each function by first line and name; first and last lines of all statements."""
+    definitions, statements = {}, []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt):
+            decorators = getattr(node, "decorator_list", [])
+            first, last = (
+                min([node.lineno, *(one.lineno for one in decorators)]),
+                node.end_lineno or node.lineno,
+            )
+            statements.append((first, last))
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                definitions[first, node.name] = last
+    return definitions, statements
+
+
+def _innermost(statements: list[tuple[int, int]], line: int) -> tuple[int, int]:
+    around = [(last - first, first, last) for first, last in statements if first <= line <= last]
+    _, first, last = min(around, default=(0, line, line))
+    return first, last
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    stack = [code]
+    while stack:
+        code = stack.pop()
+        yield code
+        stack.extend(const for const in reversed(code.co_consts) if isinstance(const, CodeType))
+
+
+def _same_code(left: CodeType, right: CodeType) -> bool:
+    """Whether two code objects do the same, wherever their file lies."""
+    plain = left.co_code == right.co_code and all(
+        getattr(left, name) == getattr(right, name) for name in ("co_names", "co_freevars", "co_varnames")
+    )
+    if not plain or len(left.co_consts) != len(right.co_consts):
+        return False
+    return all(
+        _same_code(one, other)
+        if isinstance(one, CodeType) and isinstance(other, CodeType)
+        else type(one) is type(other) and repr(one) == repr(other)
+        for one, other in zip(left.co_consts, right.co_consts, strict=True)
+    )

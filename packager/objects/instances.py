@@ -1,0 +1,206 @@
+"""The steps by which instances are encoded: through a codec, or by what they reduce to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from packager.codecs.base import CannotStore, Codec, Finish, Node, ObjectCodec
+
+from .frames import Frame, Steps
+from .records import Kind, Operand, is_inline
+from .reducing import Recipe, has_only_a_dict, recipe_of
+
+if TYPE_CHECKING:
+    from .encode import Encoder
+
+__all__ = ["attributes_after", "finish_steps", "instance"]
+
+
+def instance(encoder: Encoder, frame: Frame, obj: Any) -> Steps | int:
+    """Encode an instance of a class that is no built-in container. Raises CannotStore."""
+    codec = encoder.codec_for(type(obj))
+    if isinstance(codec, ObjectCodec):
+        steps = _object_with_state if codec.uses_setstate(type(obj)) else _object
+        return steps(encoder, frame, codec.attributes(obj, encoder), codec)
+    if codec is not None:
+        codec = codec.variant(obj)
+        return _node(encoder, frame, codec, codec.encode(obj, encoder))
+    if encoder.is_plain(type(obj)) and set(map(type, vars(obj))) <= {str}:
+        return _object(encoder, frame, vars(obj), None)
+    recipe = recipe_of(obj, encoder.exporter)
+    if isinstance(recipe, str):
+        return encoder.remember(obj, encoder.write_name(obj, encoder.role, recipe))
+    if recipe.is_plain(obj):
+        if has_only_a_dict(type(obj)):
+            encoder.note_plain(type(obj))
+        return _object(encoder, frame, recipe.attributes or {}, None)
+    return _recipe(encoder, frame, recipe)
+
+
+def finish_steps(encoder: Encoder, frame: Frame, codec: Codec, make: Callable[[], Finish | None]) -> Steps:
+    """The second phase of a codec, when everything else is there."""
+    finish = make()
+    if finish is None:
+        return None
+    roles = codec.finish_roles(finish.literal, len(finish.children), codec.version)
+    yield from _children(frame, finish.children, roles, finish.labels)
+    ref = encoder.reference(frame.obj)
+    return encoder.write([Kind.FINISH, ref, encoder.codec_number(codec), finish.literal, *frame.operands])
+
+
+def attributes_after(encoder: Encoder, frame: Frame, ref: int, attributes: Mapping[str, Any]) -> Steps:
+    """Attributes that are set when the object is there, so that they may refer to it."""
+    frame.operands = []
+    yield from _attribute_values(frame, attributes)
+    _write_fill(encoder, ref, list(attributes), frame.operands)
+    return None
+
+
+# --- codecs ---
+
+
+def _node(encoder: Encoder, frame: Frame, codec: Codec, node: Node) -> Steps | int:
+    key = None if node.key is None else (codec.name, node.key)
+    equal = None if key is None else encoder.equal(key)
+    if equal is not None:
+        return encoder.remember(frame.obj, equal)
+    return _node_steps(encoder, frame, codec, node, key)
+
+
+def _node_steps(encoder: Encoder, frame: Frame, codec: Codec, node: Node, key: Any) -> Steps:
+    roles = codec.roles(node.literal, len(node.children), codec.version)
+    yield from _children(frame, node.children, roles)
+    frame.role = "value"
+    done = encoder.reference(frame.obj)
+    if done is not None:
+        return done
+    ref = encoder.close(frame, [Kind.CODEC, encoder.codec_number(codec), node.literal, *frame.operands])
+    if key is not None:
+        encoder.remember_equal(key, ref)
+    yield from _fill_in(encoder, frame, ref, Kind.EXTEND, ((item,) for item in node.items))
+    yield from _fill_in(encoder, frame, ref, Kind.UPDATE, node.pairs.items())
+    yield from attributes_after(encoder, frame, ref, node.attributes)
+    return ref
+
+
+def _children(
+    frame: Frame, children: Sequence[Any], roles: Sequence[Any], labels: Sequence[str] = ()
+) -> Steps:
+    """Children of a codec; without a label their path is that of the object."""
+    for child, role, label in zip(children, roles, labels or ("",) * len(children), strict=True):
+        frame.role = role
+        frame.style, frame.at = ("attr" if label else "none"), label
+        frame.operands.append(child if is_inline(child) else (yield child))
+    return None
+
+
+# --- a class and attributes ---
+
+
+def _object(
+    encoder: Encoder, frame: Frame, attributes: Mapping[str, Any], codec: ObjectCodec | None
+) -> Steps:
+    """Written late, when the attributes are there, or early and filled, when one of them refers to it."""
+    cls = encoder.write_class(type(frame.obj))
+    number = None if codec is None else encoder.codec_number(codec)
+    frame.tables = frozenset() if codec is None else codec.tables
+    names = list(attributes)
+
+    def start(known: list[Operand]) -> list[Any]:
+        shape = (Kind.SHAPE, cls, number, *names[: len(known)])
+        return [Kind.OBJ, encoder.write_once(shape, list(shape)), *known]
+
+    frame.start = start
+    yield from _attribute_values(frame, attributes)
+    if frame.ref is None:
+        return encoder.remember(frame.obj, encoder.write(start(frame.operands)))
+    _write_fill(encoder, frame.ref, names[frame.written :], frame.operands[frame.written :])
+    return frame.ref
+
+
+def _object_with_state(
+    encoder: Encoder, frame: Frame, attributes: Mapping[str, Any], codec: ObjectCodec
+) -> Steps:
+    """Written at once without attributes; they are the state that its class takes itself."""
+    cls = encoder.write_name(type(frame.obj), "create")
+    shape = (Kind.SHAPE, cls, encoder.codec_number(codec))
+    ref = encoder.remember(frame.obj, encoder.write([Kind.OBJ, encoder.write_once(shape, list(shape))]))
+    frame.style = "state"
+    encoder.write([Kind.STATE, ref, (yield dict(attributes))])
+    return ref
+
+
+def _attribute_values(frame: Frame, attributes: Mapping[str, Any]) -> Steps:
+    frame.style = "attr"
+    for name, value in attributes.items():
+        if is_inline(value):
+            frame.operands.append(value)
+        else:
+            frame.at = name
+            frame.operands.append((yield value))
+    return None
+
+
+def _write_fill(encoder: Encoder, ref: int, names: list[str], operands: list[Operand]) -> None:
+    if names:
+        encoder.write(
+            [Kind.FILL, ref, *(part for pair in zip(names, operands, strict=True) for part in pair)]
+        )
+
+
+# --- what reduces ---
+
+
+def _recipe(encoder: Encoder, frame: Frame, recipe: Recipe) -> Steps:
+    """Make by a call, then add items, then set the state: the order of pickle."""
+    target = _target(encoder, recipe)
+    frame.style = "argument"
+    if recipe.kwargs is None:
+        yield from _arguments(frame, recipe.args)
+        kind = {"new": Kind.NEW, "call": Kind.CALL, "package": Kind.PACKAGE_CALL}[recipe.how]
+    else:
+        frame.operands += [(yield recipe.args), (yield recipe.kwargs)]
+        kind = Kind.NEW_KW if recipe.how == "new" else Kind.CALL_KW
+    done = encoder.reference(frame.obj)
+    if done is not None:  # an argument led back here, and the object was written there
+        return done
+    ref = encoder.close(frame, [kind, target, *frame.operands])
+    yield from _fill_in(encoder, frame, ref, Kind.EXTEND, ((item,) for item in recipe.items or ()))
+    yield from _fill_in(encoder, frame, ref, Kind.UPDATE, recipe.pairs or ())
+    if recipe.attributes is not None:
+        yield from attributes_after(encoder, frame, ref, recipe.attributes)
+    if recipe.state is not None:
+        frame.style, frame.at = "state", None
+        state = recipe.state if is_inline(recipe.state) else (yield recipe.state)
+        encoder.write([Kind.STATE, ref, state])
+    return ref
+
+
+def _target(encoder: Encoder, recipe: Recipe) -> int:
+    """The GLOBAL that makes the object, with the role that this gives it."""
+    if recipe.how == "new":
+        plain = not recipe.args and recipe.kwargs is None
+        return encoder.write_name(recipe.target, "create" if plain else "call")
+    if not callable(recipe.target):
+        raise CannotStore(f"__reduce__ gave {recipe.target!r}, which cannot be called")
+    return encoder.write_name(recipe.target, "call")
+
+
+def _arguments(frame: Frame, args: Iterable[Any]) -> Steps:
+    for at, value in enumerate(args):
+        frame.at = at
+        frame.operands.append(value if is_inline(value) else (yield value))
+    return None
+
+
+def _fill_in(encoder: Encoder, frame: Frame, ref: int, fill: int, groups: Iterable[tuple[Any, ...]]) -> Steps:
+    """Items of list subclasses, pairs of dict subclasses: written when all of them are there."""
+    frame.operands, frame.style = [], "item"
+    for at, group in enumerate(groups):
+        frame.at = at if len(group) == 1 else group[0]
+        for value in group:
+            frame.operands.append(value if is_inline(value) else (yield value))
+    if frame.operands:
+        encoder.write([fill, ref, *frame.operands])
+    return None

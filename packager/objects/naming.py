@@ -1,0 +1,216 @@
+"""By which name an archive remembers a class or a function, and which names it never takes.
+
+The name is public: the shortest package that lists the thing in its `__all__`, so that a file can
+move without a migration. It is always a home: the object itself says it lives in that module, or in
+one below it. Stored names never carry the mark of the archive that something was loaded from.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import BuiltinFunctionType, EllipsisType, MethodType, ModuleType, NoneType, NotImplementedType
+from typing import Any, Final
+
+from packager.codecs.base import CannotStore
+from packager.graph import Importer
+from packager.names import demangle
+
+__all__ = ["NameFinder", "home_of", "is_never_stored", "walk_classes"]
+
+# What turns names, bytes or other names into code. None of it is needed to rebuild a model (codecs
+# stand in for the harmless ones), so it is refused on both sides, even where somebody trusts it.
+_NEVER_MODULES: Final = frozenset(
+    """
+    operator copyreg codecs importlib runpy code codeop pickle _pickle dill cloudpickle marshal shelve
+    subprocess os posix nt pty sys ctypes _ctypes cffi imp pkgutil zipimport multiprocessing threading _thread
+    socket signal inspect gc shutil tempfile webbrowser timeit trace pdb bdb cProfile profile doctest asyncio
+    distutils setuptools pip joblib numpy.testing numpy.f2py torch.serialization torch.utils.cpp_extension
+    torch.hub torch.package packager
+    """.split()
+)
+_NEVER_BUILTINS: Final = frozenset(
+    """
+    __import__ __build_class__ breakpoint classmethod compile delattr dir eval exec exit getattr globals
+    hasattr help input locals memoryview open property quit setattr staticmethod super type vars
+    """.split()
+)
+_NEVER_NAMES: Final = frozenset(
+    [
+        ("functools", "partial"),
+        ("functools", "partialmethod"),
+        ("functools", "reduce"),
+        ("types", "FunctionType"),
+    ]
+    + [
+        ("types", name)
+        for name in ("CodeType", "MethodType", "LambdaType", "ModuleType", "DynamicClassAttribute")
+    ]
+    + [
+        ("numpy", name)
+        for name in ("load", "loadtxt", "genfromtxt", "fromfile", "save", "memmap", "DataSource")
+    ]
+    + [("torch", "load"), ("torch", "save"), ("io", "open")]
+)
+
+_TYPES_WITHOUT_HOME: Final = {
+    NoneType: "NoneType",
+    EllipsisType: "EllipsisType",
+    NotImplementedType: "NotImplementedType",
+}
+
+# Where functions without a home of their own (built in C) are looked for.
+_COMMON_HOMES: Final = ("builtins", "math", "numpy", "scipy.special", "torch", "torch.nn.functional")
+
+
+def is_never_stored(module: str, qualname: str) -> bool:
+    """Whether a name is refused whatever anybody trusts.
+
+    >>> is_never_stored("builtins", "getattr"), is_never_stored("os.path", "join")
+    (True, True)
+    >>> is_never_stored("collections", "OrderedDict")
+    False
+    """
+    first = qualname.partition(".")[0]
+    if module == "builtins":
+        return first in _NEVER_BUILTINS
+    if (module, first) in _NEVER_NAMES:
+        return True
+    parts = module.split(".")
+    return any(".".join(parts[:length]) in _NEVER_MODULES for length in range(1, len(parts) + 1))
+
+
+class NameFinder:
+    """Finds names of live objects through an importer, each once.
+
+    What was loaded from an archive has the name that it was stored under there.
+    """
+
+    def __init__(self, importer: Importer) -> None:
+        self._importer = importer
+        self._found: dict[tuple[int, str | None], tuple[str, str]] = {}
+        self._kept: list[object] = []
+
+    def find(self, obj: Any, name: str | None = None) -> tuple[str, str]:
+        """The public module and qualified name of a class, function or (with `name`) any global.
+
+        Raises CannotStore when it cannot be found again by a name.
+        """
+        key = (id(obj), name)
+        if key not in self._found:
+            self._found[key] = self._find(obj, name)
+            self._kept.append(obj)
+        return self._found[key]
+
+    def _find(self, obj: Any, name: str | None) -> tuple[str, str]:
+        module, qualname = self._named(obj, name)
+        if is_never_stored(module, qualname):
+            raise CannotStore(
+                f"{module}:{qualname} turns data into code, and is refused in every archive",
+                "write a small function of your own package around it, and refer to that",
+            )
+        return module, qualname
+
+    def _named(self, obj: Any, name: str | None) -> tuple[str, str]:
+        if isinstance(obj, type) and obj in _TYPES_WITHOUT_HOME:
+            return "types", _TYPES_WITHOUT_HOME[obj]
+        if isinstance(obj, (MethodType, BuiltinFunctionType)) and isinstance(obj.__self__, type):
+            return self._common_home(obj) or self._of_class(obj, obj.__self__)
+        qualname = name or getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
+        if not isinstance(qualname, str):
+            raise CannotStore(f"{type(obj).__name__} has no name by which it could be found again")
+        if "<" in qualname:
+            raise _without_home(obj, qualname)
+        return self._public(obj, *self._ask(obj, qualname))
+
+    def _ask(self, obj: Any, qualname: str) -> tuple[str, str]:
+        """The name that the importer gives, or a common home for what is built in C."""
+        home = self._common_home(obj)
+        if home is not None:
+            return home
+        try:
+            return self._importer.get_name(obj, qualname)
+        except Exception as error:  # lazy modules raise whatever they like when they are asked for a name
+            raise CannotStore(
+                f"{type(obj).__name__} {qualname!r} cannot be found by its name: {error}",
+                "make it a top-level name of an importable module",
+            ) from error
+
+    def _common_home(self, obj: Any) -> tuple[str, str] | None:
+        """Where a function built in C is found that says nothing of its home, or what is not true."""
+        if isinstance(obj, (BuiltinFunctionType, numpy_ufunc())):
+            name: str = getattr(obj, "__name__", "")
+            for home in _COMMON_HOMES:
+                if walk_classes(sys.modules.get(home), name) is obj:
+                    return home, name
+        return None
+
+    def _of_class(self, method: Any, cls: type) -> tuple[str, str]:
+        """A class method bound to its class: the dotted name that leads to it."""
+        module, qualname = self.find(cls)
+        if getattr(cls, method.__name__, None) != method:
+            raise CannotStore(f"a class method to which {qualname}.{method.__name__} does not lead")
+        return module, f"{qualname}.{method.__name__}"
+
+    def _public(self, obj: Any, module: str, qualname: str) -> tuple[str, str]:
+        """The shortest package that lists the object, under its qualified name or its own."""
+        parts = module.split(".")
+        own = getattr(obj, "__name__", None)
+        for length in range(1, len(parts)):
+            package = ".".join(parts[:length])
+            loaded = self._loaded(package)
+            listed = vars(loaded).get("__all__") if loaded is not None else None
+            if not isinstance(listed, (list, tuple)):
+                continue
+            for name in (qualname, own):
+                if (
+                    isinstance(name, str)
+                    and name.partition(".")[0] in listed
+                    and walk_classes(loaded, name) is obj
+                ):
+                    return package, name
+        return module, qualname
+
+    def _loaded(self, name: str) -> ModuleType | None:
+        try:
+            return self._importer.import_module(name)
+        except ImportError:
+            return None
+
+
+def walk_classes(module: Any, qualname: str) -> Any:
+    """What a qualified name leads to: the first part in the module, the others in classes only.
+
+    Returns None where it leads nowhere. Nothing lazy is triggered: names count that are there.
+    """
+    if not isinstance(module, ModuleType):
+        return None
+    first, *rest = qualname.split(".")
+    found = vars(module).get(first)
+    for part in rest:
+        if not isinstance(found, type):
+            return None
+        found = getattr(found, part, None)
+    return found
+
+
+def home_of(obj: Any) -> str | None:
+    """The module that an object calls its home, without the mark of an archive; None when it has none."""
+    home = getattr(obj, "__module__", None)
+    return demangle(home) if isinstance(home, str) else None
+
+
+def numpy_ufunc() -> type:
+    """NumPy's type of universal functions, which say of themselves only how they are called."""
+    import numpy
+
+    return numpy.ufunc
+
+
+def _without_home(obj: Any, qualname: str) -> CannotStore:
+    what = "a lambda" if qualname.endswith("<lambda>") else f"{type(obj).__name__} {qualname!r}"
+    return CannotStore(
+        f"{what} has no home: it is made inside a function, and no import leads to it",
+        "define it at the top level of a module",
+        "for a function: intern its module, so that its source is in the archive",
+        "build the object by a factory: save_object(..., factory=, config=)",
+    )

@@ -1,0 +1,146 @@
+"""Operands of records: what they may be, what they refer to, and what is known of that unbuilt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from packager.codecs.base import Child, Codec, Role
+
+from .records import INLINE, MAX_INT, Record
+
+__all__ = ["SCALARS", "Operands", "check_literal", "check_names", "check_shape", "typed"]
+
+
+class Operands:
+    """A table of which the first records have been checked.
+
+    `classes` says of each record what a reference to it is: "none" for fills, "shape", "tensor" and
+    "cell" for what only certain operands may refer to, else a kind of value. `uses` maps
+    (module, qualified name, role) to the record that names it.
+    """
+
+    def __init__(
+        self,
+        records: list[Record],
+        root: Any,
+        codecs: list[tuple[Codec, int] | None],
+        storages: Mapping[str, tuple[str, int]],
+        what: str,
+    ) -> None:
+        self.records = records
+        self.root = root
+        self.codecs = codecs
+        self.what = what
+        self.classes: list[str] = []
+        self.uses: dict[tuple[str, str, Role], int] = {}
+        self._storages = storages
+        self._unused = set(storages)
+        self._spelled: set[tuple[Any, ...]] = set()
+        self._class_of: dict[int, int] = {}  # object -> the GLOBAL of its class
+        self._codec_of: dict[int, int] = {}  # object -> the number of its codec
+
+    def _only_once(self, record: Record) -> None:
+        """What is a value is written once, however often it is used."""
+        # The type tells a string from the bytes that stand for another, and 1 from True.
+        key = (type(record[1]), *record)
+        if key in self._spelled:
+            raise ValueError("the same value in two records")
+        self._spelled.add(key)
+
+    def _value(self, operand: Any) -> None:
+        """An operand that stands for a value."""
+        kind = type(operand)
+        if kind is int:
+            if operand < 0:
+                self._value_reference(operand)
+            elif operand > MAX_INT:
+                raise ValueError("an int of more than 64 bits")
+        elif kind is str:
+            if len(operand) > INLINE:
+                raise ValueError("a long string stands inline; it should be a record")
+        elif operand is not None and kind is not float and kind is not bool:
+            raise ValueError(f"{kind.__name__} is no operand")
+
+    def _value_reference(self, operand: int) -> None:
+        found = self._class(operand)
+        if found == "global":
+            self._use_global(operand, "value")
+        elif found in _NO_VALUES:
+            raise ValueError(f"a reference to a {found} where a value is expected")
+
+    def _class(self, operand: Any) -> str:
+        """What a reference refers to."""
+        if type(operand) is not int or operand >= 0:
+            raise ValueError(f"expected a reference, found {operand!r:.40}")
+        index = -1 - operand
+        if index >= len(self.classes):
+            raise ValueError("a reference that does not point backwards")
+        return self.classes[index]
+
+    def _refers(self, operand: Any, *classes: str) -> int:
+        """The index of a record that an operand must refer to."""
+        found = self._class(operand)
+        if found not in classes:
+            raise ValueError(f"a reference to a {found}, expected {' or '.join(classes)}")
+        return -1 - int(operand)
+
+    def _use_global(self, operand: Any, role: Role) -> int:
+        index = self._refers(operand, "global")
+        _, module, qualname = self.records[index]
+        self.uses.setdefault((module, qualname, role), index)
+        return index
+
+    def _child(self, operand: Any) -> Child:
+        """What a codec may know of an operand."""
+        if type(operand) is not int or operand >= 0:
+            return Child("scalar", value=operand)
+        found = self._class(operand)
+        index = -1 - operand
+        if found == "tensor":
+            return Child("tensor", value=tuple(self.records[index][2:]))
+        number = self._codec_of.get(index)
+        known = None if number is None else self.codecs[number]
+        if found == "codec" and known is not None:
+            return Child("codec", codec=known[0].name)
+        if found == "scalar":
+            return Child("scalar", value=self.records[index][1])
+        return Child(found)
+
+    def _codec(self, number: Any) -> tuple[Codec, int]:
+        if type(number) is not int or not 1 <= number < len(self.codecs):
+            raise ValueError(f"there is no codec {number!r:.40}")
+        found = self.codecs[number]
+        assert found is not None
+        return found
+
+
+def typed(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise ValueError(f"expected {kind.__name__}, found {type(value).__name__}")
+    return value
+
+
+def check_shape(shape: Any) -> None:
+    if (
+        type(shape) is not list
+        or len(shape) > 64
+        or not all(type(n) is int and 0 <= n < 2**48 for n in shape)
+    ):
+        raise ValueError("a shape is a list of sizes")
+
+
+def check_literal(literal: Any) -> None:
+    parts = literal if type(literal) is list else [literal]
+    for part in parts:
+        if type(part) not in SCALARS and type(part) is not bytes:
+            raise ValueError("a literal is a scalar or a flat list of scalars")
+
+
+def check_names(names: list[Any]) -> None:
+    if not all(type(name) is str for name in names) or len(set(names)) != len(names):
+        raise ValueError("names of attributes are strings, each once")
+
+
+SCALARS: Final = frozenset({type(None), bool, int, float, str})
+_NO_VALUES: Final = frozenset({"none", "shape", "tensor", "cell"})

@@ -1,0 +1,152 @@
+"""From an allowed name to the object behind it, which must be what the name promised.
+
+Names are judged before anything is imported; here they are imported, and judged again by what they
+turn out to be: the module must be the object's home, the class a class, without `__del__`.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from packager.codecs.base import Role
+from packager.errors import EnvironmentMismatchError, UntrustedTypeError
+from packager.names import demangle
+
+from .audit import AuditedObject
+from .defaults import CONDITIONS
+from .naming import numpy_ufunc, walk_classes
+from .records import Kind
+from .trust import Grant
+
+__all__ = ["MissingNameError", "resolve_name", "resolved_names"]
+
+
+class MissingNameError(EnvironmentMismatchError):
+    """Names in a stored object that the modules here do not have (any more)."""
+
+
+def resolve_name(module: Any, qualname: str) -> Any:
+    """What a qualified name leads to in a module: the first part there, the others in classes only.
+
+    Raises AttributeError where it leads nowhere.
+
+    >>> import collections
+    >>> resolve_name(collections, "Counter.most_common") is collections.Counter.most_common
+    True
+    """
+    if not qualname:
+        return module
+    found = walk_classes(module, qualname)
+    if found is None and "." not in qualname:
+        found = getattr(module, qualname)  # a lazy module
+    if found is None and not (module.__name__ == "builtins" and qualname == "None"):
+        raise AttributeError(f"module {module.__name__!r} has no {qualname!r}")
+    return found
+
+
+def resolved_names(
+    audited: AuditedObject, resolve: Callable[[str, str], Any]
+) -> Mapping[tuple[str, str], Any]:
+    """The objects behind all GLOBAL records, each checked against why it was allowed.
+
+    Raises MissingNameError or UntrustedTypeError, each for all names together.
+    """
+    roles: dict[tuple[str, str], list[tuple[Role, Grant]]] = {}
+    for (module, qualname, role), grant in audited.grants.items():
+        roles.setdefault((module, qualname), []).append((role, grant))
+    names = dict.fromkeys((record[1], record[2]) for record in audited.records if record[0] == Kind.GLOBAL)
+    found, missing, wrong = {}, [], []
+    for name in names:
+        if name not in roles:
+            continue  # nothing uses it
+        try:
+            found[name] = resolve(*name)
+            listed = getattr(resolve(name[0], ""), "__all__", ())
+        except (AttributeError, ImportError) as error:
+            missing.append(f"{name[0]}:{name[1]}: {error}")
+            continue
+        for role, grant in roles[name]:
+            problem = _problem(found[name], name, role, grant, listed)
+            if problem is not None:
+                wrong.append(f"{name[0]}:{name[1]}, {role}: {problem}")
+    if missing:
+        raise MissingNameError(
+            f"{audited.what}: names that do not exist here:{_indented(missing)}\nInstall the versions that "
+            "the archive was recorded with, or load the state dict into a module made by today's code."
+        )
+    if wrong:
+        raise UntrustedTypeError(f"{audited.what}: names that are not what they must be:{_indented(wrong)}")
+    return found
+
+
+def _indented(lines: Sequence[str]) -> str:
+    return "".join(f"\n    {line}" for line in lines)
+
+
+def _problem(obj: Any, name: tuple[str, str], role: Role, grant: Grant, listed: Any) -> str | None:
+    """What forbids to put this object to use in this role, if anything."""
+    if grant.by == "interned":
+        return None
+    if isinstance(obj, types.ModuleType):
+        return "it is a module"
+    # A dotted name was walked through classes; who trusts one by name has looked at it.
+    plain = "." not in name[1]
+    if plain and grant.by != "trust" and not _calls_home(obj, *name, listed):
+        return (
+            f"{getattr(obj, '__module__', None)}:{getattr(obj, '__qualname__', '?')} is what it calls itself"
+        )
+    if grant.condition and not _MEETS[grant.condition](obj):
+        return f"it must be {CONDITIONS[grant.condition]}, and is {obj!r:.80}"
+    if role == "create" and not isinstance(obj, type):
+        return "only classes can be created"
+    if isinstance(obj, type) and hasattr(obj, "__del__"):
+        return "the class has __del__, which would run with state from the archive"
+    return None
+
+
+def _calls_home(obj: Any, module: str, qualname: str, listed: Any) -> bool:
+    """Whether an object says that it lives here under this name, or below and is listed here."""
+    if (
+        isinstance(obj, (types.BuiltinFunctionType, numpy_ufunc()))
+        or (module, qualname) in _TYPES_WITHOUT_HOME
+    ):
+        return True
+    home = getattr(obj, "__module__", None)
+    if not isinstance(home, str) or qualname not in (obj.__qualname__, obj.__name__):
+        return False
+    home = demangle(home)
+    return home == module or (home.startswith(f"{module}.") and qualname in listed)
+
+
+_TYPES_WITHOUT_HOME: Final = frozenset(
+    {("types", "NoneType"), ("types", "EllipsisType"), ("types", "NotImplementedType")}
+)
+
+
+def _is_subclass_of(module: str, *names: str) -> Callable[[Any], bool]:
+    def check(obj: Any) -> bool:
+        import importlib
+
+        home = importlib.import_module(module)
+        bases = tuple(getattr(home, name) for name in names if hasattr(home, name))
+        return isinstance(obj, type) and issubclass(obj, bases)
+
+    return check
+
+
+_MEETS: Final[dict[str, Callable[[Any], bool]]] = {
+    "class": lambda obj: isinstance(obj, type),
+    "function": lambda obj: isinstance(obj, (types.FunctionType, types.BuiltinFunctionType)),
+    "torch module": _is_subclass_of("torch.nn", "Module"),
+    "torch optimizer": lambda obj: (
+        _is_subclass_of("torch.optim", "Optimizer")(obj)
+        or _is_subclass_of("torch.optim.lr_scheduler", "LRScheduler")(obj)
+    ),
+    "kedge module": _is_subclass_of("kedge.nn", "Module"),
+    "kedge optimizer": lambda obj: (
+        _is_subclass_of("kedge.optim", "Optimizer")(obj)
+        or _is_subclass_of("kedge.optim.lr_scheduler", "LRScheduler")(obj)
+    ),
+}

@@ -1,0 +1,221 @@
+"""A state dict as one safetensors member, with what safetensors cannot hold beside it.
+
+Every value that is nothing but a tensor is an entry of the member under its own key; ties and views
+share memory there. The extras are a stored object like any other (records.py): values that are no
+tensors, the versions of modules, dtypes that safetensors has no word for, and the order of keys.
+There are none where there is nothing of that.
+
+A tensor that lies in memory in another order than that of its axes is stored in the order of its
+axes, so that every reader of safetensors sees it as it is; one that shares memory is stored with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from packager.archive import TensorSpec
+from packager.codecs.base import CannotStore, TensorData
+from packager.codecs.checks import ITEMSIZE
+from packager.codecs.registry import CodecRegistry, default_registry
+from packager.codecs.tensors import tensor_out
+from packager.graph import Importer, sys_importer
+
+from .encode import Encoder
+from .encoded import EncodedObject, Finding, NameUse
+from .storages import Placed, StorageBytes, contiguous, lay_out
+
+__all__ = ["EncodedStateDict", "encode_state_dict"]
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedStateDict:
+    """A state dict, ready for `packager.archive.add_tensors`; or, with `refusals`, the reasons why it is not.
+
+    `extras` are records, empty where the member says everything. `versions` are those of modules, by
+    path, for the manifest.
+    """
+
+    tensors: tuple[TensorSpec, ...]
+    storages: tuple[memoryview, ...] = field(repr=False)
+    extras: bytes = field(repr=False)
+    names: tuple[NameUse, ...] = ()
+    versions: tuple[tuple[str, int], ...] = ()
+    warnings: tuple[Finding, ...] = ()
+    refusals: tuple[Finding, ...] = ()
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules that hold named things of the extras, sorted, each once."""
+        return tuple(sorted({use.module for use in self.names}))
+
+
+def encode_state_dict(
+    module_or_mapping: Any,
+    *,
+    importer: Importer = sys_importer,
+    interned: Callable[[str], bool] = lambda module: False,
+    exporter: Any = None,
+    registry: CodecRegistry | None = None,
+    root: str = "state",
+) -> EncodedStateDict:
+    """Lay out the tensors of a state dict, and encode the rest of it. Nothing is changed or copied.
+
+    A module's own `state_dict()` is called, with all its hooks. Keys are strings.
+
+    Raises TypeError for what is neither a mapping nor has `state_dict()`; what cannot be stored is in
+    `.refusals` of the result.
+
+    >>> import numpy
+    >>> encoded = encode_state_dict({"w": numpy.ones((2, 2)), "note": "custom"})
+    >>> [tensor.key for tensor in encoded.tensors], len(encoded.extras) > 0
+    (['w'], True)
+    """
+    state = module_or_mapping if isinstance(module_or_mapping, Mapping) else _state_of(module_or_mapping)
+    registry = default_registry() if registry is None else registry
+    registry.load_all()
+    context = Encoder(importer, interned, exporter, registry, root)
+    tensors, raw, others, refusals = _sorted_out(state, context, root)
+    placed, storages = lay_out(list(tensors.values()))
+    specs = [
+        TensorSpec(
+            key, data.dtype, data.shape, place.strides, place.offset // ITEMSIZE[data.dtype], place.storage
+        )
+        for (key, data), place in zip(tensors.items(), placed, strict=True)
+    ]
+    versions, metadata = _metadata_columns(getattr(state, "_metadata", None))
+    extras = _extras(context, state, others, raw, metadata, root)
+    refusals += extras.refusals
+    for number, storage in enumerate(extras.storages, len(storages)):
+        specs.append(
+            TensorSpec(
+                f"{EXTRA}{storage.name}", storage.dtype, storage.shape, contiguous(storage.shape), 0, number
+            )
+        )
+    buffers = [*(storage.buffer for storage in storages), *(storage.buffer for storage in extras.storages)]
+    return EncodedStateDict(
+        tuple(specs), tuple(buffers), extras.records, extras.names, versions, extras.warnings, tuple(refusals)
+    )
+
+
+EXTRA = "extras:"
+"""What the keys of tensors inside of extras start with: they are no keys of the state dict."""
+
+
+def _state_of(module: Any) -> Mapping[str, Any]:
+    state_dict = getattr(module, "state_dict", None)
+    state = state_dict() if callable(state_dict) else None
+    if not isinstance(state, Mapping):
+        raise TypeError(f"expected a module or a mapping of names to values, got {type(module).__name__}")
+    return state
+
+
+def _sorted_out(
+    state: Mapping[str, Any], context: Encoder, root: str
+) -> tuple[dict[str, TensorData], dict[str, str], dict[str, Any], list[Finding]]:
+    """Tensors, the raw dtypes of some, everything else, and what is no key."""
+    tensors, raw, others, refusals = {}, {}, {}, []
+    for key, value in state.items():
+        if type(key) is not str or key.startswith(EXTRA) or "\0" in key or key == "__metadata__":
+            refusals.append(Finding(f"{root}[{key!r}]", "is no key of a state dict", ("use another string",)))
+            continue
+        try:
+            found = tensor_out(value, context)
+        except CannotStore as error:
+            refusals.append(Finding(f"{root}[{key!r}]", error.reason, tuple(error.options)))
+            continue
+        if found is None:
+            others[key] = value
+            continue
+        tensors[key], raw_name = found
+        if raw_name is not None:
+            raw[key] = raw_name
+    return _in_order_of_axes(tensors), raw, others, refusals
+
+
+def _in_order_of_axes(tensors: dict[str, TensorData]) -> dict[str, TensorData]:
+    """Copy each tensor that shares memory with no other and does not lie in C order."""
+    placed, storages = lay_out(list(tensors.values()))
+    members = [0] * len(storages)
+    for place in placed:
+        members[place.storage] += 1
+    return {
+        key: data if members[place.storage] > 1 or _lies_in_order(data, place, storages) else _copied(data)
+        for (key, data), place in zip(tensors.items(), placed, strict=True)
+    }
+
+
+def _lies_in_order(data: TensorData, place: Placed, storages: list[StorageBytes]) -> bool:
+    real = [axis for axis, extent in enumerate(data.shape) if extent > 1]
+    expected = contiguous(data.shape)
+    return 0 in data.shape or all(place.strides[axis] == expected[axis] for axis in real)
+
+
+def _copied(data: TensorData) -> TensorData:
+    import ctypes
+
+    import numpy
+
+    from .storages import reach
+
+    size = ITEMSIZE[data.dtype]
+    low, high = reach(data.shape, data.strides)
+    memory = (ctypes.c_ubyte * ((high - low + 1) * size)).from_address(data.address + low * size)
+    view = numpy.ndarray(
+        data.shape,
+        f"V{size}",
+        memoryview(memory),
+        -low * size,
+        tuple(stride * size for stride in data.strides),
+    )
+    array = numpy.ascontiguousarray(view)
+    return TensorData(
+        data.dtype,
+        data.shape,
+        contiguous(data.shape),
+        array.__array_interface__["data"][0],
+        (array, data.owner),
+    )
+
+
+def _metadata_columns(metadata: Any) -> tuple[tuple[tuple[str, int], ...], dict[str, Any] | None]:
+    """What is known of modules: versions for the manifest, and all of it as columns."""
+    if metadata is None:
+        return (), None
+    versions = tuple((str(path), known["version"]) for path, known in metadata.items() if _has_version(known))
+    more = {
+        path: dict(known)
+        for path, known in metadata.items()
+        if set(known) != {"version"} or not _has_version(known)
+    }
+    columns = {"paths": list(metadata), "versions": [known.get("version") for known in metadata.values()]}
+    return versions, {**columns, "more": more}
+
+
+def _has_version(known: Mapping[str, Any]) -> bool:
+    return type(known.get("version")) is int
+
+
+def _extras(
+    context: Encoder,
+    state: Mapping[str, Any],
+    others: dict[str, Any],
+    raw: dict[str, str],
+    metadata: dict[str, Any] | None,
+    root: str,
+) -> EncodedObject:
+    if not others and not raw and metadata is None:
+        return EncodedObject(b"", (), ())
+    places = [place for place, key in enumerate(state) if key in others]
+    encoded = context.encode({"values": others, "places": places, "raw": raw, "metadata": metadata})
+
+    def known(found: Any) -> Any:  # the user's state has no "values"
+        return replace(found, path=found.path.replace(f"{root}['values']", root, 1))
+
+    return replace(
+        encoded,
+        names=tuple(map(known, encoded.names)),
+        warnings=tuple(map(known, encoded.warnings)),
+        refusals=tuple(map(known, encoded.refusals)),
+    )

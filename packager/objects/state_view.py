@@ -1,0 +1,255 @@
+"""A stored state dict, read: a mapping that touches a tensor when it is asked for, and not before."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from packager.archive import TensorReader, TensorSpec
+from packager.codecs.base import StoredTensor
+from packager.codecs.checks import ITEMSIZE
+from packager.codecs.registry import CodecRegistry
+from packager.codecs.tensors import LIBRARIES, tensor_in
+from packager.errors import ArchiveError
+
+from .audit import audit
+from .build import build
+from .state_dicts import EXTRA
+from .trust import Regime
+
+__all__ = ["StateDictView", "open_state_dict"]
+
+
+def open_state_dict(
+    tensors: TensorReader,
+    extras: bytes | None,
+    *,
+    as_: str = "numpy",
+    regime: Regime | None = None,
+    trust: Collection[str] = (),
+    resolve: Callable[[str, str], Any] | None = None,
+    device: Any = None,
+    registry: CodecRegistry | None = None,
+    what: str = "state dict",
+) -> StateDictView:
+    """A mapping of the keys of a stored state dict to its values; only the index is read.
+
+    With `as_="numpy"` tensors are read-only arrays on the mapped file; with "kedge" and "torch" they
+    lie on a private copy-on-write map, share memory where they did, and can be trained. `device` is
+    for torch. `regime`, `trust` and `resolve` are those of `audit` and `build`, for the extras,
+    which are audited and built when they are first needed.
+
+    Raises ValueError for another `as_`.
+    """
+    if as_ not in LIBRARIES:
+        raise ValueError(f"as_={as_!r}: expected one of {', '.join(map(repr, LIBRARIES))}")
+    extra = _Extras(tensors, extras, regime or Regime.data_only(), trust, resolve, registry, what)
+    return StateDictView(tensors, extra, as_, device, what)
+
+
+class _Extras:
+    """What lies beside the tensors, built when it is first needed."""
+
+    def __init__(
+        self,
+        tensors: TensorReader,
+        records: bytes | None,
+        regime: Regime,
+        trust: Collection[str],
+        resolve: Callable[[str, str], Any] | None,
+        registry: CodecRegistry | None,
+        what: str,
+    ) -> None:
+        self._tensors = tensors
+        self._records = records
+        self._options: Any = (regime, trust, resolve, registry, what)
+
+    @property
+    def there(self) -> bool:
+        """Whether there is anything beside the tensors."""
+        return bool(self._records)
+
+    @cached_property
+    def content(self) -> dict[str, Any]:
+        """Values, places, raw dtypes and metadata. Raises what `audit` and `build` raise."""
+        if not self._records:
+            return {"values": {}, "places": [], "raw": {}, "metadata": None}
+        regime, trust, resolve, registry, what = self._options
+        specs = {
+            key.removeprefix(EXTRA): spec for key, spec in self._tensors.items() if key.startswith(EXTRA)
+        }
+        storages = {name: (spec.dtype, _nbytes(spec)) for name, spec in specs.items()}
+        audited = audit(self._records, regime, trust, storages=storages, registry=registry, what=what)
+        content = build(
+            audited,
+            resolve or _nothing,
+            lambda name: self._tensors.storage(specs[name].storage, private=True),
+        )
+        if not isinstance(content, dict) or not _is_content(content, len(self._tensors) - len(specs)):
+            raise ArchiveError(f"{what}: its extras are not those of a state dict; the archive is damaged")
+        return content
+
+
+class StateDictView(Mapping[str, Any]):
+    """A stored state dict. Values are made anew each time they are asked for, over the same memory.
+
+    Values stay valid when the archive is closed, and keep its file until the last of them is gone.
+    """
+
+    def __init__(self, tensors: TensorReader, extras: _Extras, as_: str, device: Any, what: str) -> None:
+        self._tensors = tensors
+        self._extras = extras
+        self._as = as_
+        self._device = device
+        self._what = what
+        self._storages: dict[int, memoryview] = {}
+
+    def __getitem__(self, key: str) -> Any:
+        if self._extras.there and key in self._extras.content["values"]:
+            return self._extras.content["values"][key]
+        spec = self.spec(key)
+        if self._as == "numpy":
+            buffer = self._tensors.data(key)
+            start = -_low(spec)
+        else:
+            buffer = self._storage(spec.storage)
+            start = spec.offset
+        return self._made(spec, spec.shape, start * ITEMSIZE[spec.dtype], buffer)
+
+    def __iter__(self) -> Iterator[str]:
+        keys = (key for key in self._tensors if not key.startswith(EXTRA))
+        if not self._extras.there or not self._extras.content["values"]:
+            return keys
+        return _merged(keys, list(self._extras.content["values"]), self._extras.content["places"])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, key: object) -> bool:
+        if not isinstance(key, str) or key.startswith(EXTRA):
+            return False
+        return key in self._tensors or (self._extras.there and key in self._extras.content["values"])
+
+    @cached_property
+    def _metadata(self) -> dict[str, dict[str, Any]] | None:
+        """What is known of each module by its path, its version first: what load hooks are handed."""
+        columns = self._extras.content["metadata"]
+        if columns is None:
+            return None
+        known = {
+            path: {} if version is None else {"version": version}
+            for path, version in zip(columns["paths"], columns["versions"], strict=True)
+        }
+        return {path: dict(columns["more"].get(path, facts)) for path, facts in known.items()}
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """The versions of modules by path, where they have one."""
+        return {
+            path: known["version"] for path, known in (self._metadata or {}).items() if "version" in known
+        }
+
+    def spec(self, key: str) -> TensorSpec:
+        """How a tensor is stored, without reading it. Raises KeyError for other keys."""
+        if key.startswith(EXTRA):
+            raise KeyError(key)
+        return self._tensors[key]
+
+    def rows(self, key: str, start: int, stop: int) -> Any:
+        """Rows `start` to `stop` of a tensor; the bytes of no others are read or checked.
+
+        Raises ValueError for a tensor whose rows do not lie side by side.
+        """
+        spec = self.spec(key)
+        buffer = self._tensors.rows(key, start, stop, private=self._as != "numpy")
+        return self._made(spec, (stop - start, *spec.shape[1:]), 0, buffer)
+
+    def matching(self, *patterns: str) -> dict[str, Any]:
+        """The values whose keys match one of the patterns (`"encoder.*"`); the others are not read."""
+        return {
+            key: self[key] for key in self if any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns)
+        }
+
+    def __repr__(self) -> str:
+        return f"<{self._what}: {len(self)} keys as {self._as}>"
+
+    def _storage(self, number: int) -> memoryview:
+        if number not in self._storages:
+            self._storages[number] = self._tensors.storage(number, private=True)
+        return self._storages[number]
+
+    def _made(self, spec: TensorSpec, shape: tuple[int, ...], offset: int, buffer: memoryview) -> Any:
+        stored = StoredTensor(spec.dtype, shape, spec.strides, offset, buffer)
+        raw = self._extras.content["raw"].get(spec.key) if self._extras.there else None
+        try:
+            return tensor_in(stored, raw, self._as, self._device)
+        except (ValueError, TypeError) as error:
+            raise ArchiveError(f"{self._what}: tensor {spec.key!r} cannot be read: {error}") from error
+
+
+def _is_content(content: dict[str, Any], tensors: int) -> bool:
+    """Whether the extras have the form that `encode_state_dict` gives them."""
+    if list(content) != ["values", "places", "raw", "metadata"]:
+        return False
+    values, places, raw, metadata = content.values()
+    if not (
+        type(values) is dict and type(places) is list and type(raw) is dict and len(places) == len(values)
+    ):
+        return False
+    if not all(type(key) is str for key in [*values, *raw]) or not all(
+        type(place) is int for place in places
+    ):
+        return False
+    rising = all(low < high for low, high in zip([-1, *places], places, strict=False))
+    if not rising or (places and places[-1] >= tensors + len(values)):
+        return False
+    return metadata is None or _are_columns(metadata)
+
+
+def _are_columns(metadata: Any) -> bool:
+    if type(metadata) is not dict or list(metadata) != ["paths", "versions", "more"]:
+        return False
+    paths, versions, more = metadata.values()
+    return (
+        type(paths) is list
+        and type(versions) is list
+        and len(paths) == len(versions)
+        and all(type(path) is str for path in paths)
+        and type(more) is dict
+        and all(type(known) is dict for known in more.values())
+    )
+
+
+def _merged(keys: Iterator[str], others: list[str], places: list[int]) -> Iterator[str]:
+    """Keys of tensors in order, with the other keys in their places."""
+    waiting = dict(zip(places, others, strict=True))
+    place = 0
+    while True:
+        while place in waiting:
+            yield waiting[place]
+            place += 1
+        try:
+            yield next(keys)
+        except StopIteration:
+            return
+        place += 1
+
+
+def _low(spec: TensorSpec) -> int:
+    """The lowest element that a tensor touches, relative to its first."""
+    if 0 in spec.shape:
+        return 0
+    return sum(min((n - 1) * stride, 0) for n, stride in zip(spec.shape, spec.strides, strict=True))
+
+
+def _nbytes(spec: TensorSpec) -> int:
+    size = ITEMSIZE[spec.dtype]
+    for extent in spec.shape:
+        size *= extent
+    return size
+
+
+def _nothing(module: str, qualname: str) -> Any:
+    raise ImportError(f"no importer was given for {module}:{qualname}")

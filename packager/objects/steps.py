@@ -1,0 +1,173 @@
+"""The steps by which values and containers are encoded, and who takes care of everything else.
+
+`begin` answers with a reference where one record is enough, and with a generator where children
+come first. A generator yields each child, is sent its operand, and returns the object's own.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from packager.codecs.base import TensorData
+
+from .callables import bound_method, builtin, descriptor, function
+from .frames import Frame, Steps
+from .instances import instance
+from .records import MAX_INT, MIN_INT, Kind, is_inline, is_packable
+from .sets import in_order
+
+if TYPE_CHECKING:
+    from .encode import Encoder
+
+__all__ = ["begin"]
+
+
+def begin(encoder: Encoder, frame: Frame, obj: Any) -> Steps | int:
+    """Encode `obj` at once, or say by which steps. Raises CannotStore."""
+    steps = _BUILT_IN.get(type(obj))
+    if steps is not None:
+        return steps(encoder, frame, obj)
+    if isinstance(obj, type):
+        return encoder.remember(obj, encoder.write_name(obj, encoder.role))
+    return instance(encoder, frame, obj)
+
+
+# --- scalars that need a record ---
+
+
+def _int(encoder: Encoder, frame: Frame, obj: int) -> int:
+    fits = MIN_INT <= obj <= MAX_INT
+    literal = obj if fits else obj.to_bytes((obj + (obj < 0)).bit_length() // 8 + 1, "big", signed=True)
+    return encoder.write_once((int, obj), [Kind.INT, literal])
+
+
+def _str(encoder: Encoder, frame: Frame, obj: str) -> int:
+    literal: str | bytes = obj
+    try:
+        obj.encode()
+    except UnicodeEncodeError:
+        literal = obj.encode("utf-8", "surrogatepass")
+    return encoder.write_once((str, obj), [Kind.STR, literal])
+
+
+def _bytes(encoder: Encoder, frame: Frame, obj: bytes) -> int:
+    return encoder.write_once((bytes, obj), [Kind.BYTES, obj])
+
+
+def _tensor(encoder: Encoder, frame: Frame, obj: TensorData) -> int:
+    return encoder.add_tensor(obj)
+
+
+# --- containers that can be written before they are complete ---
+
+
+def _list(encoder: Encoder, frame: Frame, obj: list[Any]) -> Steps | int:
+    if is_packable(obj):
+        return encoder.remember(obj, encoder.write([Kind.PACKED_LIST, *obj]))
+    frame.start = lambda known: [Kind.LIST, *known]
+    frame.style = "item"
+    return _items(encoder, frame, obj, Kind.EXTEND)
+
+
+def _set(encoder: Encoder, frame: Frame, obj: set[Any]) -> Steps:
+    frame.start = lambda known: [Kind.SET, *known]
+    frame.style = "element"
+    return _items(encoder, frame, in_order(obj, encoder.order_of), Kind.ADD)
+
+
+def _items(encoder: Encoder, frame: Frame, items: list[Any], fill: int) -> Steps:
+    yield from _each(frame, items)
+    return encoder.complete(frame, fill)
+
+
+def _dict(encoder: Encoder, frame: Frame, obj: dict[Any, Any]) -> Steps | int:
+    if is_packable(obj) and is_packable(obj.values()):
+        flat = [part for pair in obj.items() for part in pair]
+        return encoder.remember(obj, encoder.write([Kind.PACKED_DICT, *flat]))
+    frame.start = lambda known: [Kind.DICT, *known]
+    frame.step = 2
+    return _pairs(encoder, frame, obj)
+
+
+def _pairs(encoder: Encoder, frame: Frame, obj: dict[Any, Any]) -> Steps:
+    operands = frame.operands
+    for key, value in obj.items():
+        if is_inline(key):
+            operands.append(key)
+        else:
+            frame.style = "key"
+            operands.append((yield key))
+        if is_inline(value):
+            operands.append(value)
+        else:
+            frame.style, frame.at = "item", key
+            operands.append((yield value))
+    return encoder.complete(frame, Kind.UPDATE)
+
+
+def _cell(encoder: Encoder, frame: Frame, obj: types.CellType) -> Steps:
+    frame.start = lambda known: [Kind.CELL, *known]
+    frame.style, frame.at = "attr", "cell_contents"
+    try:
+        content = obj.cell_contents
+    except ValueError:  # nothing has been bound yet
+        return encoder.complete(frame, Kind.SETCELL)
+    frame.operands.append((yield content))
+    return encoder.complete(frame, Kind.SETCELL)
+
+
+# --- containers whose elements must come first ---
+
+
+def _tuple(encoder: Encoder, frame: Frame, obj: tuple[Any, ...]) -> Steps | int:
+    if not obj:  # there is one empty tuple, whatever made it
+        return encoder.write_once((tuple, ()), [Kind.PACKED_TUPLE])
+    if is_packable(obj):
+        return encoder.remember(obj, encoder.write([Kind.PACKED_TUPLE, *obj]))
+    frame.style = "item"
+    return _elements_first(encoder, frame, Kind.TUPLE, obj)
+
+
+def _frozenset(encoder: Encoder, frame: Frame, obj: frozenset[Any]) -> Steps | int:
+    if not obj:
+        return encoder.write_once((frozenset, ()), [Kind.FROZENSET])
+    frame.style = "element"
+    return _elements_first(encoder, frame, Kind.FROZENSET, in_order(obj, encoder.order_of))
+
+
+def _elements_first(encoder: Encoder, frame: Frame, kind: int, items: Any) -> Steps:
+    yield from _each(frame, items)
+    return encoder.close(frame, [kind, *frame.operands])
+
+
+def _each(frame: Frame, items: Any) -> Steps:
+    operands = frame.operands
+    for at, item in enumerate(items):
+        if is_inline(item):
+            operands.append(item)
+        else:
+            frame.at = at
+            operands.append((yield item))
+    return None
+
+
+_BUILT_IN: dict[type, Callable[[Encoder, Frame, Any], Steps | int]] = {
+    int: _int,
+    str: _str,
+    bytes: _bytes,
+    TensorData: _tensor,
+    list: _list,
+    dict: _dict,
+    set: _set,
+    tuple: _tuple,
+    frozenset: _frozenset,
+    types.CellType: _cell,
+    types.FunctionType: function,
+    types.MethodType: bound_method,
+    types.BuiltinFunctionType: builtin,
+    types.MethodDescriptorType: descriptor,
+    types.ClassMethodDescriptorType: descriptor,
+    types.WrapperDescriptorType: descriptor,
+}

@@ -1,0 +1,162 @@
+"""Which names a stored object may use: the regime, what the caller trusts, and what everybody may.
+
+A name is allowed for a role: *create* makes an instance and gives it state, *call* calls it with
+stored arguments, *value* puts it where the model's own code will find it, which for a function is
+as dangerous as a call.
+
+With interned code that the caller loads anyway, names are no boundary: signatures and policies are.
+Then names of interned modules are allowed in every role, and classes of recorded externs may be
+created. In an archive of data alone, only the default list is, and what `trust=` names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from packager.codecs.base import Role
+
+from .defaults import default_condition
+from .naming import is_never_stored
+
+__all__ = ["Grant", "Regime", "StoredName", "Trust"]
+
+
+class StoredName(str):
+    """A name that was read from an archive. `trust=` does not take it: who trusts must say so in words."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Why a name is allowed, and what the object behind it must turn out to be.
+
+    `condition` is one of the words of `defaults.CONDITIONS`, or "" where the name alone suffices;
+    `by` is "interned", "extern", "default" or "trust".
+    """
+
+    by: str
+    condition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Regime:
+    """What an archive holds that bears on trust: its interned modules, and its recorded externs.
+
+    `distributions` maps top-level import names to what they are installed from, for messages.
+
+    >>> Regime.data_only().allows_code
+    False
+    """
+
+    interned: Callable[[str], bool] = field(default=lambda module: False, repr=False)
+    externs: frozenset[str] = frozenset()
+    distributions: Mapping[str, str] = field(default_factory=dict)
+    allows_code: bool = False
+
+    @classmethod
+    def data_only(cls, distributions: Mapping[str, str] | None = None) -> Regime:
+        """The regime of an archive without code, or whose code the caller does not load."""
+        return cls(distributions=distributions or {})
+
+    @classmethod
+    def with_code(
+        cls,
+        interned: Callable[[str], bool] | Collection[str],
+        externs: Iterable[str] = (),
+        distributions: Mapping[str, str] | None = None,
+    ) -> Regime:
+        """The regime of an archive whose interned modules the caller loads anyway.
+
+        `interned` are module names, or a function that knows them; `externs` top-level names.
+        """
+        if not callable(interned):
+            interned = frozenset(interned).__contains__
+        return cls(interned, frozenset(externs), distributions or {}, allows_code=True)
+
+
+class Trust:
+    """What a caller trusts, from the argument `trust=`: exact names, and globs over classes.
+
+    "package.module:Class" allows that very name in every role. "package.*:*" or "package.**:Class"
+    allows classes to be created, nothing to be called. The first part of a module is never a glob.
+
+    Raises TypeError for anything that is not a collection of strings (True, say, or names that an
+    archive listed), ValueError for a glob that takes in everything.
+
+    >>> Trust(["collections:deque"]).grants("collections", "deque", "call")
+    True
+    >>> Trust(["sklearn.**:*"]).grants("sklearn.svm", "SVC", "create")
+    True
+    >>> Trust(["sklearn.**:*"]).grants("sklearn.utils", "resample", "call")
+    False
+    """
+
+    def __init__(self, names: Collection[str] = ()) -> None:
+        if isinstance(names, (str, bytes, bool)) or not isinstance(names, Collection):
+            raise TypeError(f"trust={names!r}: expected a collection of names, such as ('sklearn.svm:SVC',)")
+        self._exact: set[tuple[str, str]] = set()
+        self._globs: list[re.Pattern[str]] = []
+        for name in names:
+            self._add(name)
+
+    def grants(self, module: str, qualname: str, role: Role) -> bool:
+        """Whether the caller trusts a name in this role."""
+        if self.names(module, qualname):
+            return True
+        text = f"{module}:{qualname}"
+        return role == "create" and any(glob.fullmatch(text) for glob in self._globs)
+
+    def names(self, module: str, qualname: str) -> bool:
+        """Whether the caller wrote out this very name."""
+        return (module, qualname) in self._exact
+
+    def _add(self, name: object) -> None:
+        if isinstance(name, StoredName):
+            raise TypeError(
+                f"trust={str(name)!r} was read from an archive; an archive cannot say whom to trust. Write "
+                "the names out as literals, after you have looked at them"
+            )
+        if not isinstance(name, str) or _FORM.fullmatch(name) is None:
+            raise (ValueError if isinstance(name, str) else TypeError)(
+                f"trust={name!r}: expected 'package.module:Qualified.Name'; after the first part, '*' stands "
+                "for one part and '**' for any number"
+            )
+        module, _, qualname = name.partition(":")
+        if "*" in name:
+            self._globs.append(_compiled(module, qualname))
+        else:
+            self._exact.add((module, qualname))
+
+
+_FORM: Final = re.compile(r"\w+(\.(\w+|\*\*?))*:(\*|\w+(\.\w+)*(\.\*)?)")
+
+
+def _compiled(module: str, qualname: str) -> re.Pattern[str]:
+    parts = [
+        {"*": r"\.[^.:]+", "**": r"(?:\.[^.:]+)*"}.get(part, rf"\.{re.escape(part)}")
+        for part in module.split(".")
+    ]
+    names = re.escape(qualname).replace(r"\*", r"[^.:]+")
+    return re.compile("".join(parts).removeprefix(r"\.") + ":" + names)
+
+
+def grant_for(module: str, qualname: str, role: Role, regime: Regime, trust: Trust) -> Grant | None:
+    """Why this name is allowed in this role, or None."""
+    if is_never_stored(module, qualname):
+        return None
+    if regime.allows_code and regime.interned(module):
+        return Grant("interned")
+    if trust.names(module, qualname):
+        return Grant("trust", "class" if role == "create" else "")
+    condition = default_condition(module, qualname, role, beside_code=regime.allows_code)
+    if condition is not None:
+        return Grant("default", condition)
+    if trust.grants(module, qualname, role):
+        return Grant("trust", "class" if role == "create" else "")
+    if regime.allows_code and role == "create" and module.partition(".")[0] in regime.externs:
+        return Grant("extern", "class")
+    return None

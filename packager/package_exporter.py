@@ -1,0 +1,415 @@
+"""PackageExporter: what a user asks to be packed. It hands over; the work is in `exporting`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+from packager.environment import Distributions
+from packager.errors import EmptyMatchError as EmptyMatchError
+from packager.errors import PackagingError as PackagingError
+from packager.exporting.deciding import Decisions
+from packager.exporting.pickles import Reduced, globals_in, make_pickle
+from packager.exporting.plan import ExportPlan
+from packager.exporting.planning import make_plan
+from packager.exporting.reasons import Why, why
+from packager.exporting.request import (
+    CheckRequest,
+    EntryRequest,
+    Item,
+    ModuleRequest,
+    ObjectRequest,
+    Request,
+    ResourceRequest,
+    SourceRequest,
+    StateDictRequest,
+)
+from packager.exporting.source_files import modules_in
+from packager.exporting.sources import SourcesOfRequest, as_importer, mocked_in, sources_of
+from packager.exporting.surveying import Survey, Surveyor
+from packager.exporting.writing import write_plan
+from packager.graph import Importer, sys_importer
+from packager.names import demangle
+from packager.policy import Action, GlobGroup, GlobPattern, Policy, as_policy
+
+if TYPE_CHECKING:
+    from kedge.hooks import RemovableHandle
+
+__all__ = ["EmptyMatchError", "PackageExporter", "PackagingError"]
+
+
+class PackageExporter:
+    """Packs code, objects, state dicts and resources into one archive.
+
+    `f` is a path or a binary file object. `importer` says where modules and objects come from: one
+    Importer or several in order, so that what was loaded from another archive can be packed again.
+    With `debug` errors show the paths of imports that led to each problem.
+
+    `policy` decides modules that no rule names: None (an error, as in torch.package), "auto" (what
+    is installed stays outside, the project's own code goes in), "hermetic" (all pure Python goes
+    in), "strict" (as None, and every rule must match), a policy file (.toml), or a Policy.
+    `guards="all"` follows both sides of every test, not those of this environment alone;
+    `parents="lazy"` leaves out what packages import only to pass it on. `digests="crc"` saves the
+    time for sha256 over tensors, `fsync=False` that for waiting on the disk.
+
+    Everything is read, and nothing run, until `close()`; what was asked for must stay unchanged
+    until then. `close()` writes the whole archive or, on any error, nothing: an old file stays as
+    it was. As a context manager it closes at the end, and writes nothing when the body fails.
+
+    >>> import io
+    >>> with PackageExporter(io.BytesIO(), policy="auto") as exporter:
+    ...     exporter.save_source_string("net", "import math")
+    ...     exporter.save_text("net", "words.txt", "one two")
+    >>> exporter.interned_modules(), exporter.externed_modules()
+    (['net'], ['math'])
+
+    Source: torch.package.PackageExporter; there the archive is written while things are saved, and
+    a file is left behind when something fails.
+    """
+
+    def __init__(
+        self,
+        f: str | os.PathLike[str] | BinaryIO,
+        importer: Importer | Sequence[Importer] = sys_importer,
+        debug: bool = False,
+        *,
+        policy: str | os.PathLike[str] | Policy | None = None,
+        guards: Literal["here", "all"] = "here",
+        parents: Literal["eager", "lazy"] = "eager",
+        digests: str = "sha256",
+        fsync: bool = True,
+    ) -> None:
+        self.importer = as_importer(importer)
+        self.debug = debug
+        self.identity: str | None = None
+        self.progress: Callable[[int, int], None] | None = None
+        self._target = f
+        self._digests = digests
+        self._fsync = fsync
+        self._request = Request()
+        self._exclude_data: list[GlobGroup] = []
+        self._reduced: Reduced = {}
+        self._unique_ids = 0
+        self._plan: ExportPlan | None = None
+        self._state: Literal["open", "closed", "abandoned"] = "open"
+        self._installed = Distributions()
+        self._sources = SourcesOfRequest(sources_of(self.importer), self._request)
+        self._decisions = Decisions(
+            self,
+            as_policy(policy),
+            self._sources,
+            self._installed,
+            self._request,
+            mocked_in(self.importer),
+        )
+        self._surveyor = Surveyor(
+            self._request,
+            self._decisions,
+            self._sources,
+            self.importer,
+            self,
+            guards=guards,
+            parents=parents,
+        )
+
+    # --- rules and hooks ---
+
+    def intern(self, include: GlobPattern, *, exclude: GlobPattern = (), allow_empty: bool = True) -> None:
+        """Store the modules that match, with everything they import. The first rule that matches counts.
+
+        With `allow_empty=False` closing raises EmptyMatchError when nothing matched.
+        """
+        self._add_rule("intern", include, exclude, allow_empty)
+
+    def extern(self, include: GlobPattern, *, exclude: GlobPattern = (), allow_empty: bool = True) -> None:
+        """Leave the modules that match to the target, and record their distribution and version."""
+        self._add_rule("extern", include, exclude, allow_empty)
+
+    def mock(self, include: GlobPattern, *, exclude: GlobPattern = (), allow_empty: bool = True) -> None:
+        """Put mocks in the place of the modules that match: they can be imported, and not be used."""
+        self._add_rule("mock", include, exclude, allow_empty)
+
+    def deny(self, include: GlobPattern, *, exclude: GlobPattern = ()) -> None:
+        """Refuse the export when it needs a module that matches."""
+        self._add_rule("deny", include, exclude, True)
+
+    def exclude_data(self, patterns: GlobPattern) -> None:
+        """Leave out data files of interned packages: patterns over their paths, `"pkg/tests/**"`."""
+        self._before("exclude data files")
+        self._exclude_data.append(GlobGroup(patterns, separator="/"))
+        self._plan = None
+
+    def answer(self, question: str, names: Sequence[str] | Literal["all", "none"]) -> None:
+        """Answer a question of the plan by its id: the modules that a computed import loads."""
+        self._before("answer a question")
+        self._surveyor.answer(question, names)
+        self._changed()
+
+    def register_intern_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(exporter, name)` or `hook(exporter, name, decision)` for each interned module.
+
+        It runs once for each module, when the module is decided, before the walk goes on. One that
+        takes the Decision may return another: veto (`action="deny"`), re-route, or rewrite
+        (`source=`); what one of two arguments returns is ignored. It may save text and binary data,
+        and add no modules. A hook registered after a question is told of the modules decided so
+        far, and can no longer change them.
+
+        Source: torch.package; there hooks run at `close()` and can change nothing.
+        """
+        return self._register("intern", hook)
+
+    def register_extern_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook` for each extern module, implicit ones included; see `register_intern_hook`."""
+        return self._register("extern", hook)
+
+    def register_mock_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook` for each mocked module; see `register_intern_hook`."""
+        return self._register("mock", hook)
+
+    def register_deny_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook` for each denied module; see `register_intern_hook`."""
+        return self._register("deny", hook)
+
+    # --- what is saved ---
+
+    def save_module(
+        self, module_name: str, dependencies: bool = True, *, names: Sequence[str] | None = None
+    ) -> None:
+        """Store a module, whatever the rules say, and decide what it imports by the rules.
+
+        Without `dependencies` nothing that it imports is looked at. With `names`, imports inside
+        functions are followed as far as these names of the module need them, instead of all public ones.
+
+        Raises ModuleNotFoundError where there is no such module.
+        """
+        if not isinstance(module_name, str):
+            raise TypeError("save_module() expects a string input, did you perhaps mean to pass `__name__`?")
+        self._before("save a module")
+        name = demangle(module_name)
+        found = self._sources.find(name)
+        if found.kind in ("missing", "resources"):
+            raise ModuleNotFoundError(f"No module named {name!r}: {found.problem}", name=name)
+        self._add(ModuleRequest(name, dependencies, None if names is None else tuple(names)))
+
+    def save_source_string(
+        self, module_name: str, src: str, is_package: bool = False, dependencies: bool = True
+    ) -> None:
+        """Store `src` as the module of that name."""
+        self._before("save a module")
+        self._add(SourceRequest(module_name, src.encode(), is_package, dependencies))
+
+    def save_source_file(
+        self, module_name: str, file_or_directory: str | os.PathLike[str], dependencies: bool = True
+    ) -> None:
+        """Store a file as the module of that name, or a folder with all its modules as a package.
+
+        Raises FileNotFoundError where there is neither.
+        """
+        self._before("save a module")
+        for name, text, is_package in modules_in(module_name, Path(file_or_directory)):
+            self._add(SourceRequest(name, text, is_package, dependencies))
+
+    def save_text(self, package: str, resource: str, text: str) -> None:
+        """Store text, as UTF-8, under a package."""
+        self.save_binary(package, resource, text.encode())
+
+    def save_binary(self, package: str, resource: str, binary: bytes) -> None:
+        """Store bytes under a package. Hooks may do so too."""
+        self._require_open()
+        self._request.add(ResourceRequest(package, resource, bytes(binary)))
+        self._plan = None
+
+    def save_pickle(
+        self, package: str, resource: str, obj: Any, dependencies: bool = True, pickle_protocol: int = 3
+    ) -> None:
+        """Store `obj` as a real pickle, which loaders refuse unless told otherwise.
+
+        The pickle is made at once. Prefer `save_object`, which runs nothing when it is read.
+
+        Raises pickle.PicklingError where a class is not the one that `importer` finds.
+        """
+        self._before("save an object")
+        data = make_pickle(obj, self.importer, pickle_protocol, self, self._reduced)
+        self._add(ResourceRequest(package, resource, data, "pickle", globals_in(data), dependencies))
+
+    def save_object(
+        self,
+        package: str,
+        resource: str,
+        obj: Any,
+        *,
+        factory: Callable[..., Any] | str | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Store an object as data: its class by name, its state, its tensors; the code goes along.
+
+        With `factory` (a callable, or its name as "package.module:name") the object is made anew by
+        `factory(**config)` when it is loaded, and takes up the stored state dict of `obj`.
+
+        The object is read when the plan is made. What cannot be stored is in the plan, all of it,
+        with its attribute path.
+        """
+        if config is not None and factory is None:
+            raise TypeError("save_object() got config without the factory that takes it")
+        self._before("save an object")
+        self._add(ObjectRequest(package, resource, obj, factory, config))
+
+    def save_state_dict(self, package: str, resource: str, module_or_mapping: Any) -> None:
+        """Store a state dict as one safetensors member, and beside it what safetensors cannot hold.
+
+        A module's own `state_dict()` is called, with all its hooks.
+        """
+        self._before("save a state dict")
+        self._add(StateDictRequest(package, resource, module_or_mapping))
+
+    def save_entry(self, name: str, package: str, resource: str, callable: str | None = None) -> None:
+        """Name a stored object for `packager run`, and the attribute of it that is called.
+
+        An object saved as package "model", resource "model" is the entry "model" by itself.
+        """
+        self._before("name an entry point")
+        self._add(EntryRequest(name, package, resource, callable))
+
+    def save_check(self, name: str, inputs: Mapping[str, Any]) -> None:
+        """Store a call of the entry point `name` and its result, for `packager check` to repeat.
+
+        `inputs` are arrays by parameter name, or by position as `arg0`, `arg1`, ...
+        """
+        self._before("save a check")
+        self._add(CheckRequest(name, dict(inputs)))
+
+    # --- questions ---
+
+    def plan(self) -> ExportPlan:
+        """What `close()` would write as things stand, with everything that is wrong; frozen, printable."""
+        survey = self._survey("ask for the plan")
+        if self._plan is None:
+            self._plan = make_plan(
+                survey, self._request, self._decisions, self._sources, self._installed, self._exclude_data
+            )
+        return self._plan
+
+    def why(self, module_name: str) -> Why:
+        """Why a module is in the plan: the decision, and the chain of imports with file and line.
+
+        Raises KeyError for a module that is not in it.
+        """
+        return why(self._survey("ask why"), self._decisions, module_name)
+
+    def get_rdeps(self, module_name: str) -> list[str]:
+        """The modules that import `module_name`; empty for one that is not in the plan."""
+        graph = self._survey("ask who imports a module").walk.graph()
+        return list(graph.predecessors(module_name)) if module_name in graph.nodes else []
+
+    def all_paths(self, src: str, dst: str) -> str:
+        """All paths of imports from `src` to `dst`, as a DOT digraph."""
+        return self._survey("ask for paths").walk.graph().all_paths(src, dst)
+
+    def dependency_graph_string(self) -> str:
+        """The whole graph of imports, as a DOT digraph."""
+        return self._survey("ask for the graph").walk.graph().to_dot()
+
+    def interned_modules(self) -> list[str]:
+        """The names of the modules that are stored, sorted."""
+        return self._decided("intern")
+
+    def externed_modules(self) -> list[str]:
+        """The names of the modules that are left to the target, sorted."""
+        return self._decided("extern")
+
+    def mocked_modules(self) -> list[str]:
+        """The names of the modules that are mocked, sorted."""
+        return self._decided("mock")
+
+    def denied_modules(self) -> list[str]:
+        """The names of the modules that were denied, sorted."""
+        return self._decided("deny")
+
+    def get_unique_id(self) -> str:
+        """An id that this exporter gives once: for names of resources in `__reduce_package__`."""
+        self._unique_ids += 1
+        return str(self._unique_ids - 1)
+
+    # --- the end ---
+
+    def close(self) -> None:
+        """Write the archive. Closing twice is fine.
+
+        Raises PackagingError with everything that is wrong, else EmptyMatchError for rules that had
+        to match and did not, else ArchiveError where the file cannot be written. Nothing is left
+        behind then, and the exporter is closed.
+        """
+        if self._state != "open":
+            return
+        self._decisions.require_outside_hooks("close the exporter")
+        try:
+            plan = self.plan()
+        except BaseException:
+            self._state = "abandoned"
+            raise
+        self._state = "abandoned"
+        self.identity = write_plan(
+            plan,
+            self._target,
+            digests=self._digests,
+            fsync=self._fsync,
+            debug=self.debug,
+            progress=self.progress,
+        )
+        self._state = "closed"
+
+    def __enter__(self) -> PackageExporter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._state = "abandoned"
+
+    # --- helpers ---
+
+    def _add_rule(
+        self, action: Action, include: GlobPattern, exclude: GlobPattern, allow_empty: bool
+    ) -> None:
+        self._before("add a rule")
+        self._decisions.add_rule(action, include, exclude, allow_empty=allow_empty)
+        self._changed()
+
+    def _register(self, action: Action, hook: Callable[..., Any]) -> RemovableHandle:
+        self._before("register a hook")
+        handle = self._decisions.register_hook(action, hook)
+        self._plan = None
+        return handle
+
+    def _add(self, item: Item) -> None:
+        self._request.add(item)
+        self._decisions.note_request(item)
+        self._changed()
+
+    def _changed(self) -> None:
+        self._plan = None
+        self._surveyor.touch()
+
+    def _before(self, what: str) -> None:
+        """Refuse what comes after the end, or from a hook: the modules are being decided then."""
+        self._require_open()
+        self._decisions.require_outside_hooks(what)
+
+    def _require_open(self) -> None:
+        if self._state != "open":
+            raise PackagingError(f"this exporter is {self._state}; make another one for another archive")
+
+    def _survey(self, what: str) -> Survey:
+        self._decisions.require_outside_hooks(what)
+        return self._surveyor.survey()
+
+    def _decided(self, action: Action) -> list[str]:
+        self._survey("ask for decisions")
+        standing = self._decisions.standing
+        return sorted(name for name, decision in standing.items() if decision.action == action)

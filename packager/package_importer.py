@@ -1,0 +1,348 @@
+"""PackageImporter: an archive as something to import from. It hands over; the work is in `loading`.
+
+What only some calls need is imported in them: an importer is there in the time that opening takes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from packager.archive.manifest import Manifest
+from packager.archive.reader import ArchiveReader
+from packager.errors import PackageError
+from packager.graph.importers import Importer
+from packager.loading import finder, processes
+from packager.loading.bytecode import BytecodeCache
+from packager.loading.code import PackagedCode
+from packager.loading.directory import Directory, directory_of
+from packager.loading.opening import check_choice, check_environment, check_externs_allowed
+from packager.loading.unpacking import cache_folder
+from packager.loading.world import World
+from packager.names import PackageMangler, check_resource_name, demangle
+
+if TYPE_CHECKING:
+    from packager.loading.running import CheckOutcome
+
+__all__ = ["PackageImporter"]
+
+
+class PackageImporter(Importer):
+    """An open archive: its modules, objects, state dicts and resources.
+
+    `file` is a path (an archive, or the folder of an unzipped one), a file object or bytes. Opening
+    checks the archive strictly and runs nothing of it. Code runs when it is asked for, by
+    `import_module` or `load_object`; it then lives under names of its own, so that two archives, or
+    an archive and an installed package, can hold the same package.
+
+    `module_allowed(name)` may refuse modules that the archive takes from outside; `allow_pickle`
+    admits resources that are real pickles, which run code when read; `trust` names types beyond the
+    defaults that stored objects may use; `digests` is "crc", "sha256" or "none", checked before bytes
+    are used; `mmap=False` reads instead of mapping. `environment` is "warn", "error" or "ignore",
+    `undeclared` "error" or "allow" for imports that no rule declared. `bytecode` names a folder for
+    compiled code ("cache": beside the other caches), None keeps none.
+
+    Raises ArchiveError and IntegrityError for a damaged or hostile file, DisallowedModuleError where
+    `module_allowed` refuses, EnvironmentMismatchError with `environment="error"`.
+
+    Use it with `with`, or call `close()`: then every module of the archive leaves the process.
+
+    Source: torch.package.PackageImporter; there packaged modules are not in `sys.modules`, and
+    pickles are always read.
+    """
+
+    def __init__(
+        self,
+        file: str | os.PathLike[str] | BinaryIO | bytes,
+        module_allowed: Callable[[str], bool] = lambda name: True,
+        *,
+        allow_pickle: bool = False,
+        trust: Sequence[str] = (),
+        digests: str = "crc",
+        mmap: bool = True,
+        environment: str = "warn",
+        undeclared: str = "error",
+        bytecode: str | os.PathLike[str] | None = None,
+    ) -> None:
+        check_choice("environment", environment, ("warn", "error", "ignore"))
+        check_choice("undeclared", undeclared, ("error", "allow"))
+        self.filename = _shown_name(file)
+        self.allow_pickle = allow_pickle
+        self.trust = tuple(trust)
+        self._path = os.path.abspath(file) if isinstance(file, str | os.PathLike) else None
+        self._digests = digests
+        self._environment = environment
+        self._undeclared = undeclared
+        self._bytecode = BytecodeCache(_bytecode_folder(bytecode))
+        self._lock = threading.RLock()
+        self._world: World | None = None
+        self._made: dict[int, Any] = {}
+        self._installed = False
+        self._closed = False
+        self._archive = ArchiveReader(file, digests=digests, mmap=mmap)
+        try:
+            check_externs_allowed(self.manifest, module_allowed, self.filename)
+            if environment == "error":
+                check_environment(self.manifest, environment, self.filename)
+        except BaseException:
+            self._archive.close()
+            raise
+
+    @property
+    def archive(self) -> ArchiveReader:
+        """The open archive underneath: entries and their bytes."""
+        return self._archive
+
+    @property
+    def manifest(self) -> Manifest:
+        """Everything the archive says about itself."""
+        return self._archive.manifest
+
+    @property
+    def identity(self) -> str:
+        """The sha256 of the manifest, in hexadecimal: what a signature signs and a user quotes."""
+        return self._archive.identity
+
+    @property
+    def modules(self) -> dict[str, ModuleType]:  # type: ignore[override]  # made anew, as they are loaded
+        """The modules of the archive that are loaded, by their stored names."""
+        import sys
+
+        world = self._world
+        if world is None:
+            return {}
+        tops = set(world.tops)
+        loaded = [
+            (name, module) for name, module in list(sys.modules.items()) if name.partition(".")[0] in tops
+        ]
+        return {world.true_name(name): module for name, module in loaded}
+
+    def import_module(self, name: str, package: str | None = None) -> ModuleType:
+        """Import a module of the archive, or one that it declared extern, by its stored name.
+
+        Raises ModuleNotFoundError for a name that is neither.
+        """
+        world = self._open_world()
+        absolute = importlib.util.resolve_name(name, package) if name.startswith(".") else name
+        return importlib.import_module(world.rules.in_process(absolute))
+
+    def install(self) -> PackageImporter:
+        """Give the archive's packages their own names in this process, from now on.
+
+        For a process that serves one model: whatever goes by names then finds them. Raises
+        PackageError when modules were imported already, or names are taken; nothing has changed then.
+        """
+        with self._lock:
+            if self._installed:
+                return self
+            if self._world is not None:
+                raise PackageError(
+                    f"{self.filename}: install() comes too late: modules were imported in isolation; call it "
+                    "right after opening"
+                )
+            self._installed = True
+            try:
+                self._open_world()
+            except BaseException:
+                self._installed = False
+                raise
+        return self
+
+    def materialize(self) -> str:
+        """Write the archive's code and data files to its folder in the cache; return that folder."""
+        world = self._open_world()
+        for top in sorted(world.code.owned):
+            world.unpacker.unpack(top)
+        return str(world.unpacker.root)
+
+    def load_binary(self, package: str, resource: str) -> bytes:
+        """The bytes of a resource. Raises FileNotFoundError when there is none."""
+        return self._archive.read(self._resource(package, resource))
+
+    def load_text(self, package: str, resource: str, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """A resource as text. Raises FileNotFoundError when there is none."""
+        return self.load_binary(package, resource).decode(encoding, errors)
+
+    def load_object(self, package: str, resource: str, *, map_location: Any = None) -> Any:
+        """Build a stored object: records, then audit, then build.
+
+        Code of the archive runs (its classes are imported), so an object is loaded from files that
+        one would run. `map_location` is handed to codecs of tensors, as in torch.load.
+
+        Raises StoredObjectError where there is no such object, UntrustedTypeError, once for all
+        names together, where it needs types that neither the archive holds nor `trust` allows.
+        """
+        from packager.loading.objects import find_object, load_object, regime_of, resolver
+
+        record = find_object(self._archive, package, resource)
+        regime = regime_of(self._archive, PackagedCode(self._archive))
+        resolve = resolver(lambda: self._open_world().rules)
+        return load_object(
+            self._archive, record, regime, self.trust, resolve, importer=self, map_location=map_location
+        )
+
+    def load_state_dict(
+        self, package: str, resource: str, *, as_: str = "numpy", map_location: Any = None
+    ) -> Mapping[str, Any]:
+        """A stored state dict as a lazy mapping: a tensor is read when it is asked for.
+
+        With `as_="numpy"` values are read-only arrays on the mapped file; with "kedge" and "torch"
+        tensors on a private copy-on-write map, ready to be trained. They stay valid after `close()`.
+        The mapping has `_metadata` for load hooks, `rows`, `matching` and `spec`.
+
+        Raises StoredObjectError where there is none of that name.
+        """
+        from packager.loading.objects import regime_of, resolver
+        from packager.loading.stored_states import find_state_dict, load_state_dict
+
+        record = find_state_dict(self._archive, package, resource)
+        regime = regime_of(self._archive, PackagedCode(self._archive))
+        resolve = resolver(lambda: self._open_world().rules)
+        return load_state_dict(
+            self._archive, record, regime, self.trust, resolve, as_=as_, device=map_location
+        )
+
+    def load_pickle(self, package: str, resource: str, map_location: Any = None) -> Any:
+        """Read a resource that is a real pickle; its classes come from the archive's own modules.
+
+        Raises PickleRefusedError unless the importer was opened with `allow_pickle=True`.
+        `map_location` is taken for the sake of code written for torch.package: tensors in pickles
+        have no storage of their own here.
+        """
+        from packager.loading.pickles import load_pickle
+
+        entry = self._resource(package, resource)
+        return load_pickle(
+            self._archive,
+            entry,
+            lambda name: self._open_world().rules.in_process(name),
+            allowed=self.allow_pickle,
+            importer=self,
+            made=self._made,
+        )
+
+    def run(self, inputs: Mapping[str, Any], entry: str = "model") -> dict[str, Any]:
+        """Call an entry point with arrays by name, and return the arrays of its answer by name."""
+        from packager.loading.running import run_entry
+
+        return run_entry(self, entry, inputs)
+
+    def check(self) -> tuple[CheckOutcome, ...]:
+        """Run the golden calls that were stored, and say how far the answers are off here."""
+        from packager.loading.running import run_checks
+
+        return run_checks(self)
+
+    def file_structure(
+        self, include: str | Sequence[str] = "**", exclude: str | Sequence[str] = ()
+    ) -> Directory:
+        """The files of the archive whose paths match; patterns as for modules, with "/" between parts."""
+        from packager.policy.glob import GlobGroup
+
+        wanted = GlobGroup(include, exclude=exclude, separator="/")
+        return directory_of(self.filename, [name for name in self._archive.names() if wanted.matches(name)])
+
+    def python_version(self) -> str:
+        """The Python that the archive was made with: "3.11.7"."""
+        return str(self.manifest.environment["python"])
+
+    def get_source(self, module_name: str) -> str:
+        """The stored source of a module. Raises ModuleNotFoundError when it is not in the archive."""
+        code = PackagedCode(self._archive)
+        if module_name not in code.modules:
+            raise ModuleNotFoundError(f"No module named {module_name!r} in {self.filename}", name=module_name)
+        return importlib.util.decode_source(code.source(module_name) or b"")
+
+    def get_resource_reader(self, fullname: str) -> Any:
+        """What gives `importlib.resources` the files of a package; None for what is no package."""
+        from packager.loading.resources import PackageResources
+
+        code = PackagedCode(self._archive)
+        name = demangle(fullname)
+        record = code.modules.get(name)
+        if record is None or not record.is_package:
+            return None
+        return PackageResources(code, name)
+
+    def id(self) -> str:
+        """What marks this importer's modules in `sys.modules`; "" where they are installed."""
+        return self._open_world().suffix
+
+    def close(self) -> None:
+        """Take every module of the archive out of the process and let the file go.
+
+        Arrays that were handed out stay valid; the file is let go when the last of them dies.
+        """
+        with self._lock:
+            if self._world is not None:
+                finder.unregister(self._world)
+                processes.withdraw(self._world)
+                self._world.close()
+                self._world = None
+            self._closed = True
+            self._archive.close()
+
+    def __enter__(self) -> PackageImporter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"PackageImporter({self.filename!r})"
+
+    def _open_world(self) -> World:
+        """The archive's modules in this process, made when code is first asked for."""
+        world = self._world
+        if world is not None:
+            return world
+        with self._lock:
+            if self._world is None:
+                if self._closed:
+                    raise PackageError(f"{self.filename} is closed: open it again to import from it")
+                if self._environment == "warn":
+                    check_environment(self.manifest, self._environment, self.filename)
+                self._world = self._make_world()
+            return self._world
+
+    def _make_world(self) -> World:
+        code = PackagedCode(self._archive)
+        if self._installed:
+            finder.require_free(code.owned, self.filename)
+        suffix = "" if self._installed else _free_suffix(self.identity, code.owned)
+        world = World(code, self.identity, suffix, undeclared=self._undeclared, bytecode=self._bytecode)
+        finder.register(world)
+        if self._path is not None and suffix:
+            processes.announce(world, self._path, self.identity, self._digests)
+        return world
+
+    def _resource(self, package: str, resource: str) -> str:
+        name = f"{package.replace('.', '/')}/{check_resource_name(resource)}" if package else resource
+        if name not in self._archive:
+            raise FileNotFoundError(f"no resource {resource!r} in package {package!r} of {self.filename}")
+        return name
+
+
+def _free_suffix(identity: str, owned: frozenset[str]) -> str:
+    """A mark that no open archive has: in a child process one may stand that was adopted there."""
+    while True:
+        suffix = PackageMangler(identity).parent_name()
+        if not any(finder.is_open(top + suffix) for top in owned):
+            return suffix
+
+
+def _bytecode_folder(choice: str | os.PathLike[str] | None) -> Any:
+    from pathlib import Path
+
+    return None if choice is None else cache_folder() / "bytecode" if choice == "cache" else Path(choice)
+
+
+def _shown_name(file: object) -> str:
+    return os.fspath(file) if isinstance(file, str | os.PathLike) else f"<{type(file).__name__}>"

@@ -1,0 +1,89 @@
+"""An object through encode, audit and build, in memory: what an archive would do to it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from packager.codecs.registry import CodecRegistry
+from packager.errors import PackagingError
+from packager.objects import EncodedObject, Regime, audit, build, encode, resolve_name
+
+__all__ = ["RoundTrip", "load", "resolve", "round_trip"]
+
+
+@dataclass(frozen=True)
+class RoundTrip:
+    """What came back, what was stored, and what is stored of what came back."""
+
+    object: Any
+    encoded: EncodedObject = field(repr=False)
+    again: EncodedObject = field(repr=False)
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether encoding the rebuilt object gives the same bytes, those of its tensors included."""
+        return _everything(self.encoded) == _everything(self.again)
+
+
+def round_trip(
+    obj: Any,
+    *,
+    interned: Collection[str] = (),
+    externs: Collection[str] = (),
+    trust: Collection[str] = (),
+    registry: CodecRegistry | None = None,
+    map_location: Any = None,
+) -> RoundTrip:
+    """Store an object and build it again in this process.
+
+    `interned` are modules whose source would be in the archive; with any of them names are judged as
+    beside code, with `externs` as the recorded ones, else as in an archive of data alone.
+
+    Raises PackagingError with all refusals, and whatever `audit` and `build` raise.
+
+    >>> round_trip({"a": [1, 2]}).object
+    {'a': [1, 2]}
+    >>> round_trip({"a": [1, 2]}).is_stable
+    True
+    """
+    names = frozenset(interned)
+    encoded = encode(obj, interned=names.__contains__, registry=registry)
+    if encoded.refusals:
+        raise PackagingError("\n".join(map(str, encoded.refusals)))
+    regime = Regime.with_code(names, externs) if names else Regime.data_only()
+    made = load(encoded, regime, trust, registry=registry, map_location=map_location)
+    return RoundTrip(made, encoded, encode(made, interned=names.__contains__, registry=registry))
+
+
+def load(
+    encoded: EncodedObject,
+    regime: Regime,
+    trust: Collection[str] = (),
+    *,
+    registry: CodecRegistry | None = None,
+    map_location: Any = None,
+) -> Any:
+    """Build an encoded object, over copies of its storages."""
+    sizes = {storage.name: (storage.dtype, storage.buffer.nbytes) for storage in encoded.storages}
+    copies = {storage.name: memoryview(bytearray(storage.buffer)) for storage in encoded.storages}
+    audited = audit(encoded.records, regime, trust, storages=sizes, registry=registry)
+    return build(audited, resolve, _reader(copies), map_location=map_location)
+
+
+def resolve(module: str, qualname: str) -> Any:
+    """The object of that name in this process."""
+    return resolve_name(importlib.import_module(module), qualname)
+
+
+def _reader(buffers: Mapping[str, memoryview]) -> Callable[[str], memoryview]:
+    return buffers.__getitem__
+
+
+def _everything(encoded: EncodedObject) -> tuple[Any, ...]:
+    storages = [
+        (storage.name, storage.dtype, storage.shape, bytes(storage.buffer)) for storage in encoded.storages
+    ]
+    return encoded.records, storages, encoded.names, encoded.warnings, encoded.refusals

@@ -1,0 +1,36 @@
+"""Gradients: the graph that operations record, and the engine that walks it.
+
+This room knows no operation. `bridge.py` is where the room above tells it what a tensor is.
+"""
+
+from . import function as function
+from . import graph as graph
+from .engine import queue_callback as queue_callback
+from .function import Function as Function
+from .gradcheck import gradcheck as gradcheck
+from .gradcheck import gradgradcheck as gradgradcheck
+from .gradients import backward as backward
+from .gradients import grad as grad
+from .modes import enable_grad as enable_grad
+from .modes import inference_mode as inference_mode
+from .modes import is_grad_enabled as is_grad_enabled
+from .modes import no_grad as no_grad
+from .modes import set_grad_enabled as set_grad_enabled
+from .variable import Variable as Variable
+
+__all__ = [
+    "Function",
+    "Variable",
+    "backward",
+    "enable_grad",
+    "function",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "queue_callback",
+    "set_grad_enabled",
+]

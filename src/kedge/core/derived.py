@@ -1,0 +1,219 @@
+"""Functions of values that are made of others: no derivative of their own is needed."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..autograd.bridge import wrap
+from ..autograd.variable import Variable
+from ..dtypes import INTEGER, category, dtype_name
+from ..errors import DTypeError
+from ..rules import RULES
+from .axes import Axes
+from .dispatch import NONE, apply, floating
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = [
+    "Bounds",
+    "Derived",
+    "addcdiv",
+    "addcmul",
+    "aminmax",
+    "angle",
+    "bincount",
+    "deg2rad",
+    "hypot",
+    "imag",
+    "isin",
+    "logaddexp",
+    "logit",
+    "nan_to_num",
+    "positive",
+    "rad2deg",
+    "real",
+    "rsub",
+    "std_mean",
+    "unique",
+    "var_mean",
+]
+
+
+class Bounds(NamedTuple):
+    """The smallest and the largest values."""
+
+    min: Tensor
+    max: Tensor
+
+
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """`input + value * tensor1 * tensor2`."""
+    product = tensor1 * tensor2
+    return input + (product if value == 1 else product * value)
+
+
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """`input + value * tensor1 / tensor2`."""
+    quotient = tensor1 / tensor2
+    return input + (quotient if value == 1 else quotient * value)
+
+
+def logaddexp(input: Tensor, other: Tensor) -> Tensor:
+    """`log(exp(input) + exp(other))`, without leaving the range of the dtype."""
+    # Equal infinities have no difference, but their sum is known.
+    same = _tensor(np.isinf(input._array) & (input._array == other._array))
+    apart = input.masked_fill(same, 0.0) - other.masked_fill(same, 0.0)
+    rest = (-apart.abs()).exp().log1p().masked_fill(same, 0.0)
+    return input.maximum(other) + rest
+
+
+def hypot(input: Tensor, other: Tensor) -> Tensor:
+    """`sqrt(input**2 + other**2)`."""
+    return (input.square() + other.square()).sqrt()
+
+
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """The inverse of sigmoid; with `eps`, values are clamped to [eps, 1 - eps] first."""
+    value = input if eps is None else input.clamp(eps, 1 - eps)
+    return (value / (1 - value)).log()
+
+
+def nan_to_num(
+    input: Tensor, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """NaN and the infinities replaced; by 0 and the dtype's largest and smallest numbers unless told."""
+    array = input._array
+    if array.dtype.kind not in "fc":
+        return input.clone()
+    limits = np.finfo(array.dtype)
+    value = input.masked_fill(_tensor(np.isnan(array)), nan or 0.0)
+    value = value.masked_fill(_tensor(np.isposinf(array)), float(limits.max) if posinf is None else posinf)
+    return value.masked_fill(_tensor(np.isneginf(array)), float(limits.min) if neginf is None else neginf)
+
+
+def deg2rad(input: Tensor) -> Tensor:
+    """Angles in degrees as angles in radians."""
+    return input * (math.pi / 180)
+
+
+def rad2deg(input: Tensor) -> Tensor:
+    """Angles in radians as angles in degrees."""
+    return input * (180 / math.pi)
+
+
+def real(input: Tensor) -> Tensor:
+    """The real part, a view; a real tensor as it is."""
+    return input.real
+
+
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part of a complex tensor, a view. Raises DTypeError for a real tensor."""
+    return input.imag
+
+
+def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """`other - alpha * input`."""
+    taken = input if alpha == 1 else input.mul(alpha)
+    return taken.neg().add(other)
+
+
+def angle(input: Tensor) -> Tensor:
+    """The angle of complex numbers with the positive axis; 0 or pi for real ones."""
+    if input._array.dtype.kind == "c":
+        return apply(RULES["atan2"], (input.imag, input.real), NONE)
+    none: Tensor = floating(input).sign() * 0
+    return none.masked_fill(input < 0, math.pi)
+
+
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself. Raises DTypeError for bools."""
+    if input._array.dtype.kind == "b":
+        raise DTypeError(
+            "positive: the `+` operator on a bool tensor is not supported; convert it with .int()"
+        )
+    return input
+
+
+def var_mean(input: Tensor, dim: Axes = None, **options: Any) -> tuple[Tensor, Tensor]:
+    """`var` and `mean` over `dim`; the options are those of `var`."""
+    return input.var(dim, **options), input.mean(dim, options.get("keepdim", False))
+
+
+def std_mean(input: Tensor, dim: Axes = None, **options: Any) -> tuple[Tensor, Tensor]:
+    """`std` and `mean` over `dim`; the options are those of `std`."""
+    return input.std(dim, **options), input.mean(dim, options.get("keepdim", False))
+
+
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Bounds:
+    """`amin` and `amax` over `dim`."""
+    return Bounds(input.amin(dim, keepdim), input.amax(dim, keepdim))
+
+
+# --- counting: no gradients -------------------------------------------------------------------
+
+
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each of 0, 1, 2, ... occurs, or the sum of its weights."""
+    if input._array.ndim != 1 or category(input._array.dtype) != INTEGER or (input._array < 0).any():
+        raise DTypeError(
+            "bincount: expected a vector of integers, none negative, got shape "
+            f"{input._array.shape} of {dtype_name(input._array.dtype)}"
+        )
+    values = None if weights is None else weights._array
+    return _tensor(np.bincount(input._array, values, minlength))
+
+
+def isin(input: Tensor, test_elements: Tensor) -> Tensor:
+    """Where a value is among `test_elements`."""
+    return _tensor(np.isin(input._array, test_elements._array))
+
+
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The values that occur, each once, in order.
+
+    Where asked for, also which of them each value is, and how often each occurs.
+
+    Source: torch.unique.
+    """
+    found = np.unique(input._array, return_inverse=True, return_counts=True, axis=dim)
+    shape = input._array.shape if dim is None else (input._array.shape[dim],)
+    values, inverse, counts = _tensor(found[0]), _tensor(found[1].reshape(shape)), _tensor(found[2])
+    extra = [one for one, wanted in ((inverse, return_inverse), (counts, return_counts)) if wanted]
+    return (values, *extra) if extra else values
+
+
+def _tensor(array: Any) -> Tensor:
+    return wrap(array)  # type: ignore[return-value]  # wrap makes Tensors
+
+
+class Derived(Variable):
+    """The functions of this file as methods."""
+
+    __slots__ = ()
+
+    addcmul = addcmul
+    addcdiv = addcdiv
+    logaddexp = logaddexp
+    hypot = hypot
+    logit = logit
+    nan_to_num = nan_to_num
+    deg2rad = deg2rad
+    rad2deg = rad2deg
+    angle = angle
+    positive = positive
+    var_mean = var_mean
+    std_mean = std_mean
+    aminmax = aminmax
+    bincount = bincount
+    isin = isin
+    unique = unique

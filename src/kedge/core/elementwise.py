@@ -1,0 +1,246 @@
+"""Functions of one tensor, element by element."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..autograd.variable import Variable
+from ..errors import DTypeError
+from ..rules import RULES
+from .axes import axis_of
+from .dispatch import NONE, apply, floating
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = ["Elementwise"]
+
+
+class Elementwise(Variable):
+    """Functions of each element; integers count as the default floating dtype where results are not whole."""
+
+    __slots__ = ()
+
+    def exp(self) -> Tensor:
+        """e to the power of each element."""
+        return apply(RULES["exp"], (self,), NONE)
+
+    def exp2(self) -> Tensor:
+        """2 to the power of each element."""
+        return apply(RULES["exp2"], (self,), NONE)
+
+    def expm1(self) -> Tensor:
+        """`exp(x) - 1`, exact near 0."""
+        return apply(RULES["expm1"], (self,), NONE)
+
+    def log(self) -> Tensor:
+        """The natural logarithm."""
+        return apply(RULES["log"], (self,), NONE)
+
+    def log1p(self) -> Tensor:
+        """`log(1 + x)`, exact near 0."""
+        return apply(RULES["log1p"], (self,), NONE)
+
+    def log2(self) -> Tensor:
+        """The logarithm to base 2."""
+        return apply(RULES["log2"], (self,), NONE)
+
+    def log10(self) -> Tensor:
+        """The logarithm to base 10."""
+        return apply(RULES["log10"], (self,), NONE)
+
+    def sqrt(self) -> Tensor:
+        """The square root."""
+        return apply(RULES["sqrt"], (self,), NONE)
+
+    def rsqrt(self) -> Tensor:
+        """One over the square root."""
+        return apply(RULES["rsqrt"], (self,), NONE)
+
+    def square(self) -> Tensor:
+        """The square."""
+        return apply(RULES["square"], (self,), NONE)
+
+    def reciprocal(self) -> Tensor:
+        """One over each element."""
+        return apply(RULES["reciprocal"], (self,), NONE)
+
+    def abs(self) -> Tensor:
+        """The absolute value; of complex numbers the magnitude."""
+        return apply(RULES["abs"], (self,), NONE)
+
+    def sin(self) -> Tensor:
+        """The sine."""
+        return apply(RULES["sin"], (self,), NONE)
+
+    def cos(self) -> Tensor:
+        """The cosine."""
+        return apply(RULES["cos"], (self,), NONE)
+
+    def tan(self) -> Tensor:
+        """The tangent."""
+        return apply(RULES["tan"], (self,), NONE)
+
+    def asin(self) -> Tensor:
+        """The inverse sine."""
+        return apply(RULES["asin"], (self,), NONE)
+
+    def acos(self) -> Tensor:
+        """The inverse cosine."""
+        return apply(RULES["acos"], (self,), NONE)
+
+    def atan(self) -> Tensor:
+        """The inverse tangent."""
+        return apply(RULES["atan"], (self,), NONE)
+
+    def sinh(self) -> Tensor:
+        """The hyperbolic sine."""
+        return apply(RULES["sinh"], (self,), NONE)
+
+    def cosh(self) -> Tensor:
+        """The hyperbolic cosine."""
+        return apply(RULES["cosh"], (self,), NONE)
+
+    def tanh(self) -> Tensor:
+        """The hyperbolic tangent."""
+        return apply(RULES["tanh"], (self,), NONE)
+
+    def asinh(self) -> Tensor:
+        """The inverse hyperbolic sine."""
+        return apply(RULES["asinh"], (self,), NONE)
+
+    def acosh(self) -> Tensor:
+        """The inverse hyperbolic cosine."""
+        return apply(RULES["acosh"], (self,), NONE)
+
+    def atanh(self) -> Tensor:
+        """The inverse hyperbolic tangent."""
+        return apply(RULES["atanh"], (self,), NONE)
+
+    def sigmoid(self) -> Tensor:
+        """`1 / (1 + exp(-x))`."""
+        return apply(RULES["sigmoid"], (self,), NONE)
+
+    def relu(self) -> Tensor:
+        """The larger of each element and 0."""
+        return apply(RULES["relu"], (self,), NONE)
+
+    def erf(self) -> Tensor:
+        """The error function."""
+        return apply(RULES["erf"], (self,), NONE)
+
+    def erfc(self) -> Tensor:
+        """One minus the error function."""
+        return apply(RULES["erfc"], (self,), NONE)
+
+    def sign(self) -> Tensor:
+        """-1, 0 or 1, as each element is negative, zero or positive."""
+        return apply(RULES["sign"], (self,), NONE)
+
+    def sgn(self) -> Tensor:
+        """`x / abs(x)`, 0 at 0; the sign for complex numbers."""
+        return apply(RULES["sgn"], (self,), NONE)
+
+    def floor(self) -> Tensor:
+        """Each element rounded downwards."""
+        return apply(RULES["floor"], (self,), NONE)
+
+    def ceil(self) -> Tensor:
+        """Each element rounded upwards."""
+        return apply(RULES["ceil"], (self,), NONE)
+
+    def trunc(self) -> Tensor:
+        """Each element rounded towards zero."""
+        return apply(RULES["trunc"], (self,), NONE)
+
+    def frac(self) -> Tensor:
+        """What `trunc` takes away."""
+        return apply(RULES["frac"], (self,), NONE)
+
+    def conj(self) -> Tensor:
+        """The complex conjugate; a real tensor is returned as it is."""
+        if self._array.dtype.kind != "c":
+            return self  # type: ignore[return-value]  # self is a Tensor
+        return apply(RULES["conj"], (self,), NONE)
+
+    def isnan(self) -> Tensor:
+        """Where an element is not a number."""
+        return apply(RULES["isnan"], (self,), NONE)
+
+    def isinf(self) -> Tensor:
+        """Where an element is infinite."""
+        return apply(RULES["isinf"], (self,), NONE)
+
+    def isfinite(self) -> Tensor:
+        """Where an element is neither infinite nor NaN."""
+        return apply(RULES["isfinite"], (self,), NONE)
+
+    def signbit(self) -> Tensor:
+        """Where the sign bit is set."""
+        return apply(RULES["signbit"], (self,), NONE)
+
+    def logical_not(self) -> Tensor:
+        """Where an element is zero."""
+        return apply(RULES["logical_not"], (self,), NONE)
+
+    def bitwise_not(self) -> Tensor:
+        """Each element with all bits turned."""
+        return apply(RULES["bitwise_not"], (self,), NONE)
+
+    def round(self, *, decimals: int = 0) -> Tensor:
+        """Each element rounded, halves to the even neighbour."""
+        return apply(RULES["round"], (self,), {"decimals": decimals})
+
+    @property
+    def real(self) -> Tensor:
+        """The real part, a view; a real tensor is returned as it is."""
+        if self._array.dtype.kind != "c":
+            return self  # type: ignore[return-value]  # self is a Tensor
+        return apply(RULES["real"], (self,), NONE)
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary part of a complex tensor, a view.
+
+        Raises DTypeError for a real tensor.
+        """
+        if self._array.dtype.kind != "c":
+            raise DTypeError("imag is only there for complex tensors; a real tensor has none")
+        return apply(RULES["imag"], (self,), NONE)
+
+    def clamp(self, min: Any = None, max: Any = None) -> Tensor:
+        """Each element, no smaller than `min` and no larger than `max` (numbers, tensors, or None)."""
+        if min is None and max is None:
+            raise ValueError("clamp needs a lower or an upper bound; pass min=, max=, or both")
+        return apply(RULES["clamp"], (self, min, max), NONE)
+
+    clip = clamp
+
+    def lerp(self, end: Tensor, weight: Any) -> Tensor:
+        """`self + weight * (end - self)`."""
+        return apply(RULES["lerp"], (self, end, weight), NONE)
+
+    def softmax(self, dim: int, dtype: Any = None) -> Tensor:
+        """Exponentials divided by their sum along `dim`; with `dtype`, computed in that."""
+        return self._normalized("softmax", dim, dtype)
+
+    def log_softmax(self, dim: int, dtype: Any = None) -> Tensor:
+        """The logarithm of `softmax`, computed without leaving the range of the dtype."""
+        return self._normalized("log_softmax", dim, dtype)
+
+    def _normalized(self, name: str, dim: int, dtype: Any) -> Tensor:
+        axis = axis_of(dim, self._array.ndim)
+        value = floating(self) if dtype is None else self.to(dtype)  # type: ignore[attr-defined]  # a Tensor
+        if self._array.ndim:
+            return apply(RULES[name], (value,), {"axis": axis})
+        return apply(RULES[name], (value.reshape(1),), {"axis": 0}).reshape(())
+
+    # --- PyTorch's second names -------------------------------------------------------------------
+
+    absolute = abs
+    arccos = acos
+    arccosh = acosh
+    arcsin = asin
+    arcsinh = asinh
+    arctan = atan
+    arctanh = atanh

@@ -1,0 +1,226 @@
+"""Methods that write into the tensor: their names end in an underscore, as in PyTorch.
+
+Each raises GradientError on a leaf that requires a gradient (write inside `no_grad`), ShapeError
+and DTypeError when the result does not fit; then nothing has been written. The history of the
+tensor, and of the tensor it is a view of, is that of the new values afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..autograd.bridge import wrap
+from ..autograd.variable import Variable
+from ..errors import ShapeError
+from ..rules import RULES
+from .arithmetic import operand
+from .dispatch import NONE, apply_in_place
+from .indexing import _mask
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from .tensor import Tensor
+
+__all__ = ["InPlace"]
+
+
+class InPlace(Variable):
+    """Writing operations. All return the tensor itself."""
+
+    __slots__ = ()
+
+    # --- all values -------------------------------------------------------------------------------
+
+    def copy_(self, src: Any) -> Self:
+        """Take the values of `src`, a tensor or array that broadcasts to this shape, in this dtype."""
+        new = src if isinstance(src, Variable) else wrap(np.asarray(src))
+        self._overwrite(new)
+        return self
+
+    def fill_(self, value: Any) -> Self:
+        """Set every element to `value`, a number or a tensor of shape ()."""
+        new = value if isinstance(value, Variable) else wrap(np.asarray(value).astype(self._array.dtype))
+        if new._array.ndim:
+            raise ShapeError(
+                f"fill_ takes a number or a tensor of shape (), got shape {new._array.shape}; use copy_"
+            )
+        self._overwrite(new)
+        return self
+
+    def zero_(self) -> Self:
+        """Set every element to 0."""
+        return self.fill_(0)
+
+    def _overwrite(self, new: Variable) -> None:
+        array = self._array
+        try:
+            np.broadcast_shapes(array.shape, new._array.shape)
+        except ValueError as error:
+            raise ShapeError(
+                f"copy_: values of shape {new._array.shape} do not fit into {array.shape}"
+            ) from error
+        apply_in_place(RULES["replace"], self, (new,), NONE)
+
+    # --- arithmetic -------------------------------------------------------------------------------
+
+    def add_(self, other: Any, *, alpha: Any = 1) -> Self:
+        """`self += alpha * other`."""
+        return self._with("add", other if alpha == 1 else other * alpha)
+
+    def sub_(self, other: Any, *, alpha: Any = 1) -> Self:
+        """`self -= alpha * other`."""
+        return self._with("sub", other if alpha == 1 else other * alpha)
+
+    def mul_(self, other: Any) -> Self:
+        """`self *= other`."""
+        return self._with("mul", other)
+
+    def div_(self, other: Any) -> Self:
+        """`self /= other`."""
+        return self._with("div", other)
+
+    def pow_(self, exponent: Any) -> Self:
+        """`self **= exponent`."""
+        return self._with("pow", exponent)
+
+    def remainder_(self, other: Any) -> Self:
+        """`self %= other`."""
+        return self._with("remainder", other)
+
+    def floor_divide_(self, other: Any) -> Self:
+        """`self //= other`."""
+        return self._with("floor_divide", other)
+
+    def bitwise_and_(self, other: Any) -> Self:
+        """`self &= other`."""
+        return self._with("bitwise_and", other)
+
+    def bitwise_or_(self, other: Any) -> Self:
+        """`self |= other`."""
+        return self._with("bitwise_or", other)
+
+    def bitwise_xor_(self, other: Any) -> Self:
+        """`self ^= other`."""
+        return self._with("bitwise_xor", other)
+
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Self:
+        """`self += value * tensor1 * tensor2`."""
+        return self.add_(tensor1 * tensor2, alpha=value)
+
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Self:
+        """`self += value * tensor1 / tensor2`."""
+        return self.add_(tensor1 / tensor2, alpha=value)
+
+    def lerp_(self, end: Tensor, weight: Any) -> Self:
+        """`self += weight * (end - self)`."""
+        return apply_in_place(RULES["lerp"], self, (end, weight), NONE)  # type: ignore[no-any-return]  # self
+
+    def _with(self, name: str, other: Any) -> Self:
+        value = operand(other)
+        if value is NotImplemented:
+            raise TypeError(f"{name}_: expected a tensor or a number, got {type(other).__name__}: {other!r}")
+        return apply_in_place(RULES[name], self, (value,), NONE)  # type: ignore[no-any-return]  # self
+
+    def __iadd__(self, other: Any) -> Self:
+        return self._with("add", other)
+
+    def __isub__(self, other: Any) -> Self:
+        return self._with("sub", other)
+
+    def __imul__(self, other: Any) -> Self:
+        return self._with("mul", other)
+
+    def __itruediv__(self, other: Any) -> Self:
+        return self._with("div", other)
+
+    def __ipow__(self, other: Any) -> Self:
+        return self._with("pow", other)
+
+    def __ifloordiv__(self, other: Any) -> Self:
+        return self._with("floor_divide", other)
+
+    def __imod__(self, other: Any) -> Self:
+        return self._with("remainder", other)
+
+    def __iand__(self, other: Any) -> Self:
+        return self._with("bitwise_and", other)
+
+    def __ior__(self, other: Any) -> Self:
+        return self._with("bitwise_or", other)
+
+    def __ixor__(self, other: Any) -> Self:
+        return self._with("bitwise_xor", other)
+
+    # --- functions --------------------------------------------------------------------------------
+
+    def neg_(self) -> Self:
+        """`-self`, in place."""
+        return self._by("neg")
+
+    def abs_(self) -> Self:
+        """The absolute values, in place."""
+        return self._by("abs")
+
+    def exp_(self) -> Self:
+        """e to the power of each element, in place."""
+        return self._by("exp")
+
+    def log_(self) -> Self:
+        """The natural logarithms, in place."""
+        return self._by("log")
+
+    def sqrt_(self) -> Self:
+        """The square roots, in place."""
+        return self._by("sqrt")
+
+    def rsqrt_(self) -> Self:
+        """One over the square roots, in place."""
+        return self._by("rsqrt")
+
+    def reciprocal_(self) -> Self:
+        """One over each element, in place."""
+        return self._by("reciprocal")
+
+    def sin_(self) -> Self:
+        """The sines, in place."""
+        return self._by("sin")
+
+    def cos_(self) -> Self:
+        """The cosines, in place."""
+        return self._by("cos")
+
+    def tanh_(self) -> Self:
+        """The hyperbolic tangents, in place."""
+        return self._by("tanh")
+
+    def sigmoid_(self) -> Self:
+        """`1 / (1 + exp(-x))`, in place."""
+        return self._by("sigmoid")
+
+    def relu_(self) -> Self:
+        """Negative elements set to 0."""
+        return self._by("relu")
+
+    def floor_(self) -> Self:
+        """Each element rounded downwards, in place."""
+        return self._by("floor")
+
+    def ceil_(self) -> Self:
+        """Each element rounded upwards, in place."""
+        return self._by("ceil")
+
+    def clamp_(self, min: Any = None, max: Any = None) -> Self:
+        """Elements below `min` or above `max` set to that bound."""
+        if min is None and max is None:
+            raise ValueError("clamp_ needs a lower or an upper bound; pass min=, max=, or both")
+        return apply_in_place(RULES["clamp"], self, (min, max), NONE)  # type: ignore[no-any-return]  # self
+
+    def masked_fill_(self, mask: Tensor, value: Any) -> Self:
+        """Set the elements where `mask` is True to `value`."""
+        return apply_in_place(RULES["masked_fill"], self, (_mask(mask), value), NONE)  # type: ignore[no-any-return]  # self
+
+    def _by(self, name: str) -> Self:
+        return apply_in_place(RULES[name], self, (), NONE)  # type: ignore[no-any-return]  # self

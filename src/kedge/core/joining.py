@@ -1,0 +1,148 @@
+"""Functions of several tensors: joined, stacked, chosen between, brought to one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autograd.bridge import wrap
+from ..autograd.variable import Variable
+from ..dtypes import dtype_name, result_dtype
+from ..errors import DTypeError, ShapeError
+from ..rules import RULES
+from .axes import axis_of
+from .dispatch import NONE, apply
+from .tensor import Tensor
+
+__all__ = [
+    "broadcast_tensors",
+    "cat",
+    "concat",
+    "concatenate",
+    "hstack",
+    "is_tensor",
+    "meshgrid",
+    "numel",
+    "stack",
+    "vstack",
+    "where",
+]
+
+
+def is_tensor(value: object) -> bool:
+    """Whether `value` is a tensor."""
+    return isinstance(value, Tensor)
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input.numel()
+
+
+# --- joined ---------------------------------------------------------------------------------------
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Tensors one after another along an axis that they have; the other sizes agree.
+
+    >>> import kedge
+    >>> kedge.cat([kedge.ones(1), kedge.zeros(2)])
+    tensor([1., 0., 0.])
+    """
+    parts = _parts("cat", tensors)
+    # PyTorch lets empty tensors of shape (0,) pass, whatever the shape of the others.
+    full = tuple(one for one in parts if one._array.shape != (0,)) or parts
+    if full[0]._array.ndim == 0:
+        raise ShapeError("cat: tensors of shape () have no axis to be joined along; use stack")
+    return apply(RULES["cat"], full, {"axis": axis_of(dim, full[0]._array.ndim)})
+
+
+concat = concatenate = cat
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Tensors of one shape along a new axis."""
+    parts = _parts("stack", tensors)
+    return apply(RULES["stack"], parts, {"axis": axis_of(dim, parts[0]._array.ndim + 1)})
+
+
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors one below the other; vectors count as rows."""
+    return cat([one if one.ndim > 1 else one.reshape(1, -1) for one in _parts("vstack", tensors)], 0)
+
+
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors beside each other; vectors one after another."""
+    parts = [one if one.ndim else one.reshape(1) for one in _parts("hstack", tensors)]
+    return cat(parts, 0 if parts[0].ndim == 1 else 1)
+
+
+def _parts(where: str, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    parts = tuple(tensors)
+    if not parts:
+        raise ShapeError(f"{where}: expected a non-empty list of Tensors; pass at least one")
+    for one in parts:
+        if not isinstance(one, Variable):
+            raise TypeError(
+                f"{where}: expected tensors, got {type(one).__name__}; make one with kedge.tensor"
+            )
+    return parts
+
+
+# --- chosen between -------------------------------------------------------------------------------
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """`input` where `condition` is True, `other` elsewhere; with the condition alone, where it is True.
+
+    >>> import kedge
+    >>> kedge.where(kedge.tensor([True, False]), 1.0, kedge.tensor([5.0, 6.0]))
+    tensor([1., 6.])
+    """
+    if input is None and other is None:
+        return tuple(wrap(places) for places in np.nonzero(condition._array))
+    if condition._array.dtype != bool:
+        found = dtype_name(condition._array.dtype)
+        raise DTypeError(f"where expects a condition of bools, got {found}; use .bool()")
+    dtype = result_dtype([one._array if isinstance(one, Variable) else one for one in (input, other)])
+    return apply(RULES["where"], (condition, _in(input, dtype), _in(other, dtype)), NONE)
+
+
+def _in(value: Any, dtype: Any) -> Any:
+    if isinstance(value, Variable):
+        return value if value._array.dtype == dtype else apply(RULES["cast"], (value,), {"dtype": dtype})
+    return wrap(np.asarray(value).astype(dtype))
+
+
+# --- brought to one shape -------------------------------------------------------------------------
+
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Views of the tensors in the shape that broadcasting gives them together."""
+    try:
+        shape = np.broadcast_shapes(*[one._array.shape for one in tensors])
+    except ValueError as error:
+        raise ShapeError(f"broadcast_tensors: {error}") from error
+    return tuple(one.expand(shape) for one in tensors)
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Each vector stretched over the axes of all: the coordinates of a grid.
+
+    `indexing` "ij" gives the axes in the order of the vectors, "xy" swaps the first two.
+
+    Source: torch.meshgrid, which warns unless `indexing` is given.
+    """
+    vectors = [one.reshape(-1) for one in (tensors[0] if isinstance(tensors[0], list | tuple) else tensors)]
+    if indexing not in ("ij", "xy"):
+        raise ValueError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+    if indexing == "xy" and len(vectors) > 1:
+        second, first, *rest = meshgrid(vectors[1], vectors[0], *vectors[2:])
+        return (first, second, *rest)
+    shape = tuple(len(one) for one in vectors)
+    return tuple(
+        one.reshape((1,) * i + (-1,) + (1,) * (len(shape) - i - 1)).expand(shape)
+        for i, one in enumerate(vectors)
+    )

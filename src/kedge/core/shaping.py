@@ -1,0 +1,256 @@
+"""Methods that change the shape, and take apart and join: most return views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..autograd.variable import Variable
+from ..errors import ShapeError
+from ..rules import RULES
+from .axes import axes_of, axis_of, shape_of, whole_shape
+from .dispatch import NONE, apply, apply_all
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = ["Shaping"]
+
+
+class Shaping(Variable):
+    """Shapes and axes."""
+
+    __slots__ = ()
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """The values in another shape, a view where memory allows; one size may be -1.
+
+        Raises ShapeError when the number of elements does not fit.
+        """
+        return apply(RULES["reshape"], (self,), {"shape": whole_shape(shape_of(shape), self._array.size)})
+
+    def view(self, *shape: Any) -> Tensor:
+        """The same memory in another shape; one size may be -1.
+
+        Raises ShapeError when the number of elements does not fit, or when only a copy would have
+        that shape.
+        """
+        target = whole_shape(shape_of(shape), self._array.size)
+        result = apply(RULES["reshape"], (self,), {"shape": target})
+        if result._counter is not self._counter or self._counter is None:
+            raise ShapeError(
+                f"view: shape {target} is not compatible with the memory of this tensor (shape "
+                f"{self._array.shape}, strides {self._array.strides}); use .reshape(...), which copies "
+                "where it must"
+            )
+        return result
+
+    def view_as(self, other: Tensor) -> Tensor:
+        """`view` with the shape of `other`."""
+        return self.view(other._array.shape)
+
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """`reshape` with the shape of `other`."""
+        return self.reshape(other._array.shape)
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+        """The axes from `start_dim` to `end_dim` as one."""
+        shape = self._array.shape
+        first, last = axis_of(start_dim, len(shape)), axis_of(end_dim, len(shape))
+        if first > last:
+            raise ValueError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}; swap them")
+        return self.reshape(
+            (*shape[:first], -1 if self._array.size else _size(shape[first : last + 1]), *shape[last + 1 :])
+        )
+
+    def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:
+        """One axis as several, of these sizes."""
+        shape = self._array.shape
+        axis = axis_of(dim, len(shape))
+        return self.reshape((*shape[:axis], *whole_shape(tuple(sizes), shape[axis]), *shape[axis + 1 :]))
+
+    def ravel(self) -> Tensor:
+        """All values in one axis."""
+        return self.reshape(-1)
+
+    # --- axes -------------------------------------------------------------------------------------
+
+    def transpose(self, dim0: int, dim1: int) -> Tensor:
+        """Two axes swapped, a view."""
+        axes = list(range(self._array.ndim))
+        first, second = axis_of(dim0, len(axes)), axis_of(dim1, len(axes))
+        if axes:
+            axes[first], axes[second] = axes[second], axes[first]
+        return apply(RULES["permute"], (self,), {"axes": tuple(axes)})
+
+    swapaxes = transpose
+
+    def permute(self, *dims: Any) -> Tensor:
+        """The axes in another order, a view."""
+        ndim = self._array.ndim
+        axes = tuple([axis_of(dim, ndim) for dim in shape_of(dims)])
+        if sorted(axes) != list(range(ndim)):
+            raise ShapeError(f"permute: {axes} does not name each of the {ndim} axes once; list every axis")
+        return apply(RULES["permute"], (self,), {"axes": axes})
+
+    def movedim(self, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+        """Axes moved to other positions, the others staying in order; a view."""
+        ndim = self._array.ndim
+        sources = axes_of((source,) if isinstance(source, int) else source, ndim) or ()
+        targets = axes_of((destination,) if isinstance(destination, int) else destination, ndim) or ()
+        if len(sources) != len(targets):
+            raise ShapeError(
+                f"movedim: {source} and {destination} must be as many; name one target for each axis"
+            )
+        axes = [axis for axis in range(ndim) if axis not in sources]
+        for target, axis in sorted(zip(targets, sources, strict=True)):
+            axes.insert(target, axis)
+        return apply(RULES["permute"], (self,), {"axes": tuple(axes)})
+
+    moveaxis = movedim
+    swapdims = transpose
+
+    def t(self) -> Tensor:
+        """A matrix transposed, a view; vectors and single values as they are."""
+        if self._array.ndim > 2:
+            raise ShapeError(
+                f"t() expects at most 2 axes, the tensor has {self._array.ndim}; use transpose(dim0, dim1)"
+            )
+        return self.T
+
+    @property
+    def T(self) -> Tensor:
+        """The axes in reverse order, a view."""
+        return apply(RULES["permute"], (self,), {"axes": tuple(range(self._array.ndim))[::-1]})
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes swapped, a view."""
+        return self.transpose(-2, -1)
+
+    def unsqueeze(self, dim: int) -> Tensor:
+        """An axis of length 1 more, at position `dim`; a view."""
+        shape = self._array.shape
+        axis = axis_of(dim, len(shape) + 1)
+        return apply(RULES["reshape"], (self,), {"shape": (*shape[:axis], 1, *shape[axis:])})
+
+    def squeeze(self, dim: int | Sequence[int] | None = None) -> Tensor:
+        """The axes of length 1 (all, or those named in `dim`) left out; a view."""
+        shape = self._array.shape
+        axes = axes_of(dim, len(shape))
+        kept = [n for i, n in enumerate(shape) if n != 1 or (axes is not None and i not in axes)]
+        return apply(RULES["reshape"], (self,), {"shape": tuple(kept)})
+
+    def expand(self, *sizes: Any) -> Tensor:
+        """Axes of length 1 repeated to these sizes, a view that cannot be written; -1 keeps a size."""
+        wanted = shape_of(sizes)
+        shape = self._array.shape
+        lead = len(wanted) - len(shape)
+        full = tuple([shape[i - lead] if n == -1 and i >= lead else n for i, n in enumerate(wanted)])
+        if lead < 0 or any(n not in (1, m) for n, m in zip(shape, full[lead:], strict=True)) or -1 in full:
+            raise ShapeError(
+                f"expand: shape {shape} cannot become {wanted}; only axes of length 1 grow, and new ones "
+                "come first"
+            )
+        return apply(RULES["expand"], (self,), {"shape": full})
+
+    def expand_as(self, other: Tensor) -> Tensor:
+        """`expand` to the shape of `other`."""
+        return self.expand(other._array.shape)
+
+    broadcast_to = expand
+
+    def repeat(self, *sizes: Any) -> Tensor:
+        """The tensor laid out several times along each axis, a copy."""
+        times = shape_of(sizes)
+        shape = (1,) * (len(times) - self._array.ndim) + self._array.shape
+        if len(times) < self._array.ndim:
+            raise ShapeError(
+                f"repeat: {times} has fewer sizes than the {self._array.ndim} axes; give one for each"
+            )
+        pairs = [size for pair in zip((1,) * len(times), shape, strict=True) for size in pair]
+        wide = [size for pair in zip(times, shape, strict=True) for size in pair]
+        laid = self.reshape(pairs).expand(wide)
+        return laid.reshape([n * m for n, m in zip(times, shape, strict=True)])
+
+    # --- parts ------------------------------------------------------------------------------------
+
+    def narrow(self, dim: int, start: int, length: int) -> Tensor:
+        """`length` entries from `start` along `dim`, a view."""
+        axis = axis_of(dim, self._array.ndim)
+        size = self._array.shape[axis]
+        first = start + size if start < 0 else start
+        if not 0 <= first <= first + length <= size:
+            raise IndexError(
+                f"narrow: {start} to {start} + {length} is out of the {size} entries of axis {axis}"
+            )
+        return apply(RULES["narrow"], (self,), {"axis": axis, "start": first, "length": length})
+
+    def select(self, dim: int, index: int) -> Tensor:
+        """One entry along `dim`, without that axis; a view."""
+        axis = axis_of(dim, self._array.ndim)
+        size = self._array.shape[axis]
+        if not -size <= index < size:
+            raise IndexError(f"select: index {index} is out of range for axis {axis} with {size} entries")
+        return apply(RULES["select"], (self,), {"axis": axis, "index": index % size})
+
+    def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+        """Pieces of `split_size` along `dim` (the last may be shorter), or of the sizes listed; views."""
+        axis = axis_of(dim, self._array.ndim)
+        size = self._array.shape[axis]
+        if isinstance(split_size, int):
+            if split_size <= 0:
+                raise ValueError(f"split: the size of a piece must be positive, got {split_size}")
+            sizes = [min(split_size, size - start) for start in range(0, max(size, 1), split_size)]
+        else:
+            sizes = list(split_size)
+        if sum(sizes) != size:
+            raise ShapeError(
+                f"split: the sizes {sizes} sum to {sum(sizes)}, but axis {axis} has {size} entries"
+            )
+        return apply_all(RULES["split"], (self,), {"sizes": tuple(sizes), "axis": axis})
+
+    def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+        """At most `chunks` pieces of equal size along `dim` (the last may be shorter); views."""
+        if chunks <= 0:
+            raise ValueError(f"chunk: the number of pieces must be positive, got {chunks}")
+        size = self._array.shape[axis_of(dim, self._array.ndim)]
+        return self.split(max(-(-size // chunks), 1), dim)
+
+    def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
+        """Every entry along `dim`, without that axis; views."""
+        return apply_all(RULES["unbind"], (self,), {"axis": axis_of(dim, self._array.ndim)})
+
+    # --- turned -----------------------------------------------------------------------------------
+
+    def flip(self, *dims: Any) -> Tensor:
+        """The order along these axes reversed, a copy."""
+        axes = axes_of(shape_of(dims), self._array.ndim)
+        return apply(RULES["flip"], (self,), {"axis": axes or ()})
+
+    def roll(self, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
+        """The entries moved along `dims` (or in the flat order), those that fall out coming in again."""
+        if dims is None:
+            return self.flatten().roll(shifts, 0).reshape(self._array.shape)
+        moves = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+        axes = tuple([axis_of(d, self._array.ndim) for d in ((dims,) if isinstance(dims, int) else dims)])
+        if len(moves) != len(axes):
+            raise ValueError(f"roll: {len(moves)} shifts for {len(axes)} axes; give one for each")
+        return apply(RULES["roll"], (self,), {"shifts": moves, "axis": axes})
+
+    def contiguous(self) -> Tensor:
+        """The tensor itself where its memory is in order, else a copy that is."""
+        if self._array.flags.c_contiguous:
+            return self  # type: ignore[return-value]  # self is a Tensor
+        return apply(RULES["clone"], (self,), NONE)
+
+    def is_contiguous(self) -> bool:
+        """Whether the memory is in the order of the axes, without gaps."""
+        return bool(self._array.flags.c_contiguous)
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    product = 1
+    for n in shape:
+        product *= n
+    return product

@@ -1,0 +1,172 @@
+"""The two gates of a module with full backward hooks: identities whose backward is the hooks' moment."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from ..autograd.gate import Arrived, through_gate
+from ..autograd.modes import is_grad_enabled
+from ..core.tensor import Tensor
+from ..errors import HookError, HookTypeError
+
+__all__ = ["BackwardHook"]
+
+Gradients = tuple[Tensor | None, ...]
+
+
+class Watcher(Protocol):
+    """What stands for one hook here: a HookEntry, or what looks like one."""
+
+    @property
+    def live(self) -> bool: ...
+    @property
+    def hook(self) -> Callable[..., Any]: ...
+
+
+class BackwardHook:
+    """The full backward hooks of one call of a module, from the output's gradients to the inputs'.
+
+    `setup_input_hook` and `setup_output_hook` return the arguments and the output with the gates
+    in those of their tensors that require a gradient. Where no input does, there is no input gate
+    and the hooks run at the output gate.
+
+    Source: torch.utils.hooks.BackwardHook; there the hooks are plain callables, here the entries
+    of registries, so that one removed between forward and backward stays silent.
+    """
+
+    __slots__ = (
+        "grad_output",
+        "hooks",
+        "input_places",
+        "module",
+        "n_inputs",
+        "n_outputs",
+        "output_places",
+        "pre_hooks",
+    )
+
+    def __init__(
+        self,
+        module: object,
+        hooks: Sequence[Watcher],
+        pre_hooks: Sequence[Watcher],
+    ) -> None:
+        self.module = module
+        self.hooks = hooks
+        self.pre_hooks = pre_hooks
+        self.n_inputs = 0
+        self.input_places: list[int] = []
+        self.n_outputs = 0
+        self.output_places: list[int] = []
+        # What the output gate saw last, until the input gate has shown it to the hooks.
+        self.grad_output: Gradients | None = None
+
+    def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Put the input gate into the positional arguments; return them as `forward` shall see them."""
+        self.n_inputs = len(args)
+        self.input_places = _gated_places(args)
+        return _through_gate(self._inputs_arrived, args, self.input_places)
+
+    def setup_output_hook(self, output: Any) -> Any:
+        """Put the output gate into the Tensor, or the tuple's Tensors, that `forward` returned."""
+        if not isinstance(output, Tensor | tuple):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors "
+                f"but received {type(output)}",
+                stacklevel=4,
+            )
+            return output
+        outputs = output if isinstance(output, tuple) else (output,)
+        places = _gated_places(outputs)
+        # grad_output speaks of the Tensors among the outputs only.
+        tensors = [place for place, value in enumerate(outputs) if isinstance(value, Tensor)]
+        self.n_outputs = len(tensors)
+        self.output_places = [tensors.index(place) for place in places]
+        outputs = _through_gate(self._outputs_arrived, outputs, places)
+        return outputs if isinstance(output, tuple) else outputs[0]
+
+    def _outputs_arrived(self, grads: Gradients) -> Gradients:
+        grad_output = _spread(grads, self.output_places, self.n_outputs)
+        for entry in self.pre_hooks:
+            if entry.live:
+                answer = entry.hook(self.module, grad_output)
+                if answer is not None:
+                    grad_output = _checked(answer, len(grad_output), "Backward pre hook", "grad_output")
+        if self.input_places:
+            self.grad_output = grad_output
+        else:
+            self._run_without_inputs(grad_output)
+        return tuple(grad_output[place] for place in self.output_places)
+
+    def _run_without_inputs(self, grad_output: Gradients) -> None:
+        grad_input: Gradients = (None,) * self.n_inputs
+        for entry in self.hooks:
+            if not entry.live:
+                continue
+            answer = entry.hook(self.module, grad_input, grad_output)
+            if answer is None or (isinstance(answer, tuple) and all(grad is None for grad in answer)):
+                continue
+            raise HookError(
+                "Backward hook for Modules where no input requires gradient should always return None "
+                f"or None for all gradients, got {type(answer).__name__} from {entry.hook!r} on "
+                f"{type(self.module).__name__}."
+            )
+
+    def _inputs_arrived(self, grads: Gradients) -> Gradients:
+        grad_output, self.grad_output = self.grad_output, None
+        if grad_output is None:
+            # The gradient reached the inputs without passing the output, as in a second derivative.
+            return grads
+        grad_input = _spread(grads, self.input_places, self.n_inputs)
+        for entry in self.hooks:
+            if entry.live:
+                answer = entry.hook(self.module, grad_input, grad_output)
+                if answer is not None:
+                    grad_input = _checked(answer, len(grad_input), "Backward hook", "grad_input")
+        return tuple(grad_input[place] for place in self.input_places)
+
+
+def _gated_places(values: tuple[Any, ...]) -> list[int]:
+    if not is_grad_enabled():
+        return []
+    return [place for place, value in enumerate(values) if isinstance(value, Tensor) and value.requires_grad]
+
+
+def _through_gate(arrived: Arrived, values: tuple[Any, ...], places: list[int]) -> tuple[Any, ...]:
+    if not places:
+        return values
+    beyond = through_gate([values[place] for place in places], arrived)
+    if len(values) == len(beyond) and type(values) is tuple:
+        return tuple(beyond)
+    gated = list(values)
+    for place, tensor in zip(places, beyond, strict=True):
+        gated[place] = tensor
+    # A named tuple takes its fields one by one.
+    return tuple(gated) if type(values) is tuple else type(values)(*gated)
+
+
+def _spread(grads: Gradients, places: list[int], length: int) -> Gradients:
+    if len(grads) == length:
+        return grads
+    spread: list[Tensor | None] = [None] * length
+    for place, grad in zip(places, grads, strict=True):
+        spread[place] = grad
+    return tuple(spread)
+
+
+def _checked(answer: Any, expected: int, kind: str, what: str) -> Gradients:
+    if not isinstance(answer, tuple | list):
+        raise HookTypeError(
+            f"{kind} must return None or a tuple of {expected} {what}, got {type(answer).__name__}; "
+            "a single gradient is returned as (gradient,)"
+        )
+    if len(answer) != expected:
+        raise HookError(
+            f"{kind} returned an invalid number of {what}, got {len(answer)}, but expected {expected}"
+        )
+    for grad in answer:
+        if grad is not None and not isinstance(grad, Tensor):
+            raise HookTypeError(f"{kind} must return Tensors or None as {what}, got {type(grad).__name__}")
+    return tuple(answer)

@@ -1,0 +1,30 @@
+"""Numbers that are given once for all spatial dimensions or once for each."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+
+from ...errors import ShapeError
+
+__all__ = ["lengths"]
+
+
+def lengths(
+    where: str, name: str, value: int | Sequence[int], axes: int, *, least: int = 0
+) -> tuple[int, ...]:
+    """`value` as one number per dimension, each at least `least`.
+
+    Raises ShapeError, naming the argument, when the count or a number is wrong.
+
+    >>> lengths("conv2d", "stride", 2, 2)
+    (2, 2)
+    """
+    found = tuple(map(operator.index, value)) if isinstance(value, Sequence) else (operator.index(value),)
+    if len(found) == 1:
+        found *= axes
+    if len(found) != axes:
+        raise ShapeError(f"{where}: {name} must be one number or {axes}, got {tuple(found)}")
+    if min(found) < least:
+        raise ShapeError(f"{where}: {name} must be {'positive' if least else 'not negative'}, got {found}")
+    return found

@@ -1,0 +1,127 @@
+"""Activations: functions of each value, and softmax over a dimension."""
+
+from __future__ import annotations
+
+from ...core.tensor import Tensor
+from .. import functional as F
+from ..module import Module
+
+__all__ = ["GELU", "LogSoftmax", "ReLU", "SiLU", "Sigmoid", "Softmax", "Softmin", "Tanh"]
+
+
+class ReLU(Module):
+    """`max(x, 0)`; with `inplace` written into the input.
+
+    Source: torch.nn.ReLU.
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.relu(input, inplace=self.inplace)
+
+    def extra_repr(self) -> str:
+        return "inplace=True" if self.inplace else ""
+
+
+class SiLU(Module):
+    """`x * sigmoid(x)`; with `inplace` written into the input.
+
+    Source: torch.nn.SiLU.
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.silu(input, inplace=self.inplace)
+
+    def extra_repr(self) -> str:
+        return "inplace=True" if self.inplace else ""
+
+
+class GELU(Module):
+    """`x * P(X <= x)` for a standard normal X; with `approximate="tanh"` its tanh form.
+
+    Source: torch.nn.GELU.
+    """
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.gelu(input, approximate=self.approximate)
+
+    def extra_repr(self) -> str:
+        return f"approximate={self.approximate!r}"
+
+
+class Tanh(Module):
+    """The hyperbolic tangent of each value.
+
+    Source: torch.nn.Tanh.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.tanh()
+
+
+class Sigmoid(Module):
+    """`1 / (1 + exp(-x))` of each value.
+
+    Source: torch.nn.Sigmoid.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.sigmoid()
+
+
+class _OverDimension(Module):
+    dim: int | None
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def _dimension(self, input: Tensor) -> int:
+        if self.dim is not None:
+            return self.dim
+        # torch's implicit choice, deprecated there: the channels of (C, ...) or (N, C, ...).
+        return 0 if input.dim() in (0, 1, 3) else 1
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
+
+class Softmax(_OverDimension):
+    """`exp(x) / sum(exp(x))` over `dim`.
+
+    Source: torch.nn.Softmax.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softmax(input, self._dimension(input))
+
+
+class Softmin(_OverDimension):
+    """Softmax of the negative values over `dim`.
+
+    Source: torch.nn.Softmin.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softmin(input, self._dimension(input))
+
+
+class LogSoftmax(_OverDimension):
+    """The logarithm of Softmax, computed without leaving the range of the dtype.
+
+    Source: torch.nn.LogSoftmax.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.log_softmax(input, self._dimension(input))

@@ -1,0 +1,116 @@
+"""Tables of vectors looked up by number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import core
+from ...autograd.modes import no_grad
+from ...core.tensor import Tensor
+from .. import functional as F
+from .. import init
+from ..module import Module
+from ..parameter import Parameter
+
+__all__ = ["Embedding"]
+
+
+class Embedding(Module):
+    """Row `i` of `weight` (num_embeddings, embedding_dim) for each integer i of the input.
+
+    `weight` starts normal; the row `padding_idx` starts as zeros and gets no gradient. With
+    `max_norm` the rows looked up are first scaled down to that norm, in place.
+
+    Source: torch.nn.Embedding; gradients are dense here, and `scale_grad_by_freq` is refused too.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if sparse or scale_grad_by_freq:
+            raise NotImplementedError(
+                "Embedding: sparse and scale_grad_by_freq do not exist here; leave them out"
+            )
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = _checked_row(padding_idx, num_embeddings)
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = False
+        self.sparse = False
+        if _weight is None:
+            table = core.empty(num_embeddings, embedding_dim, device=device, dtype=dtype)
+            self.weight = Parameter(table, requires_grad=not _freeze)
+            self.reset_parameters()
+        else:
+            if tuple(_weight.shape) != (num_embeddings, embedding_dim):
+                raise ValueError(
+                    f"the weight has shape {tuple(_weight.shape)}, but num_embeddings and embedding_dim "
+                    f"ask for {(num_embeddings, embedding_dim)}"
+                )
+            self.weight = Parameter(_weight, requires_grad=not _freeze)
+
+    def reset_parameters(self) -> None:
+        """Draw new rows; the padding row is zeros."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx].fill_(0)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+    ) -> Embedding:
+        """Make a layer of a given table (rows, columns), which trains unless `freeze`."""
+        if embeddings.dim() != 2:
+            raise ValueError(
+                f"embeddings are expected to be 2-dimensional, got {embeddings.dim()} dimensions"
+            )
+        rows, columns = embeddings.shape
+        return cls(
+            rows,
+            columns,
+            padding_idx,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            _weight=embeddings,
+            _freeze=freeze,
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type)
+
+    def extra_repr(self) -> str:
+        parts = [str(self.num_embeddings), str(self.embedding_dim)]
+        if self.padding_idx is not None:
+            parts.append(f"padding_idx={self.padding_idx}")
+        if self.max_norm is not None:
+            parts.append(f"max_norm={self.max_norm}")
+        return ", ".join(parts)
+
+
+def _checked_row(row: int | None, n: int) -> int | None:
+    if row is None:
+        return None
+    if not -n <= row < n:
+        raise ValueError(f"padding_idx must be within num_embeddings, got {row} of {n}")
+    return row % n

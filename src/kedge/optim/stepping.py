@@ -1,0 +1,36 @@
+"""What the steps of all optimisers begin with: the loss anew, the gradients as arrays, options checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..autograd.modes import enable_grad
+from ..core.tensor import Tensor
+
+__all__ = ["evaluate", "gradients", "refuse_negative"]
+
+
+def evaluate(closure: Callable[[], Any] | None) -> Any:
+    """Return what `closure` answers, computed with gradients on."""
+    if closure is None:
+        return None
+    with enable_grad():
+        return closure()
+
+
+def gradients(group: dict[str, Any]) -> Iterator[tuple[Tensor, np.ndarray[Any, Any]]]:
+    """Yield each parameter of the group that has a gradient, with the array of the direction to leave."""
+    for parameter in group["params"]:
+        if parameter.grad is not None:
+            gradient = parameter.grad._array
+            yield parameter, -gradient if group["maximize"] else gradient
+
+
+def refuse_negative(**options: Any) -> None:
+    """Raise ValueError for an option below zero, by its name."""
+    for name, value in options.items():
+        if not float(value) >= 0.0:
+            raise ValueError(f"Invalid {name.replace('_', ' ')}: {value}")

@@ -1,0 +1,14 @@
+"""What each operation computes, and its derivative, side by side: a table, not a class per operation.
+
+This room knows NumPy arrays only. `rule.py` says how a rule is written; `families.py` says which file
+a rule is in. The other files are the rules, by family, and the kernels they share (`error_function`,
+`masks`, `rows`, `levels`, `quiet`).
+"""
+
+from .rule import RULES as RULES
+from .rule import Namespace as Namespace
+from .rule import Rule as Rule
+from .rule import every_rule as every_rule
+from .rule import raw as raw
+
+__all__ = ["RULES", "Namespace", "Rule", "every_rule", "raw"]

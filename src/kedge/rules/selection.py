@@ -1,0 +1,109 @@
+"""Choosing between values: where, maximum and minimum, clamp, masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import masks
+from .rule import SAME, rule
+
+__all__: list[str] = []
+
+
+# --- keep: the values under a mask, zero elsewhere ------------------------------------------------
+
+
+def _keep(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
+    return (xp.keep(g, ctx.inputs[1]), None)
+
+
+keep = rule("keep", masks.keep, _keep, saves=((1,),), fresh=True)
+
+
+# --- where and masked_fill ------------------------------------------------------------------------
+
+
+def _where(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
+    condition = ctx.inputs[0]
+    return (
+        None,
+        xp.keep(g, condition) if ctx.needs[1] else None,
+        xp.keep(g, xp.logical_not(condition)) if ctx.needs[2] else None,
+    )
+
+
+def _masked_fill_forward(a: Any, mask: Any, value: Any) -> Any:
+    out = np.array(np.broadcast_to(a, np.broadcast_shapes(a.shape, mask.shape)), order="K")
+    np.copyto(out, value, where=mask, casting="unsafe")
+    return out
+
+
+def _masked_fill(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
+    mask = ctx.inputs[1]
+    return (
+        xp.keep(g, xp.logical_not(mask)) if ctx.needs[0] else None,
+        None,
+        xp.keep(g, mask) if ctx.needs[2] else None,
+    )
+
+
+where = rule("where", masks.choose, _where, saves=((), (0,), (0,)), fresh=True)
+masked_fill = rule("masked_fill", _masked_fill_forward, _masked_fill, saves=((1,), (), (1,)), fresh=True)
+
+
+# --- maximum, minimum, clamp ----------------------------------------------------------------------
+
+
+def _maximum(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
+    a, b = ctx.inputs
+    return _to_the_winner(xp, ctx, g, a > b, b > a, a == b)
+
+
+def _minimum(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
+    a, b = ctx.inputs
+    return _to_the_winner(xp, ctx, g, a < b, b < a, a == b)
+
+
+def _to_the_winner(xp: Any, ctx: Any, g: Any, first: Any, second: Any, equal: Any) -> tuple[Any, ...]:
+    """The gradient goes to the side that won; where both are equal each gets half of it."""
+    half = xp.keep(g * 0.5, equal)
+    return (
+        xp.keep(g, first) + half if ctx.needs[0] else None,
+        xp.keep(g, second) + half if ctx.needs[1] else None,
+    )
+
+
+def _clamp_forward(a: Any, low: Any, high: Any) -> Any:
+    out = a
+    if low is not None:
+        out = np.maximum(out, low)
+    if high is not None:
+        out = np.minimum(out, high)
+    return out
+
+
+def _clamp(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
+    """At a bound the gradient passes to the value, as in PyTorch; with crossed bounds `high` wins."""
+    a, low, high = ctx.inputs
+    grad_low = grad_high = None
+    if ctx.needs[1]:
+        below = a < low
+        grad_low = xp.keep(g, below if high is None else below & (low < high))
+    if ctx.needs[2]:
+        above = a > high
+        grad_high = xp.keep(g, above if low is None else above | (low > high))
+    if not ctx.needs[0]:
+        return (None, grad_low, grad_high)
+    if low is None or high is None:
+        inside = a <= high if low is None else a >= low
+    else:
+        inside = (a >= low) & (a <= high)
+    return (xp.keep(g, inside), grad_low, grad_high)
+
+
+BOTH = ((0, 1), (0, 1))
+maximum = rule("maximum", np.maximum, _maximum, saves=BOTH, promote=SAME, fresh=True)
+minimum = rule("minimum", np.minimum, _minimum, saves=BOTH, promote=SAME, fresh=True)
+clamp = rule("clamp", _clamp_forward, _clamp, saves=((0, 1, 2),) * 3, promote=SAME, fresh=True)

@@ -1,0 +1,75 @@
+"""Softmax and its logarithm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .levels import move_axis
+from .rows import as_rows, row_sums
+from .rule import OUT, rule
+
+__all__ = ["log_softmax_rows", "softmax_rows"]
+
+# Exponentials of values no further than this below the largest one keep all their digits.
+WIDEST = {np.dtype(np.float32): 80.0, np.dtype(np.float64): 600.0}
+
+
+def softmax_rows(rows: Any, out: Any = None) -> Any:
+    """The softmax of each row of a matrix, in a new array or in `out` (which may be `rows` itself).
+
+    One maximum for all rows does where no value lies far below it: looking for the maximum of each
+    short row takes longer than all the rest. One new array at most is made, because memory that is
+    touched for the first time costs more than the arithmetic.
+    """
+    widest = WIDEST.get(rows.dtype, 0.0)
+    top = rows.max(initial=-np.inf)
+    if not top - rows.min(initial=np.inf) < widest:
+        top = rows.max(axis=1, keepdims=True, initial=-np.inf)
+    out = np.subtract(rows, top, out=out)
+    np.exp(out, out=out)
+    out /= row_sums(out)
+    return out
+
+
+def log_softmax_rows(rows: Any) -> Any:
+    """The logarithm of the softmax of each row of a matrix."""
+    shifted = rows - rows.max(axis=1, keepdims=True, initial=-np.inf)
+    shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return shifted
+
+
+def _softmax_forward(a: Any, *, axis: int) -> Any:
+    last = np.moveaxis(a, axis, -1)
+    return np.moveaxis(softmax_rows(as_rows(last)).reshape(last.shape), -1, axis)
+
+
+def _softmax(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
+    out, axis = ctx.output, ctx.options["axis"]
+    weighted = g * out
+    total = _sum_along(xp, weighted, axis)
+    if not xp.raw:
+        return (weighted - out * total,)
+    return (np.subtract(weighted, out * total, out=weighted),)
+
+
+def _log_softmax_forward(a: Any, *, axis: int) -> Any:
+    last = np.moveaxis(a, axis, -1)
+    return np.moveaxis(log_softmax_rows(as_rows(last)).reshape(last.shape), -1, axis)
+
+
+def _log_softmax(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
+    return (g - xp.exp(ctx.output) * _sum_along(xp, g, ctx.options["axis"]),)
+
+
+def _sum_along(xp: Any, value: Any, axis: int) -> Any:
+    """The sum along one axis, kept with length 1; by BLAS where the values are at hand."""
+    if not xp.raw:
+        return xp.sum(value, axis=(axis,), keepdims=True)
+    last = move_axis(xp, value, axis, -1)
+    return move_axis(xp, row_sums(as_rows(last)).reshape(*last.shape[:-1], 1), -1, axis)
+
+
+softmax = rule("softmax", _softmax_forward, _softmax, saves=((OUT,),), fresh=True)
+log_softmax = rule("log_softmax", _log_softmax_forward, _log_softmax, saves=((OUT,),), fresh=True)

@@ -1,0 +1,5 @@
+"""Places that torch has under `torch.utils`."""
+
+from . import hooks as hooks
+
+__all__ = ["hooks"]

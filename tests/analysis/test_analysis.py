@@ -1,0 +1,124 @@
+"""What a call really uses, in this process and in a fresh one, and how that compares with a plan."""
+
+from __future__ import annotations
+
+import io
+import json
+import textwrap
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from packager import PackageExporter, PackageImporter, analyze, is_from_package
+from packager.analysis import TraceError, compare_trace, trace_call, trace_dependencies
+
+Project = Callable[[Mapping[str, str]], Path]
+
+TREE = {
+    "zoo/__init__.py": "",
+    "zoo/build.py": (
+        "import importlib, os\n"
+        "from . import cat, unused\n"
+        "def build(kind='dog'):\n"
+        "    print('building')\n"
+        "    open(os.path.join(os.path.dirname(__file__), 'names' + '.txt')).close()\n"
+        "    importlib.import_module('zoo.' + kind)\n"
+        "    return cat.Cat()\n"
+    ),
+    "zoo/cat.py": "class Cat:\n    def __call__(self, x):\n        import zoo.late\n        return x\n",
+    "zoo/unused.py": "",
+    "zoo/dog.py": "",
+    "zoo/late.py": "",
+    "zoo/names.txt": "",
+}
+
+
+def test_modules_whose_code_ran_are_named_sorted() -> None:
+    used = trace_dependencies(lambda text: json.loads(textwrap.dedent(text)), [("  [1]",), (" 2",)])
+    assert {"json", "json.decoder", "textwrap"} <= set(used)
+    assert used == sorted(used)
+    assert "csv" not in used
+
+
+def test_tracing_puts_an_earlier_profiler_back() -> None:
+    import sys
+
+    def profiler(*event: Any) -> None:
+        pass
+
+    sys.setprofile(profiler)
+    try:
+        with pytest.raises(ZeroDivisionError):
+            trace_dependencies(lambda: 1 / 0, [()])
+        assert sys.getprofile() is profiler
+    finally:
+        sys.setprofile(None)
+
+
+def test_torch_packages_spelling_leads_to_the_same_functions() -> None:
+    assert analyze.trace_dependencies is trace_dependencies
+    assert analyze.is_from_package is is_from_package
+
+
+def test_a_call_in_a_fresh_process_tells_its_modules_and_files(project: Project, tmp_path: Path) -> None:
+    folder = project(TREE)
+    np.savez(tmp_path / "x.npz", x=np.ones(2))
+    without = trace_call("zoo.build:build", {"kind": "dog"})
+    assert {"zoo", "zoo.build", "zoo.cat", "zoo.unused", "zoo.dog"} <= without.modules
+    assert "zoo.late" not in without.modules
+    assert str(folder / "zoo" / "names.txt") in without.files
+    with_inputs = trace_call("zoo.build:build", {"kind": "dog"}, str(tmp_path / "x.npz"))
+    assert "zoo.late" in with_inputs.modules
+
+
+def test_a_traced_call_that_fails_is_told_with_its_last_words(project: Project) -> None:
+    project({"bad.py": "def build():\n    raise ValueError('no such thing')\n"})
+    with pytest.raises(
+        TraceError, match=r"tracing bad:build: the call failed with exit code 1:\n(.|\n)*no such thing"
+    ):
+        trace_call("bad:build", {})
+
+
+def test_a_traced_call_that_never_ends_is_given_up(project: Project) -> None:
+    project({"slow.py": "import time\ndef build():\n    time.sleep(600)\n"})
+    with pytest.raises(TraceError, match=r"tracing slow:build: no end after 0\.5 seconds"):
+        trace_call("slow:build", {}, timeout=0.5)
+
+
+def test_a_plan_is_compared_with_a_trace(project: Project, tmp_path: Path) -> None:
+    project(TREE)
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("zoo.build", names=["build"])
+    exporter.exclude_data("zoo/*.txt")
+    comparison = compare_trace(exporter.plan(), trace_call("zoo.build:build", {}))
+    assert "zoo.late" in comparison.unused
+    assert comparison.missed == ("zoo.dog",)
+    assert comparison.missed_files == ("zoo/names.txt",)
+    assert str(comparison).splitlines()[0] == "trace: 4 of 5 stored modules were used"
+    assert "    used, but not stored: zoo.dog" in str(comparison)
+
+
+def test_what_came_from_a_package_is_recognised() -> None:
+    buffer = io.BytesIO()
+    with PackageExporter(buffer) as exporter:
+        exporter.save_source_string("shop", "class Till:\n    pass\ndef pay():\n    pass\n")
+    with PackageImporter(buffer) as importer:
+        shop = importer.import_module("shop")
+        assert all(is_from_package(thing) for thing in (shop, shop.Till, shop.Till(), shop.pay))
+    assert not any(
+        is_from_package(thing) for thing in (json, json.JSONDecoder, json.JSONDecoder(), json.loads, 3)
+    )
+
+
+def test_what_came_from_an_installed_archive_is_recognised() -> None:
+    buffer = io.BytesIO()
+    with PackageExporter(buffer) as exporter:
+        exporter.save_source_string("shop_of_its_own", "class Till:\n    pass\n")
+    with PackageImporter(buffer) as importer:
+        shop = importer.install().import_module("shop_of_its_own")
+        assert shop.__name__ == "shop_of_its_own"
+        assert is_from_package(shop)
+        assert is_from_package(shop.Till())

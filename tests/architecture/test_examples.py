@@ -1,0 +1,127 @@
+"""Every example runs: in docstrings, in the README, and on the pages of `docs/`.
+
+A page is one program. Its ```python blocks run in order, in one process of its own, in an empty
+folder; a block written with `>>>` also checks what is printed. A block under the comment
+`<!-- not run: why -->` is left out.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = {"kedge": ROOT / "src" / "kedge", "packager": ROOT / "packager"}
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+PYTHON_BLOCK = re.compile(r"^```(?:python|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_RUN = re.compile(r"<!-- not run: [^>]+ -->\s*\Z")
+
+
+def modules_with_examples() -> list[str]:
+    found = []
+    for package, folder in PACKAGES.items():
+        for path in sorted(folder.rglob("*.py")):
+            if ">>>" in path.read_text(encoding="utf-8"):
+                parts = (package, *path.relative_to(folder).with_suffix("").parts)
+                found.append(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+    return found
+
+
+def blocks_of(page: str) -> list[tuple[int, str]]:
+    """List the blocks of a page that run, each with the line of the page where it starts."""
+    return [
+        (page.count("\n", 0, match.start(1)) + 1, match.group(1))
+        for match in PYTHON_BLOCK.finditer(page)
+        if not NOT_RUN.search(page[: match.start()])
+    ]
+
+
+def program_of(page: str) -> str:
+    """Turn a page into one program whose lines have the numbers of the page's lines.
+
+    What a `>>>` block prints cannot be compared line by line in a program; such a block becomes one
+    call of `doctest` over the names that the page has so far.
+    """
+    lines = [""] * (page.count("\n") + 1)
+    for start, block in blocks_of(page):
+        if block.lstrip().startswith(">>>"):
+            lines[start - 1] = f"__check__({block!r}, {start}, globals())"
+        else:
+            lines[start - 1 : start - 1 + block.count("\n")] = block.splitlines()
+    return "\n".join(lines) + "\n"
+
+
+# Runs in the page's own process. The page is `__main__` there, with a file, as for a reader who pastes it.
+RUNNER = f"""
+import doctest, runpy, sys
+
+def __check__(block, line, names):
+    test = doctest.DocTestParser().get_doctest(block, names, sys.argv[1], sys.argv[1], line - 1)
+    result = doctest.DocTestRunner(optionflags={OPTIONS}).run(test, clear_globs=False)
+    names.update(test.globs)
+    if result.failed:
+        sys.exit(1)
+
+runpy.run_path(sys.argv[1], {{"__check__": __check__}}, "__main__")
+"""
+
+
+def run_page(name: str, page: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    program, runner, work = folder / Path(name).with_suffix(".py").name, folder / "runner", folder / "work"
+    program.write_text(program_of(page), encoding="utf-8")
+    runner.write_text(RUNNER, encoding="utf-8")
+    work.mkdir()
+    command = [sys.executable, "-W", "error", str(runner), str(program)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    return subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, check=False)
+
+
+def pages() -> list[Path]:
+    folders = ROOT / "docs"
+    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(folders.rglob("*.md"))]
+    return [
+        path for path in found if "_build" not in path.parts and blocks_of(path.read_text(encoding="utf-8"))
+    ]
+
+
+@pytest.mark.parametrize("name", modules_with_examples())
+def test_docstring_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    module = importlib.import_module(name)
+    result = doctest.testmod(module, optionflags=OPTIONS)
+    assert result.attempted > 0, f"{name} holds >>> that doctest does not find: is it in a docstring?"
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_pages_run(path: Path, tmp_path: Path) -> None:
+    name = str(path.relative_to(ROOT))
+    ran = run_page(name, path.read_text(encoding="utf-8"), tmp_path)
+    assert ran.returncode == 0, f"{name} does not run:\n{ran.stdout}{ran.stderr}"
+
+
+def test_a_wrong_output_on_a_page_fails(tmp_path: Path) -> None:
+    page = "# Title\n\n```python\nx = 2\n```\n\n```python\n>>> x + 1\n4\n```\n"
+    ran = run_page("page.md", page, tmp_path)
+    assert ran.returncode == 1
+    assert 'page.py", line 8' in ran.stdout
+    assert "Got:\n    3" in ran.stdout
+
+
+def test_an_error_on_a_page_names_the_line_of_the_page(tmp_path: Path) -> None:
+    ran = run_page("page.md", "text\n\n```python\nx = 1\nraise SystemError\n```\n", tmp_path)
+    assert ran.returncode == 1
+    assert 'page.py", line 5' in ran.stderr
+
+
+def test_a_block_marked_as_not_run_is_left_out() -> None:
+    page = "<!-- not run: needs a network -->\n```python\nraise SystemError\n```\n\n```python\nx = 1\n```\n"
+    assert blocks_of(page) == [(7, "x = 1\n")]

@@ -1,0 +1,144 @@
+"""`__all__` is exactly what is public, and what is public says what it is for.
+
+A public module is a package's `__init__`, a file at the top of kedge or packager, or one of the
+places where PyTorch has a name (`kedge.utils`, `kedge.nn.modules`). A file within a room may write an
+`__all__` for what goes up to its `__init__`, and share more than that with its neighbours. Names that
+start with an underscore are not public, nor is what lies under one.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = {"kedge": ROOT / "src" / "kedge", "packager": ROOT / "packager"}
+
+
+SPELLINGS = ("kedge.utils", "kedge.nn.modules")
+
+
+def public_modules() -> Iterator[tuple[str, Path]]:
+    for package, folder in PACKAGES.items():
+        for path in sorted(folder.rglob("*.py")):
+            inner = path.relative_to(folder).with_suffix("").parts
+            is_init = inner[-1] == "__init__"
+            parts = inner[:-1] if is_init else inner
+            name = ".".join((package, *parts))
+            if any(part.startswith("_") for part in parts):
+                continue
+            if is_init or len(parts) == 1 or name.startswith(SPELLINGS):
+                yield name, path
+
+
+def declared_all(tree: ast.Module) -> list[str] | None:
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["__all__"]:
+            value: list[str] = ast.literal_eval(node.value)
+            return value
+    return None
+
+
+def offered_names(tree: ast.Module) -> tuple[set[str], set[str]]:
+    """Split what a file binds at its top into what must be in `__all__` and what may be.
+
+    Classes, functions and re-exports (`import x as x`) must; constants may.
+    """
+    must: set[str] = set()
+    may: set[str] = set()
+    for node in _statements(tree.body):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            must.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            must |= {alias.name for alias in node.names if alias.asname == alias.name}
+            # `from .sub import x` in an `__init__` also binds `sub`, which may be offered by name.
+            may |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            may |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+    return {n for n in must if not n.startswith("_")}, may
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Walk the top level, also inside `if` and `try`: names bound there are bound at the top."""
+    for node in body:
+        yield node
+        for part in ("body", "orelse", "finalbody", "handlers"):
+            if isinstance(node, ast.If | ast.Try):
+                for child in getattr(node, part, []):
+                    yield from _statements(child.body if isinstance(child, ast.ExceptHandler) else [child])
+
+
+MODULES = dict(public_modules())
+
+
+@pytest.fixture(params=sorted(MODULES))
+def module_name(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+def test_all_lists_exactly_what_is_public(module_name: str) -> None:
+    path = MODULES[module_name]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = declared_all(tree)
+    must, may = offered_names(tree)
+    if names is None:
+        assert must == set(), (
+            f"{module_name} offers {sorted(must)}: list them in __all__, or begin them with _"
+        )
+        return
+    assert len(names) == len(set(names)), f"{module_name}.__all__ names something twice"
+    assert must - set(names) == set(), f"missing from {module_name}.__all__"
+    module = importlib.import_module(module_name)
+    unbound = [name for name in names if not hasattr(module, name)]
+    assert unbound == [], f"{module_name}.__all__ lists what the module does not have"
+    lazy = hasattr(module, "__getattr__")
+    submodules = {n for n in names if isinstance(getattr(module, n), ModuleType)}
+    strangers = set(names) - must - may - submodules
+    assert lazy or strangers == set(), f"{module_name}.__all__ lists what the file does not bind"
+
+
+def test_public_things_say_what_they_are_for(module_name: str) -> None:
+    module = importlib.import_module(module_name)
+    assert inspect.getdoc(module), f"{module_name} has no docstring"
+    silent = []
+    for name in getattr(module, "__all__", ()):
+        thing = getattr(module, name)
+        if inspect.isclass(thing) or inspect.isroutine(thing):
+            said = thing.__dict__.get("__doc__") if inspect.isclass(thing) else thing.__doc__
+            silent += [] if said else [name]
+    assert silent == [], f"{module_name}: public, but without a docstring"
+
+
+def test_public_things_come_from_the_house(module_name: str) -> None:
+    module = importlib.import_module(module_name)
+    borrowed = []
+    for name in getattr(module, "__all__", ()):
+        thing = getattr(module, name)
+        home = getattr(thing, "__module__", None) or ""
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            borrowed += [] if home.split(".")[0] in PACKAGES else [f"{name} is {home}'s"]
+    assert borrowed == []
+
+
+@pytest.mark.parametrize(
+    ("source", "must"),
+    [
+        ("def f(): ...", {"f"}),
+        ("def _f(): ...", set()),
+        ("from .x import Y as Y", {"Y"}),
+        ("from .x import Y", set()),
+        ("if TYPE_CHECKING:\n    from .x import Y as Y", {"Y"}),
+        ("try:\n    pass\nexcept ImportError:\n    class C: ...", {"C"}),
+        ("LIMIT = 3", set()),
+    ],
+)
+def test_the_reader_of_files_sees_what_is_offered(source: str, must: set[str]) -> None:
+    assert offered_names(ast.parse(source))[0] == must

@@ -1,0 +1,255 @@
+"""Imports go down the list of rooms or stay in the room; read with `ast` alone, nothing is imported.
+
+An import counts wherever it stands: at the top, inside a function, under TYPE_CHECKING, or as a
+literal `import_module`. Where it stands matters only for cycles and for third-party packages.
+"""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = {"kedge": ROOT / "src" / "kedge", "packager": ROOT / "packager"}
+
+# From the ground up. A room may import itself and what stands before it; the package's own
+# `__init__` stands on top of all. `utils` holds PyTorch's spellings of names that live elsewhere.
+ROOMS = {
+    "kedge": (
+        "errors hooks dtypes",
+        "rules",
+        "autograd",
+        "core",
+        "nn",
+        "optim distributed",
+        "testing",
+        "utils",
+        "__init__",
+    ),
+    "packager": (
+        "errors names",
+        "archive",
+        "graph",
+        "policy",
+        "environment",
+        "codecs",
+        "objects",
+        "migrations",
+        "exporting",
+        "loading",
+        "package_exporter package_importer",
+        "analysis testing cli",
+        "analyze",
+        "__init__ __main__",
+    ),
+}
+
+# What a file may import at its top, besides the standard library and its own package. Everything
+# else is optional: inside a function, or in a `try` that catches ImportError.
+REQUIRED = {"kedge": {"numpy"}, "packager": {"numpy", "msgpack", "importlib_metadata"}}
+# Archives are read where neither NumPy nor kedge is installed.
+BARE_ROOMS = {"packager.errors", "packager.names", "packager.archive"}
+# Contract tests are made of these.
+TESTING_ROOMS = {"kedge.testing": {"pytest", "hypothesis"}, "packager.testing": {"pytest", "hypothesis"}}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import statement, or literal `import_module` call: which module, and where it stands."""
+
+    target: str
+    line: int
+    at_top: bool
+    guarded: bool
+    typing_only: bool
+
+
+def modules_of(package: str, folder: Path) -> dict[str, Path]:
+    """Map dotted names to files; a package's name stands for its `__init__`."""
+    found = {}
+    for path in sorted(folder.rglob("*.py")):
+        parts = (package, *path.relative_to(folder).with_suffix("").parts)
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports_of(source: str, module: str, is_package: bool, known: set[str]) -> list[Import]:
+    """List what `module` imports; `from a import b` names a.b where that is a module in `known`."""
+    found: list[Import] = []
+    left: list[tuple[ast.AST, bool, bool, bool]] = [(ast.parse(source), True, False, False)]
+    while left:
+        node, at_top, guarded, typing_only = left.pop()
+        found += [
+            Import(target, getattr(node, "lineno", 0), at_top, guarded, typing_only)
+            for target in _targets(node, module, is_package, known)
+        ]
+        at_top = at_top and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        guarded = guarded or (isinstance(node, ast.Try) and _catches_import_error(node))
+        typing_only = typing_only or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+        left += [(child, at_top, guarded, typing_only) for child in ast.iter_child_nodes(node)]
+    return sorted(found, key=lambda each: each.line)
+
+
+def _targets(node: ast.AST, module: str, is_package: bool, known: set[str]) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        base = _absolute(node.module or "", node.level, module, is_package)
+        return [full if (full := f"{base}.{alias.name}") in known else base for alias in node.names]
+    if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        name = node.args[0].value
+        if called in {"import_module", "__import__"} and isinstance(name, str):
+            level = len(name) - len(name.lstrip("."))
+            return [_absolute(name.lstrip("."), level, module, is_package)]
+    return []
+
+
+def _absolute(name: str, level: int, module: str, is_package: bool) -> str:
+    if level == 0:
+        return name
+    parts = module.split(".")
+    base = parts[: len(parts) - (level - 1 if is_package else level)]
+    return ".".join([*base, name] if name else base)
+
+
+def _catches_import_error(node: ast.Try) -> bool:
+    names = {"ImportError", "ModuleNotFoundError"}
+    caught = [handler.type for handler in node.handlers if handler.type is not None]
+    return any(isinstance(n, ast.Name) and n.id in names for t in caught for n in ast.walk(t))
+
+
+def room_of(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def heights(package: str) -> dict[str, int]:
+    """Rooms on one line stand in their order, so the list is one line of rooms."""
+    return {room: n for n, room in enumerate(" ".join(ROOMS[package]).split())}
+
+
+def upward(module: str, imports: list[Import]) -> list[str]:
+    """Name every import of `module` that goes up the list, or from kedge to packager."""
+    package = module.split(".")[0]
+    height = heights(package)
+    wrong = []
+    for each in imports:
+        target = each.target.split(".")[0]
+        if package == "kedge" and target == "packager":
+            wrong.append(f"{module}:{each.line} imports {each.target}: kedge never imports packager")
+        elif target == package and height[room_of(each.target)] > height[room_of(module)]:
+            wrong.append(
+                f"{module}:{each.line} imports {each.target}: "
+                f"{room_of(each.target)} stands above {room_of(module)}; move what both need down"
+            )
+    return wrong
+
+
+def foreign(module: str, imports: list[Import]) -> list[str]:
+    """Name every third-party import of `module` that its room may not make where it stands."""
+    package = module.split(".")[0]
+    room = f"{package}.{room_of(module)}"
+    allowed = REQUIRED[package] | TESTING_ROOMS.get(room, set())
+    wrong = []
+    for each in imports:
+        target = each.target.split(".")[0]
+        if target == package or target == "packager" or target in sys.stdlib_module_names:
+            continue
+        if room in BARE_ROOMS and target in {"numpy", "kedge"}:
+            wrong.append(f"{module}:{each.line} imports {target}: this room works without it")
+        elif each.at_top and not (target in allowed or each.guarded or each.typing_only):
+            wrong.append(f"{module}:{each.line} imports {target} at the top: import it where it is used")
+    return wrong
+
+
+@pytest.fixture(scope="module")
+def house() -> dict[str, list[Import]]:
+    files = {
+        name: path
+        for package, folder in PACKAGES.items()
+        for name, path in modules_of(package, folder).items()
+    }
+    return {
+        name: imports_of(path.read_text(encoding="utf-8"), name, path.name == "__init__.py", set(files))
+        for name, path in files.items()
+    }
+
+
+def test_every_file_belongs_to_a_room(house: dict[str, list[Import]]) -> None:
+    homeless = [name for name in house if room_of(name) not in heights(name.split(".")[0])]
+    assert homeless == []
+
+
+def test_imports_go_down_or_stay_in_the_room(house: dict[str, list[Import]]) -> None:
+    assert [line for name, imports in house.items() for line in upward(name, imports)] == []
+
+
+def test_third_party_packages_are_imported_where_they_are_used(house: dict[str, list[Import]]) -> None:
+    assert [line for name, imports in house.items() for line in foreign(name, imports)] == []
+
+
+def test_files_do_not_import_in_a_circle(house: dict[str, list[Import]]) -> None:
+    graph = {
+        name: {
+            i.target
+            for i in imports
+            if i.at_top and not i.typing_only and i.target in house and i.target != name
+        }
+        for name, imports in house.items()
+    }
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail("files import each other: " + " <- ".join(error.args[1]))
+
+
+KNOWN = {"kedge", "kedge.core", "kedge.core.tensor", "kedge.nn", "kedge.nn.module", "packager"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import kedge.nn",
+        "from kedge import nn",
+        "from ..nn import Module",
+        "def f():\n    from kedge.nn.module import Module",
+        "if TYPE_CHECKING:\n    from kedge.nn import Module",
+        "importlib.import_module('kedge.nn')",
+        "import_module('..nn', __package__)",
+        "import kedge",
+        "import packager",
+    ],
+)
+def test_an_upward_import_is_seen_in_every_spelling(source: str) -> None:
+    imports = imports_of(source, "kedge.core.tensor", False, KNOWN)
+    assert len(upward("kedge.core.tensor", imports)) == 1
+
+
+@pytest.mark.parametrize(
+    "source", ["from kedge.core import tensor", "from . import Tensor", "from .tensor import ones"]
+)
+def test_an_import_within_the_room_is_fine(source: str) -> None:
+    assert upward("kedge.core.tensor", imports_of(source, "kedge.core.tensor", False, KNOWN)) == []
+
+
+def test_an_optional_package_at_the_top_is_seen() -> None:
+    source = (
+        "import torch\ntry:\n    import isal\nexcept ImportError:\n    isal = None\ndef f():\n    import rich"
+    )
+    imports = imports_of(source, "packager.codecs.torch", False, KNOWN)
+    assert [line.split(":")[1] for line in foreign("packager.codecs.torch", imports)] == [
+        "1 imports torch at the top"
+    ]
+
+
+def test_numpy_in_the_archive_room_is_seen_even_inside_a_function() -> None:
+    imports = imports_of("def f():\n    import numpy", "packager.archive.zip", False, KNOWN)
+    assert foreign("packager.archive.zip", imports) == [
+        "packager.archive.zip:2 imports numpy: this room works without it"
+    ]

@@ -1,0 +1,147 @@
+"""What lies in the tree: nothing half-done, nothing that a wheel would carry by mistake."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import tomllib
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = (ROOT / "src" / "kedge", ROOT / "packager")
+CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK|[Pp]laceholder)\b")
+
+
+def python_files() -> list[Path]:
+    folders = [*PACKAGES, ROOT / "benchmarks", ROOT / "fixtures", ROOT / "docs", ROOT / "tests", ROOT / ".ci"]
+    # Stored inputs are other people's code, or code made to be odd.
+    inputs = {"_build", "packages", "golden"}
+    return [
+        path for folder in folders for path in sorted(folder.rglob("*.py")) if not inputs & set(path.parts)
+    ]
+
+
+def unfinished(source: str) -> Iterator[tuple[int, str]]:
+    """Yield comments and docstrings that announce work not done."""
+    if not UNFINISHED.search(source):
+        return
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and UNFINISHED.search(token.string):
+            yield token.start[0], token.string
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node) or ""
+            if UNFINISHED.search(text):
+                yield getattr(node, "lineno", 1), text.splitlines()[0]
+
+
+def empty_functions(source: str) -> Iterator[tuple[int, str]]:
+    """Yield functions whose whole body is `...`, outside protocols, overloads and abstract methods."""
+    if "..." not in source:
+        return
+    tree = ast.parse(source)
+    protocols = [
+        n
+        for n in ast.walk(tree)
+        if isinstance(n, ast.ClassDef) and any("Protocol" in ast.unparse(b) for b in n.bases)
+    ]
+    excused = {id(member) for protocol in protocols for member in ast.walk(protocol)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or id(node) in excused:
+            continue
+        marks = {ast.unparse(mark).split(".")[-1] for mark in node.decorator_list}
+        if not marks & {"overload", "abstractmethod"} and ast.unparse(node.body[-1]) == "...":
+            yield node.lineno, node.name
+
+
+def test_nothing_is_announced_as_unfinished() -> None:
+    found = [
+        f"{p.relative_to(ROOT)}:{n}: {s}"
+        for p in python_files()
+        for n, s in unfinished(p.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+def test_no_function_is_left_empty() -> None:
+    product = [path for path in python_files() if any(path.is_relative_to(package) for package in PACKAGES)]
+    found = [
+        f"{p.relative_to(ROOT)}:{n}: {s}"
+        for p in product
+        for n, s in empty_functions(p.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+def test_pages_announce_nothing_unfinished() -> None:
+    named = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+    pages = [*named, *(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts)]
+    assert [str(p.relative_to(ROOT)) for p in pages if UNFINISHED.search(p.read_text(encoding="utf-8"))] == []
+
+
+def test_a_wheel_carries_code_and_declared_data_only() -> None:
+    declared = [
+        pattern for patterns in CONFIG["tool"]["setuptools"]["package-data"].values() for pattern in patterns
+    ]
+    stray = []
+    for package in PACKAGES:
+        for path in package.rglob("*"):
+            within = path.relative_to(package).as_posix()
+            if path.is_dir() or "__pycache__" in path.parts or path.suffix == ".py":
+                continue
+            stray += [] if any(fnmatch(within, p) or fnmatch(path.name, p) for p in declared) else [within]
+    assert stray == []
+
+
+def test_every_folder_with_code_is_a_package() -> None:
+    folders = {path.parent for package in PACKAGES for path in package.rglob("*.py")}
+    assert [str(f.relative_to(ROOT)) for f in sorted(folders) if not (f / "__init__.py").exists()] == []
+
+
+def test_both_packages_are_marked_as_typed() -> None:
+    assert [(package / "py.typed").read_bytes() for package in PACKAGES] == [b"", b""]
+
+
+def test_every_silence_gives_its_reason() -> None:
+    """`# type: ignore[code]` and `# noqa: code` are followed by why, in the same comment."""
+    bare = re.compile(r"#\s*(?:type: ignore\[[\w\-, ]+\]|noqa: [A-Z0-9, ]+)\s*$")
+    found = []
+    for path in python_files():
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            found += [f"{path.relative_to(ROOT)}:{number}"] if bare.search(line) else []
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("# TODO: later", 1),
+        ('"""A placeholder."""', 1),
+        ("todo = 1", 0),
+        ("# says what is to do", 0),
+    ],
+)
+def test_announcements_are_found_in_comments_and_docstrings(source: str, count: int) -> None:
+    assert len(list(unfinished(source))) == count
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("def f(): ...", ["f"]),
+        ('def f():\n    """Says much."""\n    ...', ["f"]),
+        ("class P(Protocol):\n    def f(self): ...", []),
+        ("@overload\ndef f(): ...", []),
+        ("def f():\n    return 1", []),
+    ],
+)
+def test_empty_functions_are_found(source: str, names: list[str]) -> None:
+    assert [name for _, name in empty_functions(source)] == names

@@ -1,0 +1,112 @@
+"""Section 9: an archive that was unpacked, checked as strictly as the file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from packager.archive import ArchiveReader, TensorReader, verify
+from packager.errors import ArchiveError
+
+
+@pytest.fixture
+def folder(small_path: Path, tmp_path: Path) -> Path:
+    unpacked = tmp_path / "unpacked"
+    subprocess.run(["unzip", "-q", str(small_path), "-d", str(unpacked)], check=True)
+    return unpacked
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_unpacked_archive_reads_like_the_file(folder: Path, small_path: Path, mapped: bool) -> None:
+    with ArchiveReader(small_path) as packed, ArchiveReader(folder, mmap=mapped) as unpacked:
+        assert unpacked.identity == packed.identity
+        assert unpacked.names() == packed.names()
+        assert unpacked.manifest == packed.manifest
+        assert [unpacked.read(name) for name in packed.names()] == [
+            packed.read(name) for name in packed.names()
+        ]
+        assert bytes(TensorReader(unpacked, "net/weights").data("tied", private=True)) == bytes(range(24))
+        assert verify(unpacked).ok
+
+
+def test_views_of_a_folder_outlive_the_reader(folder: Path) -> None:
+    with ArchiveReader(folder) as reader:
+        view = reader.view("net/weights")
+        kept = bytes(view)
+    assert bytes(view) == kept
+    with pytest.raises(ArchiveError, match="closed"):
+        reader.view("net/weights")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda folder: (folder / "extra.py").write_text(""), "not in the manifest: 'extra.py'"),
+        (
+            lambda folder: (folder / "net/__pycache__").mkdir() or (folder / "net/__pycache__/x").touch(),
+            "__pycache__/x",
+        ),
+        (lambda folder: (folder / "net/notes.txt").unlink(), "missing: 'net/notes.txt'"),
+        (
+            lambda folder: (folder / "net/__init__.py").write_text("answer = 4"),
+            "of another size: 'net/__init__.py'",
+        ),
+        (lambda folder: (folder / ".data/manifest.msgpack").unlink(), r"no \.data/manifest.msgpack"),
+        (lambda folder: (folder / ".data/manifest.sha256").unlink(), r"no \.data/manifest.sha256"),
+        (lambda folder: (folder / ".data/manifest.sha256").write_text("0" * 64), "does not say"),
+        (lambda folder: (folder / ".data/manifest.msgpack").write_bytes(b"\x80"), "does not say"),
+        (
+            lambda folder: (folder / "link").symlink_to("net/notes.txt"),
+            "entry 'link': found a link or special file",
+        ),
+        (lambda folder: (folder / "loop").symlink_to("."), "entry 'loop': found a link or special file"),
+        (lambda folder: os.mkfifo(folder / "pipe"), "entry 'pipe': found a link or special file"),
+        (lambda folder: (folder / "net/X.py").touch() or (folder / "net/x.py").touch(), "would be one file"),
+    ],
+)
+def test_changed_folder_is_refused(folder: Path, change: Callable[[Path], object], message: str) -> None:
+    change(folder)
+    with pytest.raises(ArchiveError, match=message):
+        ArchiveReader(folder)
+
+
+def test_names_that_are_not_text_are_refused(folder: Path) -> None:
+    (Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9"))).touch()
+    with pytest.raises(ArchiveError, match="not allowed in an archive"):
+        ArchiveReader(folder)
+
+
+def test_changed_bytes_are_found_when_they_are_used(folder: Path) -> None:
+    (folder / "net/__init__.py").write_bytes(b"answer = 43\n")
+    with ArchiveReader(folder) as reader:
+        with pytest.raises(ArchiveError, match=r"entry 'net/__init__.py': bytes 0 to 12 do not have the crc"):
+            reader.read("net/__init__.py")
+        assert reader.read("net/weights")
+        assert [problem.entry for problem in verify(reader).problems] == ["net/__init__.py"]
+
+
+def test_file_that_changes_its_size_or_kind_after_opening_is_refused(folder: Path) -> None:
+    with ArchiveReader(folder) as reader:
+        (folder / "net/__init__.py").write_bytes(b"answer = 42\n ")
+        with pytest.raises(ArchiveError, match=r"found 13 bytes; expected the 12 that were there before"):
+            reader.read("net/__init__.py")
+        (folder / "net/__init__.py").unlink()
+        (folder / "net/__init__.py").symlink_to("/etc/passwd")
+        with pytest.raises(ArchiveError):
+            reader.read("net/__init__.py")
+
+
+def test_signatures_are_listed_and_bounded(folder: Path) -> None:
+    (folder / ".data/signatures").mkdir()
+    (folder / ".data/signatures/me").write_bytes(b"signed")
+    with ArchiveReader(folder) as reader:
+        assert reader.signatures() == {".data/signatures/me": b"signed"}
+        assert ".data/signatures/me" not in reader.names()
+        assert verify(reader).ok
+    (folder / ".data/signatures/me").write_bytes(bytes((1 << 20) + 1))
+    with ArchiveReader(folder) as reader:
+        assert "expected at most 1048576" in verify(reader).problems[0].message

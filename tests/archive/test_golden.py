@@ -1,0 +1,52 @@
+"""Section 8: archives of every released format are read for ever, and written the same again."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from packager.archive import ArchiveReader, TensorReader, verify
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = sorted((ROOT / "tests" / "golden").glob("archive-*.kedge"))
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    specification = importlib.util.spec_from_file_location(
+        "golden_archive", ROOT / "fixtures/golden/archive.py"
+    )
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_there_is_an_archive_of_every_format() -> None:
+    assert [path.name for path in GOLDEN] == ["archive-1.kedge"]
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_golden_archive_reads_as_it_was_written(path: Path, script: ModuleType) -> None:
+    with ArchiveReader(path) as reader:
+        assert verify(reader).problems == ()
+        assert reader.identity == "340774fea4fec826eb02a5deeab9fe87a86cfee6484ea4222dc6d24dadbaccc5"
+        assert reader.manifest.modules == script.MANIFEST.modules
+        assert reader.manifest.environment == script.MANIFEST.environment
+        assert {name: reader.read(name) for name in script.ENTRIES} == {
+            name: content for name, (_, content) in script.ENTRIES.items()
+        }
+        tensors = TensorReader(reader, "net/weights")
+        assert list(tensors) == [spec.key for spec in script.TENSORS]
+        assert bytes(tensors.data("linear.weight")) == script.STORAGES[0]
+
+
+def test_todays_writer_writes_todays_golden_archive(script: ModuleType) -> None:
+    file = io.BytesIO()
+    script.write(file)
+    assert file.getvalue() == GOLDEN[-1].read_bytes()

@@ -1,0 +1,166 @@
+"""Section 6: canonical msgpack."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from packager.archive import pack, unpack
+from packager.archive.packed import scan
+from packager.errors import ArchiveError
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=40)
+    | st.binary(max_size=300)
+)
+PLAIN = st.recursive(
+    SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=5), inner), max_leaves=30
+)
+
+
+@given(PLAIN)
+def test_plain_data_comes_back_and_has_one_spelling(value: Any) -> None:
+    data = pack(value)
+    assert unpack(data, what="x") == value
+    assert pack(unpack(data, what="x")) == data
+
+
+@given(st.dictionaries(st.text(max_size=3), st.integers()))
+def test_maps_are_sorted_by_the_bytes_of_their_keys(value: dict[str, int]) -> None:
+    if all(-(2**63) <= number < 2**64 for number in value.values()):
+        keys = list(unpack(pack(value), what="x"))
+        assert keys == sorted(keys, key=str.encode)
+
+
+@given(PLAIN)
+def test_scan_counts_every_value(value: Any) -> None:
+    def count(value: Any) -> int:
+        if isinstance(value, list):
+            return 1 + sum(map(count, value))
+        if isinstance(value, dict):
+            return 1 + sum(1 + count(inner) for inner in value.values())
+        return 1
+
+    assert scan(pack(value), what="x") == count(value)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_give_a_value_that_is_spelled_so_or_an_archive_error(data: bytes) -> None:
+    try:
+        value = unpack(data, what="x")
+    except ArchiveError:
+        return
+    assert pack(value) == data
+
+
+@given(PLAIN, st.data())
+def test_changed_bytes_are_another_value_or_refused(value: Any, draw: st.DataObject) -> None:
+    data = bytearray(pack(value))
+    data[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
+    try:
+        found = unpack(bytes(data), what="x")
+    except ArchiveError:
+        return
+    assert pack(found) == data
+
+
+def spelled(value: Any, **options: Any) -> bytes:
+    return bytes(msgpack.packb(value, **options))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xc1",
+        spelled(1.5, use_single_float=True),
+        b"\xcc\x05",  # 5 in two bytes
+        b"\xcd\x00\x05",
+        b"\xd0\x05",
+        b"\xd1\xff\xff",  # -1 in three bytes
+        b"\xd2\x00\x00\x01\x00",  # 256, signed
+        b"\xd9\x01a",
+        b"\xda\x00\x01a",
+        b"\xc5\x00\x01a",
+        b"\xdc\x00\x01\x01",
+        b"\xde\x00\x01\xa1a\x01",
+        b"\xdd\xff\xff\xff\xff",
+        b"\xdb\xff\xff\xff\xffabc",
+        b"\xc6\xff\xff\xff\xff",
+        b"\xdf\xff\xff\xff\xff",
+        b"\xa2\xff\xff",  # not UTF-8
+        b"\xa3\xed\xa0\x80",  # half a surrogate pair
+        b"\x82\xa1a\x01\xa1a\x02",
+        b"\x82\xa1b\x01\xa1a\x02",
+        b"\x81\x01\x01",
+        b"\x81\xc4\x01a\x01",
+        b"\x81\xc0\x01",
+        b"\x81\x90\x01",
+        b"\x01\x01",
+        b"\x92\x01",
+        b"\x90\x90",
+        spelled(msgpack.ExtType(5, b"data")),
+        spelled(msgpack.ExtType(5, b"d")),
+        spelled(msgpack.Timestamp(1)),
+        b"\xc7\x00\x01",
+        b"\x91" * 65 + b"\x01",
+        b"\x91" * 100_000 + b"\x01",
+        b"\x81\xa1a" * 600 + b"\x01",
+        b"\xcb\x00",
+        b"\xcf\x00\x00",
+    ],
+)
+def test_other_spellings_are_refused(data: bytes) -> None:
+    with pytest.raises(ArchiveError, match=r"^thing: "):
+        unpack(data, what="thing")
+
+
+def test_nesting_up_to_the_limit_is_read() -> None:
+    assert scan(b"\x91" * 64 + b"\x01", what="x") == 65
+    unpack(b"\x91" * 64 + b"\x01", what="x")
+    assert unpack(b"\x91\x91\x01", what="x", max_depth=2) == [[1]]
+    with pytest.raises(ArchiveError, match="nested 2 deep"):
+        unpack(b"\x91\x91\x01", what="x", max_depth=1)
+
+
+def test_floats_keep_every_bit() -> None:
+    for bits in (0x8000000000000000, 0x7FF8000000000001, 0x0000000000000001):
+        number = struct.unpack(">d", bits.to_bytes(8, "big"))[0]
+        assert struct.pack(">d", unpack(pack(number), what="x")) == bits.to_bytes(8, "big")
+    assert math.isinf(unpack(pack(math.inf), what="x"))
+
+
+def test_more_values_than_the_size_allows_are_refused_before_they_are_built() -> None:
+    data = b"\xdd" + (1 << 20).to_bytes(4, "big") + b"\x90" * (1 << 20)
+    with pytest.raises(ArchiveError, match="more than 327680 values"):
+        unpack(data, what="x")
+    assert len(unpack(data, what="x", max_nodes=1 << 21)) == 1 << 20
+
+
+@pytest.mark.parametrize("value", [{1: 2}, object(), {"a": {None: 1}}, 2**64, {"a": {1, 2}}])
+def test_what_is_not_plain_data_is_not_packed(value: Any) -> None:
+    with pytest.raises((TypeError, OverflowError)):
+        pack(value)
+
+
+def test_tuples_are_lists() -> None:
+    assert unpack(pack((1, (2,))), what="x") == [1, [2]]
+
+
+def test_what_could_not_be_read_back_is_not_packed() -> None:
+    deep: list[Any] = []
+    for _ in range(63):
+        deep = [deep]
+    assert unpack(pack(deep), what="x") == deep
+    with pytest.raises(ValueError, match="more than 64 deep"):
+        pack([[deep]])

@@ -1,0 +1,124 @@
+"""Section 10, the verifier: everything that is wrong, gathered, and nothing raised half-way."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Callable
+
+import pytest
+
+from packager.archive import (
+    ArchiveReader,
+    ArchiveWriter,
+    CheckRecord,
+    EntryRecord,
+    Manifest,
+    ModuleRecord,
+    ObjectRecord,
+    StateDictRecord,
+    pack,
+    verify,
+)
+from packager.errors import ArchiveError, IntegrityError
+
+
+def archive(manifest: Manifest | None = None, **entries: tuple[str, bytes]) -> ArchiveReader:
+    file = io.BytesIO()
+    with ArchiveWriter(file) as writer:
+        for name, (kind, content) in entries.items():
+            writer.add(name, content, kind=kind, align=64 if kind == "tensors" else 1)
+        writer.seal(manifest or Manifest())
+    return ArchiveReader(file)
+
+
+def test_sound_archive_has_no_problems(small: bytes) -> None:
+    outcome = verify(ArchiveReader(small))
+    assert (outcome.ok, outcome.problems, outcome.entries, outcome.size) == (True, (), 4, len(small))
+    assert outcome.digests == "sha256"
+    assert outcome.identity == ArchiveReader(small).identity
+    outcome.raise_for_problems()
+    assert ArchiveReader(small).verify() == outcome
+
+
+def test_every_problem_is_gathered(small: bytes) -> None:
+    damaged = bytearray(small)
+    damaged[small.index(b"answer")] ^= 1
+    damaged[small.index(bytes(range(24)))] ^= 1
+    outcome = verify(ArchiveReader(bytes(damaged), digests="none"))
+    assert [problem.entry for problem in outcome.problems] == ["net/__init__.py", "net/weights"]
+    with pytest.raises(
+        IntegrityError, match=r"has 2 problems:\n  entry 'net/__init__.py': bytes 0 to 12 .*\n  entry"
+    ):
+        outcome.raise_for_problems()
+
+
+MISSING = Manifest(
+    modules=(ModuleRecord("net", "intern", "", "", "gone.py"), ModuleRecord("os", "extern", "", "")),
+    objects=(ObjectRecord("net", "model", "text", "gone"),),
+    state_dicts=(StateDictRecord("net", "w", "text", "text"),),
+    checks=(CheckRecord("c", "model", "text", "gone"),),
+)
+
+
+def test_records_that_name_other_entries_are_problems() -> None:
+    outcome = verify(archive(MISSING, text=("resource", b"")))
+    assert sorted(problem.message for problem in outcome.problems) == [
+        "check c names the entry 'gone', which the archive does not have",
+        "check c names the entry 'text' of kind resource; expected check or tensors",
+        "module net names the entry 'gone.py', which the archive does not have",
+        "object net/model names the entry 'gone', which the archive does not have",
+        "object net/model names the entry 'text' of kind resource; expected object",
+        "state dict net/w names the entry 'text' of kind resource; expected extras",
+        "state dict net/w names the entry 'text' of kind resource; expected tensors",
+    ]
+
+
+def test_inner_formats_are_checked() -> None:
+    outcome = verify(
+        archive(
+            extras=("extras", pack({"a": 1}) + b"x"),
+            more=("extras", pack({"a": 1})),
+            object=("object", b"\x93\x90"),
+            weights=("tensors", b"not safetensors"),
+            pickle=("pickle", b"cos\nsystem\n"),
+            source=("source", b"this is not Python"),
+        )
+    )
+    assert [problem.entry for problem in outcome.problems] == ["extras", "object", "weights"]
+
+
+def test_callers_add_checks_by_kind() -> None:
+    seen: list[str] = []
+
+    def check(reader: ArchiveReader, entry: EntryRecord) -> None:
+        seen.append(entry.name)
+        raise ArchiveError(f"entry {entry.name!r}: not liked")
+
+    reader = archive(a=("source", b""), b=("resource", b""), c=("object", b"\xc0"))
+    outcome = verify(reader, checks={"source": check, "object": check})
+    assert seen == ["a", "c"]
+    assert [problem.message for problem in outcome.problems] == [
+        "entry 'a': not liked",
+        "entry 'c': not liked",
+    ]
+
+
+def test_progress_reaches_the_total(small: bytes) -> None:
+    seen: list[tuple[int, int]] = []
+    verify(ArchiveReader(small), progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1][0] == seen[-1][1] > 0
+    assert len(seen) == 4
+
+
+def test_sections_of_the_manifest_are_part_of_it(save_small: Callable[..., str]) -> None:
+    from packager.archive.manifest import SealedManifest
+
+    file = io.BytesIO()
+    save_small(file)
+    reader = ArchiveReader(file)
+    assert isinstance(reader._sealed, SealedManifest)
+    reader._sealed = dataclasses.replace(reader._sealed, facts=pack({"modules": []}))
+    problems = verify(reader).problems
+    assert [problem.entry for problem in problems] == [None]
+    assert "missing keys" in problems[0].message

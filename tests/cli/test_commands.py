@@ -1,0 +1,377 @@
+"""The command: what each prints, for people and for machines, and what its exit codes mean."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from packager import PackageExporter, PackageImporter
+from packager.archive import ArchiveReader
+from packager.cli import main
+from packager.policy import read_policy
+
+Project = Callable[[Mapping[str, str]], Path]
+Run = Callable[..., tuple[int, str, str]]
+
+TREE = {
+    "shop/__init__.py": "",
+    "shop/net.py": (
+        "import json\n"
+        "import numpy as np\n"
+        "from kedge import nn\n"
+        "from . import layers\n"
+        "class Net(nn.Module):\n"
+        "    def __init__(self, width=2):\n"
+        "        super().__init__()\n"
+        "        self.layer = nn.Linear(width, 1)\n"
+        "    def forward(self, x):\n"
+        "        return self.layer(x)\n"
+        "def build(width=2):\n"
+        "    return Net(width)\n"
+        "net = build(3)\n"
+    ),
+    "shop/layers.py": "WORDS = open('shop/words.txt') if False else None\n",
+    "shop/words.txt": "one two\n",
+}
+
+
+@pytest.fixture
+def run(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Run:
+    """Carry out a command line beside a small project; gives exit code, output and errors."""
+    monkeypatch.chdir(project(TREE))
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return call
+
+
+@pytest.fixture
+def archive(run: Run, tmp_path: Path) -> Path:
+    target = tmp_path / "net.kedge"
+    code, _, errors = run("export", "shop.net:build", "--kwargs", '{"width": 4}', "-o", target)
+    assert (code, errors) == (0, "")
+    return target
+
+
+def test_export_builds_by_a_factory_and_says_what_it_wrote(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "net.kedge"
+    code, out, _ = run("export", "shop.net:build", "--kwargs", '{"width": 4}', "-o", target)
+    with ArchiveReader(target) as reader:
+        identity = reader.identity
+    assert code == 0
+    assert out.startswith(f"{target}: 3 modules, ")
+    assert out.endswith(f"identity {identity}\n")
+    with PackageImporter(target) as importer:
+        assert importer.load_object("model", "model").layer.weight.shape == (1, 4)
+
+
+def test_export_takes_an_object_and_weights(run: Run, tmp_path: Path) -> None:
+    state = {"layer.weight": np.full((1, 3), 5, "f4"), "layer.bias": np.full(1, 6, "f4")}
+    np.savez(tmp_path / "old.npz", **state)
+    target = tmp_path / "net.kedge"
+    code, out, _ = run("export", "shop.net:net", "--weights", tmp_path / "old.npz", "-o", target, "--json")
+    assert code == 0
+    written = json.loads(out)
+    assert written["file"] == str(target)
+    assert written["cost"]["tensors"] == 16
+    with PackageImporter(target) as importer:
+        assert importer.load_object("model", "model").layer.weight.tolist() == [[5, 5, 5]]
+
+
+def test_weights_that_do_not_fit_are_told_by_key(run: Run, tmp_path: Path) -> None:
+    np.savez(tmp_path / "old.npz", other=np.ones(1))
+    target = tmp_path / "net.kedge"
+    code, _, errors = run("export", "shop.net:net", "--weights", tmp_path / "old.npz", "-o", target)
+    assert code == 4
+    assert 'Missing key(s) in state_dict: "layer.weight", "layer.bias"' in errors
+    assert not target.exists()
+
+
+def test_export_may_store_the_factory(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "net.kedge"
+    code, _, _ = run(
+        "export", "shop.net:build", "--kwargs", '{"width": 4}', "--store", "factory", "-o", target
+    )
+    assert code == 0
+    with ArchiveReader(target) as reader:
+        assert reader.manifest.objects[0].factory == "shop.net:build"
+    code, _, errors = run("export", "shop.net:net", "--store", "factory", "-o", target)
+    assert (code, errors) == (4, "packager: --store factory: shop.net:net is an object, no factory\n")
+
+
+def test_export_stores_a_golden_call(run: Run, tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", x=np.ones((1, 2), "f4"))
+    target = tmp_path / "net.kedge"
+    code, _, _ = run("export", "shop.net:build", "--check", tmp_path / "x.npz", "-o", target)
+    assert code == 0
+    with ArchiveReader(target) as reader:
+        assert [check.name for check in reader.manifest.checks] == ["model"]
+
+
+def test_a_refused_export_writes_nothing_and_says_everything(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "net.kedge"
+    target.write_bytes(b"old")
+    rules = ("--policy", "none", "--intern", "shop.net", "--deny", "numpy.**")
+    code, _, errors = run("export", "shop.net:build", *rules, "-o", target)
+    assert code == 1
+    assert target.read_bytes() == b"old"
+    assert "* Module was denied by a pattern.\n    numpy\n" in errors
+    assert "* Module did not match against any action pattern." in errors
+    assert '      exporter.intern("shop.**")  # project code\n' in errors
+
+
+def test_export_compares_with_a_trace_when_asked(run: Run, tmp_path: Path) -> None:
+    code, _, errors = run("export", "shop.net:build", "--trace", "-o", tmp_path / "net.kedge")
+    assert code == 0
+    assert errors.startswith("trace: 3 of 3 stored modules were used\n")
+    assert "packager suggest shop.net:build --trace" in errors
+
+
+def test_plan_runs_nothing_of_the_target(run: Run, project: Project) -> None:
+    project({"loud.py": "raise SystemExit('imported')\nimport json\ndef build():\n    import csv\n"})
+    code, out, _ = run("plan", "loud:build")
+    assert code == 0
+    assert out.startswith("Export plan: 1 modules stored, 2 packages left to the target, ")
+    assert "standard library: csv, json" in out
+
+
+def test_plan_tells_by_its_exit_code_whether_it_would_go_through(run: Run) -> None:
+    assert run("plan", "shop.net")[0] == 0
+    code, out, _ = run("plan", "shop.net", "--policy", "strict")
+    assert code == 1
+    assert '      To paste: exporter.intern("shop.**")  # project code\n' in out
+
+
+def test_plan_for_machines_holds_everything(run: Run) -> None:
+    code, out, _ = run(
+        "plan", "shop.net:build", "--json", "--mock", "shop.layers", "--exclude-data", "shop/*.txt"
+    )
+    plan = json.loads(out)
+    assert code == 0
+    assert plan["ok"] is True
+    actions = {module["name"]: module["action"] for module in plan["modules"]}
+    assert actions["shop.layers"] == "mock"
+    assert actions["shop.net"] == "intern"
+    assert "shop/words.txt" not in [entry["name"] for entry in plan["entries"]]
+
+
+def test_rules_keep_the_order_of_the_command_line(run: Run) -> None:
+    for rules, action in (
+        (["--mock", "shop.layers", "--deny", "shop.**"], "mock"),
+        (["--extern", "shop.l*", "--mock", "shop.layers"], "extern"),
+    ):
+        plan = json.loads(run("plan", "shop.net", "--json", *rules)[1])
+        assert {module["name"]: module["action"] for module in plan["modules"]}["shop.layers"] == action
+
+
+def test_suggest_writes_a_policy_that_export_takes(run: Run, tmp_path: Path) -> None:
+    policy, target = tmp_path / "policy.toml", tmp_path / "net.kedge"
+    assert run("suggest", "shop.net:build", "-o", policy)[:2] == (0, "")
+    assert read_policy(policy).preset == "strict"
+    assert all("#" in line for line in policy.read_text().splitlines() if "action" in line)
+    code, _, errors = run("export", "shop.net:build", "--policy", policy, "-o", target)
+    assert (code, errors) == (0, "")
+
+
+def test_suggest_prints_and_leaves_out_what_a_trace_did_not_use(run: Run, project: Project) -> None:
+    project({"late.py": "def build():\n    return object()\ndef other():\n    import shop.layers\n"})
+    code, out, _ = run("suggest", "late", "--intern", "shop.**")
+    assert (code, "the trace" in out) == (0, False)
+    code, out, errors = run("suggest", "late:build", "--trace", "--intern", "json.**")
+    assert (code, errors) == (0, "")
+
+
+def test_why_explains_a_module_of_a_target(run: Run) -> None:
+    code, out, _ = run("why", "shop.net:build", "shop.layers")
+    assert code == 0
+    assert out == (
+        "shop.layers: intern by preset auto (project code)\n"
+        "    shop.net (asked for)\n"
+        "    shop.layers (shop/net.py:4)\n"
+    )
+    assert json.loads(run("why", "shop.net:build", "numpy", "--json")[1])["decision"]["action"] == "extern"
+    code, _, errors = run("why", "shop.net:build", "csv")
+    assert (code, errors) == (
+        1,
+        "packager: module 'csv' is not in the plan: nothing that was asked for imports it\n",
+    )
+
+
+def test_why_explains_a_module_of_an_archive(run: Run, archive: Path) -> None:
+    assert run("why", archive, "shop.layers")[:2] == (
+        0,
+        "shop.layers: intern by preset auto (project code)\n    shop.net at shop/net.py:4\n",
+    )
+    assert json.loads(run("why", archive, "shop.layers", "--json")[1])["entry"] == "shop/layers.py"
+    assert run("why", archive, "csv")[0] == 1
+
+
+def test_inspect_shows_what_is_inside(run: Run, archive: Path) -> None:
+    code, out, _ = run("inspect", archive, "--tensors")
+    assert code == 0
+    for piece in (
+        "format 1, identity ",
+        "net.py",
+        "words.txt",
+        "shop.layers  preset auto  project code",
+        "kedge>=",
+        "cpython",
+        "model/model  stored layout",
+        "model  model/model",
+        "layer.weight  F32    [1, 4]  16 B",
+    ):
+        assert piece in out
+
+
+def test_inspect_runs_nothing_and_marks_pickles(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "p.kedge"
+    with PackageExporter(target) as exporter:
+        exporter.save_source_string("loud", "raise SystemExit('imported')")
+        exporter.save_pickle("data", "x.pkl", [1])
+    code, out, _ = run("inspect", target)
+    assert code == 0
+    assert "pickles (reading one runs code):\n    data/x.pkl\n" in out
+
+
+def test_inspect_for_machines_holds_everything(run: Run, archive: Path) -> None:
+    found = json.loads(run("inspect", archive, "--json")[1])
+    assert {entry["name"] for entry in found["entries"]} >= {"shop/net.py", "model/model"}
+    assert [tensor["key"] for tensor in found["tensors"]["model/model.safetensors"]] == [
+        "layer.weight",
+        "layer.bias",
+    ]
+    assert found["environment"]["implementation"] == sys.implementation.name
+    assert found["objects"][0]["types"]
+
+
+def test_verify_says_whether_everything_holds(run: Run, archive: Path) -> None:
+    code, out, _ = run("verify", archive)
+    assert code == 0
+    assert f"{archive}: everything holds; " in out
+    assert json.loads(run("verify", archive, "--json")[1])["ok"] is True
+
+
+def test_verify_finds_a_changed_bit(run: Run, archive: Path) -> None:
+    data = bytearray(archive.read_bytes())
+    data[data.index(b"one two")] ^= 1
+    archive.write_bytes(data)
+    code, out, _ = run("verify", archive)
+    assert code == 1
+    assert out.startswith("shop/words.txt: ")
+    assert json.loads(run("verify", archive, "--json")[1])["problems"][0]["entry"] == "shop/words.txt"
+
+
+@pytest.mark.parametrize("command", ["verify", "inspect"])
+def test_what_is_no_archive_is_exit_code_3(run: Run, tmp_path: Path, command: str) -> None:
+    (tmp_path / "text").write_text("text")
+    code, _, errors = run(command, tmp_path / "text")
+    assert code == 3
+    assert errors.startswith("packager: ")
+    assert run(command, tmp_path / "absent")[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["plan", "nowhere"], "No module named 'nowhere'"),
+        (
+            ["export", "shop.net:absent", "-o", "x.kedge"],
+            "target shop.net:absent: module 'shop.net' has no attribute",
+        ),
+        (
+            ["export", "shop.net", "-o", "x.kedge"],
+            "target 'shop.net' is a module: name the object or factory",
+        ),
+    ],
+)
+def test_a_target_that_is_not_there_is_exit_code_4(run: Run, arguments: list[str], message: str) -> None:
+    code, _, errors = run(*arguments)
+    assert code == 4
+    assert message in errors
+    assert not Path("x.kedge").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["plan"],
+        ["unknown"],
+        ["export", "a:b"],
+        ["plan", "x", "--guards", "some"],
+        ["plan", "x", "--policy", "lenient"],
+        ["plan", "x", "--intern", "a.**b"],
+        ["export", "a:b", "-o", "x", "--kwargs", "[1]"],
+    ],
+)
+def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: Any) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "usage: packager" in capsys.readouterr().err
+
+
+def test_a_wrong_policy_file_is_exit_code_1_and_an_absent_one_3(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text('rules = [{ action = "drop", include = "a" }]')
+    code, _, errors = run("plan", "shop.net", "--policy", tmp_path / "policy.toml")
+    assert code == 1
+    assert "rule 1: action must be one of intern, extern, mock, deny, got 'drop'" in errors
+    assert run("plan", "shop.net", "--policy", "absent.toml")[0] == 3
+
+
+@pytest.mark.parametrize("command", ["plan", "export", "suggest", "why", "inspect", "verify"])
+def test_every_command_shows_examples_in_its_help(command: str, capsys: Any) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--help"])
+    assert caught.value.code == 0
+    out = capsys.readouterr().out
+    assert "examples:\n" in out
+    assert f"  packager {command} " in out
+
+
+def test_the_help_of_the_command_documents_exit_codes(capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    out = capsys.readouterr().out
+    for code in ("  0  ", "  1  ", "  2  ", "  3  ", "  4  "):
+        assert code in out
+
+
+def test_python_m_packager_is_the_command(run: Run, archive: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "packager", "verify", str(archive)], capture_output=True, text=True, check=True
+    )
+    assert "everything holds" in done.stdout
+    assert done.stderr == ""
+
+
+def test_output_is_plain_where_rich_is_missing(archive: Path) -> None:
+    code = (
+        "import sys; sys.modules['rich'] = None; sys.stdout.isatty = lambda: True; "
+        "from packager.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "inspect", str(archive)], capture_output=True, text=True, check=True
+    )
+    assert "left to the target:\n" in done.stdout
+
+
+def test_output_on_a_terminal_is_a_table_of_rich(archive: Path) -> None:
+    code = (
+        "import sys; sys.stdout.isatty = lambda: True; "
+        "from packager.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "inspect", str(archive)], capture_output=True, text=True, check=True
+    )
+    assert "requirement" in done.stdout

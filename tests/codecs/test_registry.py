@@ -1,0 +1,169 @@
+"""Codecs are found by class and by name, those of other distributions through entry points."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packager.codecs import Child, Codec, Decoding, Encoding, Node
+from packager.codecs.checks import expect
+from packager.codecs.registry import CodecError, CodecRegistry, default_registry
+from packager.errors import PackageError
+from packager.objects import RecordError, Regime, audit, encode
+from packager.testing import CodecContract, round_trip
+
+OUTSIDE = '''
+from packager.codecs import Codec, Node
+
+class Money:
+    def __init__(self, cents):
+        self.cents = cents
+    def __eq__(self, other):
+        return self.cents == other.cents
+    def __reduce__(self):
+        raise AssertionError("the codec should be asked")
+
+class MoneyCodec(Codec):
+    """Money: cents."""
+    name = "outside.money"
+    types = ("outside_codec:Money",)
+    def encode(self, obj, context):
+        return Node(obj.cents)
+    def check(self, literal, children, version):
+        if type(literal) is not int or children:
+            raise ValueError("expected cents")
+    def decode(self, literal, children, version, context):
+        return Money(literal)
+'''
+
+
+class Point:
+    def __init__(self, x: Any, y: Any) -> None:
+        self.x, self.y = x, y
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Point) and (self.x, self.y) == (other.x, other.y)
+
+
+class PointCodec(Codec):
+    """Points: version 1 had the coordinates the other way round."""
+
+    name = "test.point"
+    version = 2
+    types = (f"{__name__}:Point",)
+
+    def encode(self, obj: Point, context: Encoding) -> Node:
+        return Node(None, (obj.x, obj.y))
+
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
+        expect(literal is None and len(children) == 2, "two coordinates")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Point:
+        return Point(*(children if version == 2 else reversed(children)))
+
+
+class TestContractOfAnOutsideCodec(CodecContract):
+    codec = PointCodec()
+
+    def samples(self) -> list[Any]:
+        return [Point(1, 2), Point([1], -1)]
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A distribution with two entry points: a codec, and one that cannot be loaded."""
+    (tmp_path / "outside_codec.py").write_text(OUTSIDE)
+    info = tmp_path / "outside-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[packager.codecs]\noutside.money = outside_codec:MoneyCodec\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield info / "entry_points.txt"
+    sys.modules.pop("outside_codec", None)
+
+
+def test_codec_of_an_installed_distribution_stores_and_loads(installed: Path) -> None:
+    registry = default_registry()
+    registry.load_all()
+    money = sys.modules["outside_codec"].Money(250)
+    assert round_trip([money]).object == [money]
+
+
+def test_only_the_codec_that_an_archive_names_is_imported(installed: Path) -> None:
+    registry = default_registry()
+    audit(encode(1 + 2j).records, Regime.data_only(), registry=default_registry())
+    sys.modules.pop("outside_codec", None)
+    assert registry.find("complex") is not None
+    assert registry.find("nobody's") is None
+    assert "outside_codec" not in sys.modules
+    assert registry.find("outside.money") is not None
+    assert "outside_codec" in sys.modules
+
+
+def test_entry_point_that_cannot_be_loaded_is_named(installed: Path) -> None:
+    installed.write_text("[packager.codecs]\nbroken = outside_missing:Codec\n")
+    with pytest.raises(CodecError, match=r"codec 'broken': .* cannot be loaded"):
+        default_registry().load_all()
+
+
+def test_entry_point_under_another_name_than_its_codec(installed: Path) -> None:
+    installed.write_text("[packager.codecs]\nother = outside_codec:MoneyCodec\n")
+    with pytest.raises(CodecError, match="expected a Codec whose name is 'other'"):
+        default_registry().find("other")
+
+
+def test_missing_codec_says_what_to_install() -> None:
+    registry = CodecRegistry([PointCodec()])
+    encoded = encode(Point(1, 2), registry=registry)
+    with pytest.raises(RecordError, match=r"codec 'test\.point' is not installed; install the package"):
+        audit(encoded.records, Regime.data_only())
+
+
+def test_old_versions_of_a_codec_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = CodecRegistry([PointCodec()])
+    encoded = encode(Point(1, 2), registry=registry)
+    from packager.testing.round_trip import load
+
+    assert load(encoded, Regime.data_only(), registry=registry) == Point(1, 2)
+    old = type(encoded)(encoded.records.replace(b"test.point\x02", b"test.point\x01"), (), ())
+    assert load(old, Regime.data_only(), registry=registry) == Point(2, 1)
+    newer = type(encoded)(encoded.records.replace(b"test.point\x02", b"test.point\x03"), (), ())
+    with pytest.raises(PackageError, match=r"codec 'test\.point' of version 3, here is 2"):
+        load(newer, Regime.data_only(), registry=registry)
+
+
+def test_later_codecs_come_first_for_a_class() -> None:
+    class Mine(PointCodec):
+        """Another codec for points."""
+
+        name = "test.mine"
+
+    registry = CodecRegistry([PointCodec(), Mine()])
+    found = registry.for_class(Point)
+    assert found is not None
+    assert found.name == "test.mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("test.point", "is there twice"), ("", "expected a name"), (None, "expected a name")],
+)
+def test_names_are_strings_and_unique(name: Any, message: str) -> None:
+    codec = PointCodec()
+    codec.name = name  # type: ignore[misc]  # of the instance, for this test
+    with pytest.raises(CodecError, match=message):
+        CodecRegistry([PointCodec(), codec])
+
+
+def test_class_without_a_codec_has_none() -> None:
+    assert default_registry().for_class(Point) is None
+    assert {codec.name for codec in default_registry()} >= {
+        "complex",
+        "numpy.ndarray",
+        "kedge.module",
+        "torch.module",
+    }

@@ -1,0 +1,65 @@
+"""What holds for every test: one thread for arithmetic, and comparisons with torch only beside torch."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from importlib import invalidate_caches
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Before NumPy is imported. Tests run side by side already, and small arrays gain nothing from more.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+# Timings on shared machines say nothing about the code, so no example has a deadline. Where a
+# change is judged, the same examples are drawn every time.
+settings.register_profile("kedge", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("kedge")
+
+HAS_TORCH = find_spec("torch") is not None
+IMPORTS_TORCH = re.compile(r"^(?:import|from) (?:torch|safetensors\.torch)\b", re.MULTILINE)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--torch-only", action="store_true", help="collect only the files that import torch")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file that imports torch at its top is not there where torch is not, rather than skipped."""
+    if not collection_path.is_file() or not collection_path.name.startswith("test_"):
+        return None
+    needs_torch = bool(IMPORTS_TORCH.search(collection_path.read_text(encoding="utf-8")))
+    wanted = needs_torch if config.getoption("--torch-only") else HAS_TORCH or not needs_torch
+    return None if wanted else True
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Mapping[str, str]], Path]]:
+    """Write a tree of files that can be imported: `project({"pkg/__init__.py": "..."})` gives its folder.
+
+    Afterwards nothing of it is left in this process. Scans are kept apart from the user's.
+    """
+    folder = tmp_path / "project"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    before = set(sys.modules)
+
+    def write(tree: Mapping[str, str]) -> Path:
+        for name, text in tree.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        if str(folder) not in sys.path:
+            monkeypatch.syspath_prepend(folder)
+        invalidate_caches()
+        return folder
+
+    yield write
+    for name in set(sys.modules) - before:
+        file = getattr(sys.modules[name], "__file__", None) or ""
+        if file.startswith(str(folder)):
+            del sys.modules[name]

@@ -1,0 +1,256 @@
+"""Objects, state dicts and golden calls become data in the archive, and come back as they were."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kedge
+from kedge import nn
+from packager import PackageExporter, PackageImporter, PackagingError
+from packager.archive import ArchiveReader, CheckRecord, EntryPoint, TensorReader, TypeUse, verify
+
+Project = Callable[[Mapping[str, str]], Path]
+
+NET = """
+import kedge
+from kedge import nn
+
+class Net(nn.Module):
+    def __init__(self, width=4):
+        super().__init__()
+        self.first = nn.Linear(2, width)
+        self.norm = nn.BatchNorm1d(width)
+        self.last = nn.Linear(width, 1)
+
+    def forward(self, x):
+        return self.last(self.norm(self.first(x)).relu())
+
+def build(width=4):
+    return Net(width)
+"""
+
+
+@pytest.fixture
+def net(project: Project) -> Any:
+    project({"shop/__init__.py": "", "shop/net.py": NET})
+    import shop.net  # type: ignore[import-not-found]  # written above
+
+    return shop.net
+
+
+def test_a_module_comes_back_and_gives_the_same_outputs(net: Any) -> None:
+    model, x = net.Net().eval(), kedge.tensor(np.random.default_rng(0).normal(size=(5, 2)).astype("f4"))
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_object("model", "model", model)
+    with ArchiveReader(buffer) as reader:
+        assert verify(reader).ok
+        (record,) = reader.manifest.objects
+        assert TypeUse("shop.net:Net", "create") in record.types
+        assert reader.manifest.entry_points == (EntryPoint("model", "model", "model"),)
+        assert "first.weight" in TensorReader(reader, "model/model.safetensors")
+    with PackageImporter(buffer) as importer:
+        loaded = importer.load_object("model", "model")
+        assert type(loaded) is not net.Net
+        assert np.array_equal(loaded(x).detach().numpy(), model(x).detach().numpy())
+
+
+def test_kedge_is_an_implicit_extern_of_an_object_that_needs_it(net: Any) -> None:
+    exporter = PackageExporter(io.BytesIO())
+    exporter.intern("shop.**")
+    exporter.save_object("model", "model", net.Net())
+    exporter.close()
+    assert set(exporter.interned_modules()) == {"shop", "shop.net"}
+    assert {name.partition(".")[0] for name in exporter.externed_modules()} == {"kedge"}
+
+
+def test_numpy_is_an_implicit_extern_of_arrays(project: Project) -> None:
+    project({"holder.py": "import numpy\nclass Holder:\n    pass\n"})
+    import holder  # type: ignore[import-not-found]  # written above
+
+    thing = holder.Holder()
+    thing.array = np.ones(2)
+    exporter = PackageExporter(io.BytesIO())
+    exporter.intern("holder")
+    exporter.save_object("model", "model", thing)
+    assert exporter.plan().ok
+    assert exporter.why("numpy").decision.because == "framework of a codec in use"
+
+
+def test_an_object_is_read_when_the_plan_is_made(net: Any) -> None:
+    model = nn.Linear(1, 1)
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_object("model", "model", model)
+        model.weight.detach().numpy()[...] = 7
+    with PackageImporter(buffer) as importer:
+        assert importer.load_object("model", "model").weight.item() == 7
+
+
+def test_save_hooks_of_modules_run_and_what_they_drop_is_not_in_the_file() -> None:
+    class Quiet(nn.Linear):
+        pass
+
+    model = nn.Linear(64, 64, bias=False)
+    secret = model.weight.detach().numpy().tobytes()
+    model.register_state_dict_post_hook(quantise)
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_state_dict("model", "weights", model)
+    assert secret not in buffer.getvalue()
+    with ArchiveReader(buffer) as reader:
+        assert TensorReader(reader, "model/weights")["weight"].dtype == "I8"
+        assert verify(reader).ok
+
+
+def quantise(module: Any, state_dict: Any, prefix: str, keep_vars: Any) -> None:
+    weight = state_dict[prefix + "weight"].numpy()
+    state_dict[prefix + "weight"] = (weight * 100).astype(np.int8)
+
+
+def test_a_state_dict_is_one_member_with_extras_beside_it() -> None:
+    state = {"w": np.arange(6, dtype="f4").reshape(2, 3), "note": "custom"}
+    state["tied"] = state["w"]
+    buffer = io.BytesIO()
+    with PackageExporter(buffer) as exporter:
+        exporter.save_state_dict("model", "weights.safetensors", state)
+    with ArchiveReader(buffer) as reader:
+        (record,) = reader.manifest.state_dicts
+        assert (record.entry, record.extras) == (
+            "model/weights.safetensors",
+            ".data/extras/model/weights.safetensors",
+        )
+        tensors = TensorReader(reader, record.entry)
+        assert tensors["w"].storage == tensors["tied"].storage
+        assert reader.entry(record.entry).size < 400
+
+
+def test_versions_of_modules_are_in_the_manifest() -> None:
+    buffer = io.BytesIO()
+    with PackageExporter(buffer) as exporter:
+        exporter.save_state_dict("model", "weights", nn.Sequential(nn.BatchNorm1d(2)))
+    with ArchiveReader(buffer) as reader:
+        assert ("0", 2) in reader.manifest.state_dicts[0].versions
+
+
+def test_what_a_state_dict_cannot_store_is_told_by_key() -> None:
+    exporter = PackageExporter(io.BytesIO())
+    exporter.save_state_dict("model", "weights", {"f": lambda: 1, 3: np.ones(1)})
+    with pytest.raises(PackagingError) as caught:
+        exporter.close()
+    assert "Object cannot be stored." in str(caught.value)
+    assert "weights[3]: is no key of a state dict" in str(caught.value)
+
+
+def test_what_is_no_state_dict_is_a_type_error() -> None:
+    exporter = PackageExporter(io.BytesIO())
+    exporter.save_state_dict("model", "weights", 3)
+    with pytest.raises(TypeError, match="expected a module or a mapping"):
+        exporter.plan()
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_factory_is_stored_by_name_with_config_and_state(net: Any, by_name: bool) -> None:
+    model = net.build(width=8)
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        factory = "shop.net:build" if by_name else net.build
+        exporter.save_object("model", "model", model, factory=factory, config={"width": 8})
+    with ArchiveReader(buffer) as reader:
+        assert verify(reader).ok
+        (record,) = reader.manifest.objects
+        assert record.factory == "shop.net:build"
+        assert record.types == (TypeUse("shop.net:build", "call"),)
+        (state,) = reader.manifest.state_dicts
+        assert (state.package, state.resource, state.entry) == ("model", "model", "model/model.safetensors")
+        assert "first.weight" in TensorReader(reader, state.entry)
+    with PackageImporter(buffer) as importer:
+        loaded = importer.load_object("model", "model")
+        assert loaded.first.weight.tolist() == model.first.weight.tolist()
+
+
+def test_a_factory_that_is_no_name_is_refused() -> None:
+    exporter = PackageExporter(io.BytesIO())
+    exporter.save_object("model", "model", None, factory="build")
+    with pytest.raises(PackagingError, match="factory 'build': expected a callable, or its name as"):
+        exporter.plan()
+
+
+def test_a_check_stores_a_call_and_its_result(net: Any) -> None:
+    model = net.Net()
+    x = np.random.default_rng(0).normal(size=(3, 2)).astype("f4")
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_object("model", "model", model)
+        exporter.save_check("model", {"x": x})
+    with ArchiveReader(buffer) as reader:
+        assert verify(reader).ok
+        inputs, outputs = ".data/checks/model/inputs.safetensors", ".data/checks/model/outputs.safetensors"
+        assert reader.manifest.checks == (CheckRecord("model", "model", inputs, outputs),)
+        assert bytes(TensorReader(reader, inputs).data("x")) == x.tobytes()
+        stored = np.frombuffer(TensorReader(reader, outputs).data("output"), "f4").reshape(3, 1)
+    assert np.array_equal(stored, model(kedge.tensor(x)).detach().numpy())
+    with PackageImporter(buffer) as importer:
+        (outcome,) = importer.check()
+        assert outcome.within(0)
+
+
+def test_the_call_of_a_check_leaves_the_object_as_it_was(net: Any) -> None:
+    model = net.Net()  # in training mode: a call moves the running mean
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", model)
+    exporter.save_check("model", {"arg0": np.ones((4, 2), "f4")})
+    exporter.close()
+    assert model.norm.num_batches_tracked.item() == 0
+
+
+def test_an_entry_point_may_name_an_attribute_to_call(project: Project) -> None:
+    project({"shop.py": "class Till:\n    def add(self, a, b):\n        return {'sum': a + b}\n"})
+    import shop
+
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_object("app", "till", shop.Till())
+        exporter.save_entry("add", "app", "till", "add")
+        exporter.save_check("add", {"arg0": 1, "b": 2.5})
+    with ArchiveReader(buffer) as reader:
+        assert reader.manifest.entry_points == (EntryPoint("add", "app", "till", "add"),)
+        assert list(TensorReader(reader, ".data/checks/add/outputs.safetensors")) == ["output.sum"]
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "context"),
+    [
+        ("other", {}, "there is no entry point 'other' with an object; there is model"),
+        ("model", {"arg1": 1}, "calling it failed: CallError: .*arg0 is missing"),
+        ("model", {"y": 1}, "calling it failed: TypeError: .*'y'"),
+        ("model", {"x": "text"}, "only dtypes of safetensors can be stored in a check, got x"),
+    ],
+)
+def test_a_check_that_cannot_be_made_is_a_problem(
+    project: Project, name: str, inputs: dict[str, Any], context: str
+) -> None:
+    project({"shop.py": "class Till:\n    def __call__(self, x):\n        return 1\n"})
+    import shop
+
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", shop.Till())
+    exporter.save_check(name, inputs)
+    with pytest.raises(
+        PackagingError, match=rf"Check cannot be stored\.\n    check {name}\n      Context: {context}"
+    ):
+        exporter.close()
+
+
+def test_warnings_about_objects_are_in_the_plan() -> None:
+    model = nn.Linear(1, 1)
+    model(kedge.ones(1, 1)).sum().backward()
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", model)
+    assert any(warning.startswith("object model/model: model") for warning in exporter.plan().warnings)

@@ -1,0 +1,239 @@
+"""The plan says what will be stored, what is left to the target, what it costs, and why."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from packager import PackageExporter
+from packager.archive import ArchiveReader, ImportSite
+from packager.environment import Distributions, requirement_for
+from packager.policy import Origin, Policy
+
+Project = Callable[[Mapping[str, str]], Path]
+
+HEAD = "Metadata-Version: 2.1\nName: pure-dist\nVersion: 1.2\n"
+TREE = {
+    "net/__init__.py": "from .layers import Dense\n",
+    "net/layers.py": "import numpy as np\nimport json\nWORDS = open('net/words.txt')\n",
+    "net/words.txt": "one two",
+    "net/extra/notes.md": "not a package",
+    "net/tests/__init__.py": "",
+    "net/tests/data.json": "{}",
+}
+
+
+def exporter_of(project: Project, **options: object) -> PackageExporter:
+    project(TREE)
+    exporter = PackageExporter(io.BytesIO(), policy="auto", **options)  # type: ignore[arg-type]  # passed on
+    exporter.save_module("net")
+    return exporter
+
+
+def test_modules_have_action_rule_reason_origin_and_importers(project: Project) -> None:
+    plan = exporter_of(project).plan()
+    modules = {module.name: module for module in plan.modules}
+    layers = modules["net.layers"]
+    assert (layers.action, layers.rule, layers.because) == ("intern", "preset auto", "project code")
+    assert (layers.entry, layers.is_package, layers.size) == (
+        "net/layers.py",
+        False,
+        len(TREE["net/layers.py"]),
+    )
+    assert [(edge.importer, edge.file, edge.line) for edge in layers.importers] == [
+        ("net", "net/__init__.py", 1)
+    ]
+    assert modules["net"].is_package
+    assert modules["json"].origin == Origin("stdlib")
+
+
+def test_externs_have_distribution_version_and_requirement(project: Project) -> None:
+    plan = exporter_of(project).plan()
+    version = Distributions().version("numpy")
+    assert version is not None
+    assert [(one.name, one.origin.kind, one.requirement, one.modules) for one in plan.externs] == [
+        ("json", "stdlib", None, ("json",)),
+        ("numpy", "compiled", str(requirement_for("numpy", version)), ("numpy",)),
+    ]
+
+
+def test_data_files_of_interned_packages_are_captured_with_the_place_that_reads_them(
+    project: Project,
+) -> None:
+    plan = exporter_of(project).plan()
+    found = {file.name: file.because for file in plan.data_files}
+    assert found["net/words.txt"] == "net/layers.py:3"
+    assert "net/tests/data.json" not in found  # its package is not stored
+
+
+def test_patterns_leave_data_files_out(project: Project) -> None:
+    exporter = exporter_of(project)
+    exporter.exclude_data("net/*.txt")
+    assert "net/words.txt" not in [file.name for file in exporter.plan().data_files]
+
+
+def test_what_is_saved_by_name_comes_before_a_data_file(project: Project) -> None:
+    project(TREE)
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_module("net")
+        exporter.save_text("net", "words.txt", "mine")
+    with ArchiveReader(buffer) as reader:
+        assert reader.read("net/words.txt") == b"mine"
+
+
+def test_cost_is_given_by_kind(project: Project) -> None:
+    plan = exporter_of(project).plan()
+    sources = len(TREE["net/__init__.py"]) + len(TREE["net/layers.py"])
+    assert plan.cost()["source"] == sources
+    assert plan.size == sum(plan.cost().values())
+
+
+def test_a_plan_is_frozen_and_equal_to_itself_made_again(project: Project) -> None:
+    exporter = exporter_of(project)
+    plan = exporter.plan()
+    assert exporter.plan() is plan
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        plan.modules = ()  # type: ignore[misc]  # that it is frozen is the point
+    other = PackageExporter(io.BytesIO(), policy="auto")
+    other.save_module("net")
+    assert other.plan() == plan
+
+
+def test_a_plan_prints_everything_that_matters(project: Project) -> None:
+    exporter = exporter_of(project)
+    exporter.mock("nothing.**")
+    exporter.deny("net.layers")
+    text = str(exporter.plan())
+    assert text.startswith("Export plan: 1 modules stored, 0 packages left to the target, ")
+    for line in (
+        "    net  (asked for: saved by name)",
+        "rules that matched nothing:\n    mock('nothing.**')",
+        "* Module was denied by a pattern.\n    net.layers",
+        "      Imported by: net (asked for) -> net.layers (net/__init__.py:1)",
+    ):
+        assert line in text
+
+
+def test_dead_rules_are_reported(project: Project) -> None:
+    exporter = exporter_of(project)
+    exporter.extern("never.**")
+    plan = exporter.plan()
+    assert plan.dead_rules == ("extern('never.**')",)
+    assert plan.empty_rules == ()
+    assert plan.ok
+
+
+def test_guards_are_recorded_as_facts_of_this_environment(project: Project) -> None:
+    project(
+        {"app.py": "import sys\nif sys.version_info >= (3, 0):\n    import json\nelse:\n    import csv\n"}
+    )
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("app")
+    plan = exporter.plan()
+    assert "csv" not in exporter.externed_modules()
+    assert [(guard.file, guard.line, guard.value) for guard in plan.guards] == [("app.py", 2, True)]
+    everything = PackageExporter(io.BytesIO(), policy="auto", guards="all")
+    everything.save_module("app")
+    assert "csv" in everything.externed_modules()
+
+
+def test_a_computed_import_is_a_question_that_can_be_answered(project: Project) -> None:
+    tree = {
+        "zoo/__init__.py": "",
+        "zoo/load.py": "from importlib import import_module\ndef load(name):\n"
+        "    return import_module(f'zoo.kinds.{name}')\n",
+        "zoo/kinds/__init__.py": "",
+        "zoo/kinds/cat.py": "",
+        "zoo/kinds/dog.py": "",
+    }
+    project(tree)
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("zoo.load")
+    (question,) = exporter.plan().questions
+    assert (question.file, question.line, question.pattern) == ("zoo/load.py", 3, "zoo.kinds.*")
+    assert [candidate.name for candidate in question.candidates] == ["zoo.kinds.cat", "zoo.kinds.dog"]
+    assert "zoo.kinds.cat" not in exporter.interned_modules()
+    exporter.answer(question.id, ["zoo.kinds.cat"])
+    assert "zoo.kinds.cat" in exporter.interned_modules()
+    assert exporter.plan().questions == ()
+
+
+def test_the_manifest_says_what_the_plan_said(project: Project, tmp_path: Path) -> None:
+    project(TREE)
+    target = tmp_path / "out.kedge"
+    with PackageExporter(target, policy="auto") as exporter:
+        exporter.save_module("net")
+    with ArchiveReader(target) as reader:
+        manifest = reader.manifest
+    records = {record.name: record for record in manifest.modules}
+    assert set(records) == {"net", "net.layers", "numpy", "json"}
+    assert records["net.layers"].importers == (ImportSite("net", "net/__init__.py", 1),)
+    assert records["numpy"].entry is None
+    assert [(one.name, one.origin, one.distribution) for one in manifest.externs] == [
+        ("json", "stdlib", None),
+        ("numpy", "compiled", "numpy"),
+    ]
+    assert set(manifest.environment) == {"python", "implementation", "platform", "byteorder"}
+
+
+def test_nothing_in_an_archive_tells_of_the_folder_it_was_made_in(project: Project, tmp_path: Path) -> None:
+    folder = project(TREE)
+    target = tmp_path / "out.kedge"
+    with PackageExporter(target, policy="auto") as exporter:
+        exporter.save_module("net")
+    assert str(folder).encode() not in target.read_bytes()
+    assert tmp_path.name.encode() not in target.read_bytes()
+
+
+def test_the_version_of_an_interned_distribution_is_stored_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site-packages"
+    for name, text in {
+        "pure/__init__.py": "",
+        "pure_dist-1.2.dist-info/METADATA": f"{HEAD}\nA long story\n",
+        "pure_dist-1.2.dist-info/top_level.txt": "pure\n",
+        "pure_dist-1.2.dist-info/RECORD": "pure/__init__.py,,\n",
+    }.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(text)
+    monkeypatch.syspath_prepend(site)
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="hermetic") as exporter:
+        exporter.save_source_string("app", "import pure")
+    with ArchiveReader(buffer) as reader:
+        assert reader.read("pure_dist-1.2.dist-info/METADATA") == HEAD.encode()
+
+
+def test_a_policy_may_be_a_file_or_an_object(project: Project, tmp_path: Path) -> None:
+    project({"app.py": "import one", "one.py": ""})
+    path = tmp_path / "policy.toml"
+    path.write_text('rules = [{ action = "mock", include = "one" }]')
+    for policy in (path, str(path), Policy(None, [])):
+        exporter = PackageExporter(io.BytesIO(), policy=policy)
+        if isinstance(policy, Policy):
+            exporter.mock("one")
+        exporter.save_module("app")
+        assert exporter.mocked_modules() == ["one"]
+
+
+def test_a_plan_can_be_given_to_machines(project: Project) -> None:
+    from packager.cli.screen import print_json
+
+    plan = exporter_of(project).plan()
+    out = io.StringIO()
+    import contextlib
+
+    with contextlib.redirect_stdout(out):
+        print_json(plan)
+    assert {module["name"] for module in json.loads(out.getvalue())["modules"]} >= {
+        "net",
+        "net.layers",
+        "numpy",
+    }

@@ -1,0 +1,256 @@
+"""Everything that is wrong with an export is told at once, with who imports it and what to paste."""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packager import Importer, PackageExporter, PackagingError
+from packager.exporting import RefusedPlanError
+
+Project = Callable[[Mapping[str, str]], Path]
+DEBUG_LINE = (
+    "Set debug=True when invoking PackageExporter for a visualization of where broken modules are "
+    "coming from!"
+)
+
+
+def refused(exporter: PackageExporter) -> RefusedPlanError:
+    with pytest.raises(PackagingError) as caught:
+        exporter.close()
+    assert isinstance(caught.value, RefusedPlanError)
+    return caught.value
+
+
+def test_the_message_is_laid_out_as_torch_packages(project: Project) -> None:
+    project({"app.py": "import one, two\n", "one.py": "", "two.py": ""})
+    exporter = PackageExporter(io.BytesIO())
+    exporter.deny("two")
+    exporter.save_module("app")
+    assert str(refused(exporter)) == (
+        "\n"
+        "* Module did not match against any action pattern. Extern, mock, or intern it.\n"
+        "    one\n"
+        "* Module was denied by a pattern.\n"
+        "    two\n"
+        "\n"
+        f"{DEBUG_LINE}\n"
+    )
+
+
+def test_with_debug_the_message_shows_the_imports_that_led_there(project: Project) -> None:
+    project({"app.py": "import one\n", "one.py": "import two\n", "two.py": ""})
+    exporter = PackageExporter(io.BytesIO(), debug=True)
+    exporter.intern("one")
+    exporter.save_module("app")
+    assert str(refused(exporter)) == (
+        "\n"
+        "* Module did not match against any action pattern. Extern, mock, or intern it.\n"
+        "    two\n"
+        "      A path to two: app -> one -> two\n"
+    )
+
+
+def test_notes_give_file_line_and_a_rule_to_paste(project: Project) -> None:
+    project({"app.py": "\nimport numpy.linalg\n"})
+    exporter = PackageExporter(io.BytesIO())
+    exporter.save_module("app")
+    error = refused(exporter)
+    version = sys.modules["numpy"].__version__ if "numpy" in sys.modules else __import__("numpy").__version__
+    assert error.__notes__ == [
+        "numpy.linalg: app (asked for) -> numpy.linalg (app.py:2)",
+        f'    exporter.extern("numpy.**")  # compiled distribution numpy {version}',
+    ]
+    assert error.plan.problems == error.problems
+
+
+@pytest.mark.parametrize(
+    ("source", "reason", "context"),
+    [
+        ("def broken(:\n", "Dependency resolution failed.", "bad.py:1: bad: "),
+        (
+            "from ........ import x\n",
+            "Dependency resolution failed.",
+            "attempted relative import beyond top-level package",
+        ),
+    ],
+)
+def test_source_that_cannot_be_read_is_a_problem_of_its_module(
+    project: Project, source: str, reason: str, context: str
+) -> None:
+    project({"bad.py": source, "app.py": "import bad\n"})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("app")
+    (problem,) = refused(exporter).problems
+    assert (problem.reason, problem.subject) == (reason, "bad")
+    assert problem.context.startswith(context)
+
+
+def test_compiled_code_cannot_be_interned(project: Project) -> None:
+    project({"app.py": "import numpy.linalg._umath_linalg\n"})
+    exporter = PackageExporter(io.BytesIO())
+    exporter.intern("numpy.linalg._umath_linalg")
+    exporter.extern("numpy.**")
+    exporter.save_module("app")
+    text = str(refused(exporter))
+    assert (
+        "* Module is a C extension module. packager supports Python modules only.\n    numpy.linalg._umath"
+        in text
+    )
+
+
+def test_a_compiled_module_of_an_importer_is_recognised_by_its_file() -> None:
+    class Broken(Importer):
+        def import_module(self, module_name: str) -> Any:
+            module = type(sys)(module_name)
+            module.__file__ = f"{module_name}.so"
+            return module
+
+    exporter = PackageExporter(io.BytesIO(), importer=Broken())
+    exporter.intern(["foo", "bar"])
+    exporter.save_source_string("my_module", "import foo; import bar")
+    assert str(refused(exporter)) == (
+        "\n"
+        "* Module is a C extension module. packager supports Python modules only.\n"
+        "    foo\n"
+        "    bar\n"
+        "\n"
+        f"{DEBUG_LINE}\n"
+    )
+
+
+def test_saving_a_module_that_is_not_there_fails_at_once() -> None:
+    exporter = PackageExporter(io.BytesIO())
+    with pytest.raises(ModuleNotFoundError, match="No module named 'aodoifjodisfj'"):
+        exporter.save_module("aodoifjodisfj")
+
+
+def test_a_missing_module_that_runs_for_certain_is_a_problem(project: Project) -> None:
+    project({"app.py": "import one\n", "one.py": "import nowhere\n"})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("app")
+    (problem,) = refused(exporter).problems
+    assert (problem.reason, problem.subject) == ("Module was not found in this environment.", "nowhere")
+    assert problem.chain == ("app (asked for)", "one (app.py:1)", "nowhere (one.py:1)")
+    assert (
+        problem.fix == 'exporter.mock("nowhere.**")  # unknown origin; extern it where the target brings it'
+    )
+
+
+def test_a_missing_module_inside_a_function_is_a_warning(project: Project) -> None:
+    project({"app.py": "def f():\n    import backend\n", "backend.py": "import nowhere\n"})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("app")
+    plan = exporter.plan()
+    assert plan.ok
+    assert plan.warnings == (
+        "nowhere was not found here; code that imports it will fail there as it does here",
+    )
+
+
+def test_a_missing_module_under_a_test_that_cannot_be_read_is_a_warning(project: Project) -> None:
+    project({"app.py": "import os\nif os.environ.get('CLUSTER'):\n    import nowhere.inside\n"})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("app")
+    plan = exporter.plan()
+    assert plan.ok
+    assert [warning.partition(" ")[0] for warning in plan.warnings] == ["nowhere", "nowhere.inside"]
+
+
+def test_without_a_preset_a_missing_module_needs_a_rule_as_in_torch_package(project: Project) -> None:
+    project({"app.py": "def f():\n    import nowhere\n"})
+    exporter = PackageExporter(io.BytesIO())
+    exporter.save_module("app")
+    assert [problem.subject for problem in refused(exporter).problems] == ["nowhere"]
+
+
+def test_a_module_among_installed_packages_without_a_distribution_has_no_origin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    (site / "dropped.py").write_text("")
+    monkeypatch.syspath_prepend(site)
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_source_string("app", "import dropped")
+    (problem,) = refused(exporter).problems
+    assert (problem.subject, problem.context) == ("dropped", "unknown origin")
+    assert problem.reason == (
+        "Module has no known distribution, so the target cannot be told what to install."
+    )
+
+
+def test_an_extern_without_a_distribution_is_a_warning_where_a_rule_asked_for_it(project: Project) -> None:
+    project({"app.py": "import plugin\n"})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.extern("plugin")
+    exporter.save_module("app")
+    plan = exporter.plan()
+    assert plan.ok
+    assert plan.warnings == (
+        "plugin is extern without a known distribution (unknown origin): the target must bring it",
+    )
+
+
+@pytest.mark.parametrize("action", ["intern", "mock"])
+def test_what_lies_inside_an_extern_package_is_refused_when_planning(project: Project, action: str) -> None:
+    project({"a/__init__.py": "", "a/b.py": "", "app.py": "import a.b\n"})
+    exporter = PackageExporter(io.BytesIO())
+    exporter.extern("a")
+    getattr(exporter, action)("a.b")
+    exporter.save_module("app")
+    (problem,) = refused(exporter).problems
+    assert problem.reason.startswith("Module lies inside a package that is extern")
+    assert (problem.subject, problem.context) == ("a.b", "a is extern by extern('a')")
+    assert problem.fix == f'exporter.{action}("a.**")'
+
+
+def test_an_object_of_a_mocked_class_is_refused_with_its_path(project: Project) -> None:
+    project({"shapes.py": "class Square:\n    pass\n"})
+    import shapes  # type: ignore[import-not-found]  # written above
+
+    exporter = PackageExporter(io.BytesIO())
+    exporter.mock("shapes")
+    exporter.save_object("model", "model", {"first": shapes.Square()})
+    (problem,) = refused(exporter).problems
+    assert problem.reason.startswith("Module was mocked out, but is still being used in the package.")
+    assert problem.subject == "shapes"
+    assert problem.context.startswith("Square is used by object model/model, at model[")
+
+
+def test_a_mock_that_is_only_a_dependency_is_fine(project: Project) -> None:
+    project({"shapes.py": "import plots\nclass Square:\n    pass\n", "plots.py": ""})
+    import shapes
+
+    exporter = PackageExporter(io.BytesIO())
+    exporter.intern("shapes")
+    exporter.mock("**")
+    exporter.save_pickle("model", "model.pkl", shapes.Square())
+    exporter.close()
+    assert exporter.mocked_modules() == ["plots"]
+
+
+def test_everything_that_an_object_cannot_store_is_told_at_once() -> None:
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", {"a": (x for x in []), "b": [threading.Lock()]})
+    problems = refused(exporter).problems
+    assert [problem.reason for problem in problems] == ["Object cannot be stored."] * 2
+    assert [problem.subject for problem in problems] == ["model/model"] * 2
+    assert [problem.context.partition(":")[0] for problem in problems] == ["model['a']", "model['b'][0]"]
+
+
+def test_problems_of_all_kinds_come_together(project: Project) -> None:
+    project({"app.py": "import bad\nimport nowhere\nimport no\n", "bad.py": "def (\n", "no.py": ""})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.deny("no")
+    exporter.save_module("app")
+    exporter.save_object("model", "model", open)
+    exporter.save_object("model", "other", threading.Lock())
+    subjects = {problem.subject for problem in refused(exporter).problems}
+    assert {"bad", "nowhere", "no", "model/other"} <= subjects

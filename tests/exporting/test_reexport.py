@@ -1,0 +1,110 @@
+"""What was loaded from one archive can be packed into another, code and objects alike."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packager import PackageExporter, PackageImporter, PackagingError, sys_importer
+from packager.archive import ArchiveReader
+
+Project = Callable[[Mapping[str, str]], Path]
+
+SHOP = {
+    "shop/__init__.py": "",
+    "shop/net.py": "from .layers import Layer\nimport json\nclass Net:\n"
+    "    def __init__(self):\n        self.layer = Layer()\n",
+    "shop/layers.py": "class Layer:\n    pass\n",
+}
+
+
+@pytest.fixture
+def first(project: Project) -> io.BytesIO:
+    project(SHOP)
+    import shop.net  # type: ignore[import-not-found]  # written above
+
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_object("model", "model", shop.net.Net())
+    return buffer
+
+
+def test_an_object_is_packed_again_bit_for_bit(first: io.BytesIO) -> None:
+    with PackageImporter(first) as importer:
+        again = io.BytesIO()
+        with PackageExporter(again, importer=(importer, sys_importer), policy="auto") as exporter:
+            exporter.save_object("model", "model", importer.load_object("model", "model"))
+        assert again.getvalue() == first.getvalue()
+
+
+def test_a_module_of_an_archive_is_saved_by_its_true_or_its_mangled_name(first: io.BytesIO) -> None:
+    with PackageImporter(first) as importer:
+        mangled = type(importer.load_object("model", "model")).__module__
+        exporter = PackageExporter(io.BytesIO(), importer=(importer, sys_importer))
+        exporter.intern("shop.**")
+        exporter.save_module(mangled)
+        assert exporter.interned_modules() == ["shop", "shop.layers", "shop.net"]
+
+
+def test_source_comes_from_the_archive_and_not_from_disk(first: io.BytesIO, project: Project) -> None:
+    project({"shop/layers.py": "raise RuntimeError('changed')\n"})
+    again = io.BytesIO()
+    with PackageImporter(first) as importer:
+        with PackageExporter(again, importer=(importer, sys_importer), policy="auto") as exporter:
+            exporter.save_module("shop.layers")
+        with ArchiveReader(again) as reader:
+            assert reader.read("shop/layers.py") == SHOP["shop/layers.py"].encode()
+
+
+def test_an_object_of_another_importer_is_refused_with_both_named(first: io.BytesIO) -> None:
+    with PackageImporter(first) as one, PackageImporter(first) as other:
+        exporter = PackageExporter(io.BytesIO(), importer=(one, sys_importer), policy="auto")
+        exporter.save_object("model", "model", other.load_object("model", "model"))
+        with pytest.raises(PackagingError, match="Object cannot be stored"):
+            exporter.close()
+
+
+def test_a_mock_stays_a_mock_when_its_archive_is_packed_again(project: Project) -> None:
+    project({"app.py": "import plots\n", "plots.py": ""})
+    first, again = io.BytesIO(), io.BytesIO()
+    with PackageExporter(first, policy="auto") as exporter:
+        exporter.mock("plots")
+        exporter.save_module("app")
+    with PackageImporter(first) as importer:
+        with PackageExporter(again, importer=importer) as exporter:
+            exporter.intern("**")
+            exporter.save_module("app")
+        assert exporter.mocked_modules() == ["plots"]
+        assert exporter.why("plots").decision.because == "it is a mock in the archive that it comes from"
+
+
+def test_modules_come_from_any_importer_by_their_loaders() -> None:
+    class Loader:
+        def get_source(self, name: str) -> str:
+            return "import made.by.hand\n" if name == "made" else ""
+
+    from types import ModuleType
+
+    from packager import Importer
+
+    class ByHand(Importer):
+        def import_module(self, module_name: str) -> Any:
+            if not module_name.startswith("made"):
+                raise ModuleNotFoundError(module_name)
+            module = ModuleType(module_name)
+            module.__loader__ = Loader()
+            if module_name != "made.by.hand":
+                module.__path__ = []
+            return module
+
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, importer=ByHand()) as exporter:
+        exporter.intern("made.**")
+        exporter.save_module("made")
+    assert exporter.interned_modules() == ["made", "made.by", "made.by.hand"]
+    with ArchiveReader(buffer) as reader:
+        assert reader.read("made/__init__.py") == b"import made.by.hand\n"

@@ -1,0 +1,116 @@
+"""Targets, weights and calls by arrays: what a command line turns into Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kedge
+from kedge import nn
+from packager.exporting.calls import CallError, call_with_arrays, load_arrays
+from packager.exporting.targets import TargetError, resolve_target
+from packager.exporting.weights import WeightsError, load_weights
+
+Project = Callable[[Mapping[str, str]], Path]
+
+
+SHOP = """
+class Net:
+    def __init__(self, width=1):
+        self.width = width
+
+net = Net(3)
+"""
+
+
+def test_a_target_is_an_object_or_what_a_factory_makes(project: Project) -> None:
+    project({"shop.py": SHOP})
+    assert resolve_target("shop:net").width == 3
+    assert resolve_target("shop:Net", {"width": 5}).width == 5
+    assert resolve_target("shop:net.width") == 3
+
+
+@pytest.mark.parametrize(
+    ("target", "kwargs", "message"),
+    [
+        ("shop", {}, "target 'shop' is a module: name the object or factory, as shop:name"),
+        ("shop:", {}, "target 'shop:': expected package.module or package.module:name"),
+        (":net", {}, "expected package.module"),
+        ("nowhere:net", {}, "target nowhere:net: No module named 'nowhere'"),
+        ("shop:absent", {}, "target shop:absent: module 'shop' has no attribute 'absent'"),
+        ("shop:net", {"a": 1}, "target shop:net is an object, no factory: it takes no arguments"),
+        ("shop:fails", {}, "target shop:fails: calling it failed: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_wrong_target_is_told_as_it_was_spelt(
+    project: Project, target: str, kwargs: Any, message: str
+) -> None:
+    project({"shop.py": "net = 3\ndef fails():\n    1 / 0\n"})
+    with pytest.raises(TargetError, match=message):
+        resolve_target(target, kwargs)
+
+
+def test_inputs_go_by_name_and_position_and_results_by_path() -> None:
+    def call(a: Any, b: Any, *, c: Any) -> Any:
+        return {"sum": a + b, "all": [c, (a, 1)]}
+
+    found = call_with_arrays(call, {"arg1": np.array(2), "arg0": np.array(1), "c": np.ones(2)})
+    assert list(found) == ["output.sum", "output.all.0", "output.all.1.0", "output.all.1.1"]
+    assert found["output.sum"] == 3
+
+
+def test_a_kedge_module_gets_tensors_and_gives_arrays() -> None:
+    layer = nn.Linear(2, 1)
+    x = np.ones((3, 2), "f4")
+    found = call_with_arrays(layer, {"input": x})
+    assert isinstance(found["output"], np.ndarray)
+    assert np.array_equal(found["output"], layer(kedge.tensor(x)).detach().numpy())
+
+
+def test_a_result_that_is_no_array_is_refused_with_its_path() -> None:
+    with pytest.raises(CallError, match=r"output\.1 is a object: only arrays, tensors and numbers"):
+        call_with_arrays(lambda: (1, object()), {})
+
+
+def test_arrays_are_read_without_pickles(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.npz", tmp_path / "bad.npz"
+    np.savez(good, arg0=np.ones(2))
+    np.savez(bad, arg0=np.array([object()]))
+    assert list(load_arrays(str(good))) == ["arg0"]
+    with pytest.raises(CallError, match=r"bad.npz: not a .npz file of arrays"):
+        load_arrays(str(bad))
+    (tmp_path / "text.npz").write_text("text")
+    with pytest.raises(CallError, match=r"text.npz: not a .npz file"):
+        load_arrays(str(tmp_path / "text.npz"))
+
+
+def test_weights_are_loaded_from_npz_and_safetensors(tmp_path: Path) -> None:
+    import safetensors.numpy
+
+    state = {"weight": np.full((1, 2), 5, "f4"), "bias": np.full(1, 6, "f4")}
+    np.savez(tmp_path / "w.npz", **state)
+    safetensors.numpy.save_file(state, tmp_path / "w.safetensors")
+    for name in ("w.npz", "w.safetensors"):
+        layer = nn.Linear(2, 1)
+        load_weights(layer, tmp_path / name)
+        assert layer.weight.tolist() == [[5, 5]]
+        assert layer.bias.item() == 6
+
+
+def test_weights_that_do_not_fit_are_told_by_the_module(tmp_path: Path) -> None:
+    np.savez(tmp_path / "w.npz", weight=np.ones((1, 2), "f4"))
+    with pytest.raises(KeyError, match='Missing key\\(s\\) in state_dict: "bias"'):
+        load_weights(nn.Linear(2, 1), tmp_path / "w.npz")
+
+
+def test_other_files_and_objects_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        WeightsError, match=r"w\.h5: expected one of \.npz, \.safetensors, \.pt, \.pth, \.bin; conv"
+    ):
+        load_weights(nn.Linear(1, 1), tmp_path / "w.h5")
+    with pytest.raises(WeightsError, match=r"int takes no weights: it has no load_state_dict\(\)"):
+        load_weights(3, tmp_path / "w.npz")

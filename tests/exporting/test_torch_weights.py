@@ -1,0 +1,29 @@
+"""Weights in files of torch.save are loaded into kedge and PyTorch modules alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from kedge import nn
+from packager.exporting.weights import WeightsError, load_weights
+
+
+@pytest.mark.parametrize("module", [nn.Linear(2, 1), torch.nn.Linear(2, 1)], ids=["kedge", "torch"])
+def test_a_state_dict_of_torch_is_loaded(module: Any, tmp_path: Path) -> None:
+    source = torch.nn.Linear(2, 1)
+    torch.save(source.state_dict(), tmp_path / "w.pt")
+    load_weights(module, tmp_path / "w.pt")
+    assert module.weight.tolist() == source.weight.tolist()
+    assert module.bias.tolist() == source.bias.tolist()
+
+
+def test_a_checkpoint_that_is_no_state_dict_is_refused_with_what_it_holds(tmp_path: Path) -> None:
+    torch.save({"epoch": 3, "state_dict": {}}, tmp_path / "w.pth")
+    with pytest.raises(
+        WeightsError, match=r"w\.pth: expected a state dict, found epoch, state_dict; convert it"
+    ):
+        load_weights(nn.Linear(2, 1), tmp_path / "w.pth")

@@ -1,0 +1,165 @@
+"""The main job: a model leaves one process and gives the same answers in another, where its code is not."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from packager import PackageImporter, PickleRefusedError, UntrustedTypeError
+from packager.cli.main import main
+
+EXPORT = """
+    import kedge, flownet
+    from packager import PackageExporter
+
+    kedge.manual_seed(0)
+    net = flownet.build()
+    x = kedge.arange(8, dtype=kedge.float32).reshape(2, 4)
+    net(x)
+    net.eval()
+    with PackageExporter(r"{target}", policy="auto") as exporter:
+        {saves}
+    print(net(x).detach().numpy().tobytes().hex())
+"""
+LOAD = """
+    import importlib.util
+    import kedge
+    from packager import PackageImporter
+
+    assert importlib.util.find_spec("flownet") is None
+    x = kedge.arange(8, dtype=kedge.float32).reshape(2, 4)
+    with PackageImporter(r"{target}") as importer:
+        {loads}
+"""
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "net.kedge"
+
+
+def export(run, project, target, saves, **options) -> str:
+    return run(EXPORT.format(target=target, saves=saves), project, **options)
+
+
+def load(run, target, loads) -> str:
+    return run(LOAD.format(target=target, loads=loads))
+
+
+SHOW = "print(net(x).detach().numpy().tobytes().hex())"
+
+
+def test_an_object_gives_the_same_bits_in_another_process(run, project, target):
+    expected = export(run, project, target, 'exporter.save_object("model", "model", net)')
+    loads = (
+        f'net = importer.load_object("model", "model"); {SHOW}; '
+        "print(net.words, net.block.calls, net.head.tied is net.first.bias, net.training)"
+    )
+    # The hook that the module registered on itself came along, and counts this call as the third.
+    assert load(run, target, loads) == expected + "['cat', 'dog', 'bird'] 2 True False\n"
+
+
+def test_a_factory_and_its_state_give_the_same_bits(run, project, target):
+    saves = 'exporter.save_object("model", "model", net, factory=flownet.build, config={"width": 6})'
+    expected = export(run, project, target, saves)
+    assert load(run, target, f'net = importer.load_object("model", "model"); net.eval(); {SHOW}') == expected
+
+
+def test_a_state_dict_loads_into_a_module_of_the_archive(run, project, target):
+    saves = 'exporter.save_module("flownet"); exporter.save_state_dict("weights", "net", net)'
+    expected = export(run, project, target, saves)
+    loads = (
+        'net = importer.import_module("flownet").build(); '
+        'net.load_state_dict(importer.load_state_dict("weights", "net", as_="kedge")); net.eval(); ' + SHOW
+    )
+    assert load(run, target, loads) == expected
+
+
+def test_training_goes_on_bit_for_bit_with_the_optimisers_state(run, project, target):
+    step = "opt.zero_grad(); net(x).sum().backward(); opt.step(); "
+    saves = (
+        f"net.train(); opt = kedge.optim.AdamW(net.parameters()); {step}"
+        f'exporter.save_object("model", "both", (net, opt)); exporter.close(); {step} net.eval()'
+    )
+    expected = export(run, project, target, saves)
+    assert (
+        load(run, target, f'net, opt = importer.load_object("model", "both"); {step}net.eval(); {SHOW}')
+        == expected
+    )
+
+
+def test_two_processes_and_hash_seeds_give_the_same_bytes(run, project, target, tmp_path):
+    saves = 'exporter.save_object("model", "model", net); exporter.save_state_dict("w", "w", net)'
+    other = tmp_path / "moved"
+    project.rename(other)
+    export(run, other, target, saves, seed="1")
+    first = target.read_bytes()
+    second = tmp_path / "another name.kedge"
+    other.rename(project)
+    export(run, project, second, saves, seed="2")
+    assert second.read_bytes() == first
+
+
+def test_re_export_of_a_loaded_object_gives_the_same_bytes(run, project, target, tmp_path):
+    export(run, project, target, 'exporter.save_object("model", "model", net)')
+    again = tmp_path / "again.kedge"
+    loads = f"""
+        from packager import PackageExporter, sys_importer
+        net = importer.load_object("model", "model")
+        with PackageExporter(r"{again}", importer=(importer, sys_importer), policy="auto") as exporter:
+            exporter.save_object("model", "model", net)
+    """
+    load(run, target, loads)
+    assert again.read_bytes() == target.read_bytes()
+
+
+def test_pickles_are_refused_unless_allowed(run, project, target):
+    expected = export(run, project, target, 'exporter.save_pickle("model", "net.pkl", net)')
+    with PackageImporter(target) as importer, pytest.raises(PickleRefusedError, match="allow_pickle=True"):
+        importer.load_pickle("model", "net.pkl")
+    loads = f"""
+        with PackageImporter(r"{target}", allow_pickle=True) as trusting:
+            net = trusting.load_pickle("model", "net.pkl"); {SHOW}
+    """
+    assert load(run, target, loads) == expected
+
+
+def test_a_factory_outside_the_archive_must_be_trusted(tmp_path):
+    from packager import PackageExporter
+
+    target = tmp_path / "f.kedge"
+    with PackageExporter(target, policy="auto") as exporter:
+        exporter.save_object("m", "m", None, factory="collections:Counter", config={"red": 2})
+    with (
+        PackageImporter(target) as importer,
+        pytest.raises(UntrustedTypeError, match='trust=\\["collections:Counter"\\]'),
+    ):
+        importer.load_object("m", "m")
+    with PackageImporter(target, trust=["collections:Counter"]) as importer:
+        assert importer.load_object("m", "m") == {"red": 2}
+
+
+def test_the_command_exports_runs_checks_and_extracts(project, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("KEDGE_CACHE", str(tmp_path / "cache"))
+    np.savez(tmp_path / "x.npz", x=np.arange(8, dtype=np.float32).reshape(2, 4))
+    target = tmp_path / "net.kedge"
+    options = ["--kwargs", '{"width": 6}', "--check", str(tmp_path / "x.npz"), "-o", str(target)]
+    done = subprocess.run(
+        [sys.executable, "-m", "packager", "export", "flownet:build", *options],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert main(["check", str(target), "--tolerance", "0"]) == 0
+    assert main(["run", str(target), "--input", str(tmp_path / "x.npz"), "-o", str(tmp_path / "y.npz")]) == 0
+    assert main(["extract", str(target), str(tmp_path / "out")]) == 0
+    assert main(["check", str(tmp_path / "out")]) == 0
+    with np.load(tmp_path / "y.npz") as answer:
+        assert answer["output"].shape == (2, 3)
+    printed = capsys.readouterr().out
+    assert "model: output: the same bits" in printed
+    assert main(["extract", str(target), str(tmp_path / "out")]) == 1
+    assert "not an empty folder" in capsys.readouterr().err

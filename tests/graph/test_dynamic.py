@@ -1,0 +1,137 @@
+"""Imports by name: literal ones are followed, computed ones are one question each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+WalkTree = Callable[..., Any]
+
+TREE = """
+== pkg/__init__.py
+== pkg/sub/__init__.py
+== pkg/sub/a.py
+== pkg/sub/b.py
+x = 12345
+== pkg/sub/deep/__init__.py
+== pkg/sub/deep/c.py
+== pkg/odd-name.py
+"""
+
+
+def with_code(code: str) -> str:
+    return TREE + "== pkg/main.py\nimport importlib\nfrom importlib import import_module\n" + code
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "importlib.import_module('pkg.sub.a')",
+        "import_module('.sub.a', __package__)",
+        "import_module('.sub.a', package='pkg')",
+        "import_module('..sub.a', 'pkg.sub')",
+        "from importlib import import_module as load\nload('pkg.sub.a')",
+        "import importlib as il\nil.import_module('pkg.sub.a')",
+        "import_module(__package__ + '.sub.a')",
+        "import_module(f'{__package__}.sub.a')",
+        "import_module('pkg.' + 'sub.a')",
+        "__import__('pkg.sub.a')",
+        "__import__('pkg.sub', globals(), locals(), ['a'])",
+        "__import__('sub.a', globals(), level=1)",
+        "__import__('sub', globals(), None, fromlist=('a',), level=1)",
+    ],
+)
+def test_a_literal_name_is_followed(walk_tree: WalkTree, code: str) -> None:
+    walked = walk_tree(with_code(code + "\n"), "pkg.main")
+    assert walked.followed == ["pkg", "pkg.main", "pkg.sub", "pkg.sub.a"]
+    assert not walked.walk.questions()
+    assert {edge.kind for edge in walked.walk.edges if edge.target == "pkg.sub.a"} == {"dynamic"}
+
+
+def test_a_name_that_is_no_identifier_can_be_imported(walk_tree: WalkTree) -> None:
+    assert "pkg.odd-name" in walk_tree(with_code("import_module('pkg.odd-name')\n"), "pkg.main").followed
+
+
+@pytest.mark.parametrize(
+    ("code", "pattern", "candidates"),
+    [
+        ("import_module(f'pkg.sub.{n}')", "pkg.sub.*", ["pkg.sub.a", "pkg.sub.b", "pkg.sub.deep"]),
+        ("import_module('pkg.sub.' + n)", "pkg.sub.*", ["pkg.sub.a", "pkg.sub.b", "pkg.sub.deep"]),
+        (("import_module('.sub.%s' "
+            "% n, __package__)"), "pkg.sub.*", ["pkg.sub.a", "pkg.sub.b", "pkg.sub.deep"]),
+        ("import_module('pkg.sub.{}.c'.format(n))", "pkg.sub.*.c", ["pkg.sub.deep.c"]),
+        ("import_module(f'.odd{n}', 'pkg')", "pkg.odd*", ["pkg.odd-name"]),
+        ("m = f'pkg.sub.{n}'\n    import_module(m)", "pkg.sub.*", ["pkg.sub.a", "pkg.sub.b", "pkg.sub.deep"]),
+        ("import_module(n)", "", []),
+        ("import_module('.' + n, n)", "", []),
+    ],
+)  # fmt: skip
+def test_a_computed_name_is_a_question_with_its_candidates(
+    walk_tree: WalkTree, code: str, pattern: str, candidates: list[str]
+) -> None:
+    walked = walk_tree(with_code(f"def load(n):\n    {code}\n"), "pkg.main")
+    assert walked.followed == ["pkg", "pkg.main"]
+    (question,) = walked.walk.questions()
+    assert (question.importer, question.file, question.function) == ("pkg.main", "pkg/main.py", "load")
+    assert question.pattern == pattern
+    assert [candidate.name for candidate in question.candidates] == candidates
+    assert question.id == f"pkg/main.py:{question.line}:load"
+
+
+def test_candidates_tell_their_size(walk_tree: WalkTree) -> None:
+    (question,) = walk_tree(
+        with_code("def load(n):\n    import_module('pkg.sub.' + n)\n"), "pkg.main"
+    ).walk.questions()
+    assert [(c.name, c.modules, c.bytes) for c in question.candidates] == [
+        ("pkg.sub.a", 1, 0),
+        ("pkg.sub.b", 1, 10),
+        ("pkg.sub.deep", 2, 0),
+    ]
+
+
+def test_code_that_is_not_live_asks_nothing(walk_tree: WalkTree) -> None:
+    walked = walk_tree(
+        with_code("def entry(): pass\ndef load(n):\n    import_module('pkg.sub.' + n)\n"), "pkg.main:entry"
+    )
+    assert not walked.walk.questions()
+
+
+@pytest.mark.parametrize(
+    ("answer", "added"),
+    [
+        ("all", ["pkg.sub", "pkg.sub.a", "pkg.sub.b", "pkg.sub.deep"]),
+        ("none", []),
+        (["pkg.sub.b"], ["pkg.sub", "pkg.sub.b"]),
+    ],
+)
+def test_an_answer_is_followed_and_ends_the_question(
+    walk_tree: WalkTree, answer: Any, added: list[str]
+) -> None:
+    code = with_code("def load(n):\n    import_module('pkg.sub.' + n)\n")
+    line = code.partition("== pkg/main.py\n")[2].splitlines().index("    import_module('pkg.sub.' + n)") + 1
+    walked = walk_tree(code, "pkg.main", answers={f"pkg/main.py:{line}:load": answer})
+    assert sorted(walked.followed) == sorted(["pkg", "pkg.main", *added])
+    assert not walked.walk.questions()
+    assert all(
+        edge.kind == "dynamic glob"
+        for edge in walked.walk.edges
+        if edge.importer == "pkg.main" and edge.target.startswith("pkg.sub.")
+    )
+
+
+def test_what_runs_text_or_looks_for_plugins_asks_too(walk_tree: WalkTree) -> None:
+    walked = walk_tree(
+        with_code(
+            "from importlib.metadata import entry_points\n"
+            "def load(n):\n    exec(n)\n    entry_points(group=n)\n"
+            "    importlib.util.spec_from_file_location(n, n)\n"
+        ),
+        "pkg.main",
+    )
+    assert [question.text.partition("(")[0] for question in walked.walk.questions()] == [
+        "exec",
+        "entry_points",
+        "importlib.util.spec_from_file_location",
+    ]

@@ -1,0 +1,115 @@
+"""Importers: a module by its name, a name by its object."""
+
+from __future__ import annotations
+
+import enum
+import fractions
+import types
+import typing
+
+import pytest
+
+from packager.graph import Importer, ObjMismatchError, ObjNotFoundError, OrderedImporter, sys_importer
+from packager.names import PackageMangler
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+def local_function() -> types.FunctionType:
+    def inner() -> None: ...
+
+    return inner  # type: ignore[return-value]  # a plain function
+
+
+class Fixed(Importer):
+    """An environment that holds given modules alone."""
+
+    def __init__(self, **modules: types.ModuleType) -> None:
+        self.modules = dict(modules)
+
+    def import_module(self, module_name: str) -> types.ModuleType:
+        try:
+            return self.modules[module_name]
+        except KeyError:
+            raise ModuleNotFoundError(module_name) from None
+
+
+@pytest.mark.parametrize(
+    ("obj", "name"),
+    [
+        (fractions.Fraction, ("fractions", "Fraction")),
+        (fractions.Fraction.limit_denominator, ("fractions", "Fraction.limit_denominator")),
+        (len, ("builtins", "len")),
+        (typing.List, ("typing", "List")),  # noqa: UP006 - its __reduce__ gives a name
+    ],
+)
+def test_a_name_leads_back_to_the_object(obj: object, name: tuple[str, str]) -> None:
+    assert sys_importer.get_name(obj) == name
+
+
+def test_a_bound_method_is_made_anew_each_time_and_has_no_name() -> None:
+    with pytest.raises(ObjMismatchError):
+        sys_importer.get_name(fractions.Fraction.from_float)
+
+
+def test_an_object_without_a_home_is_not_found() -> None:
+    with pytest.raises(ObjNotFoundError, match=r"was not found as .*inner.* is local to a function"):
+        sys_importer.get_name(local_function())
+
+
+def test_another_object_of_the_same_name_is_a_mismatch_that_tells_both() -> None:
+    mangler = PackageMangler("abcdef0123456789")
+    theirs = types.ModuleType(mangler.mangle("fractions"))
+    Fraction = type("Fraction", (), {"__module__": theirs.__name__})
+    with pytest.raises(ObjMismatchError, match="list the importer for fractions__wabcdef012345_") as caught:
+        sys_importer.get_name(Fraction)
+    assert "'fractions', it's coming from the current Python environment" in str(caught.value)
+
+
+def test_stored_names_carry_no_mark() -> None:
+    mangler = PackageMangler("abcdef0123456789")
+    home = types.ModuleType("net")
+    home.Layer = type("Layer", (), {"__module__": mangler.mangle("net")})  # type: ignore[attr-defined]  # set here
+    assert Fixed(net=home).get_name(home.Layer) == ("net", "Layer")
+
+
+def test_an_object_that_names_no_module_is_looked_for() -> None:
+    home = types.ModuleType("net")
+    thing = types.SimpleNamespace(__name__="thing")
+    home.thing = thing  # type: ignore[attr-defined]  # set here
+    assert Fixed(net=home).get_name(thing) == ("net", "thing")
+    assert Fixed().whichmodule(types.SimpleNamespace(), "thing") == "__main__"
+
+
+def test_the_first_importer_with_an_answer_gives_it() -> None:
+    home = types.ModuleType("net")
+    home.Layer = type("Layer", (), {"__module__": "net"})  # type: ignore[attr-defined]  # set here
+    ordered = OrderedImporter(Fixed(net=home), sys_importer)
+    assert ordered.get_name(home.Layer) == ("net", "Layer")
+    assert ordered.get_name(fractions.Fraction) == ("fractions", "Fraction")
+    assert ordered.import_module("net") is home
+    assert ordered.import_module("fractions") is fractions
+    assert ordered.whichmodule(Colour, "Colour") == __name__
+
+
+def test_when_none_has_it_all_are_named() -> None:
+    with pytest.raises(ModuleNotFoundError, match="absent"):
+        OrderedImporter(Fixed(), sys_importer).import_module("absent")
+    with pytest.raises(
+        ObjNotFoundError, match=r"(?s)in any of the importers.*was not found as.*was not found as"
+    ):
+        OrderedImporter(Fixed(), sys_importer).get_name(local_function())
+
+
+def test_an_empty_package_of_an_archive_is_passed_over() -> None:
+    mangler = PackageMangler("abcdef0123456789")
+    empty = types.ModuleType(mangler.mangle("fractions"))
+    empty.__path__ = []
+    assert OrderedImporter(Fixed(fractions=empty), sys_importer).import_module("fractions") is fractions
+
+
+def test_only_importers_can_be_ordered() -> None:
+    with pytest.raises(TypeError, match="is not a Importer"):
+        OrderedImporter(sys_importer, object())  # type: ignore[arg-type]  # the test is about that

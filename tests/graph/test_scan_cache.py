@@ -1,0 +1,128 @@
+"""Scans are kept by the digest of the source; whatever happens to the files, the answer stays right."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import msgpack
+import pytest
+
+from packager.graph import Verdict, Walk
+from packager.graph import library as library_module
+from packager.graph.cache import ScanCache, default_cache_folder
+from packager.graph.imports import scan_source
+from packager.graph.scan import Scan
+from packager.graph.sources import Sources
+
+Tree = Callable[[str], Path]
+
+TEXT = """
+== pkg/__init__.py
+import sys
+from .a import *
+if sys.version_info >= (3, 8):
+    from .b import Net
+class Sub(Net):
+    def go(self):
+        import json
+        return open("x.csv")
+== pkg/a.py
+__all__ = ["x"]
+x = __import__("colorsys")
+== pkg/b.py
+class Net: pass
+"""
+
+
+def walked(root: Path, cache: ScanCache | None) -> list[str]:
+    walk = Walk(
+        lambda name, edges: Verdict(name.startswith("pkg")), sources=Sources([str(root)]), cache=cache
+    )
+    walk.add_root("pkg")
+    walk.run()
+    return [*walk.modules, *map(str, walk.edges)]
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_scan_comes_back_as_it_was(tmp_path: Path) -> None:
+    cache = ScanCache(tmp_path)
+    for source in (
+        TEXT.partition("== pkg/a.py")[0].partition("__init__.py\n")[2],
+        "__all__ = ['a'] + b.__all__\ntable = {'x': '.y'}\ndef __getattr__(n): pass\n",
+    ):
+        scan = scan_source(source)
+        assert scan.error is None
+        cache.put("00ff", scan)
+        assert cache.get("00ff") == scan
+
+
+def test_a_second_walk_parses_nothing(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree(TEXT)
+    first = walked(root, ScanCache(tmp_path / "cache"))
+
+    def refuse(source: bytes | str) -> Scan:
+        raise AssertionError("parsed again")
+
+    monkeypatch.setattr(library_module, "scan_source", refuse)
+    assert walked(root, ScanCache(tmp_path / "cache")) == first
+    (root / "pkg" / "b.py").write_text("class Net: 1\n")
+    with pytest.raises(AssertionError, match="parsed again"):
+        walked(root, ScanCache(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x00", b"\xc1", b"not msgpack at all", b"\x92\xa1x\x90"])
+def test_damaged_files_are_read_anew(tree: Tree, tmp_path: Path, damage: bytes) -> None:
+    root = tree(TEXT)
+    cache = ScanCache(tmp_path / "cache")
+    first = walked(root, cache)
+    for path in files(tmp_path / "cache"):
+        path.write_bytes(damage)
+    assert walked(root, ScanCache(tmp_path / "cache")) == first
+    assert all(path.read_bytes() != damage for path in files(tmp_path / "cache"))
+
+
+def test_a_scan_under_another_digest_is_not_taken(tmp_path: Path) -> None:
+    cache = ScanCache(tmp_path)
+    cache.put("aa01", scan_source("import a"))
+    (path,) = files(tmp_path)
+    path.rename(path.with_name("aa02"))
+    assert cache.get("aa02") is None
+
+
+def test_a_scan_of_the_wrong_shape_is_not_taken(tmp_path: Path) -> None:
+    cache = ScanCache(tmp_path)
+    cache.put("aa01", scan_source("import a"))
+    (path,) = files(tmp_path)
+    path.write_bytes(msgpack.packb(["aa01", [None, [[1]], [], [], [], {}, None, None, [], False, False]]))
+    assert cache.get("aa01") is None
+
+
+def test_a_folder_that_cannot_be_written_is_left_alone(tree: Tree, tmp_path: Path) -> None:
+    root = tree(TEXT)
+    (tmp_path / "file").write_text("in the way")
+    assert walked(root, ScanCache(tmp_path / "file" / "cache")) == walked(root, None)
+
+
+def test_nothing_half_written_stays_behind(tree: Tree, tmp_path: Path) -> None:
+    walked(tree(TEXT), ScanCache(tmp_path / "cache"))
+    assert len(files(tmp_path / "cache")) == 3
+    assert {len(path.name) for path in files(tmp_path / "cache")} == {64}
+
+
+def test_a_syntax_error_is_not_kept(tree: Tree, tmp_path: Path) -> None:
+    walked(tree("== pkg/__init__.py\ndef (:\n"), ScanCache(tmp_path / "cache"))
+    assert files(tmp_path / "cache") == []
+
+
+def test_the_users_cache_goes_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert default_cache_folder() == Path("/somewhere/kedge/scans")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert default_cache_folder() == Path("/home/ada/.cache/kedge/scans")
+    assert os.fspath(default_cache_folder())

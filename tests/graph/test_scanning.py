@@ -1,0 +1,85 @@
+"""Reading sources never fails, whatever Python code they hold."""
+
+from __future__ import annotations
+
+import json
+import sysconfig
+from pathlib import Path
+
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from packager.graph.imports import scan_source
+from packager.graph.scan import pack_scan, unpack_scan
+
+STDLIB = Path(sysconfig.get_path("stdlib"))
+
+
+@pytest.mark.parametrize("folder", [".", "asyncio", "importlib", "unittest", "xml/etree", "json", "logging"])
+def test_the_standard_library_can_be_read_and_kept(folder: str) -> None:
+    sources = sorted((STDLIB / folder).glob("*.py"))
+    assert len(sources) > 2
+    for path in sources:
+        scan = scan_source(path.read_bytes())
+        assert scan.error is None, path
+        assert unpack_scan(msgpack.unpackb(msgpack.packb(pack_scan(scan)), use_list=False)) == scan, path
+
+
+@given(st.text(max_size=200) | st.binary(max_size=200))
+def test_any_text_gives_a_scan_or_an_error(source: str | bytes) -> None:
+    scan = scan_source(source)
+    assert (scan.error is None) == bool(scan.blocks)
+
+
+STATEMENTS = st.sampled_from(
+    r"""
+import a.b as c, d
+from . import x
+from .y import *
+x = y.z(1)
+global g
+g = 1
+del g
+raise E from None
+function = lambda q, *r, k=p, **s: [q for q in r if q.a]
+@d.e(1)|def f(a, /, b: int = u, *c, d=v, **e): b.m; w
+class C(B[int], metaclass=M):|    at: int = 1|    def m(self): self.n(super().o)
+match v:|    case K(a=1): pass|    case {"k": w, **r}: pass|    case [*s]: pass
+try:|    import t|except* E as e:|    u
+try:|    import t|except (A, ImportError):|    pass|else:|    v|finally:|    w
+if sys.version_info >= (3, 9) and not X:|    import n|elif is_a_available():|    import o|else:|    p
+with suppress(E) as h, q() as (i, *j): k
+for a.b[c] in d: e|else: f
+while (n := next(i)): n.o
+async def f():|    async with a as b: await c|    async for d in e: yield d
+__all__ = ["a"] + b.__all__
+__all__ += [*c]
+importlib.import_module(f".{m}.x", __package__)
+__import__("a" % b)
+open(os.path.join(HERE, "a", "b.txt")); P / "c" / "d.json"
+sys.modules[__name__] = L({"a": ["B"]})
+""".strip().splitlines()
+).map(lambda statement: statement.replace("|", "\n"))
+
+
+@given(
+    st.lists(STATEMENTS, max_size=8),
+    st.lists(st.sampled_from(["if a:", "def f():", "class D:", "try:", "for i in j:"]), max_size=4),
+)
+def test_any_nesting_of_statements_can_be_read_and_kept(statements: list[str], around: list[str]) -> None:
+    lines = "\n".join(["pass", *statements]).splitlines()
+    for opening in around:
+        lines = [opening, *(f"    {line}" for line in lines)]
+        if opening == "try:":
+            lines += ["except E:", "    pass"]
+    scan = scan_source("\n".join(lines))
+    assert scan.error is None
+    assert unpack_scan(msgpack.unpackb(msgpack.packb(pack_scan(scan)), use_list=False)) == scan
+    json.dumps(pack_scan(scan))  # plain values alone
+    for index, block in enumerate(scan.blocks):
+        assert block.parent < index
+        assert all(scan.blocks[child].parent == index for child in block.children)
+    for statement in scan.imports:
+        assert scan.blocks[statement.block].imports.count(scan.imports.index(statement)) == 1

@@ -1,0 +1,82 @@
+"""Worlds from trees of text: `pack({"pkg/__init__.py": "..."})` opens packaged code without an export."""
+
+import importlib
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from packager.archive.manifest import ExternRecord, ModuleRecord
+from packager.loading import finder
+from packager.loading.bytecode import BytecodeCache
+from packager.loading.code import PackagedCode
+from packager.loading.world import World
+
+_identities = itertools.count(0xABCDEF00)
+
+
+class TextArchive:
+    """An archive in memory: the two things the loader asks of one."""
+
+    def __init__(self, tree: Mapping[str, str | bytes], externs: Sequence[str], mocks: Sequence[str]) -> None:
+        self.files = {name: text.encode() if isinstance(text, str) else text for name, text in tree.items()}
+        modules = [_module(name) for name in self.files if name.endswith(".py")]
+        modules += [ModuleRecord(name, "mock", "mock", "test") for name in mocks]
+        self.manifest = SimpleNamespace(
+            modules=tuple(modules),
+            externs=tuple(ExternRecord(name, "installed") for name in externs),
+            entries=tuple(SimpleNamespace(name=name) for name in self.files),
+        )
+
+    def read(self, name: str) -> bytes:
+        return self.files[name]
+
+
+class Loaded:
+    """An open world and how a user would import from it."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def module(self, name: str) -> Any:
+        return importlib.import_module(self.world.rules.in_process(name))
+
+    def close(self) -> None:
+        finder.unregister(self.world)
+        self.world.close()
+
+
+def _module(path: str) -> ModuleRecord:
+    is_package = path.endswith("/__init__.py")
+    name = path.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
+    return ModuleRecord(name, "intern", "intern **", "test", path, is_package)
+
+
+@pytest.fixture
+def pack(tmp_path, monkeypatch) -> Iterator[Callable[..., Loaded]]:
+    """Open packaged code from a tree of text; everything is closed after the test."""
+    monkeypatch.setenv("KEDGE_CACHE", str(tmp_path / "cache"))
+    opened: list[Loaded] = []
+
+    def pack(
+        tree: Mapping[str, str | bytes],
+        *,
+        externs: Sequence[str] = (),
+        mocks: Sequence[str] = (),
+        undeclared: str = "error",
+        installed: bool = False,
+        bytecode: Any = None,
+    ) -> Loaded:
+        code = PackagedCode(TextArchive(tree, externs, mocks))
+        identity = f"{next(_identities):012x}"
+        suffix = "" if installed else f"__w{identity}_0"
+        world = World(code, identity, suffix, undeclared=undeclared, bytecode=BytecodeCache(bytecode))
+        finder.register(world)
+        opened.append(Loaded(world))
+        return opened[-1]
+
+    yield pack
+    for loaded in opened:
+        loaded.close()

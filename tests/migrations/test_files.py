@@ -1,0 +1,98 @@
+"""Migrations as TOML: every step and transform, and the line of every mistake."""
+
+import numpy as np
+import pytest
+
+from packager.migrations import MigrationFileError, migrate, read_migration
+
+WHOLE = """
+name = "everything"
+to = 3
+unwrap = ["model"]
+
+[[step]]
+rename = "fc.{n:int}.kernel"
+to = "fc.{n+1}.weight"
+transforms = [{ transpose = true }, { cast = "float64", was = "float32" }, { scale = 2.0 }]
+
+[[step]]
+pattern = "_b$"
+to = ".bias"
+
+[[step]]
+drop = "{p:any}.mask"
+unless = "keep"
+
+[[step]]
+default = "count"
+fill = 0
+shape = []
+dtype = "int64"
+
+[[step]]
+split = "qkv"
+to = ["q", "k", "v"]
+
+[[step]]
+merge = "e.{n:int}"
+to = "stacked"
+over = "n"
+
+[[step]]
+rename = "r"
+to = "rolled"
+transforms = [{ roll = 1, axis = 0 }, { slice = [0, 2] }, { reshape = [2, 1] }]
+"""
+
+
+def test_every_step_is_read(tmp_path):
+    (tmp_path / "m.toml").write_text(WHOLE)
+    migration = read_migration(tmp_path / "m.toml")
+    state = {
+        "fc.0.kernel": np.arange(2, dtype=np.float32).reshape(1, 2),
+        "fc_b": np.zeros(1),
+        "a.mask": np.zeros(1),
+        "qkv": np.arange(3),
+        "e.1": np.array(1),
+        "e.0": np.array(0),
+        "r": np.arange(3),
+    }
+    assert {key: np.asarray(value).tolist() for key, value in migrate(migration, state).items()} == {
+        "fc.1.weight": [[0.0], [2.0]],
+        "fc.bias": [0.0],
+        "q": [0],
+        "k": [1],
+        "v": [2],
+        "stacked": [0, 1],
+        "rolled": [[2], [0]],
+        "count": 0,
+    }
+    assert (migration.name, migration.to, migration.unwrap) == ("everything", 3, ("model",))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name = ", r"m\.toml: Invalid value \(at end of document\)"),
+        ("colour = 1", "unknown 'colour'; expected class, name, step, to, unwrap"),
+        ('[[step]]\nto = "x"', r"m\.toml:1: a step has one of rename, pattern, drop"),
+        ('name = "x"\n\n[[step]]\nrename = "a.{n:float}"', r"m\.toml:3: template 'a\.\{n:float\}', column 3"),
+        ('[[step]]\ndrop = "a"\nwhen = 3', r"m\.toml:1: unknown 'when'"),
+        ('[[step]]\ndrop = "a"\nbefore = "2"', r"m\.toml:1: before = '2' is str, expected int"),
+        ('[[step]]\nrename = "a"\nto = "b.{m}"', r"hole 'm' of 'b\.\{m\}' has no value"),
+        (
+            '[[step]]\nrename = "a"\ntransforms = [{ spin = 1 }]',
+            r"m\.toml:1: a transform has one of transpose",
+        ),
+        ('[[step]]\npattern = "("\nto = ""', r"m\.toml:1: .*missing \)"),
+        (
+            '[[step]]\nrename = "a"\ntransforms = [{ function = "f" }]',
+            r"m\.toml:1: function 'f': expected its name",
+        ),
+        ('[[step]]\nrename = ["a"]', r"m\.toml:1: "),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(tmp_path, text, message):
+    (tmp_path / "m.toml").write_text(text)
+    with pytest.raises(MigrationFileError, match=message):
+        read_migration(tmp_path / "m.toml")

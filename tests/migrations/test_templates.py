@@ -1,0 +1,112 @@
+"""Templates: holes by kind, arithmetic, reading forwards and backwards, in bounded time."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from packager.migrations.templates import Linear, Template, TemplateError, _match_by_table
+
+
+def test_holes_take_what_their_kind_allows():
+    template = Template.parse("blocks.{n:int}.{name}.{rest:any}")
+    assert template.match("blocks.12.attn.qkv.weight") == {"n": 12, "name": "attn", "rest": "qkv.weight"}
+    assert template.match("blocks.x.attn.weight") is None
+    assert template.match("blocks.01.attn.weight") is None
+    assert template.match("blocks.1.attn.") == {"n": 1, "name": "attn", "rest": ""}
+
+
+def test_any_takes_as_little_as_it_can():
+    template = Template.parse("{head:any}.norm.{rest:any}")
+    assert template.match("a.norm.b.norm.c") == {"head": "a", "rest": "b.norm.c"}
+
+
+def test_a_prefix_hole_does_not_match_a_key_at_the_root():
+    assert Template.parse("{p:any}.weight").match("weight") is None
+
+
+@pytest.mark.parametrize(
+    ("hole", "value", "written"),
+    [("{n+1}", 0, "1"), ("{n - 2}", 2, "0"), ("{3*(n-1)}", 2, "3"), ("{2*n}", 4, "8")],
+)
+def test_arithmetic_is_applied_and_undone(hole, value, written):
+    template = Template.parse(f"mlp.{hole}.weight")
+    assert template.fill({"n": value}) == f"mlp.{written}.weight"
+    assert template.match(f"mlp.{written}.weight") == {"n": value}
+
+
+def test_a_number_that_no_value_gives_does_not_match():
+    assert Template.parse("mlp.{3*n}.weight").match("mlp.4.weight") is None
+
+
+def test_a_hole_that_stands_twice_must_stand_for_the_same():
+    template = Template.parse("denselayer{n:int}.norm{n:int}")
+    assert template.match("denselayer2.norm2") == {"n": 2}
+    assert template.match("denselayer2.norm1") is None
+
+
+def test_braces_are_written_twice():
+    template = Template.parse("a{{{n:int}}}")
+    assert template.fill({"n": 3}) == "a{3}"
+    assert template.match("a{3}") == {"n": 3}
+
+
+def test_a_negative_number_is_refused():
+    with pytest.raises(TemplateError, match=r"n = 0 gives -1; a number in a key cannot be negative"):
+        Template.parse("l.{n-1}").fill({"n": 0})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a{", r"template 'a\{', column 2: a lone '\{'"),
+        ("a.{n:float}", "column 3: unknown kind 'float'; the kinds are segment, int, any"),
+        ("{a}{b}", "column 4: holes 'a' and 'b' touch"),
+        ("{n*n}", "is neither a hole nor whole-number arithmetic"),
+        ("{n+m}", "has no inverse; use one name"),
+        ("{0*n}", "has no inverse"),
+        ("{__import__('os')}", "is neither a hole nor whole-number arithmetic"),
+    ],
+)
+def test_what_is_no_template_is_refused_with_its_column(text, message):
+    with pytest.raises(TemplateError, match=message):
+        Template.parse(text)
+
+
+def test_a_number_of_thousands_of_digits_is_no_number():
+    assert Template.parse("l.{n:int}").match("l." + "9" * 10_000) is None
+
+
+def test_matching_a_hostile_template_takes_bounded_time():
+    template = Template.parse("x".join(f"{{h{i}:any}}" for i in range(12)) + "y")
+    assert template.match("x" * 2000) is None
+
+
+keys = st.text(alphabet="ab.01", max_size=10)
+templates = st.lists(st.sampled_from(["a", "b", ".", "{s}", "{n:int}", "{x:any}"]), min_size=1, max_size=6)
+
+
+@given(key=keys, pieces=templates)
+def test_the_table_and_the_regular_expression_agree(key, pieces):
+    numbered = [re.sub(r"\{(\w)", rf"{{\g<1>{i}", piece) for i, piece in enumerate(pieces)]
+    try:
+        template = Template.parse("".join(numbered))
+    except TemplateError:
+        return
+    found = _match_by_table(template.parts, key)
+    naive = "".join(
+        re.escape(p)
+        if isinstance(p, str)
+        else {"int": "(0|[1-9][0-9]*)", "any": "(.*?)"}.get(p.kind, "([^.]+)")
+        for p in template.parts
+    )
+    expected = re.fullmatch(naive, key)
+    assert found == (None if expected is None else expected.groups())
+    assert template._spans(key) == found
+
+
+@given(value=st.integers(0, 50), factor=st.integers(1, 5), offset=st.integers(0, 9))
+def test_undo_is_the_inverse_of_apply(value, factor, offset):
+    linear = Linear(factor, offset)
+    assert linear.undo(linear.apply(value)) == value

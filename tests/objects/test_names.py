@@ -1,0 +1,96 @@
+"""By which name a class or function is remembered."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kedge
+from kedge import nn
+from packager.objects import encode
+from packager.testing import round_trip
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """pkg lists Public of pkg.deep.inner, and not Private."""
+    inner = tmp_path / "naming_pkg" / "deep" / "inner.py"
+    inner.parent.mkdir(parents=True)
+    (tmp_path / "naming_pkg" / "__init__.py").write_text(
+        "from .deep.inner import Public, Private\n__all__ = ['Public', 'Stale']\n"
+    )
+    (tmp_path / "naming_pkg" / "deep" / "__init__.py").write_text(
+        "from .inner import Public, Private, Deep\n__all__ = ['Public', 'Deep']\n"
+    )
+    inner.write_text(
+        "class Public: pass\nclass Private: pass\nclass Deep:\n    class Part: pass\nclass Stale: pass\n"
+        "class Dying:\n    def __del__(self): pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("naming_pkg.deep.inner")
+    for name in [name for name in sys.modules if name.startswith("naming_pkg")]:
+        del sys.modules[name]
+
+
+def _names(obj: Any) -> list[str]:
+    encoded = encode(obj)
+    assert not encoded.refusals
+    return [str(use) for use in encoded.names]
+
+
+def test_the_shortest_package_that_lists_it(package: ModuleType) -> None:
+    assert _names(package.Public()) == ["naming_pkg:Public"]
+    assert _names(package.Deep()) == ["naming_pkg.deep:Deep"]
+    assert _names(package.Deep.Part()) == ["naming_pkg.deep:Deep.Part"]
+
+
+def test_a_class_that_nobody_lists_is_where_it_is_defined(package: ModuleType) -> None:
+    assert _names(package.Private()) == ["naming_pkg.deep.inner:Private"]
+    assert _names(package.Stale()) == ["naming_pkg.deep.inner:Stale"]
+
+
+def test_kedge_has_public_names() -> None:
+    assert _names(nn.Linear(1, 1)) == ["kedge.nn:Linear"]
+    assert _names([kedge.tanh]) == ["kedge:tanh"]
+
+
+def test_universal_functions() -> None:
+    assert _names([np.add, np.exp]) == ["numpy:add", "numpy:exp"]
+    assert round_trip([np.add]).object[0] is np.add
+
+
+def test_each_use_has_its_role_and_path() -> None:
+    encoded = encode({"a": [nn.ReLU()], "b": nn.ReLU, "c": kedge.relu})
+    assert [(str(use), use.role, use.path) for use in encoded.names] == [
+        ("kedge:relu", "value", "obj['c']"),
+        ("kedge.nn:ReLU", "create", "obj['a'][0]"),
+        ("kedge.nn:ReLU", "value", "obj['b']"),
+    ]
+    assert encoded.modules == ("kedge", "kedge.nn")
+
+
+@pytest.mark.parametrize("value", [getattr, eval, __import__, os.system, exec, open, importlib.import_module])
+def test_what_turns_data_into_code_is_refused(value: Any) -> None:
+    (refusal,) = encode({"f": value}).refusals
+    assert refusal.path == "obj['f']"
+    assert "refused in every archive" in refusal.reason
+
+
+def test_a_name_that_leads_elsewhere_is_refused(package: ModuleType) -> None:
+    impostor = type("Public", (), {"__module__": "naming_pkg.deep.inner"})
+    (refusal,) = encode(impostor()).refusals
+    assert "cannot be found by its name" in refusal.reason
+
+
+def test_a_class_with_a_finaliser_is_refused_unless_its_source_is_stored(package: ModuleType) -> None:
+    (refusal,) = encode([package.Dying()]).refusals
+    assert "__del__" in refusal.reason
+    assert encode([package.Dying()], interned=lambda module: True).refusals == ()

@@ -1,0 +1,244 @@
+"""State dicts: one safetensors member, extras beside it, read lazily."""
+
+from __future__ import annotations
+
+import io
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load as load_safetensors
+
+import kedge
+from kedge import nn
+from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader, add_tensors
+from packager.errors import ArchiveError
+from packager.objects import Regime, StateDictView, UntrustedNamesError, encode_state_dict, open_state_dict
+from packager.testing.round_trip import resolve
+
+HERE = __name__
+
+
+class Thing:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _archive(state: Any, **options: Any) -> io.BytesIO:
+    encoded = encode_state_dict(state, **options)
+    assert encoded.refusals == ()
+    file = io.BytesIO()
+    with ArchiveWriter(file) as writer:
+        add_tensors(writer, "net/state", encoded.tensors, encoded.storages)
+        if encoded.extras:
+            writer.add("net/state.extras", encoded.extras, kind="extras")
+        writer.seal(Manifest())
+    return file
+
+
+def _open(file: io.BytesIO, as_: str = "numpy", **options: Any) -> StateDictView:
+    reader = ArchiveReader(file)
+    extras = reader.read("net/state.extras") if "net/state.extras" in reader else None
+    return open_state_dict(TensorReader(reader, "net/state"), extras, as_=as_, **options)
+
+
+def _trip(state: Any, as_: str = "numpy", **options: Any) -> StateDictView:
+    return _open(_archive(state), as_, **options)
+
+
+def _member(file: io.BytesIO) -> dict[str, Any]:
+    return load_safetensors(ArchiveReader(file).read("net/state"))
+
+
+def test_arrays_come_back_read_only_and_lazily() -> None:
+    state = {"a.w": np.arange(6.0).reshape(2, 3), "a.b": np.float32([1, 2]), "n": np.array(3)}
+    loaded = _trip(state)
+    assert list(loaded) == list(state)
+    assert len(loaded) == 3
+    for key, value in state.items():
+        assert np.array_equal(loaded[key], value)
+        assert loaded[key].dtype == value.dtype
+        assert not loaded[key].flags.writeable
+    assert "a.w" in loaded
+    assert "b" not in loaded
+    with pytest.raises(KeyError):
+        loaded["b"]
+
+
+def test_the_safetensors_library_reads_the_member() -> None:
+    state = {"w": np.arange(6.0).reshape(2, 3), "t": np.arange(6).reshape(2, 3).T, "note": "x"}
+    member = _member(_archive(state))
+    assert {key: value.tolist() for key, value in member.items()} == {
+        "w": [[0, 1, 2], [3, 4, 5]],
+        "t": [[0, 3], [1, 4], [2, 5]],
+    }
+
+
+def test_plain_arrays_have_no_extras() -> None:
+    assert encode_state_dict({"w": np.ones(2)}).extras == b""
+
+
+def test_strings_and_objects_keep_their_place_among_tensors() -> None:
+    state = {
+        "note": "custom",
+        "w": np.ones(2),
+        "extra": {"steps": [1, np.ones(2)]},
+        "b": np.zeros(1),
+        "last": None,
+    }
+    loaded = _trip(state)
+    assert list(loaded) == list(state)
+    assert loaded["note"] == "custom"
+    assert loaded["extra"]["steps"][1].tolist() == [1.0, 1.0]
+    assert loaded["last"] is None
+    assert "last" in loaded
+    assert list(_member(_archive(state))) != []
+
+
+def test_module_state_with_versions_goes_back_into_a_module() -> None:
+    net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    loaded = _trip(net, "kedge")
+    assert loaded.versions == {"": 1, "0": 1, "1": 2}
+    assert loaded._metadata == net.state_dict()._metadata
+    other = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    assert str(other.load_state_dict(loaded)) == "<All keys matched successfully>"
+    assert other[0].weight.tolist() == net[0].weight.tolist()
+
+
+def test_hooks_of_saving_are_what_is_stored() -> None:
+    net = nn.Linear(2, 2)
+    net.register_state_dict_hook(add_note)
+    loaded = _trip(net)
+    assert list(loaded) == ["weight", "bias", "note"]
+    assert loaded["note"] == "custom"
+
+
+def add_note(module: Any, state: Any, prefix: str, keep_vars: bool) -> None:
+    state[f"{prefix}note"] = "custom"
+
+
+def test_ties_and_views_are_stored_once_and_stay_tied() -> None:
+    weight = kedge.ones(4, 4)
+    state = OrderedDict(a=weight, b=weight, rows=weight[1:3], turned=weight.T)
+    encoded = encode_state_dict(state)
+    assert [len(storage) for storage in encoded.storages] == [64]
+    loaded = _trip(state, "kedge")
+    first = loaded["a"]
+    first[1, 2] = 9
+    assert loaded["b"][1, 2].item() == loaded["rows"][0, 2].item() == loaded["turned"][2, 1].item() == 9
+
+
+def test_kedge_tensors_can_be_trained_on_private_memory() -> None:
+    file = _archive({"w": np.ones(3, "f4")})
+    loaded, other = _open(file, "kedge"), _open(file, "kedge")
+    parameter = nn.Parameter(loaded["w"])
+    (parameter * 2).sum().backward()
+    with kedge.no_grad():
+        parameter -= parameter.grad
+    assert parameter.tolist() == [-1.0, -1.0, -1.0]
+    assert other["w"].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_dtypes_that_safetensors_has_no_word_for() -> None:
+    state = {
+        "c": np.array([1 + 2j]),
+        "s": np.array(["a", "bcd"]),
+        "d": np.array(["2020-01-01"], "M8[D]"),
+        "big": np.array([1], ">i4"),
+    }
+    loaded = _trip(state)
+    for key, value in state.items():
+        assert np.array_equal(loaded[key], value)
+        assert loaded[key].dtype == value.dtype
+
+
+def test_structured_and_object_arrays_are_extras() -> None:
+    state = {"r": np.zeros(2, [("a", "f4")]), "o": np.array([1, "a"], object), "w": np.ones(1)}
+    loaded = _trip(state)
+    assert loaded["r"].dtype == state["r"].dtype
+    assert loaded["o"].tolist() == [1, "a"]
+    assert list(loaded) == ["r", "o", "w"]
+
+
+def test_rows_and_patterns_are_read_alone() -> None:
+    state = {"encoder.w": np.arange(20).reshape(10, 2), "encoder.b": np.ones(1), "decoder.w": np.zeros(1)}
+    loaded = _trip(state)
+    assert loaded.rows("encoder.w", 3, 5).tolist() == [[6, 7], [8, 9]]
+    assert list(loaded.matching("encoder.*")) == ["encoder.w", "encoder.b"]
+    assert list(loaded.matching("*.w", "encoder.b")) == ["encoder.w", "encoder.b", "decoder.w"]
+    assert loaded.spec("encoder.w").shape == (10, 2)
+    with pytest.raises(ValueError, match="10 rows"):
+        loaded.rows("encoder.w", 5, 11)
+
+
+def test_values_stay_valid_when_the_archive_is_closed() -> None:
+    file = _archive({"w": np.arange(1000)})
+    reader = ArchiveReader(file)
+    value = open_state_dict(TensorReader(reader, "net/state"), None)["w"]
+    reader.close()
+    assert value.sum() == 499_500
+
+
+def test_empty_and_nested_states() -> None:
+    assert dict(_trip({"e": np.zeros((0, 3)), "w": np.ones(1)}))["e"].shape == (0, 3)
+    state = {
+        "state": {0: {"momentum": np.ones(2)}},
+        "param_groups": [{"lr": 0.1, "params": [0]}],
+        "w": np.ones(1),
+    }
+    loaded = _trip(state)
+    assert loaded["param_groups"] == state["param_groups"]
+    assert loaded["state"][0]["momentum"].tolist() == [1.0, 1.0]
+    assert list(loaded) == list(state)
+
+
+@pytest.mark.parametrize("key", [1, "__metadata__", "extras:x", "a\0b"])
+def test_keys_that_no_member_can_have_are_refused(key: Any) -> None:
+    (refusal,) = encode_state_dict({key: np.ones(1)}).refusals
+    assert refusal.path == f"state[{key!r}]"
+
+
+def test_what_cannot_be_stored_is_refused_with_its_key() -> None:
+    encoded = encode_state_dict({"w": np.ones(1), "lock": __import__("threading").Lock(), "f": lambda: 1})
+    assert [refusal.path for refusal in encoded.refusals] == ["state['lock']", "state['f']"]
+
+
+@pytest.mark.parametrize("value", [3, "x", [1], object()])
+def test_only_mappings_and_modules_have_a_state(value: Any) -> None:
+    with pytest.raises(TypeError, match="expected a module or a mapping"):
+        encode_state_dict(value)
+
+
+def test_extras_are_audited_when_they_are_needed() -> None:
+    file = _archive({"w": np.ones(1), "thing": Thing(3)})
+    loaded = _open(file)
+    with pytest.raises(UntrustedNamesError, match=f"{HERE}:Thing"):
+        loaded["thing"]
+    trusted = _open(file, trust=[f"{HERE}:Thing"], resolve=resolve)
+    assert trusted["thing"].value == 3
+    beside_code = _open(file, regime=Regime.with_code([HERE]), resolve=resolve)
+    assert beside_code["thing"].value == 3
+
+
+def test_other_libraries_are_named() -> None:
+    with pytest.raises(ValueError, match="expected one of 'numpy', 'kedge', 'torch'"):
+        _trip({"w": np.ones(1)}, "jax")
+
+
+@pytest.mark.parametrize(
+    "extras", [b"", b"junk", encode_state_dict({"a": "x"}).extras.replace(b"values", b"valuez")]
+)
+def test_extras_of_another_form_are_refused(extras: bytes) -> None:
+    reader = ArchiveReader(_archive({"w": np.ones(1), "n": "x"}))
+    view = open_state_dict(TensorReader(reader, "net/state"), extras or b"\xc0")
+    with pytest.raises(ArchiveError):
+        list(view)
+
+
+def test_encoding_a_loaded_state_gives_the_same_bytes() -> None:
+    net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    net[0].register_state_dict_hook(add_note)
+    first = _archive(net)
+    again = _archive(_open(first, "kedge"))
+    assert first.getvalue() == again.getvalue()

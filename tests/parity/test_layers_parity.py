@@ -1,0 +1,362 @@
+"""Every layer and loss against torch's: weights loaded by name, outputs and all gradients compared."""
+
+import numpy as np
+import pytest
+import torch
+
+import kedge
+from kedge import nn
+
+RNG = np.random.default_rng(0)
+TOLERANCE = {"float32": 1e-5, "float64": 1e-10}
+
+
+def reals(*shape):
+    return RNG.standard_normal(shape)
+
+
+def integers(high, *shape):
+    return RNG.integers(0, high, shape)
+
+
+def unit(*shape):
+    return RNG.uniform(0.05, 0.95, shape)
+
+
+def mask(*shape):
+    chosen = RNG.random(shape) < 0.3
+    chosen[..., 0] = False
+    return chosen
+
+
+# name: (how the layer is made, its inputs); a float array is an input with a gradient.
+LAYERS = {
+    "Linear": (lambda nn: nn.Linear(4, 3), [reals(5, 4)]),
+    "Linear, vector": (lambda nn: nn.Linear(4, 3), [reals(4)]),
+    "Linear, many dimensions": (lambda nn: nn.Linear(4, 3, bias=False), [reals(2, 5, 4)]),
+    "Identity": (lambda nn: nn.Identity(1, x=2), [reals(3)]),
+    "Conv1d": (lambda nn: nn.Conv1d(4, 6, 3, stride=2, padding=1, groups=2), [reals(2, 4, 9)]),
+    "Conv1d, same": (lambda nn: nn.Conv1d(2, 3, 4, padding="same", dilation=2), [reals(2, 2, 9)]),
+    "Conv1d, circular": (lambda nn: nn.Conv1d(2, 3, 3, padding=2, padding_mode="circular"), [reals(2, 2, 9)]),
+    "Conv1d, no batch": (lambda nn: nn.Conv1d(2, 3, 3), [reals(2, 9)]),
+    "Conv2d": (lambda nn: nn.Conv2d(3, 4, (3, 2), stride=(2, 1), padding=(1, 0)), [reals(2, 3, 7, 6)]),
+    "Conv2d, groups": (lambda nn: nn.Conv2d(4, 4, 3, groups=4, bias=False), [reals(2, 4, 6, 6)]),
+    "Conv2d, dilation": (lambda nn: nn.Conv2d(2, 3, 3, padding=2, dilation=2), [reals(1, 2, 7, 7)]),
+    "Conv2d, same": (lambda nn: nn.Conv2d(2, 3, (2, 3), padding="same"), [reals(1, 2, 6, 6)]),
+    "Conv2d, reflect": (
+        lambda nn: nn.Conv2d(2, 3, 3, padding=1, padding_mode="reflect"),
+        [reals(1, 2, 5, 5)],
+    ),
+    "Conv2d, replicate": (
+        lambda nn: nn.Conv2d(2, 3, 3, padding=1, padding_mode="replicate"),
+        [reals(1, 2, 5, 5)],
+    ),
+    "Conv2d, no batch": (lambda nn: nn.Conv2d(3, 4, 3), [reals(3, 6, 6)]),
+    "MaxPool2d": (lambda nn: nn.MaxPool2d(3, stride=2, padding=1), [reals(2, 3, 7, 8)]),
+    "MaxPool2d, ceil": (lambda nn: nn.MaxPool2d(2, ceil_mode=True), [reals(2, 3, 7, 7)]),
+    "MaxPool2d, dilation": (lambda nn: nn.MaxPool2d((2, 3), stride=1, dilation=(2, 1)), [reals(2, 3, 6, 6)]),
+    "AvgPool2d": (lambda nn: nn.AvgPool2d(3, stride=2, padding=1), [reals(2, 3, 7, 8)]),
+    "AvgPool2d, ceil": (
+        lambda nn: nn.AvgPool2d(2, ceil_mode=True, count_include_pad=False),
+        [reals(2, 3, 7, 7)],
+    ),
+    "AvgPool2d, divisor": (lambda nn: nn.AvgPool2d(2, divisor_override=3), [reals(2, 3, 6, 6)]),
+    "AdaptiveAvgPool2d": (lambda nn: nn.AdaptiveAvgPool2d((3, 2)), [reals(2, 3, 7, 5)]),
+    "AdaptiveAvgPool2d, one": (lambda nn: nn.AdaptiveAvgPool2d(1), [reals(2, 3, 7, 5)]),
+    "AdaptiveAvgPool2d, kept": (lambda nn: nn.AdaptiveAvgPool2d((None, 2)), [reals(2, 3, 4, 5)]),
+    "BatchNorm1d": (lambda nn: nn.BatchNorm1d(4), [reals(6, 4)]),
+    "BatchNorm1d, sequences": (lambda nn: nn.BatchNorm1d(4, affine=False), [reals(3, 4, 5)]),
+    "BatchNorm2d": (lambda nn: nn.BatchNorm2d(3, momentum=0.3), [reals(2, 3, 4, 5)]),
+    "BatchNorm2d, plain means": (lambda nn: nn.BatchNorm2d(3, momentum=None), [reals(2, 3, 4, 5)]),
+    "BatchNorm2d, untracked": (lambda nn: nn.BatchNorm2d(3, track_running_stats=False), [reals(2, 3, 4, 5)]),
+    "BatchNorm2d, no bias": (lambda nn: nn.BatchNorm2d(3, bias=False), [reals(2, 3, 4, 5)]),
+    "BatchNorm2d, evaluating": (lambda nn: nn.BatchNorm2d(3).eval(), [reals(2, 3, 4, 5)]),
+    "LayerNorm": (lambda nn: nn.LayerNorm(6), [reals(4, 5, 6)]),
+    "LayerNorm, two dimensions": (lambda nn: nn.LayerNorm((5, 6), bias=False), [reals(4, 5, 6)]),
+    "LayerNorm, plain": (lambda nn: nn.LayerNorm(6, elementwise_affine=False, eps=1e-3), [reals(4, 6)]),
+    "Embedding": (lambda nn: nn.Embedding(7, 4), [integers(7, 3, 5)]),
+    "Embedding, padding": (lambda nn: nn.Embedding(7, 4, padding_idx=-2), [integers(7, 30)]),
+    "Embedding, norm": (lambda nn: nn.Embedding(7, 4, max_norm=0.5), [integers(7, 3)]),
+    "Dropout, evaluating": (lambda nn: nn.Dropout(0.5).eval(), [reals(3, 4)]),
+    "ReLU": (lambda nn: nn.ReLU(), [reals(3, 4)]),
+    "GELU": (lambda nn: nn.GELU(), [reals(3, 4) * 3]),
+    "GELU, tanh": (lambda nn: nn.GELU("tanh"), [reals(3, 4) * 3]),
+    "Tanh": (lambda nn: nn.Tanh(), [reals(3, 4)]),
+    "Sigmoid": (lambda nn: nn.Sigmoid(), [reals(3, 4) * 5]),
+    "SiLU": (lambda nn: nn.SiLU(), [reals(3, 4)]),
+    "Softmax": (lambda nn: nn.Softmax(dim=1), [reals(3, 4, 5)]),
+    "Softmin": (lambda nn: nn.Softmin(dim=0), [reals(3, 4)]),
+    "LogSoftmax": (lambda nn: nn.LogSoftmax(dim=-1), [reals(3, 4)]),
+    "Flatten": (lambda nn: nn.Flatten(), [reals(2, 3, 4)]),
+    "Flatten, some": (lambda nn: nn.Flatten(0, 1), [reals(2, 3, 4)]),
+    "Unflatten": (lambda nn: nn.Unflatten(1, (2, -1)), [reals(3, 8)]),
+    "Sequential": (lambda nn: nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 2)), [reals(3, 4)]),
+}
+
+LOSSES = {
+    "L1Loss": (lambda nn, r: nn.L1Loss(reduction=r), [reals(3, 4), reals(3, 4)]),
+    "MSELoss": (lambda nn, r: nn.MSELoss(reduction=r), [reals(3, 4), reals(3, 4)]),
+    "SmoothL1Loss": (lambda nn, r: nn.SmoothL1Loss(reduction=r, beta=0.5), [reals(3, 4), reals(3, 4)]),
+    "HuberLoss": (lambda nn, r: nn.HuberLoss(reduction=r, delta=0.5), [reals(3, 4), reals(3, 4)]),
+    "NLLLoss": (lambda nn, r: nn.NLLLoss(reduction=r), [reals(5, 4), integers(4, 5)]),
+    "NLLLoss, images": (
+        lambda nn, r: nn.NLLLoss(ignore_index=1, reduction=r),
+        [reals(2, 4, 3), integers(4, 2, 3)],
+    ),
+    "CrossEntropyLoss": (lambda nn, r: nn.CrossEntropyLoss(reduction=r), [reals(5, 4), integers(4, 5)]),
+    "CrossEntropyLoss, images": (
+        lambda nn, r: nn.CrossEntropyLoss(ignore_index=2, reduction=r),
+        [reals(2, 4, 3, 3), integers(4, 2, 3, 3)],
+    ),
+    "CrossEntropyLoss, smoothed": (
+        lambda nn, r: nn.CrossEntropyLoss(label_smoothing=0.1, reduction=r),
+        [reals(5, 4), integers(4, 5)],
+    ),
+    "CrossEntropyLoss, probabilities": (
+        lambda nn, r: nn.CrossEntropyLoss(reduction=r),
+        [reals(5, 4), unit(5, 4)],
+    ),
+    "BCELoss": (lambda nn, r: nn.BCELoss(reduction=r), [unit(3, 4), unit(3, 4)]),
+    "BCEWithLogitsLoss": (lambda nn, r: nn.BCEWithLogitsLoss(reduction=r), [reals(3, 4) * 3, unit(3, 4)]),
+    "KLDivLoss": (lambda nn, r: nn.KLDivLoss(reduction=r), [reals(3, 4), unit(3, 4)]),
+    "KLDivLoss, logarithms": (
+        lambda nn, r: nn.KLDivLoss(reduction=r, log_target=True),
+        [reals(3, 4), reals(3, 4)],
+    ),
+}
+
+
+def both(make, dtype):
+    """The layer in torch and, with its weights loaded by name, in kedge."""
+    torch.manual_seed(0)
+    theirs = make(torch.nn).to(getattr(torch, dtype))
+    ours = make(nn).to(getattr(kedge, dtype))
+    with torch.no_grad():
+        for value in [*theirs.parameters(), *theirs.buffers()]:
+            # Weights that start as ones and zeros would hide an exchange.
+            if value.is_floating_point():
+                value.uniform_(0.2, 0.8) if value in set(theirs.buffers()) else value.add_(
+                    torch.randn_like(value) * 0.1
+                )
+    result = ours.load_state_dict(
+        {name: kedge.from_numpy(v.numpy().copy()) for name, v in theirs.state_dict().items()}
+    )
+    assert result == ([], [])
+    return theirs, ours
+
+
+def inputs_of(arrays, dtype):
+    theirs, ours = [], []
+    for array in arrays:
+        if array.dtype.kind == "f":
+            array = array.astype(dtype)
+            theirs.append(torch.from_numpy(array.copy()).requires_grad_())
+            ours.append(kedge.from_numpy(array.copy()).requires_grad_())
+        else:
+            theirs.append(torch.from_numpy(array))
+            ours.append(kedge.from_numpy(array.copy()))
+    return theirs, ours
+
+
+def assert_close(ours, theirs, dtype, what):
+    expected = theirs.detach().numpy()
+    found = ours.detach().numpy()
+    assert found.dtype == expected.dtype, what
+    tolerance = TOLERANCE[dtype]
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance, err_msg=what)
+
+
+def compare(theirs, ours, their_inputs, our_inputs, dtype, call=lambda module, *inputs: module(*inputs)):
+    expected, found = call(theirs, *their_inputs), call(ours, *our_inputs)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    found = found if isinstance(found, tuple) else (found,)
+    assert len(found) == len(expected)
+    rng = np.random.default_rng(1)
+    their_loss, our_loss = 0.0, 0.0
+    for number, (a, b) in enumerate(zip(expected, found, strict=True)):
+        assert tuple(b.shape) == tuple(a.shape)
+        assert_close(b, a, dtype, f"output {number}")
+        if a.requires_grad:
+            assert b.requires_grad
+            weights = rng.standard_normal(tuple(a.shape)).astype(dtype)
+            their_loss = their_loss + (a * torch.from_numpy(weights)).sum()
+            our_loss = our_loss + (b * kedge.from_numpy(weights.copy())).sum()
+    if not isinstance(their_loss, float):
+        their_loss.backward()
+        our_loss.backward()
+    for number, (a, b) in enumerate(zip(their_inputs, our_inputs, strict=True)):
+        if isinstance(a, torch.Tensor) and a.grad is not None:
+            assert_close(b.grad, a.grad, dtype, f"gradient of input {number}")
+    state = dict(ours.named_parameters())
+    for name, parameter in theirs.named_parameters():
+        if parameter.grad is not None:
+            assert_close(state[name].grad, parameter.grad, dtype, f"gradient of {name}")
+        else:
+            assert state[name].grad is None
+    for name, value in theirs.state_dict().items():
+        assert_close(ours.state_dict()[name], value, dtype, f"{name} afterwards")
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths:UserWarning")
+def test_layer(name, dtype):
+    make, arrays = LAYERS[name]
+    compare(*both(make, dtype), *inputs_of(arrays, dtype), dtype)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layer_prints_and_names_its_state_as_torch_does(name):
+    make, _ = LAYERS[name]
+    theirs, ours = both(make, "float32")
+    assert repr(ours) == repr(theirs)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    assert [name for name, _ in ours.named_parameters()] == [name for name, _ in theirs.named_parameters()]
+    assert ours.state_dict()._metadata == dict(theirs.state_dict()._metadata)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.filterwarnings("ignore:reduction. 'mean' divides the total loss:UserWarning")
+def test_loss(name, reduction, dtype):
+    make, arrays = LOSSES[name]
+    theirs, ours = make(torch.nn, reduction), make(nn, reduction)
+    compare(theirs, ours, *inputs_of(arrays, dtype), dtype)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("kind", ["NLLLoss", "CrossEntropyLoss"])
+def test_loss_weighs_the_classes(kind, dtype):
+    weight = unit(4).astype(dtype)
+    theirs = getattr(torch.nn, kind)(torch.from_numpy(weight))
+    ours = getattr(nn, kind)(kedge.from_numpy(weight.copy()))
+    compare(theirs, ours, *inputs_of([reals(6, 4), integers(4, 6)], dtype), dtype)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_loss_weighs_positive_targets(dtype):
+    weight, positive = unit(4).astype(dtype), (unit(4) * 3).astype(dtype)
+    theirs = torch.nn.BCEWithLogitsLoss(torch.from_numpy(weight), pos_weight=torch.from_numpy(positive))
+    ours = nn.BCEWithLogitsLoss(kedge.from_numpy(weight.copy()), pos_weight=kedge.from_numpy(positive.copy()))
+    compare(theirs, ours, *inputs_of([reals(3, 4), unit(3, 4)], dtype), dtype)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_max_pool_gives_the_places_too(dtype):
+    array = reals(2, 3, 6, 6).astype(dtype)
+    theirs = torch.nn.MaxPool2d(2, return_indices=True)(torch.from_numpy(array))
+    ours = nn.MaxPool2d(2, return_indices=True)(kedge.from_numpy(array.copy()))
+    for a, b in zip(theirs, ours, strict=True):
+        assert b.tolist() == a.tolist()
+
+
+# Attention
+
+ATTENTION = {
+    "plain": ({}, {}),
+    "batch first": ({"batch_first": True}, {}),
+    "no bias": ({"bias": False}, {}),
+    "extra keys": ({"add_bias_kv": True, "add_zero_attn": True}, {}),
+    "other lengths": ({"kdim": 5, "vdim": 7}, {}),
+    "weights of each head": ({}, {"average_attn_weights": False}),
+    "without weights": ({}, {"need_weights": False}),
+    "masks": ({}, {"attn_mask": mask(3, 4), "key_padding_mask": mask(2, 4)}),
+    "masks without weights": (
+        {},
+        {"attn_mask": mask(3, 4), "key_padding_mask": mask(2, 4), "need_weights": False},
+    ),
+    "a mask for each head": ({}, {"attn_mask": reals(2 * 2, 3, 4)}),
+    "masks and extra keys": (
+        {"add_bias_kv": True, "add_zero_attn": True, "batch_first": True},
+        {"attn_mask": reals(3, 4), "key_padding_mask": reals(2, 4)},
+    ),
+}
+
+
+def attend(options, dtype):
+    """Call a module with the masks among `options` as tensors of its own side."""
+
+    def call(module, *inputs):
+        make = torch.from_numpy if isinstance(module, torch.nn.Module) else kedge.from_numpy
+        given = {}
+        for name, value in options.items():
+            if isinstance(value, np.ndarray):
+                value = make(value.astype(dtype) if value.dtype.kind == "f" else value.copy())
+            given[name] = value
+        result = module(*inputs, **given)
+        return result if not isinstance(result, tuple) or result[1] is not None else result[0]
+
+    return call
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("name", ATTENTION)
+def test_attention(name, dtype):
+    made_with, called_with = ATTENTION[name]
+    shapes = [(3, 2, 4), (4, 2, made_with.get("kdim", 4)), (4, 2, made_with.get("vdim", 4))]
+    if made_with.get("batch_first"):
+        shapes = [(b, a, c) for a, b, c in shapes]
+    arrays = [reals(*shape) for shape in shapes]
+    modules = both(lambda nn: nn.MultiheadAttention(4, 2, **made_with), dtype)
+    compare(*modules, *inputs_of(arrays, dtype), dtype, attend(called_with, dtype))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_self_attention_with_and_without_a_batch(dtype):
+    for shape in ((3, 2, 4), (3, 4)):
+        modules = both(lambda nn: nn.MultiheadAttention(4, 2), dtype)
+        compare(*modules, *inputs_of([reals(*shape)], dtype), dtype, lambda module, x: module(x, x, x))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(
+    "options", [{}, {"norm_first": True}, {"activation": "gelu"}, {"batch_first": True, "bias": False}]
+)
+def test_transformer_encoder_layer(options, dtype):
+    modules = both(lambda nn: nn.TransformerEncoderLayer(4, 2, 6, dropout=0.0, **options), dtype)
+    length = 2 if options.get("batch_first") else 3
+    masks = {"src_mask": mask(length, length)}
+    compare(
+        *modules, *inputs_of([reals(length if length == 3 else 2, 2, 4)], dtype), dtype, attend(masks, dtype)
+    )
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True:UserWarning")
+def test_transformer_encoder(dtype):
+    def make(nn):
+        layer = nn.TransformerEncoderLayer(4, 2, 6, dropout=0.0)
+        return nn.TransformerEncoder(layer, 2, nn.LayerNorm(4))
+
+    masks = {"mask": mask(3, 3), "src_key_padding_mask": mask(2, 3)}
+    compare(*both(make, dtype), *inputs_of([reals(3, 2, 4)], dtype), dtype, attend(masks, dtype))
+
+
+# First values
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda nn: nn.Linear(40, 30),
+        lambda nn: nn.Conv1d(8, 16, 5),
+        lambda nn: nn.Conv2d(8, 16, 3, groups=2),
+        lambda nn: nn.Embedding(50, 20, padding_idx=3),
+        lambda nn: nn.BatchNorm2d(5),
+        lambda nn: nn.LayerNorm(5),
+        lambda nn: nn.MultiheadAttention(20, 2, add_bias_kv=True),
+        lambda nn: nn.MultiheadAttention(20, 2, kdim=10),
+    ],
+)
+def test_first_values_are_spread_as_in_torch(make):
+    torch.manual_seed(0)
+    kedge.manual_seed(0)
+    theirs, ours = make(torch.nn).state_dict(), make(nn).state_dict()
+    for name, value in theirs.items():
+        a, b = value.numpy().astype(np.float64), ours[name].numpy().astype(np.float64)
+        assert b.dtype == a.dtype
+        few = 5 / np.sqrt(value.numel())
+        assert np.abs(b).max() == pytest.approx(np.abs(a).max(), rel=few, abs=1e-9), name
+        assert b.std() == pytest.approx(a.std(), rel=few, abs=1e-9), name
+        assert b.mean() == pytest.approx(a.mean(), abs=few * a.std() + 1e-9), name

@@ -1,0 +1,372 @@
+"""The same expressions in torch and kedge: values, dtypes, shapes, first and second gradients.
+
+An expression is written once and evaluated twice, with `m` for the module and `a`, `b`, `c` for its
+inputs; every floating result is compared, and the gradients of every floating input.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import kedge
+import kedge.nn.functional
+
+TOLERANCE = {"float32": (1e-5, 1e-5), "float64": (1e-10, 1e-12), "complex128": (1e-10, 1e-12)}
+rng = np.random.default_rng(11)
+
+
+def real(*shape: int) -> Any:
+    """Both signs, away from zero, no two values equal."""
+    count = int(np.prod(shape))
+    size = 0.1 + 1.9 * (rng.permutation(count) + rng.uniform(0.2, 0.8, count)) / max(count, 1)
+    return (size * rng.choice([-1.0, 1.0], count)).reshape(shape)
+
+
+def above(*shape: int) -> Any:
+    return np.abs(real(*shape))
+
+
+def unit(*shape: int) -> Any:
+    return real(*shape) / 2.5
+
+
+def mixed(*shape: int) -> Any:
+    return real(*shape) + 1j * real(*shape)
+
+
+def index(high: int, *shape: int) -> Any:
+    return rng.integers(0, high, shape)
+
+
+def mask(*shape: int) -> Any:
+    return rng.permutation(int(np.prod(shape))).reshape(shape) % 2 == 0
+
+
+def whole(*shape: int) -> Any:
+    return rng.integers(-9, 10, shape)
+
+
+ARITHMETIC = [
+    ("a + b", real(2, 3), real(3)),
+    ("a - b", real(2, 1), real(3)),
+    ("a * b", real(2, 3), real(2, 1)),
+    ("a / b", real(2, 3), real(3)),
+    ("a + 1", real(2, 3)),
+    ("2.5 - a", real(2, 3)),
+    ("3 * a", real(2, 3)),
+    ("1 / a", real(2, 3)),
+    ("a / 0", real(3)),
+    ("-a", real(3)),
+    ("+a", real(3)),
+    ("abs(a)", real(3)),
+    ("a ** 2", real(3)),
+    ("a ** 3", real(3)),
+    ("a ** -1", real(3)),
+    ("a ** 0", real(3)),
+    ("a ** 0.5", above(3)),
+    ("2 ** a", real(3)),
+    ("a ** b", above(2, 3), real(3)),
+    ("a.detach() // b.detach()", real(4), above(4)),
+    ("a.detach() // 2", real(4)),
+    ("a % b", real(4), real(4)),
+    ("a % 2", real(4)),
+    ("m.add(a, b, alpha=2)", real(3), real(3)),
+    ("m.sub(a, b, alpha=2)", real(3), real(3)),
+    ("m.subtract(a, b)", real(3), real(3)),
+    ("m.rsub(a, b)", real(3), real(3)),
+    ("m.multiply(a, b)", real(3), real(3)),
+    ("m.div(a, b, rounding_mode='floor')", real(4), real(4)),
+    ("m.div(a, b, rounding_mode='trunc')", real(4), real(4)),
+    ("m.divide(a, b)", real(4), real(4)),
+    ("m.true_divide(a, b)", real(4), real(4)),
+    ("m.floor_divide(a.detach(), b.detach())", real(4), real(4)),
+    ("m.remainder(a, b)", real(4), real(4)),
+    ("m.fmod(a, b)", real(4), real(4)),
+    ("m.pow(a, 3)", real(4)),
+    ("m.lerp(a, b, 0.3)", real(4), real(4)),
+    ("m.lerp(a, b, c)", real(2, 4), real(4), unit(4)),
+    ("m.maximum(a, b)", real(2, 4), real(4)),
+    ("m.minimum(a, b)", real(2, 4), real(4)),
+    ("m.maximum(a, b)", np.array([1.0, 2.0]), np.array([1.0, 3.0])),
+    ("m.clamp(a, -0.5, 0.5)", real(6)),
+    ("m.clamp(a, min=0.2)", real(6)),
+    ("m.clamp(a, max=0.2)", real(6)),
+    ("m.clamp(a, b, c)", real(6), -above(6), above(6)),
+    ("a.clamp(min=b)", real(6), real(6)),
+    ("a.clip(-1, 1)", real(6)),
+    ("m.addcmul(a, b, c, value=0.5)", real(3), real(3), real(3)),
+    ("m.addcdiv(a, b, c, value=0.5)", real(3), real(3), real(3)),
+    ("m.hypot(a, b)", real(3), real(3)),
+    ("m.atan2(a, b)", real(3), real(3)),
+]
+
+FUNCTIONS = [
+    (f"m.{name}(a)", values)
+    for names, values in [
+        (
+            "abs neg exp exp2 expm1 sin cos tan sinh cosh tanh asinh atan sigmoid square reciprocal",
+            real(2, 3),
+        ),
+        ("sign sgn floor ceil round trunc frac erf erfc relu positive deg2rad", real(2, 3) * 2),
+        ("log log1p log2 log10 sqrt rsqrt", above(2, 3)),
+        ("asin acos atanh arcsin arccos arctanh logit", unit(2, 3) * 0.5 + 0.5),
+        ("acosh arccosh", above(2, 3) + 1),
+        ("isnan isinf isfinite signbit", np.array([0.0, -1.0, np.nan, np.inf, -np.inf])),
+        ("exp log sin cos tanh sqrt reciprocal sigmoid abs conj real imag angle square neg sgn", mixed(2, 3)),
+    ]
+    for name in names.split()
+] + [
+    ("m.round(a, decimals=1)", real(5)),
+    ("m.where(a > 0, a, b)", real(2, 3), real(3)),
+    ("m.where(a > 0, a, 0.0)", real(2, 3)),
+    ("a.masked_fill(b, 2.0)", real(2, 3), mask(3)),
+    ("m.masked_fill(a, b, c)", real(2, 3), mask(2, 3), np.array(0.5)),
+    ("m.logaddexp(a, b)", real(3), real(3)),
+    ("m.nan_to_num(a, 1.0)", np.array([np.nan, np.inf, 2.0])),
+]
+
+REDUCTIONS = [
+    ("a.sum()", real(2, 3)),
+    ("m.sum(a, 1)", real(2, 3)),
+    ("m.sum(a, dim=(0, -1), keepdim=True)", real(2, 3, 4)),
+    ("m.sum(a, dim=[])", real(2, 3)),
+    ("m.sum(a, dim=None)", real(2, 3)),
+    ("m.mean(a)", real(2, 3)),
+    ("a.mean(-1, keepdim=True)", real(2, 3)),
+    ("a.mean((0, 1))", real(2, 3)),
+    ("m.prod(a)", real(2, 3)),
+    ("m.prod(a, 1)", real(2, 3)),
+    ("m.prod(a, dim=0, keepdim=True)", np.array([[0.0, 2.0], [3.0, 0.0], [0.0, 4.0]])),
+    ("m.var(a)", real(2, 3)),
+    ("m.var(a, dim=1, correction=0)", real(2, 3)),
+    ("m.var(a, 1, unbiased=False)", real(2, 3)),
+    ("m.var(a, (0, 2), keepdim=True)", real(2, 3, 2)),
+    ("m.std(a, dim=0)", real(4, 3)),
+    ("a.std()", real(4, 3)),
+    ("m.var_mean(a, dim=1)", real(2, 3)),
+    ("m.std_mean(a, dim=1)", real(2, 3)),
+    ("m.logsumexp(a, 1)", real(2, 3)),
+    ("m.logsumexp(a, (0, 1), keepdim=True)", real(2, 3)),
+    ("m.norm(a)", real(2, 3)),
+    ("m.norm(a, 1, dim=1)", real(2, 3)),
+    ("a.norm(3, -1, True)", real(2, 3)),
+    ("m.norm(a, float('inf'), dim=0)", real(2, 3)),
+    ("m.max(a)", real(2, 3)),
+    ("m.max(a, 1)", real(2, 3)),
+    ("a.max(dim=0, keepdim=True).values", real(2, 3)),
+    ("m.min(a, -1).indices", real(2, 3)),
+    ("m.min(a)", np.array([1.0, 1.0, 2.0])),
+    ("m.max(a, b)", real(2, 3), real(3)),
+    ("m.amax(a, 1)", np.array([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]])),
+    ("m.amin(a, (0, 1), keepdim=True)", real(2, 3)),
+    ("m.aminmax(a, dim=1)", real(2, 3)),
+    ("m.argmax(a)", real(2, 3)),
+    ("m.argmin(a, 1, keepdim=True)", real(2, 3)),
+    ("m.cumsum(a, 1)", real(2, 3)),
+    ("m.cumprod(a, -1)", real(2, 3)),
+    ("m.cumprod(a, 0)", np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0], [2.0, 2.0]])),
+    ("m.sort(a)", real(2, 5)),
+    ("m.sort(a, 0, descending=True)", real(4, 3)),
+    ("m.argsort(a, dim=1)", real(2, 5)),
+    ("m.topk(a, 2)", real(2, 5)),
+    ("m.topk(a, 3, dim=0, largest=False)", real(5, 2)),
+    ("m.any(a > 0)", real(2, 3)),
+    ("m.all(a > 0, dim=1)", real(2, 3)),
+    ("m.any(a > 0, 0, keepdim=True)", real(2, 3)),
+    ("m.count_nonzero(a > 0, dim=1)", real(2, 3)),
+    ("m.diff(a, dim=1)", real(2, 4)),
+    ("m.trace(a)", real(3, 4)),
+]
+
+SHAPES = [
+    ("a.reshape(3, -1)", real(2, 3)),
+    ("m.reshape(a, (6,))", real(2, 3)),
+    ("a.view(6)", real(2, 3)),
+    ("a.view_as(b)", real(2, 3), real(3, 2)),
+    ("a.flatten()", real(2, 3, 2)),
+    ("m.flatten(a, 1)", real(2, 3, 2)),
+    ("m.flatten(a, 0, 1)", real(2, 3, 2)),
+    ("a.unflatten(1, (2, -1))", real(2, 6)),
+    ("a.T", real(2, 3)),
+    ("a.mT", real(2, 3, 4)),
+    ("a.t()", real(2, 3)),
+    ("a.transpose(0, -1)", real(2, 3, 4)),
+    ("m.swapaxes(a, 0, 1)", real(2, 3)),
+    ("a.permute(2, 0, 1)", real(2, 3, 4)),
+    ("m.permute(a, (1, 0))", real(2, 3)),
+    ("m.movedim(a, 0, 2)", real(2, 3, 4)),
+    ("a.expand(2, -1, 3)", real(4, 1)),
+    ("a.expand_as(b)", real(1, 3), real(2, 3)),
+    ("m.broadcast_to(a, (2, 3))", real(3)),
+    ("a.squeeze()", real(1, 3, 1)),
+    ("m.squeeze(a, 0)", real(1, 3, 1)),
+    ("m.squeeze(a, 1)", real(1, 3, 1)),
+    ("m.squeeze(a, (0, 2))", real(1, 3, 1)),
+    ("a.unsqueeze(-1)", real(2, 3)),
+    ("m.unsqueeze(a, 1)", real(2, 3)),
+    ("m.cat((a, b), 1)", real(2, 3), real(2, 2)),
+    ("m.cat([a, b], dim=-2)", real(2, 3), real(1, 3)),
+    ("m.concat([a, b])", real(2, 3), real(1, 3)),
+    ("m.stack((a, b), 1)", real(2, 3), real(2, 3)),
+    ("m.stack([a, b], -1)", real(2, 3), real(2, 3)),
+    ("m.vstack([a, b])", real(3), real(3)),
+    ("m.hstack([a, b])", real(3), real(2)),
+    ("m.split(a, 2)", real(5, 3)),
+    ("m.split(a, [1, 4], dim=1)", real(2, 5)),
+    ("a.chunk(3, 1)", real(2, 7)),
+    ("m.unbind(a, 1)", real(2, 3)),
+    ("m.tensor_split(a, 3)", real(7, 2)),
+    ("a.narrow(1, 1, 2)", real(2, 4)),
+    ("a.select(1, -1)", real(2, 4)),
+    ("m.flip(a, (0, 1))", real(2, 3)),
+    ("m.roll(a, 1)", real(2, 3)),
+    ("m.roll(a, (1, -1), (0, 1))", real(2, 3)),
+    ("m.tril(a)", real(3, 4)),
+    ("m.triu(a, 1)", real(2, 3, 4)),
+    ("m.diagonal(a)", real(3, 4)),
+    ("a.diagonal(1, 0, 2)", real(2, 3, 4)),
+    ("m.diag(a)", real(3)),
+    ("m.diag(a, -1)", real(3, 4)),
+    ("m.diag_embed(a)", real(2, 3)),
+    ("a.repeat(2, 1, 3)", real(2, 3)),
+    ("m.tile(a, (2,))", real(2, 3)),
+    ("m.repeat_interleave(a, 2)", real(2, 3)),
+    ("m.repeat_interleave(a, 2, dim=1)", real(2, 3)),
+    ("a.repeat_interleave(b, 0)", real(3, 2), np.array([1, 0, 2])),
+    ("m.meshgrid(a, b, indexing='ij')", real(2), real(3)),
+    ("a.unfold(1, 3, 2)", real(2, 8)),
+    ("m.rot90(a)", real(2, 3)),
+]
+
+INDEXING = [
+    ("m.gather(a, 1, b)", real(3, 4), index(4, 2, 5)),
+    ("a.gather(-2, b)", real(3, 4), index(3, 5, 2)),
+    ("m.scatter(a, 1, b, c)", real(3, 5), np.array([[0, 2], [4, 1]]), real(2, 2)),
+    ("m.scatter(a, 1, b, c.detach())", real(3, 5), np.array([[0, 2], [4, 1]]), real(2, 3)),
+    ("a.scatter(0, b, 1.5)", real(3, 5), np.array([[0, 2, 1], [1, 0, 2]])),
+    ("m.scatter_add(a, 1, b, c)", real(3, 5), index(5, 2, 3), real(2, 3)),
+    ("m.scatter_add(a, 1, b, c.detach())", real(3, 5), index(5, 2, 3), real(3, 4)),
+    ("m.index_select(a, 1, b)", real(2, 4), np.array([3, 0, 0])),
+    ("m.index_add(a, 0, b, c)", real(4, 2), np.array([1, 1, 3]), real(3, 2)),
+    ("m.index_add(a, 0, b, c, alpha=2)", real(4, 2), np.array([1, 1, 3]), real(3, 2)),
+    ("m.masked_select(a, b)", real(2, 3), mask(2, 3)),
+    ("m.masked_select(a, b)", real(2, 3), mask(3)),
+    ("m.take_along_dim(a, b, 1)", real(2, 3), index(3, 2, 2)),
+    ("a[1]", real(2, 3)),
+    ("a[:, 1:]", real(2, 3)),
+    ("a[..., None, ::2]", real(2, 3)),
+    ("a[b]", real(3, 2), np.array([2, 0, 2])),
+    ("a[b, 1]", real(3, 2), np.array([2, 0, 2])),
+    ("a[b]", real(2, 3), mask(2, 3)),
+    ("m.nonzero(a > 0)", real(2, 3)),
+    ("m.bincount(a)", np.array([1, 0, 1, 4])),
+    ("m.unique(a)", np.array([3, 1, 1, 2])),
+    ("m.isin(a, b)", np.array([3, 1, 1, 2]), np.array([1, 2])),
+]
+
+PRODUCTS = [
+    ("a @ b", real(2, 3), real(3, 4)),
+    ("a @ b", real(3), real(3)),
+    ("a @ b", real(2, 3), real(3)),
+    ("a @ b", real(3), real(3, 2)),
+    ("a @ b", real(2, 2, 3), real(3)),
+    ("a @ b", real(3), real(2, 3, 2)),
+    ("a @ b", real(2, 2, 3), real(3, 4)),
+    ("a @ b", real(2, 3), real(4, 3, 2)),
+    ("a @ b", real(2, 1, 2, 3), real(3, 3, 2)),
+    ("a @ b", mixed(2, 3), mixed(3, 2)),
+    ("m.mm(a, b)", real(2, 3), real(3, 2)),
+    ("m.mv(a, b)", real(2, 3), real(3)),
+    ("m.dot(a, b)", real(3), real(3)),
+    ("m.bmm(a, b)", real(2, 3, 4), real(2, 4, 2)),
+    ("m.outer(a, b)", real(2), real(3)),
+    ("m.addmm(a, b, c, beta=0.5, alpha=2)", real(4), real(2, 3), real(3, 4)),
+    ("m.baddbmm(a, b, c)", real(2, 2, 2), real(2, 2, 3), real(2, 3, 2)),
+    ("m.tensordot(a, b, 2)", real(2, 3, 4), real(3, 4, 2)),
+    ("m.tensordot(a, b, dims=([1], [0]))", real(2, 3, 4), real(3, 2)),
+    ("m.einsum('ij,jk->ik', a, b)", real(2, 3), real(3, 4)),
+    ("m.einsum('ij,jk', a, b)", real(2, 3), real(3, 4)),
+    ("m.einsum('bhid,bhjd->bhij', a, b)", real(2, 2, 3, 4), real(2, 2, 5, 4)),
+    ("m.einsum('...ij,...jk->...ik', a, b)", real(2, 1, 2, 3), real(4, 3, 2)),
+    ("m.einsum('ii->i', a)", real(3, 3)),
+    ("m.einsum('ii', a)", real(3, 3)),
+    ("m.einsum('ij->j', a)", real(2, 3)),
+    ("m.einsum('i,j->ij', a, b)", real(2), real(3)),
+    ("m.einsum('ij,ij->', a, b)", real(2, 3), real(2, 3)),
+    ("m.einsum('ij,kj->i', a, b)", real(2, 3), real(4, 3)),
+    ("m.einsum('ij,jk,kl->il', a, b, c)", real(2, 3), real(3, 4), real(4, 2)),
+    ("m.einsum('bij,bjk', [a, b])", real(2, 2, 3), real(2, 3, 2)),
+    ("m.einsum('ij,jk->ik', a, b)", real(2, 1), real(3, 4)),
+    ("m.einsum('b...,b...->...', a, b)", mixed(2, 3), mixed(2, 3)),
+]
+
+CASES = [*ARITHMETIC, *FUNCTIONS, *REDUCTIONS, *SHAPES, *INDEXING, *PRODUCTS]
+LIBRARIES = {"torch": torch, "kedge": kedge}
+
+
+def name_of(case: tuple[Any, ...]) -> str:
+    return case[0] + "".join(f"-{value.dtype.kind}{value.shape}" for value in case[1:]).replace(" ", "")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_value_and_gradients_are_those_of_torch(case: tuple[Any, ...], dtype: str) -> None:
+    expression, *arrays = case
+    if dtype == "float32" and any(np.iscomplexobj(array) for array in arrays):
+        dtype = "complex128"  # said once more rather than skipped
+    arrays = [array.astype(dtype) if array.dtype.kind == "f" else array for array in arrays]
+    rtol, atol = TOLERANCE[dtype]
+    theirs, ours = (evaluate(library, expression, arrays) for library in LIBRARIES.values())
+    assert [kind for kind, _ in ours] == [kind for kind, _ in theirs]
+    for (kind, mine), (_, expected) in zip(ours, theirs, strict=True):
+        assert mine.dtype == expected.dtype, kind
+        assert mine.shape == expected.shape, kind
+        np.testing.assert_allclose(mine, expected, rtol=rtol, atol=atol, err_msg=kind)
+
+
+def evaluate(library: Any, expression: str, arrays: list[Any]) -> list[tuple[str, Any]]:
+    """Everything that is compared: the outputs, the first gradients, the second gradients."""
+    tensors = [library.from_numpy(array.copy()) for array in arrays]
+    leaves = [
+        t.requires_grad_() for t, array in zip(tensors, arrays, strict=True) if array.dtype.kind in "fc"
+    ]
+    names = dict(zip("abc", tensors, strict=False))
+    result = eval(expression, {"m": library, "F": library.nn.functional, **names})
+    outputs = list(result) if isinstance(result, tuple | list) else [result]
+    found = [("output", array_of(output)) for output in outputs]
+    smooth = [output for output in outputs if output.requires_grad]
+    if not smooth:
+        return found
+    first = library.autograd.grad(
+        smooth, leaves, [seeded(library, o) for o in smooth], create_graph=True, allow_unused=True
+    )
+    found += [("gradient", array_of(g)) for g in first if g is not None]
+    again = [g for g in first if g is not None and g.requires_grad]
+    if again:
+        seeds = [seeded(library, g) for g in again]
+        second = library.autograd.grad(again, leaves, seeds, allow_unused=True)
+        found += [("second gradient", zero_if_none(g, t)) for g, t in zip(second, leaves, strict=True)]
+    else:
+        found += [("second gradient", np.zeros(tuple(t.shape), array_of(t).dtype)) for t in leaves]
+    return found
+
+
+def seeded(library: Any, tensor: Any) -> Any:
+    """A fixed gradient for `tensor`, the same in both libraries."""
+    values = np.cos(np.arange(1, array_of(tensor).size + 1)).reshape(tuple(tensor.shape))
+    return library.from_numpy(values.astype(array_of(tensor).dtype))
+
+
+def zero_if_none(gradient: Any, tensor: Any) -> Any:
+    """Where a library knows that a gradient is zero it may say None; a zero is the same answer."""
+    return np.zeros(tuple(tensor.shape), array_of(tensor).dtype) if gradient is None else array_of(gradient)
+
+
+def array_of(tensor: Any) -> Any:
+    if isinstance(tensor, torch.Tensor):
+        return tensor.numpy(force=True)
+    return tensor.detach().numpy()

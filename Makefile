@@ -38,7 +38,7 @@ lint: $(VENV)/.installed-dev
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 
-types: $(VENV)/.installed-dev
+types: $(VENV)/.installed-dev $(VENV)/.installed-test
 	@$(PY) -m mypy
 
 docs: $(VENV)/.installed-docs

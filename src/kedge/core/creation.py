@@ -71,7 +71,13 @@ def from_numpy(array: Array) -> Tensor:
 
 
 def from_dlpack(data: Any) -> Tensor:
-    """A tensor over the memory of any object with `__dlpack__`."""
+    """A tensor over the memory of any object with `__dlpack__`.
+
+    NumPy 1.x hands out memory of other libraries for reading only: writing to such a tensor raises
+    ShapeError there. Tensors and arrays are shared for writing on every NumPy.
+    """
+    if isinstance(data, (Tensor, np.ndarray)):
+        return _made(_checked(np.asarray(data)), False)
     return _made(_checked(np.from_dlpack(data)), False)
 
 

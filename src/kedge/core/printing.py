@@ -46,7 +46,8 @@ def describe(tensor: Variable) -> str:
 def _values(array: Array) -> str:
     if array.size == 0:
         return "[]"
-    shown = array.astype(np.float32) if array.dtype.kind == "V" else array
+    # Dtypes that NumPy does not bring itself (ml_dtypes) are written as float32.
+    shown = array.astype(np.float32) if array.dtype.isbuiltin == 2 else array
     return np.array2string(
         shown,
         separator=", ",

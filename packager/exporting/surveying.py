@@ -7,6 +7,7 @@ next, so that a survey may be made as often as somebody asks.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -96,11 +97,12 @@ class Surveyor:
                 *(self._state(request) for request in self._request.of(StateDictRequest)),
                 *(stored.state for stored in objects if stored.state is not None),
             )
-            uses = (*_uses((*objects, *states)), *_pickle_uses(self._request))
+            contents = (*objects, *states)
+            uses = (*_uses(contents), *_codec_uses(contents), *_pickle_uses(self._request))
             self._sources.main_names = frozenset(
                 use.qualname.partition(".")[0] for use in uses if use.module == "__main__"
             )
-            self._decisions.policy.frameworks |= _frameworks((*objects, *states), uses)
+            self._decisions.policy.frameworks |= _frameworks(contents, uses)
             walk = self._walk(uses)
             while self._decisions.intern_parents():
                 walk = self._walk(uses)
@@ -141,6 +143,15 @@ def _uses(contents: Sequence[StoredObject | StoredState]) -> list[Use]:
         Use(use.module, use.qualname, f"{stored.label}, at {use.path}")
         for stored in contents
         for use in stored.uses
+    ]
+
+
+def _codec_uses(contents: Sequence[StoredObject | StoredState]) -> list[Use]:
+    """What decodes the contents is needed of the target, though no source may import it."""
+    return [
+        Use(framework, "", f"codecs of {stored.label}")
+        for stored in contents
+        for framework in sorted(frameworks_of(stored.codecs) - sys.stdlib_module_names)
     ]
 
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .lazy import lazy_names
+
 if TYPE_CHECKING:
     from .analysis import is_from_package as is_from_package
     from .errors import ArchiveError as ArchiveError
@@ -80,40 +82,27 @@ __all__ = [
     "sys_importer",
 ]
 
-# Where the names live; whatever is not listed here is an error. The lines above tell type checkers.
-_HOMES = {
-    "Decision": "policy",
-    "DiGraph": "graph",
-    "Directory": "loading.directory",
-    "ExportPlan": "exporting",
-    "GlobGroup": "policy",
-    "Importer": "graph",
-    "ObjMismatchError": "graph",
-    "ObjNotFoundError": "graph",
-    "OrderedImporter": "graph",
-    "PackageExporter": "package_exporter",
-    "PackageImporter": "package_importer",
-    "PackageMangler": "names",
-    "Policy": "policy",
-    "demangle": "names",
-    "get_mangle_prefix": "names",
-    "is_from_package": "analysis",
-    "is_mangled": "names",
-    "mangle": "names",
-    "sys_importer": "graph",
-}
 _SUBMODULES = frozenset({"analyze", "errors"})
+_named = lazy_names(
+    __name__,
+    {
+        "analysis": "is_from_package",
+        "errors": "ArchiveError EmptyMatchError EnvironmentMismatchError IntegrityError LegacyFormatError "
+        "MigrationError PackageError PackagingError PickleRefusedError UndeclaredImportError "
+        "UntrustedTypeError",
+        "exporting": "ExportPlan",
+        "graph": "DiGraph Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
+        "loading.directory": "Directory",
+        "names": "PackageMangler demangle get_mangle_prefix is_mangled mangle",
+        "package_exporter": "PackageExporter",
+        "package_importer": "PackageImporter",
+        "policy": "Decision GlobGroup Policy",
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return import_module(f".{name}", __name__)
-    home = _HOMES.get(name, "errors" if name in __all__ else None)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{home}", __name__), name)
-    globals()[name] = value
-    return value
+    return import_module(f".{name}", __name__) if name in _SUBMODULES else _named(name)
 
 
 def __dir__() -> list[str]:

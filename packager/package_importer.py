@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType, TracebackType
@@ -44,8 +45,9 @@ class PackageImporter(Importer):
     admits resources that are real pickles, which run code when read; `trust` names types beyond the
     defaults that stored objects may use; `digests` is "crc", "sha256" or "none", checked before bytes
     are used; `mmap=False` reads instead of mapping. `environment` is "warn", "error" or "ignore",
-    `undeclared` "error" or "allow" for imports that no rule declared. `bytecode` names a folder for
-    compiled code ("cache": beside the other caches), None keeps none.
+    `undeclared` "error" or "allow" for imports that no rule declared. `bytecode` is the folder where
+    compiled code is kept for the next load, by default one below `$KEDGE_CACHE` or `~/.cache/kedge`
+    ("cache"); None keeps none. Nor do a home that cannot be written, and a Python started with `-B`.
 
     Raises ArchiveError and IntegrityError for a damaged or hostile file, DisallowedModuleError where
     `module_allowed` refuses, EnvironmentMismatchError with `environment="error"`.
@@ -67,7 +69,7 @@ class PackageImporter(Importer):
         mmap: bool = True,
         environment: str = "warn",
         undeclared: str = "error",
-        bytecode: str | os.PathLike[str] | None = None,
+        bytecode: str | os.PathLike[str] | None = "cache",
     ) -> None:
         check_choice("environment", environment, ("warn", "error", "ignore"))
         check_choice("undeclared", undeclared, ("error", "allow"))
@@ -76,6 +78,7 @@ class PackageImporter(Importer):
         self.trust = tuple(trust)
         self._path = os.path.abspath(file) if isinstance(file, str | os.PathLike) else None
         self._digests = digests
+        self._mmap = mmap
         self._environment = environment
         self._undeclared = undeclared
         self._bytecode = BytecodeCache(_bytecode_folder(bytecode))
@@ -111,8 +114,6 @@ class PackageImporter(Importer):
     @property
     def modules(self) -> dict[str, ModuleType]:  # type: ignore[override]  # made anew, as they are loaded
         """The modules of the archive that are loaded, by their stored names."""
-        import sys
-
         world = self._world
         if world is None:
             return {}
@@ -249,7 +250,9 @@ class PackageImporter(Importer):
 
     def python_version(self) -> str:
         """The Python that the archive was made with: "3.11.7"."""
-        return str(self.manifest.environment["python"])
+        from packager.loading.opening import recorded_fingerprint
+
+        return recorded_fingerprint(self.manifest).python
 
     def get_source(self, module_name: str) -> str:
         """The stored source of a module. Raises ModuleNotFoundError when it is not in the archive."""
@@ -319,8 +322,8 @@ class PackageImporter(Importer):
         suffix = "" if self._installed else _free_suffix(self.identity, code.owned)
         world = World(code, self.identity, suffix, undeclared=self._undeclared, bytecode=self._bytecode)
         finder.register(world)
-        if self._path is not None and suffix:
-            processes.announce(world, self._path, self.identity, self._digests)
+        if self._path is not None:
+            processes.announce(world, self._path, self._digests, self._mmap)
         return world
 
     def _resource(self, package: str, resource: str) -> str:
@@ -338,10 +341,13 @@ def _free_suffix(identity: str, owned: frozenset[str]) -> str:
             return suffix
 
 
-def _bytecode_folder(choice: str | os.PathLike[str] | None) -> Any:
-    from pathlib import Path
-
-    return None if choice is None else cache_folder() / "bytecode" if choice == "cache" else Path(choice)
+def _bytecode_folder(choice: str | os.PathLike[str] | None) -> str | os.PathLike[str] | None:
+    if choice != "cache":
+        return choice
+    try:
+        return None if sys.dont_write_bytecode else cache_folder() / "bytecode"
+    except RuntimeError:  # no home folder is known for this user
+        return None
 
 
 def _shown_name(file: object) -> str:

@@ -13,7 +13,6 @@ import mmap
 import os
 import stat
 import sys
-import tempfile
 import weakref
 from typing import Any, BinaryIO, Protocol
 
@@ -205,6 +204,8 @@ def _copied(stream: Any, name: str) -> int:
 
     A stream that can seek is copied from its start, and stands where it stood afterwards.
     """
+    import tempfile  # only here: it takes as long to import as an archive takes to open
+
     before = stream.tell() if stream.seekable() else None
     if before is not None:
         stream.seek(0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import logging
 import sys
 from abc import ABC, abstractmethod
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -13,8 +12,6 @@ from packager.errors import PackageError
 from packager.names import demangle, get_mangle_prefix, is_mangled
 
 __all__ = ["Importer", "ObjMismatchError", "ObjNotFoundError", "OrderedImporter", "sys_importer"]
-
-log = logging.getLogger(__name__)
 
 
 class ObjNotFoundError(PackageError):

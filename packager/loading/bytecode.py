@@ -1,9 +1,13 @@
 """Compiled code kept between loads, on the loading side only.
 
-A file's name is a digest over everything that compiling depends on: the source, the file name that
-tracebacks show, the interpreter's tag and magic number, the optimisation level. So nothing is ever
-stale, and nothing of it is ever taken from an archive. Files are written aside and renamed, so that
-processes can share the folder.
+A file's name is a digest over everything that compiling depends on: the source's own digest, the file
+name that tracebacks show, the interpreter's tag and magic number, the optimisation level. So nothing
+is ever stale, and nothing of it is ever taken from an archive. Files are written aside and renamed, so
+that processes can share the folder.
+
+The source's digest is the one that the archive's manifest gives. What is kept under it was compiled
+from bytes that had that digest; so a source whose code is kept need not be read at all, and an archive
+that lies about its digests fails when its code would be kept.
 """
 
 from __future__ import annotations
@@ -12,70 +16,103 @@ import hashlib
 import marshal
 import os
 import sys
-import tempfile
+import threading
+from collections.abc import Callable
 from importlib.util import MAGIC_NUMBER
-from pathlib import Path
 from types import CodeType
+from typing import NamedTuple
 
-__all__ = ["BytecodeCache"]
+from packager.archive.digests import crc32, entry_digest, sha256s_of
+from packager.errors import IntegrityError
+
+__all__ = ["BytecodeCache", "Compiled"]
+
+_BASIS = f"{sys.implementation.cache_tag} {sys.flags.optimize} ".encode() + MAGIC_NUMBER
+
+
+class Compiled(NamedTuple):
+    """A module's code, and whether it asks where it lies: it names `__file__` or `__path__`."""
+
+    code: CodeType
+    names_its_file: bool
 
 
 class BytecodeCache:
     """Compiles sources, and keeps the result in `folder`; `None` compiles and keeps nothing.
 
-    A folder that cannot be written, or a damaged file in it, costs the compile and nothing else.
+    A folder that cannot be written (a read-only home), or a damaged file in it, costs the compile and
+    nothing else.
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = folder
+    def __init__(self, folder: str | os.PathLike[str] | None) -> None:
+        self.folder = None if folder is None else os.fspath(folder)
+        self._writable = True
 
-    def compile(self, source: bytes, filename: str) -> CodeType:
-        """The code of `source`; SyntaxError as from `compile`."""
-        if self.folder is None:
-            return _compiled(source, filename)
-        path = self.folder / _key(source, filename)
-        code = _read(path)
-        if code is None:
-            code = _compiled(source, filename)
-            _write(path, code)
-        return code
+    def compiled(self, digest: str | None, filename: str, read: Callable[[], bytes]) -> Compiled:
+        """The code of the source that has `digest` (a sha256, None for unknown) and that `read` gives.
+
+        Raises SyntaxError as `compile` does, what `read` raises, and IntegrityError for a source that
+        would be kept under a digest which is not its own.
+        """
+        if self.folder is None or digest is None:
+            return _compiled(read(), filename)
+        path = os.path.join(self.folder, _key(digest, filename))
+        kept = _read(path)
+        if kept is None:
+            source = read()
+            if (found := entry_digest(sha256s_of(memoryview(source)), len(source))) != digest:
+                raise IntegrityError(
+                    f"{filename}: its source has the sha256 {found}, the manifest says {digest}; the archive "
+                    "was damaged or tampered with: get it again"
+                )
+            kept = _compiled(source, filename)
+            self._keep(path, kept)
+        return kept
+
+    def _keep(self, path: str, compiled: Compiled) -> None:
+        if not self._writable:
+            return
+        data = marshal.dumps(tuple(compiled))
+        try:
+            _write(path, crc32(data).to_bytes(4, "little") + data)
+        except OSError:  # a read-only home, a full disk: not tried for every module again
+            self._writable = False
 
 
-def _compiled(source: bytes, filename: str) -> CodeType:
-    code: CodeType = compile(source, filename, "exec", dont_inherit=True)
-    return code
+def _compiled(source: bytes, filename: str) -> Compiled:
+    names_its_file = b"__file__" in source or b"__path__" in source
+    return Compiled(compile(source, filename, "exec", dont_inherit=True), names_its_file)
 
 
-def _key(source: bytes, filename: str) -> str:
-    digest = hashlib.sha256(hashlib.sha256(source).digest())
-    for part in (filename.encode(), str(sys.implementation.cache_tag).encode(), MAGIC_NUMBER):
-        digest.update(len(part).to_bytes(4, "little") + part)
-    digest.update(str(sys.flags.optimize).encode())
-    return digest.hexdigest()
+def _key(digest: str, filename: str) -> str:
+    return hashlib.sha256(b"%s %s %s" % (_BASIS, digest.encode(), os.fsencode(filename))).hexdigest()
 
 
-def _read(path: Path) -> CodeType | None:
-    """The cached code; the file carries its own digest, since marshal trusts what it reads."""
+def _read(path: str) -> Compiled | None:
+    """What was kept; the file carries a checksum, since marshal trusts what it reads."""
     try:
-        data = path.read_bytes()
+        with open(path, "rb", buffering=0) as file:
+            data = file.read()
     except OSError:
         return None
-    if hashlib.sha256(data[32:]).digest() != data[:32]:
+    content = memoryview(data)[4:]
+    if len(data) < 4 or crc32(content).to_bytes(4, "little") != data[:4]:
         return None
-    code = marshal.loads(data[32:])
-    return code if isinstance(code, CodeType) else None
+    return Compiled(*marshal.loads(content))
 
 
-def _write(path: Path, code: CodeType) -> None:
-    data = marshal.dumps(code)
+def _write(path: str, data: bytes) -> None:
+    aside = f"{path}.{os.getpid()}-{threading.get_ident()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, name = tempfile.mkstemp(dir=path.parent)
-    except OSError:
-        return  # a read-only home: the next load compiles again
+        handle = os.open(aside, flags, 0o600)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        handle = os.open(aside, flags, 0o600)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(data).digest() + data)
-        os.replace(name, path)
+        with open(handle, "wb") as file:
+            file.write(data)
+        os.replace(aside, path)
     except OSError:
-        os.unlink(name)
+        os.unlink(aside)
+        raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from packager.archive.listing import EntryRecord
 from packager.archive.manifest import Manifest, ModuleRecord
 
 __all__ = ["ArchiveBytes", "Folder", "PackagedCode"]
@@ -23,6 +24,8 @@ class ArchiveBytes(Protocol):
     def manifest(self) -> Manifest: ...
 
     def read(self, name: str) -> bytes: ...
+
+    def entry(self, name: str) -> EntryRecord: ...
 
 
 class PackagedCode:
@@ -51,6 +54,11 @@ class PackagedCode:
         """The stored source of module `name`, verified; None for a namespace package."""
         entry = self.modules[name].entry
         return None if entry is None else self._archive.read(entry)
+
+    def source_digest(self, name: str) -> str | None:
+        """The sha256 that the manifest gives for the source of module `name`, if there is one."""
+        entry = self.modules[name].entry
+        return None if entry is None else self._archive.entry(entry).sha256
 
     def read(self, entry: str) -> bytes:
         """The bytes of a stored file."""

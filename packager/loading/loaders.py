@@ -1,11 +1,13 @@
-"""The three ways in which a packaged module comes to life: from source, as a mock, as an extern's alias."""
+"""The three ways in which a packaged module comes to life: from source, as a mock, as an extern's alias.
+
+They are loaders by what they can do. `importlib.abc.Loader` would only cost its import.
+"""
 
 from __future__ import annotations
 
 import importlib
 import linecache
 import sys
-from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.util import decode_source
 from types import CodeType, ModuleType
@@ -13,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from packager.archive.manifest import ModuleRecord
 
+from .bytecode import Compiled
 from .importing import say_true_names
 from .mocking import fill_mock
-from .unpacking import names_its_file
 
 if TYPE_CHECKING:
     from .world import World
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ArchiveLoader", "ExternAliasLoader", "MockLoader"]
 
 
-class ArchiveLoader(Loader):
+class ArchiveLoader:
     """Runs a stored source, and answers what `inspect`, `linecache` and `importlib.resources` ask."""
 
     def __init__(self, world: World, record: ModuleRecord) -> None:
@@ -36,15 +38,15 @@ class ArchiveLoader(Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        source = self._world.code.source(self._record.name)
         module.__dict__["__builtins__"] = self._world.builtins
-        if source is None:
+        compiled = self._compiled()
+        if compiled is None:
             return
-        if names_its_file(source):
+        if compiled.names_its_file:
             self._world.unpacker.unpack(self._record.name.partition(".")[0])
         linecache.lazycache(self.path, module.__dict__)
         try:
-            exec(self._world.bytecode.compile(source, self.path), module.__dict__)
+            exec(compiled.code, module.__dict__)
         except ImportError as error:
             say_true_names(error)
             raise
@@ -57,8 +59,8 @@ class ArchiveLoader(Loader):
         return None if source is None else decode_source(source)
 
     def get_code(self, fullname: str) -> CodeType | None:
-        source = self._world.code.source(self._record.name)
-        return None if source is None else self._world.bytecode.compile(source, self.path)
+        compiled = self._compiled()
+        return None if compiled is None else compiled.code
 
     def get_filename(self, fullname: str) -> str:
         return self.path
@@ -77,8 +79,16 @@ class ArchiveLoader(Loader):
 
         return PackageResources(self._world.code, self._record.name) if self._record.is_package else None
 
+    def _compiled(self) -> Compiled | None:
+        """The code of the module; None for a namespace package."""
+        entry, code = self._record.entry, self._world.code
+        if entry is None:
+            return None
+        digest = code.source_digest(self._record.name)
+        return self._world.bytecode.compiled(digest, self.path, lambda: code.read(entry))
 
-class MockLoader(Loader):
+
+class MockLoader:
     """Makes a module of which every attribute is a mock."""
 
     def __init__(self, true_name: str) -> None:
@@ -91,7 +101,7 @@ class MockLoader(Loader):
         fill_mock(module, self._true_name)
 
 
-class ExternAliasLoader(Loader):
+class ExternAliasLoader:
     """Puts the target's own module where packaged code looks for an extern part of a stored package."""
 
     def __init__(self, true_name: str) -> None:

@@ -4,23 +4,19 @@ Every archive has a folder of its own under the cache, named by its identity. As
 code names `__file__` or `__path__` nothing is written; then the whole top-level package is unpacked
 in one rename, sources and data files alike, so that `open(os.path.join(os.path.dirname(__file__), ...))`
 works. What is executed still comes from the verified archive, never from that folder.
+
+What only writing needs is imported where files are written: most loads write nothing.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import secrets
-import shutil
-import tempfile
 import threading
 from pathlib import Path
 
 from .code import Folder, PackagedCode
 
-__all__ = ["Unpacker", "cache_folder", "names_its_file"]
-
-_NAMES_ITS_FILE = re.compile(rb"\b__(?:file|path)__\b")
+__all__ = ["Unpacker", "cache_folder"]
 
 
 def cache_folder() -> Path:
@@ -29,11 +25,6 @@ def cache_folder() -> Path:
         return Path(own)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "kedge"
-
-
-def names_its_file(source: bytes) -> bool:
-    """Say whether this source asks where it lies."""
-    return _NAMES_ITS_FILE.search(source) is not None
 
 
 class Unpacker:
@@ -50,10 +41,11 @@ class Unpacker:
         self._done: set[str] = set()
         self._temporary: str | None = None
         self.root = self._choose_root()
+        self._prefix = os.path.join(self.root, "")
 
     def path_of(self, entry: str) -> str:
         """The file name that `entry` has, whether it is unpacked or not."""
-        return str(self.root.joinpath(*entry.split("/")))
+        return self._prefix + entry.replace("/", os.sep)
 
     def unpack(self, top: str) -> Path:
         """Make the files of the top-level package (or module) `top` exist; return its path."""
@@ -66,6 +58,8 @@ class Unpacker:
     def close(self) -> None:
         """Remove what was only temporary."""
         if self._temporary is not None:
+            import shutil
+
             shutil.rmtree(self._temporary, ignore_errors=True)
 
     def _choose_root(self) -> Path:
@@ -74,12 +68,17 @@ class Unpacker:
         except RuntimeError:  # no home folder is known for this user
             cache = None
         if cache is None or not _can_be_made(cache):
+            import tempfile
+
             # Only a name so far, and one that nobody can guess: made when something is unpacked.
-            self._temporary = os.path.join(tempfile.gettempdir(), f"kedge-{secrets.token_hex(8)}")
+            self._temporary = os.path.join(tempfile.gettempdir(), f"kedge-{os.urandom(8).hex()}")
             return Path(self._temporary)
         return cache
 
     def _unpack(self, top: str) -> None:
+        import shutil
+        import tempfile
+
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         module_file = self._code.entry_at(f"{top}.py")
         folder = self._code.folder(top)
@@ -112,6 +111,8 @@ def _can_be_made(folder: Path) -> bool:
 
 
 def _write_aside(path: Path, data: bytes) -> None:
+    import tempfile
+
     handle, name = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(handle, "wb") as file:
         file.write(data)

@@ -37,6 +37,7 @@ class World:
         self, code: PackagedCode, identity: str, suffix: str, *, undeclared: str, bytecode: BytecodeCache
     ) -> None:
         self.code = code
+        self.identity = identity
         self.suffix = suffix
         self.rules = ImportRules(code.owned, code.declared, suffix, undeclared)
         self.bytecode = bytecode

@@ -32,7 +32,7 @@ ROOMS = {
         "__init__",
     ),
     "packager": (
-        "errors names",
+        "errors names lazy",
         "archive",
         "graph",
         "policy",

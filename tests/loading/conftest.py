@@ -1,5 +1,6 @@
 """Worlds from trees of text: `pack({"pkg/__init__.py": "..."})` opens packaged code without an export."""
 
+import hashlib
 import importlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,6 +33,9 @@ class TextArchive:
 
     def read(self, name: str) -> bytes:
         return self.files[name]
+
+    def entry(self, name: str) -> Any:
+        return SimpleNamespace(sha256=hashlib.sha256(self.files[name]).hexdigest())
 
 
 class Loaded:

@@ -1,6 +1,6 @@
 """The three ways in which a packaged module comes to life: from source, as a mock, as an extern's alias.
 
-They are loaders by what they can do. `importlib.abc.Loader` would only cost its import.
+They are loaders by what they can do; `importlib.abc.Loader` itself would only cost its import.
 """
 
 from __future__ import annotations
@@ -20,12 +20,16 @@ from .importing import say_true_names
 from .mocking import fill_mock
 
 if TYPE_CHECKING:
+    from importlib.abc import Loader
+
     from .world import World
+else:
+    Loader = object
 
 __all__ = ["ArchiveLoader", "ExternAliasLoader", "MockLoader"]
 
 
-class ArchiveLoader:
+class ArchiveLoader(Loader):
     """Runs a stored source, and answers what `inspect`, `linecache` and `importlib.resources` ask."""
 
     def __init__(self, world: World, record: ModuleRecord) -> None:
@@ -88,7 +92,7 @@ class ArchiveLoader:
         return self._world.bytecode.compiled(digest, self.path, lambda: code.read(entry))
 
 
-class MockLoader:
+class MockLoader(Loader):
     """Makes a module of which every attribute is a mock."""
 
     def __init__(self, true_name: str) -> None:
@@ -101,7 +105,7 @@ class MockLoader:
         fill_mock(module, self._true_name)
 
 
-class ExternAliasLoader:
+class ExternAliasLoader(Loader):
     """Puts the target's own module where packaged code looks for an extern part of a stored package."""
 
     def __init__(self, true_name: str) -> None:

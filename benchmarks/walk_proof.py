@@ -1,388 +1,251 @@
-"""Prove the walk on real packages: the captured files, alone in an empty folder, give the same output.
+"""Prove exports of real packages: the archive alone, where the package is not, gives the same output.
 
-    python -m benchmarks.walk_proof            every case whose packages are installed
-    python -m benchmarks.walk_proof networkx   some of them
+    python -m benchmarks.walk_proof                                every case whose packages are installed
+    python -m benchmarks.walk_proof networkx                       some of them, with details
+    python -m benchmarks.walk_proof --write docs/walk-proof.md     and keep their rows on the page
 
-For each case the model's own top-level packages are interned and nothing else. The program runs
-once as installed and once with those packages hidden, from a folder that holds the captured files
-alone. The table shows modules captured, modules that the program really used, and their ratio;
-a case fails where outputs differ or where a used module was not captured.
+Each case is exported with `policy="auto"` and one rule, `intern("<package>.**")`. Its program runs
+once as installed, and once in a fresh process that has every installed package but that one, and
+the archive. A case holds where both give the same output, bit for bit, no module that was used is
+missing, at most 1.2 times as many modules are stored as are used, and a second export, with the
+scans of the first at hand, writes the same bytes.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from importlib.util import find_spec
 from pathlib import Path
-from time import perf_counter
+from typing import Any
 
-from packager.graph import Verdict, Walk
+from benchmarks.proof_cases import CASES, Case
 
 LIMIT = 1.2
 
-RUNNER = '''
-import importlib.machinery, json, sys
-tops, tree, stand_ins, program = json.loads(sys.argv[1])
+PAGE = """# Real packages, exported and loaded elsewhere
 
-class Captured:
-    """Finds the packages under proof in the captured tree, and nowhere else."""
-    def find_spec(self, name, path=None, target=None):
-        if "." not in name and name in tops:
-            spec = importlib.machinery.PathFinder.find_spec(name, [tree])
-            if spec is None:
-                raise ModuleNotFoundError(f"{name} was not captured", name=name)
-            return spec
+Written by `python -m benchmarks.walk_proof --write docs/walk-proof.md`.
 
-class StandIn:
-    """Modules that exist in name only: what the program imports and never calls."""
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in stand_ins:
-            return importlib.machinery.ModuleSpec(name, self, is_package=True)
-    def create_module(self, spec):
-        return None
-    def exec_module(self, module):
-        module.__version__ = "0.0"
-        module.__getattr__ = named
+Each package is exported with `policy="auto"` and one rule, `intern("<package>.**")`, and no other
+pattern. A program runs once as installed, and once in a fresh process that has the archive and every
+installed package but that one. Both give the same output, bit for bit. "Used" counts the modules of
+the package that the program had imported when it ended, "stored" those in the archive. The plan is
+made in a fresh process: cold without the cache of scans, again with it. Python {python},
+{machine}; times are of a busy machine.
 
-class Named(type):
-    """A class in name only; its attributes are its own kind."""
-    def __getattr__(cls, name):
-        return named(name)
-
-def named(name):
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return Named(name, (), {"__init__": lambda self, *args, **options: None})
-
-if tree:
-    sys.meta_path.insert(0, Captured())
-if stand_ins:
-    sys.meta_path.insert(0, StandIn())
-scope = {"__name__": "__main__"}
-exec(compile(program, "program", "exec"), scope)
-used = sorted(name for name in sys.modules if name.partition(".")[0] in tops)
-if tree:
-    for name in used:
-        where = getattr(sys.modules[name], "__file__", None)
-        assert where is None or where.startswith(tree), f"{name} came from {where}"
-print("PROOF " + json.dumps([scope["output"], used]))
-'''
-
-
-@dataclass(frozen=True)
-class Case:
-    """`program` sets `output` to something JSON can hold; `roots` are modules, or module:name,name."""
-
-    name: str
-    tops: tuple[str, ...]
-    roots: tuple[str, ...]
-    program: str
-    stand_ins: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-    walk_only: bool = False
-
-
-_TORCH = """
-import hashlib, torch
-torch.manual_seed(0)
-torch.set_num_threads(1)
-def digest(t):
-    return hashlib.sha256(t.detach().numpy().tobytes()).hexdigest()
 """
-
-CASES = (
-    Case(
-        "autograd",
-        ("autograd",),
-        ("autograd", "autograd.numpy"),
-        "import autograd, autograd.numpy as np\n"
-        "f = lambda x: np.sum(np.tanh(x) ** 2)\n"
-        "output = autograd.grad(f)(np.arange(5.0)).tolist()",
-    ),
-    Case(
-        "einops",
-        ("einops",),
-        ("einops",),
-        "import numpy as np\nfrom einops import rearrange, reduce, repeat\n"
-        "x = np.arange(24.0).reshape(2, 3, 4)\n"
-        "output = [rearrange(x, 'a b c -> (a c) b').tolist(), reduce(x, 'a b c -> b', 'mean').tolist(),"
-        " repeat(x, 'a b c -> a b c 2').shape]",
-    ),
-    Case(
-        "filterpy",
-        ("filterpy",),
-        ("filterpy.kalman",),
-        "import numpy as np\nfrom filterpy.kalman import KalmanFilter\n"
-        "f = KalmanFilter(dim_x=2, dim_z=1)\n"
-        "f.x = np.array([2.0, 0.0]); f.F = np.array([[1.0, 1.0], [0.0, 1.0]]); f.H = np.array([[1.0, 0.0]])\n"
-        "for z in range(5):\n    f.predict(); f.update(float(z))\n"
-        "output = f.x.tolist()",
-    ),
-    Case(
-        "lifelines",
-        ("lifelines",),
-        ("lifelines",),
-        "import lifelines\nfrom lifelines.datasets import load_waltons\n"
-        "data = load_waltons()\n"
-        "fitted = lifelines.KaplanMeierFitter().fit(data['T'], data['E'])\n"
-        "output = [fitted.median_survival_time_, float(fitted.survival_function_.iloc[3, 0])]",
-    ),
-    Case(
-        "networkx",
-        ("networkx",),
-        ("networkx",),
-        "import networkx as nx\n"
-        "g = nx.karate_club_graph()\n"
-        "output = [sorted(nx.pagerank(g).items()), nx.shortest_path(g, 0, 33),"
-        " [sorted(c) for c in nx.community.greedy_modularity_communities(g)]]",
-    ),
-    Case(
-        "sympy",
-        ("sympy",),
-        ("sympy",),
-        "import sympy\nx, y = sympy.symbols('x y')\nm = sympy.Matrix([[x, 1], [1, x]])\n"
-        "output = [str(sympy.integrate(sympy.exp(-x**2), x)), str(sympy.solve(x**2 - 2, x)),"
-        " str(sympy.factor(x**6 - 1)), sympy.latex(sympy.series(sympy.sin(x), x, 0, 8)), str(m.eigenvals()),"
-        " sympy.ccode(x**2), sympy.fcode(x**2), sympy.pycode(sympy.sin(x)), sympy.mathml(x + y),"
-        " str(sympy.ask(sympy.Q.positive(x**2 + 1), sympy.Q.real(x))), sympy.lambdify(x, x**2)(3),"
-        " str(sympy.satisfiable(sympy.And(sympy.Symbol('a'), sympy.Symbol('b')))),"
-        " str(sympy.dsolve(sympy.Function('f')(x).diff(x) - x)), str(sympy.limit(sympy.sin(x) / x, x, 0))]",
-    ),
-    Case(
-        "vit-pytorch ViT",
-        ("vit_pytorch",),
-        ("vit_pytorch.vit",),
-        _TORCH + "from vit_pytorch.vit import ViT\n"
-        "m = ViT(image_size=32, patch_size=8, num_classes=5, dim=16, depth=2, heads=2, mlp_dim=32).eval()\n"
-        "output = digest(m(torch.randn(1, 3, 32, 32)))",
-        stand_ins=("torchvision",),
-        needs=("torch", "einops"),
-    ),
-    Case(
-        "x-transformers",
-        ("x_transformers",),
-        ("x_transformers:TransformerWrapper,Decoder",),
-        _TORCH + "from x_transformers import TransformerWrapper, Decoder\n"
-        "m = TransformerWrapper(num_tokens=20, max_seq_len=16,"
-        " attn_layers=Decoder(dim=16, depth=1, heads=2)).eval()\n"
-        "output = digest(m(torch.randint(0, 20, (1, 16))))",
-        needs=("torch", "einops"),
-    ),
-    Case(
-        "timm resnet18",
-        ("timm",),
-        ("timm.models.resnet:resnet18",),
-        _TORCH + "from timm.models.resnet import resnet18\n"
-        "m = resnet18(num_classes=7).eval()\noutput = digest(m(torch.randn(1, 3, 64, 64)))",
-        stand_ins=("torchvision",),
-        needs=("torch",),
-    ),
-    Case(
-        "timm ViT",
-        ("timm",),
-        ("timm.models.vision_transformer:vit_tiny_patch16_224",),
-        _TORCH + "from timm.models.vision_transformer import vit_tiny_patch16_224\n"
-        "m = vit_tiny_patch16_224().eval()\noutput = digest(m(torch.randn(1, 3, 224, 224)))",
-        stand_ins=("torchvision",),
-        needs=("torch",),
-    ),
-    Case(
-        "timm by name",
-        ("timm",),
-        ("timm:create_model",),
-        _TORCH + "import timm\n"
-        "m = timm.create_model('resnet18', num_classes=7).eval()\n"
-        "output = digest(m(torch.randn(1, 3, 64, 64)))",
-        stand_ins=("torchvision",),
-        needs=("torch",),
-    ),
-    Case(
-        "transformers BertModel",
-        ("transformers",),
-        ("transformers.models.bert.modeling_bert:BertModel",
-         "transformers.models.bert.configuration_bert:BertConfig"),
-        _TORCH + "from transformers import BertConfig, BertModel\n"
-        "m = BertModel(BertConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=2,"
-        " intermediate_size=64, vocab_size=99)).eval()\n"
-        "output = digest(m(torch.arange(8)[None]).last_hidden_state)",
-        needs=("torch",),
-    ),
-    Case(
-        "transformers Llama, from the top",
-        ("transformers",),
-        ("transformers:LlamaModel,LlamaConfig",),
-        _TORCH + "from transformers import LlamaConfig, LlamaModel\n"
-        "m = LlamaModel(LlamaConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=2,"
-        " intermediate_size=64, vocab_size=99)).eval()\n"
-        "output = digest(m(torch.arange(8)[None]).last_hidden_state)",
-        needs=("torch",),
-    ),
-    Case(
-        "diffusers UNet2DModel",
-        ("diffusers",),
-        ("diffusers:UNet2DModel",),
-        _TORCH + "from diffusers import UNet2DModel\n"
-        "m = UNet2DModel(sample_size=16, block_out_channels=(32, 32), layers_per_block=1,"
-        " down_block_types=('DownBlock2D', 'AttnDownBlock2D'), up_block_types=('AttnUpBlock2D', 'UpBlock2D')"
-        ").eval()\noutput = digest(m(torch.randn(1, 3, 16, 16), 3).sample)",
-        needs=("torch",),
-    ),
-    Case(
-        "gpytorch",
-        ("gpytorch",),
-        ("gpytorch",),
-        _TORCH + "import gpytorch\n"
-        "class M(gpytorch.models.ExactGP):\n"
-        "    def __init__(self, x, y, l):\n"
-        "        super().__init__(x, y, l)\n"
-        "        self.mean_module = gpytorch.means.ConstantMean()\n"
-        "        self.covar_module = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel())\n"
-        "    def forward(self, x):\n"
-        "        return gpytorch.distributions.MultivariateNormal(self.mean_module(x), "
-            "self.covar_module(x))\n"
-        "x = torch.linspace(0, 1, 9)\nlik = gpytorch.likelihoods.GaussianLikelihood()\n"
-        "m = M(x, torch.sin(x), lik).eval(); lik.eval()\noutput = digest(lik(m(x + 0.1)).mean)",
-        needs=("torch", "linear_operator"),
-    ),
-    Case(
-        "e3nn",
-        ("e3nn",),
-        ("e3nn.o3",),
-        _TORCH + "from e3nn import o3\n"
-        "tp = o3.FullyConnectedTensorProduct('2x0e + 1x1o', '1x0e + 1x1o', '2x0e + 1x1o')\n"
-        "output = digest(tp(tp.irreps_in1.randn(2, -1), tp.irreps_in2.randn(2, -1)))",
-        needs=("torch", "opt_einsum_fx"),
-    ),
-    Case(
-        "keras",
-        ("keras",),
-        ("keras",),
-        "import os\nos.environ['KERAS_BACKEND'] = 'torch'\nimport numpy as np, keras\n"
-        "keras.utils.set_random_seed(0)\n"
-        "m = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, 'relu'), keras.layers.Dense(2)])\n"
-        "output = keras.ops.convert_to_numpy(m(np.ones((2, 4), 'float32'))).tolist()",
-    ),
-)  # fmt: skip
+HEADER = (
+    "| case | package | modules stored | modules used | ratio | plan, cold, s | plan, again, s | |",
+    "|---|---|---:|---:|---:|---:|---:|---|",
+)
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What came of a case. `trouble` is "" where the captured files did all that the installed ones do."""
+    """What came of a case; `trouble` is "" where everything ran and gave the same."""
 
     case: Case
-    captured: int
-    used: int
-    missing: tuple[str, ...]
-    extra: tuple[str, ...]
-    seconds: float
-    trouble: str
+    version: str
+    trouble: str = ""
+    stored: frozenset[str] = frozenset()
+    used: frozenset[str] = frozenset()
+    cold: float = 0.0
+    again: float = 0.0
+
+    @property
+    def missing(self) -> list[str]:
+        """Modules that were used and are not stored."""
+        return sorted(self.used - self.stored)
+
+    @property
+    def extra(self) -> list[str]:
+        """Modules that are stored and were not used."""
+        return sorted(self.stored - self.used)
+
+    @property
+    def ratio(self) -> float:
+        """Modules stored for each one used."""
+        return len(self.stored) / max(len(self.used), 1)
 
     @property
     def holds(self) -> bool:
-        return not self.trouble and not self.missing and self.captured <= LIMIT * self.used
+        """Whether the case is proved."""
+        return not self.trouble and not self.missing and self.ratio <= LIMIT
+
+
+class ProcessFailed(RuntimeError):
+    """A process of the proof failed; its last words."""
 
 
 def prove(case: Case) -> Proof:
-    """Walk, run as installed, run from the captured files alone, and compare."""
-    started = perf_counter()
-    walk = walked(case)
-    seconds = perf_counter() - started
-    modules = [module for module in walk.modules.values() if module.followed]
-    captured = {module.name for module in modules}
-    expected, used, error = _run(case, "")
-    if error:
-        return Proof(case, len(captured), 0, (), (), seconds, f"does not run as installed: {error}")
-    with tempfile.TemporaryDirectory() as folder:
-        tree = str(Path(folder).resolve())
-        _write(walk, case, tree)
-        found, used_there, error = _run(case, tree)
-    trouble = error and f"does not run from the captured files: {error}"
-    if not trouble and found != expected:
-        trouble = f"gives {found!r}, expected {expected!r}"
-    needed = {*used, *used_there}
-    return Proof(
-        case,
-        len(captured),
-        len(used),
-        tuple(sorted(needed - captured)),
-        tuple(sorted(captured - needed)),
-        seconds,
-        trouble,
-    )
-
-
-def walked(case: Case, *, cache: object = None) -> Walk:
-    """The walk of a case with its own packages followed and nothing else."""
-    walk = Walk(lambda name, edges: Verdict(name.partition(".")[0] in case.tops), cache=cache)  # type: ignore[arg-type]  # handed on
-    for root in case.roots:
-        module, _, names = root.partition(":")
-        walk.add_root(module, names=names.split(",") if names else None)
-    walk.run()
-    return walk
+    """Run as installed, export twice, run from the archive, and compare."""
+    with tempfile.TemporaryDirectory(prefix="kedge-proof-") as folder:
+        try:
+            return _prove(case, Path(folder).resolve())
+        except ProcessFailed as error:
+            return Proof(case, _version(case.package), str(error))
 
 
 def installed(case: Case) -> bool:
-    return all(find_spec(top) is not None for top in (*case.tops, *case.needs))
+    """Whether everything that the case needs is here."""
+    return all(find_spec(name) is not None for name in (case.package, *case.needs))
 
 
-def _write(walk: Walk, case: Case, tree: str) -> None:
-    for module in walk.modules.values():
-        if module.followed and module.source is not None:
-            path = Path(tree, module.file)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(module.source)
-    for top in case.tops:
-        for file in walk.data_files(top):
-            path = Path(tree, file.package.replace(".", "/"), file.resource)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(file.read())
+def _prove(case: Case, folder: Path) -> Proof:
+    path = [os.path.abspath(entry) for entry in (*_own_folders(), *sys.path)]
+    archive, second = folder / "first.kedge", folder / "second.kedge"
+    here = _run(case, "installed", path, folder)
+    cold = _run(case, "export", path, folder, archive)
+    again = _run(case, "export", path, folder, second)
+    there = _run(case, "loaded", list(_without(case.package, path, folder / "path")), folder, archive)
+    trouble = ""
+    if archive.read_bytes() != second.read_bytes():
+        trouble = "two exports wrote different bytes"
+    elif there["output"] != here["output"]:
+        trouble = f"gives {there['output']!r}, expected {here['output']!r}"
+    return Proof(
+        case,
+        _version(case.package),
+        trouble,
+        frozenset(cold["stored"]),
+        frozenset(here["used"]) | frozenset(there["used"]),
+        cold["seconds"],
+        again["seconds"],
+    )
 
 
-def _run(case: Case, tree: str) -> tuple[object, list[str], str]:
-    given = json.dumps([case.tops, tree, case.stand_ins, case.program])
+def _own_folders() -> list[str]:
+    """Where kedge and packager lie: an editable install may bring them by other means than the path."""
+    specs = [find_spec(name) for name in ("kedge", "packager")]
+    return [str(Path(spec.origin).parents[1]) for spec in specs if spec is not None and spec.origin]
+
+
+def _without(package: str, path: Sequence[str], folder: Path) -> Iterable[str]:
+    """The path with `package` taken out: a folder that holds it is replaced by links to all else in it."""
+    hidden = {package, f"{package}.py"}
+    for distribution in packages_distributions().get(package, ()):
+        normal = distribution.replace("-", "_").lower()
+        hidden.update(f"{name}-{version(distribution)}.dist-info" for name in (distribution, normal))
+    for number, entry in enumerate(path):
+        names = set(os.listdir(entry)) if os.path.isdir(entry) else set()
+        if not names & hidden:
+            yield entry
+            continue
+        thinner = folder / str(number)
+        thinner.mkdir(parents=True)
+        for name in names - hidden:
+            (thinner / name).symlink_to(os.path.join(entry, name))
+        yield str(thinner)
+
+
+def _run(case: Case, step: str, path: Sequence[str], folder: Path, archive: Path | None = None) -> Any:
+    """One step in a fresh process. All steps of a case share one empty cache."""
+    order = {
+        "step": step,
+        "path": path,
+        "package": case.package,
+        "roots": case.roots,
+        "build": case.build,
+        "program": case.program,
+        "archive": str(archive),
+    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    caches = {"XDG_CACHE_HOME": str(folder / "cache"), "KEDGE_CACHE": str(folder / "cache")}
     done = subprocess.run(
-        [sys.executable, "-c", RUNNER, given],
-        env={**os.environ, "PYTHONHASHSEED": "0"},  # sympy's answers come in the order of sets
+        [sys.executable, "-S", "-P", str(Path(__file__).with_name("proof_process.py"))],
+        input=json.dumps(order),
+        # sympy's answers come in the order of sets.
+        env={**kept, **caches, "PYTHONHASHSEED": "0"},
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
     for line in done.stdout.splitlines():
-        if line.startswith("PROOF "):
-            output, used = json.loads(line.removeprefix("PROOF "))
-            return output, used, ""
-    return None, [], done.stderr.strip()[-2000:] or "no output"
+        if line.startswith("ANSWER "):
+            return json.loads(line.removeprefix("ANSWER "))
+    raise ProcessFailed(f"{step}: exit code {done.returncode}: {done.stderr.strip()[-2000:]}")
+
+
+def _version(package: str) -> str:
+    names = packages_distributions().get(package, [package])
+    try:
+        return version(names[0])
+    except PackageNotFoundError:
+        return "?"
 
 
 def main(arguments: Sequence[str]) -> int:
-    wanted = [case for case in CASES if not arguments or any(word in case.name for word in arguments)]
-    holds = True
-    print("| case | used | captured | ratio | walk, s | |\n|---|---|---|---|---|---|")
+    options = _parser().parse_args(arguments)
+    wanted = [case for case in CASES if not options.words or any(word in case.name for word in options.words)]
+    rows, holds = {}, bool(wanted)
+    print("\n".join(HEADER))
     for case in wanted:
         if not installed(case):
-            print(f"| {case.name} | | | | | not installed here |", flush=True)
+            print(f"| {case.name} | not installed here |", flush=True)
             continue
         proof = prove(case)
         holds = holds and proof.holds
-        ratio = f"{proof.captured / proof.used:.2f}" if proof.used else ""
-        notes = "same output" if not proof.trouble else proof.trouble.splitlines()[-1]
-        if proof.missing:
-            notes += f"; missing: {', '.join(proof.missing)}"
-        print(
-            f"| {case.name} | {proof.used} | {proof.captured} | {ratio} | {proof.seconds:.2f} | {notes} |",
-            flush=True,
-        )
-        if arguments and proof.extra:
-            print(f"  captured and not used: {', '.join(proof.extra)}")
-        if arguments and proof.trouble:
-            print(proof.trouble)
+        rows[case.name] = _row(proof)
+        print(rows[case.name], flush=True)
+        if options.words or not proof.holds:
+            print("\n".join(_details(proof)), flush=True)
+    if options.write:
+        _write(options.write, rows)
     return 0 if holds else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.walk_proof", description="Prove exports of real packages."
+    )
+    parser.add_argument("words", nargs="*", metavar="WORD", help="only cases whose name holds one of these")
+    parser.add_argument(
+        "--write", type=Path, metavar="PAGE", help="keep the rows in this page, with those there"
+    )
+    return parser
+
+
+def _row(proof: Proof) -> str:
+    cells = [
+        proof.case.name,
+        f"{proof.case.package} {proof.version}",
+        len(proof.stored),
+        len(proof.used),
+        f"{proof.ratio:.2f}",
+        f"{proof.cold:.2f}",
+        f"{proof.again:.2f}",
+        "same output" if proof.holds else "FAILED",
+    ]
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _details(proof: Proof) -> Iterable[str]:
+    if proof.trouble:
+        yield proof.trouble
+    if proof.missing:
+        yield f"used and not stored: {', '.join(proof.missing)}"
+    if proof.extra:
+        yield f"stored and not used: {', '.join(proof.extra)}"
+
+
+def _write(page: Path, rows: dict[str, str]) -> None:
+    """Write the page: new rows in the place of old ones of the same case, the others kept."""
+    lines = page.read_text(encoding="utf-8").splitlines() if page.exists() else []
+    kept = {line.split(" | ")[0].removeprefix("| "): line for line in lines if line.startswith("| ")}
+    kept.update(rows)
+    table = [*HEADER, *(kept[case.name] for case in CASES if case.name in kept)]
+    python = ".".join(map(str, sys.version_info[:2]))
+    text = PAGE.format(python=python, machine=f"{os.uname().machine}, {os.cpu_count()} cores")
+    page.write_text(text + "\n".join(table) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -53,16 +53,20 @@ class Findings:
             for finding in stored.findings[1]:
                 yield f"{stored.label}: {finding_text(finding)}"
         for name, decision in self._decisions.standing.items():
-            origin = self._decisions.origin(name)
-            if (
-                decision.action == "extern"
-                and origin.distribution is None
-                and origin.kind not in ("stdlib", "builtin")
-            ):
-                yield f"{name} is extern without a known distribution ({origin}): the target must bring it"
+            if decision.action == "extern":
+                yield from self._without_home(name, decision)
         for name in self._decisions.undecided:
             if self._is_absent(name) and not self._is_needed(name):
                 yield f"{name} was not found here; code that imports it will fail there as it does here"
+
+    def _without_home(self, name: str, decision: Decision) -> Iterator[str]:
+        origin = self._decisions.origin(name)
+        if origin.distribution is not None or origin.kind in ("stdlib", "builtin"):
+            return
+        if decision.rule == "implicit" and origin.kind == "unknown":
+            yield f"{name} was not found here; code that imports it takes the target's, if there is one"
+        else:
+            yield f"{name} is extern without a known distribution ({origin}): the target must bring it"
 
     def _problems_of(self, name: str) -> Iterator[PlanProblem]:
         decision = self._decisions.standing.get(name)

@@ -118,10 +118,13 @@ def _importers(survey: Survey) -> Mapping[str, tuple[Edge, ...]]:
 
 
 def _externs(modules: Sequence[PlannedModule]) -> Iterator[PlannedExtern]:
-    """One for each top-level name; a namespace that several distributions fill, one for each of them."""
+    """One for each top-level name; a namespace that several distributions fill, one for each of them.
+
+    What is extern without having been asked for, and is not here either, is not asked of the target.
+    """
     tops: dict[str, dict[Origin, list[str]]] = {}
     for module in modules:
-        if module.action == "extern":
+        if module.action == "extern" and not (module.rule == "implicit" and module.origin.kind == "unknown"):
             top = module.name.partition(".")[0]
             tops.setdefault(top, {}).setdefault(module.origin, []).append(module.name)
     for top, origins in sorted(tops.items()):

@@ -97,7 +97,7 @@ class Surveyor:
                 *(self._state(request) for request in self._request.of(StateDictRequest)),
                 *(stored.state for stored in objects if stored.state is not None),
             )
-            contents = (*objects, *states)
+            contents: tuple[StoredObject | StoredState, ...] = (*objects, *states)
             uses = (*_uses(contents), *_codec_uses(contents), *_pickle_uses(self._request))
             self._sources.main_names = frozenset(
                 use.qualname.partition(".")[0] for use in uses if use.module == "__main__"

@@ -3,13 +3,14 @@
 A function is live when live code names it; a class likewise, and then its bases, its special
 methods, and every method whose name live code asks of some value. What a class inherits from
 code that is not walked (a framework's Module) may call back what that code knows by name: those
-methods are live too. A module that is used as a value counts as a class of its functions.
+methods are live too. A module that is used as a value counts as a class of its functions. Where live
+code asks any class for its `__subclasses__()`, every class with a walked base is live.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -72,8 +73,10 @@ class Liveness:
                 for kind, volume, at in self._waiting.pop(waiting):
                     self._mark(kind, volume, at)
 
-    def add_self_attributes(self, volume: Volume, at: int, names: Iterable[str]) -> None:
+    def add_self_attributes(self, volume: Volume, at: int, names: Sequence[str]) -> None:
         """A live method of a class asks `self` for these: its live heirs, and their bases, may have them."""
+        if "__subclasses__" in names:
+            self.add_attributes(["__subclasses__"])
         new = set(names) - self._asked_of_self[volume.name, at]
         self._asked_of_self[volume.name, at] |= new
         for heir in list(self._heirs[volume.name, at]) if new else ():
@@ -122,6 +125,8 @@ class Liveness:
                     kept = kept or (home.scan.blocks[block].keeps and index != at)
         if kept:
             self.add_class(volume, at)
+        elif len(self._family(volume, at).members) > 1:
+            self._offer("__subclasses__", "class", volume, at)
 
     def add_module(self, volume: Volume) -> None:
         """A module is used as a value: its functions may be asked of it by name."""

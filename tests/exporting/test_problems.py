@@ -198,6 +198,21 @@ def test_an_extern_without_a_distribution_is_a_warning_where_a_rule_asked_for_it
     )
 
 
+def test_an_implicit_extern_that_is_not_here_is_not_asked_of_the_target(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project({"app.py": "def build():\n    import torch\n"})
+    monkeypatch.setattr(sys, "path", [str(folder)])
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("app")
+    plan = exporter.plan()
+    assert exporter.externed_modules() == ["torch"]
+    assert (plan.ok, plan.externs) == (True, ())
+    assert plan.warnings == (
+        "torch was not found here; code that imports it takes the target's, if there is one",
+    )
+
+
 @pytest.mark.parametrize("action", ["intern", "mock"])
 def test_what_lies_inside_an_extern_package_is_refused_when_planning(project: Project, action: str) -> None:
     project({"a/__init__.py": "", "a/b.py": "", "app.py": "import a.b\n"})

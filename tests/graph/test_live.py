@@ -52,6 +52,12 @@ def late(walk_tree: WalkTree, code: str, more: str = "", root: str = "pkg.main:e
         ("registry = []\ndef register(cls):\n    registry.append(cls)\n    return cls\n"
         "@register\nclass A:\n    def __init__(self):\n        from . import late\ndef entry(): pass"),
         "class entry:\n    def run(self):\n        from . import late",
+        ("class A: pass\nclass B(A):\n    def __init__(self):\n        from . import late\n"
+            "def entry():\n    return [kind() for kind in A.__subclasses__()]"),
+        ("class A:\n    @classmethod\n    def all(cls):\n"
+            "        return [one() for one in cls.__subclasses__()]\n"
+            "class B(A):\n    def __init__(self):\n        from . import late\n"
+            "def entry():\n    return A.all()"),
         ("import functools\nclass A:\n    def go(self):\n        from . import late\n"
         "def entry():\n    return functools.partial(A.go, 1)"),
     ],
@@ -64,6 +70,10 @@ def test_what_live_code_can_come_to_is_live(walk_tree: WalkTree, code: str) -> N
     "code",
     [
         "def entry(): pass\ndef helper():\n    from . import late",
+        ("class A: pass\nclass B(A):\n    def __init__(self):\n        from . import late\n"
+            "def entry():\n    return A()\ndef other():\n    A.__subclasses__()"),
+        ("class A:\n    def __init__(self):\n        from . import late\n"
+            "def entry():\n    return int.__subclasses__()"),
         "def entry(x: 'helper') -> helper: pass\ndef helper():\n    from . import late",
         "class A:\n    def go(self):\n        from . import late\ndef entry():\n    return A()",
         "class A:\n    def go(self):\n        from . import late\ndef entry(x):\n    return x.go()",
@@ -80,7 +90,7 @@ def test_what_live_code_can_come_to_is_live(walk_tree: WalkTree, code: str) -> N
             "A.go.__doc__ = 'y'\ndef entry():\n    return A"
         ),
     ],
-)
+)  # fmt: skip
 def test_what_nothing_live_names_is_not(walk_tree: WalkTree, code: str) -> None:
     assert not late(walk_tree, code)
 

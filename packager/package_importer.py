@@ -264,13 +264,14 @@ class PackageImporter(Importer):
     def get_resource_reader(self, fullname: str) -> Any:
         """What gives `importlib.resources` the files of a package; None for what is no package."""
         from packager.loading.resources import PackageResources
+        from packager.loading.unpacking import Unpacker
 
         code = PackagedCode(self._archive)
         name = demangle(fullname)
         record = code.modules.get(name)
         if record is None or not record.is_package:
             return None
-        return PackageResources(code, name)
+        return PackageResources(code, Unpacker(code, self.identity), name)
 
     def id(self) -> str:
         """What marks this importer's modules in `sys.modules`; "" where they are installed."""

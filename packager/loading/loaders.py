@@ -81,7 +81,9 @@ class ArchiveLoader(Loader):
     def get_resource_reader(self, fullname: str) -> Any:
         from .resources import PackageResources
 
-        return PackageResources(self._world.code, self._record.name) if self._record.is_package else None
+        if not self._record.is_package:
+            return None
+        return PackageResources(self._world.code, self._world.unpacker, self._record.name)
 
     def _compiled(self) -> Compiled | None:
         """The code of the module; None for a namespace package."""

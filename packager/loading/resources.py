@@ -1,4 +1,8 @@
-"""The files of packaged code, for `importlib.resources`: read from the archive, never from the disk."""
+"""The files of packaged code, for `importlib.resources`: read from the archive, never from the disk.
+
+Code that is used to installed packages takes what `files()` gives for a path. Asked for one
+(`os.fspath`, `str`), a file or folder of the archive is unpacked and names its place.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from importlib.resources.abc import Traversable, TraversableResources
 from typing import Any
 
 from .code import Folder, PackagedCode
+from .unpacking import Unpacker
 
 __all__ = ["ArchivedFolder", "PackageResources"]
 
@@ -15,31 +20,37 @@ __all__ = ["ArchivedFolder", "PackageResources"]
 class PackageResources(TraversableResources):
     """What `importlib.resources` asks a loader for: the folder of one package."""
 
-    def __init__(self, code: PackagedCode, package: str) -> None:
+    def __init__(self, code: PackagedCode, unpacker: Unpacker, package: str) -> None:
         self._code = code
+        self._unpacker = unpacker
         self._path = package.replace(".", "/")
 
     def files(self) -> Traversable:
-        return ArchivedFolder(self._code, self._path.rpartition("/")[2], self._path)
+        return ArchivedFolder(self._code, self._unpacker, self._path)
 
 
 class _Archived:
-    """What files and folders of an archive share: a name, and a path that only messages show."""
+    """What files and folders of an archive share: a path inside it, and one outside for who asks."""
 
-    def __init__(self, code: PackagedCode, name: str, path: str) -> None:
+    def __init__(self, code: PackagedCode, unpacker: Unpacker, path: str) -> None:
         self._code = code
+        self._unpacker = unpacker
         self._path = path
-        self._name = name
 
     @property
     def name(self) -> str:
-        return self._name
+        return self._path.rpartition("/")[2]
+
+    def __fspath__(self) -> str:
+        """The file or folder on disk, unpacked now if it was not before."""
+        self._unpacker.unpack(self._path.partition("/")[0])
+        return self._unpacker.path_of(self._path)
+
+    def __str__(self) -> str:
+        return self.__fspath__()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._path!r})"
-
-    def __str__(self) -> str:
-        return self._path
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._path == other._path and self._code is other._code
@@ -58,9 +69,9 @@ class ArchivedFolder(_Archived, Traversable):
     def joinpath(self, *descendants: Any) -> Traversable:
         parts = [part for text in descendants for part in str(text).split("/") if part not in ("", ".")]
         found: Traversable = self
-        for part in parts:
+        for number, part in enumerate(parts):
             if not isinstance(found, ArchivedFolder):
-                return ArchivedFile(self._code, part, f"{found}/{part}", None)
+                return found.joinpath(*parts[number:])
             found = found._child(part, found._folder().get(part))
         return found
 
@@ -87,15 +98,15 @@ class ArchivedFolder(_Archived, Traversable):
     def _child(self, name: str, below: Folder | str | None) -> Traversable:
         path = f"{self._path}/{name}"
         if isinstance(below, dict):
-            return ArchivedFolder(self._code, name, path)
-        return ArchivedFile(self._code, name, path, below)
+            return ArchivedFolder(self._code, self._unpacker, path)
+        return ArchivedFile(self._code, self._unpacker, path, below)
 
 
 class ArchivedFile(_Archived, Traversable):
     """A file below a package; `entry` is None where there is none of that name."""
 
-    def __init__(self, code: PackagedCode, name: str, path: str, entry: str | None) -> None:
-        super().__init__(code, name, path)
+    def __init__(self, code: PackagedCode, unpacker: Unpacker, path: str, entry: str | None) -> None:
+        super().__init__(code, unpacker, path)
         self._entry = entry
 
     def iterdir(self) -> Iterator[Traversable]:
@@ -103,11 +114,7 @@ class ArchivedFile(_Archived, Traversable):
 
     def joinpath(self, *descendants: Any) -> Traversable:
         below = "/".join(str(part) for part in descendants)
-        return (
-            self
-            if not below
-            else ArchivedFile(self._code, below.rpartition("/")[2], f"{self._path}/{below}", None)
-        )
+        return ArchivedFile(self._code, self._unpacker, f"{self._path}/{below}", None) if below else self
 
     __truediv__ = joinpath
 

@@ -244,6 +244,33 @@ def test_resources_by_name_by_module_and_by_string(pack, installed):
     assert (module.missing, module.four) == (False, "alpha")
 
 
+def test_resources_are_paths_where_code_takes_them_for_paths(pack, installed):
+    loaded = pack(
+        {
+            **package("""
+            import os
+            from importlib import resources
+            root = resources.files(__name__)
+            with open(root / "data" / "a.txt") as file:
+                one = file.read()
+            with open(os.path.join(str(root), "data", "b.txt")) as file:
+                two = file.read()
+            three = sorted(os.listdir(root / "data"))
+            try:
+                open(root.joinpath("data/a.txt/below"))
+            except NotADirectoryError as error:
+                below = os.path.basename(error.filename)
+        """),
+            "modelpkg/data/a.txt": "alpha",
+            "modelpkg/data/b.txt": "beta",
+        },
+        installed=installed,
+    )
+    module = loaded.module("modelpkg")
+    assert (module.one, module.two, module.three) == ("alpha", "beta", ["a.txt", "b.txt"])
+    assert module.below == "below"
+
+
 def test_get_data_by_true_name(pack, installed):
     loaded = pack(
         {

@@ -1,8 +1,15 @@
 """Legacy keys: migrations in a few declarative lines, planned before they run, and undone where possible."""
 
+from .attaching import AttachedMigrations as AttachedMigrations
+from .attaching import Ran as Ran
+from .attaching import attach as attach
+from .attaching import attached as attached
+from .attaching import migrations_ran as migrations_ran
+from .attaching import with_migrations as with_migrations
 from .chains import MigrationPlan as MigrationPlan
 from .chains import migrate as migrate
 from .chains import plan_migration as plan_migration
+from .checkpoints import WRAPPERS as WRAPPERS
 from .checkpoints import migrated_metadata as migrated_metadata
 from .checkpoints import unwrapped as unwrapped
 from .declaring import Migration as Migration
@@ -13,7 +20,9 @@ from .declaring import rename as rename
 from .declaring import rename_pattern as rename_pattern
 from .declaring import split as split
 from .files import MigrationFileError as MigrationFileError
+from .files import migration_text as migration_text
 from .files import read_migration as read_migration
+from .functions import NamedFunction as NamedFunction
 from .templates import Template as Template
 from .transforms import Cast as Cast
 from .transforms import Permute as Permute
@@ -25,27 +34,36 @@ from .transforms import Transpose as Transpose
 from .values import MigratedDict as MigratedDict
 
 __all__ = [
+    "WRAPPERS",
+    "AttachedMigrations",
     "Cast",
     "MigratedDict",
     "Migration",
     "MigrationFileError",
     "MigrationPlan",
+    "NamedFunction",
     "Permute",
+    "Ran",
     "Reshape",
     "Roll",
     "Scale",
     "Slice",
     "Template",
     "Transpose",
+    "attach",
+    "attached",
     "default",
     "drop",
     "merge",
     "migrate",
     "migrated_metadata",
+    "migration_text",
+    "migrations_ran",
     "plan_migration",
     "read_migration",
     "rename",
     "rename_pattern",
     "split",
     "unwrapped",
+    "with_migrations",
 ]

@@ -11,21 +11,26 @@ from functools import partial
 
 from packager.errors import MigrationError
 
-from .steps import Default, Drop, Merge, Rename, RenamePattern, Split, Step
+from .steps import Default, Drop, Merge, Rename, RenamePattern, Split, Step, described, names_one_key
 from .templates import Template, TemplateError
-from .transforms import Header, TransformError
+from .transforms import Header, Reshape, TransformError, checked_axis
 from .values import Filled, Value, joined, split, stored_keys
 
-__all__ = ["Row", "Values", "apply_steps"]
+__all__ = ["NO_MATCH", "Row", "Values", "apply_steps"]
 
 Values = dict[str, Value]
+
+NO_MATCH = "no key matches"
 
 _REPEATS = 1000  # no key carries more wrappers' names than that; a step that undoes itself would never end
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a plan: what a step does to some keys, or why it leaves them alone."""
+    """One line of a plan: what a step does to some keys, or why it leaves them alone.
+
+    `literal` marks a step that matched nothing though it names its key letter by letter.
+    """
 
     step: str
     old: tuple[str, ...]
@@ -33,6 +38,7 @@ class Row:
     before: tuple[Header | None, ...] = ()
     after: tuple[Header | None, ...] = ()
     skipped: str = ""
+    literal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,28 +68,18 @@ def apply_steps(
         rows.extend(_row(step, move, values) for move in moves)
         rows.extend(skips)
         if not moves and not skips:
-            rows.append(Row(described(step), (), (), skipped="no key matches"))
+            rows.append(_idle(step, entered))
         values = _moved(step, moves, values)
     return values, rows
 
 
-def described(step: Step) -> str:
-    """A step in one line: where it was written, or what it does."""
-    if step.line:
-        return step.line
-    match step:
-        case RenamePattern():
-            return f"rename /{step.pattern.pattern}/ -> {step.replacement}"
-        case Drop():
-            return f"drop {step.old.text}"
-        case Default():
-            return f"default {step.new.text}"
-        case Rename():
-            return f"rename {step.old.text} -> {step.new.text}"
-        case Split():
-            return f"split {step.old.text} -> {', '.join(template.text for template in step.new)}"
-        case Merge():
-            return f"merge {', '.join(template.text for template in step.old)} -> {step.new.text}"
+def _idle(step: Step, entered: Collection[str]) -> Row:
+    """Why a step found nothing to do."""
+    if isinstance(step, Default) and step.like is None:
+        return Row(described(step), (), (), skipped=f"{step.new.text!r} is there already")
+    if reason := step.gates.reason_shut({}, entered):
+        return Row(described(step), (), (), skipped=reason)
+    return Row(described(step), (), (), skipped=NO_MATCH, literal=names_one_key(step))
 
 
 def _moves(step: Step, values: Values, entered: Collection[str]) -> tuple[list[_Move], list[Row]]:
@@ -176,11 +172,11 @@ def _defaults(step: Default, values: Values) -> list[_Candidate]:
 
 
 def _default_header(step: Default, like: Header | None) -> Header:
-    if step.header is not None and (like is None or step.header.shape):
-        return step.header
-    if like is None:
+    shape = step.shape if step.shape is not None or like is None else like.shape
+    dtype = step.dtype if step.dtype is not None or like is None else like.dtype
+    if shape is None or dtype is None:
         raise MigrationError(f"{described(step)}: the sibling is not an array; give a shape and a dtype")
-    return like if step.header is None else Header(like.shape, step.header.dtype)
+    return Header(shape, dtype)
 
 
 def _split(step: Split, key: str, holes: Mapping[str, str | int], values: Values) -> _Candidate:
@@ -195,8 +191,6 @@ def _split(step: Split, key: str, holes: Mapping[str, str | int], values: Values
 
 
 def _unstacked(step: Split, value: Value, holes: Mapping[str, str | int]) -> tuple[tuple[str, Value], ...]:
-    from .transforms import Reshape, checked_axis
-
     if value.header is None or step.over is None:
         raise TransformError("the value is not an array")
     shape = value.header.shape
@@ -236,11 +230,26 @@ def _merged(
                 else [step.old[0].fill({**holes, step.over: place}) for place in missing]
             )
             raise TransformError(f"the merge lacks {', '.join(map(repr, shown))}")
-        return (
-            (step.new.fill(holes), joined([values[key] for key in keys], step.axis, step.over is not None)),
-        )
+        members = [values[key] for key in keys]
+        whole = joined(members, step.axis, step.over is not None)
+        if step.over is None:
+            _check_sizes(step, members)
+        return ((step.new.fill(holes), whole),)
 
     return keys, holes, make
+
+
+def _check_sizes(step: Merge, members: list[Value]) -> None:
+    """What is merged must be what going back would cut it into."""
+    found = [
+        member.header.shape[checked_axis("merge", step.axis, member.header.shape)]
+        for member in members
+        if member.header is not None
+    ]
+    if step.sizes is not None and found != list(step.sizes):
+        raise TransformError(f"merge of parts with {found} rows; sizes says {list(step.sizes)}")
+    if step.sizes is None and len(set(found)) > 1:
+        raise TransformError(f"merge of parts with {found} rows: write sizes = {found}, so that it goes back")
 
 
 def _moved(step: Step, moves: list[_Move], values: Values) -> Values:

@@ -9,16 +9,20 @@ from typing import Any
 
 from packager.errors import MigrationError
 
-from .applying import Row, Values, apply_steps
+from .applying import NO_MATCH, Row, Values, apply_steps
+from .checkpoints import migrated_metadata, unwrapped
 from .declaring import Migration
 from .values import MigratedDict, Value, stored_values
 
-__all__ = ["MigrationPlan", "chain", "migrate", "plan_migration"]
+__all__ = ["MigrationPlan", "chain", "migrate", "plan_migration", "unwrapped_by"]
 
 
 @dataclass(frozen=True)
 class MigrationPlan:
-    """What a load would do: a row per change or skip, and every key that there will be."""
+    """What a load would do: a row per change or skip, and every key that there will be.
+
+    `ran` names the migrations that were due for the state dict's version.
+    """
 
     rows: tuple[Row, ...]
     values: Mapping[str, Value]
@@ -27,7 +31,17 @@ class MigrationPlan:
     @property
     def untouched(self) -> tuple[Row, ...]:
         """The steps that matched no key at all."""
-        return tuple(row for row in self.rows if row.skipped == "no key matches")
+        return tuple(row for row in self.rows if row.skipped == NO_MATCH)
+
+    def require_matched(self, *, strict: bool = False) -> None:
+        """Raise MigrationError for steps that matched nothing though they name their key, or for all."""
+        idle = [row.step for row in self.untouched if strict or row.literal]
+        if idle:
+            raise MigrationError(
+                "steps that match no key:\n    "
+                + "\n    ".join(idle)
+                + "\nCorrect the name, or give the step a gate (if_all) that says when it applies"
+            )
 
     def __str__(self) -> str:
         from .printing import plan_table
@@ -38,15 +52,27 @@ class MigrationPlan:
 def chain(migrations: Iterable[Migration]) -> tuple[Migration, ...]:
     """The migrations in the order in which they run: by the version they reach, unversioned ones first.
 
-    Raises MigrationError for two that reach the same version of the same class: which comes first?
+    Raises MigrationError, for all together, for two that reach the same version of the same class, and
+    for a version from which none goes on.
     """
     ordered = sorted(migrations, key=lambda one: (one.target, one.to is not None, one.to or 0))
+    problems = []
     for one, other in itertools.pairwise(ordered):
-        if one.to is not None and (one.target, one.to) == (other.target, other.to):
-            raise MigrationError(
-                f"migrations {one.name!r} and {other.name!r} both reach version {one.to} of "
-                f"{one.target or 'the checkpoint'}; give one of them another version, or join their steps"
+        if one.target != other.target or one.to is None:
+            continue
+        whose = one.target or "the checkpoint"
+        if one.to == other.to:
+            problems.append(
+                f"{one} and {other} both reach version {one.to} of {whose}; give one of them another "
+                "version, or join their steps"
             )
+        elif other.since not in (None, one.to):
+            problems.append(
+                f"{one} reaches version {one.to} of {whose}, but {other} starts from {other.since}; the "
+                "versions of a chain follow one another"
+            )
+    if problems:
+        raise MigrationError("\n".join(problems))
     return tuple(ordered)
 
 
@@ -55,19 +81,21 @@ def plan_migration(
 ) -> MigrationPlan:
     """What the migrations would make of `state`, which has this version; no value is read.
 
-    A migration that reaches version `to` runs for state dicts that are older, or have none.
+    A migration that reaches version `to` runs for state dicts that are older, or have none. `state`
+    may be a checkpoint that holds the state dict under one of the keys of `unwrap`.
 
     Raises MigrationError for whatever could not be carried out.
     """
-    known = (migrations,) if isinstance(migrations, Migration) else tuple(migrations)
-    values: Values = stored_values(state)
+    known = chain((migrations,) if isinstance(migrations, Migration) else migrations)
+    values: Values = stored_values(unwrapped_by(known, state))
     rows: list[Row] = []
     ran: list[str] = []
-    for migration in chain(known):
-        if migration.to is not None and version is not None and version >= migration.to:
+    for migration in known:
+        if not migration.is_due(version):
             reason = f"the state dict has version {version}, this reaches {migration.to}"
             rows.append(Row(migration.name, (), (), skipped=reason))
             continue
+        _require_start(migration, version, ran)
         values, more = apply_steps(migration.steps, values, version)
         rows.extend(more)
         ran.append(migration.name)
@@ -75,9 +103,19 @@ def plan_migration(
 
 
 def migrate(
-    migrations: Migration | Iterable[Migration], state: Mapping[str, Any], version: int | None = None
+    migrations: Migration | Iterable[Migration],
+    state: Mapping[str, Any],
+    version: int | None = None,
+    *,
+    strict: bool = False,
 ) -> MigratedDict:
     """The migrated state dict. Nothing of `state` is changed or copied; values are made when asked for.
+
+    `state` may be a whole checkpoint, of which `unwrap` finds the state dict; versions of modules in
+    its `_metadata` move along. `load_state_dict` takes the result as it is.
+
+    Raises MigrationError for what cannot be carried out, and for a step that matches nothing although
+    it names its key; with `strict` for every step that matches nothing.
 
     >>> import numpy as np
     >>> from packager.migrations import Migration, migrate, rename
@@ -85,4 +123,28 @@ def migrate(
     >>> list(migrate(Migration("names", [rename("{p:any}.gamma", "{p}.weight")]), old))
     ['encoder.weight']
     """
-    return MigratedDict(plan_migration(migrations, state, version).values, state)
+    known = chain((migrations,) if isinstance(migrations, Migration) else migrations)
+    inner = unwrapped_by(known, state)
+    plan = plan_migration(known, inner, version)
+    plan.require_matched(strict=strict)
+    metadata: Mapping[str, Any] | None = getattr(inner, "_metadata", None)
+    for migration in known:
+        if metadata is not None and migration.name in plan.ran:
+            metadata = migrated_metadata(metadata, migration)
+    return MigratedDict(plan.values, inner, plan.ran, metadata)
+
+
+def unwrapped_by(migrations: Iterable[Migration], state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The state dict inside a checkpoint, as the migrations' `unwrap` say; else `state` itself."""
+    for migration in migrations:
+        state = unwrapped(state, migration.unwrap)
+    return state
+
+
+def _require_start(migration: Migration, version: int | None, ran: list[str]) -> None:
+    """The first migration of a chain must go from the state dict's version or an older one."""
+    if not ran and None not in (migration.since, version) and version < migration.since:  # type: ignore[operator]  # neither is None
+        raise MigrationError(
+            f"the state dict has version {version}; {migration} is the oldest that is known, and starts "
+            f"from {migration.since}"
+        )

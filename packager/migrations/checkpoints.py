@@ -7,12 +7,26 @@ from typing import Any
 
 from packager.errors import MigrationError
 
-from .declaring import Migration
+from .declaring import Migration, drop, rename
 from .steps import Rename
 
-__all__ = ["migrated_metadata", "unwrapped"]
+__all__ = ["WRAPPERS", "migrated_metadata", "unwrapped"]
 
 _LEAF = "\0"  # stands for "some key of this module"; no key of a state dict holds it
+
+
+WRAPPERS = Migration(
+    "wrappers",
+    [
+        drop("n_averaged"),
+        rename("module.{rest:any}", "{rest}", repeat=True),
+        rename("_orig_mod.{rest:any}", "{rest}", repeat=True),
+        rename("module.{rest:any}", "{rest}", repeat=True),
+        rename("{a:any}._orig_mod.{b:any}", "{a}.{b}", repeat=True),
+    ],
+    unwrap=("state_dict_ema", "model_ema", "ema_state_dict", "state_dict", "model_state_dict", "model"),
+)
+"""What DistributedDataParallel, torch.compile, AveragedModel and training loops put around a state dict."""
 
 
 def unwrapped(checkpoint: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any]:

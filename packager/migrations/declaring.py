@@ -17,9 +17,23 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .steps import Default, Drop, Gates, Merge, Rename, RenamePattern, Split, Step, check_step, inverse_step
+from packager.errors import MigrationError
+
+from .steps import (
+    Default,
+    Drop,
+    Gates,
+    Merge,
+    Rename,
+    RenamePattern,
+    Split,
+    Step,
+    check_step,
+    described,
+    inverse_step,
+)
 from .templates import Template, TemplateError
-from .transforms import Header, Transform
+from .transforms import Transform
 
 __all__ = ["Migration", "default", "drop", "merge", "rename", "rename_pattern", "split"]
 
@@ -33,9 +47,12 @@ class Migration:
     `steps` run in order. `unwrap` names keys under which a checkpoint may hold the state dict itself:
     the first that is there is opened. `target` is the class whose state dicts it is for, as
     "package.module:Class"; keys are then relative to each instance; "" means a checkpoint as a whole.
-    `to` is the version that is reached: the migration is for older ones, and None for any.
+    `to` is the version that is reached: the migration is for older ones, and None for any. `since` is
+    the version that it starts from, where it is not for every older one. `where` is the file that it
+    was read from.
 
-    Raises TemplateError when the sides of a step do not fit together.
+    Raises TemplateError when the sides of a step do not fit together, MigrationError for versions
+    that do not rise.
     """
 
     name: str
@@ -43,11 +60,27 @@ class Migration:
     target: str = ""
     to: int | None = None
     unwrap: tuple[str, ...] = ()
+    since: int | None = None
+    where: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", tuple(self.steps))
+        object.__setattr__(self, "unwrap", tuple(self.unwrap))
+        if self.since is not None and (self.to is None or self.since >= self.to):
+            raise MigrationError(
+                f"{self} goes from version {self.since} to {self.to}; versions only rise: a way back is "
+                "the inverse, not a migration"
+            )
         for step in self.steps:
             check_step(step)
+
+    def __str__(self) -> str:
+        where = f" ({self.where})" if self.where else ""
+        return f"migration {self.name!r}{where}"
+
+    def is_due(self, version: int | None) -> bool:
+        """Whether a state dict of this version has to go through it; None counts as the oldest."""
+        return self.to is None or version is None or version < self.to
 
     @property
     def is_reversible(self) -> bool:
@@ -57,10 +90,10 @@ class Migration:
     def inverse(self) -> Migration:
         """The migration back. Raises TemplateError naming every step that has no inverse."""
         back = [inverse_step(step) for step in reversed(self.steps)]
-        stuck = [step.line or str(step) for step in self.steps if inverse_step(step) is None]
+        stuck = [described(step) for step in self.steps if inverse_step(step) is None]
         if stuck or self.unwrap:
             what = (["unwrap"] if self.unwrap else []) + stuck
-            raise TemplateError(f"migration {self.name!r} cannot go back: no inverse for {'; '.join(what)}")
+            raise TemplateError(f"{self} cannot go back: no inverse for {'; '.join(what)}")
         return Migration(f"{self.name} (back)", tuple(step for step in back if step is not None), self.target)
 
 
@@ -127,9 +160,9 @@ def default(
     if sibling is None and (shape is None or dtype is None):
         raise TemplateError(f"{line or repr(new)}: a default needs a shape and a dtype, or a sibling (like)")
     target = Template.parse(new) if sibling is None else _beside(new, sibling)
-    header = None if dtype is None else Header(tuple(shape or ()), dtype)
+    given = None if shape is None else tuple(shape)
     sources = () if sibling is None else (sibling,)
-    return Default(target, fill, header, sibling, _gates(sources, before, unless, if_all), line)
+    return Default(target, fill, given, dtype, sibling, _gates(sources, before, unless, if_all), line)
 
 
 def split(

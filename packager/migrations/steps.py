@@ -2,7 +2,7 @@
 
 Every step acts on all keys at once, so `layers.{n}` to `layers.{n+1}` does not overwrite its
 neighbours. Its gates are judged on the keys that entered the whole chain of steps, so one step
-cannot disarm the next. A step is a frozen record; `apply_step` carries it out on records of values.
+cannot disarm the next. A step is a frozen record; `applying.py` carries it out on records of values.
 """
 
 from __future__ import annotations
@@ -12,9 +12,22 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from .templates import Template, TemplateError
-from .transforms import Header, Transform
+from .transforms import Transform
 
-__all__ = ["Default", "Drop", "Gates", "Merge", "Rename", "RenamePattern", "Split", "Step"]
+__all__ = [
+    "Default",
+    "Drop",
+    "Gates",
+    "Merge",
+    "Rename",
+    "RenamePattern",
+    "Split",
+    "Step",
+    "check_step",
+    "described",
+    "inverse_step",
+    "names_one_key",
+]
 
 
 @dataclass(frozen=True)
@@ -105,7 +118,8 @@ class Default:
 
     new: Template
     fill: float | int | bool
-    header: Header | None = None
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
     like: Template | None = None
     gates: Gates = field(default_factory=Gates)
     line: str = ""
@@ -146,6 +160,35 @@ class Merge:
 
 
 Step = Rename | RenamePattern | Drop | Default | Split | Merge
+
+
+def described(step: Step) -> str:
+    """A step in one line: what it does, and before it the line of the file that says so."""
+    match step:
+        case RenamePattern():
+            what = f"rename /{step.pattern.pattern}/ -> {step.replacement}"
+        case Drop():
+            what = f"drop {step.old.text}"
+        case Default():
+            what = f"default {step.new.text}"
+        case Rename():
+            what = f"rename {step.old.text} -> {step.new.text}"
+        case Split():
+            what = f"split {step.old.text} -> {', '.join(template.text for template in step.new)}"
+        case Merge():
+            what = f"merge {', '.join(template.text for template in step.old)} -> {step.new.text}"
+    return f"{step.line}: {what}" if step.line else what
+
+
+def names_one_key(step: Step) -> bool:
+    """Whether a step asks for keys by their very names, so that it is a mistake when they are not there."""
+    match step:
+        case Rename() | Drop() | Split():
+            return step.old.is_literal
+        case Merge():
+            return all(template.is_literal for template in step.old)
+        case _:
+            return False
 
 
 def inverse_step(step: Step) -> Step | None:

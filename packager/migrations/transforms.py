@@ -109,6 +109,10 @@ class Reshape:
                 f"reshape of {_shown(before.shape)} ({before.size} elements) to {_shown(self.shape)}: "
                 "the number of elements must stay the same"
             )
+        if self.old is not None and Reshape(self.old).header(before).shape != before.shape:
+            raise TransformError(
+                f"reshape of {_shown(before.shape)}: the rule says it was {_shown(self.old)}"
+            )
         return replace(before, shape=shape)
 
     def apply(self, value: Any) -> Any:
@@ -173,28 +177,35 @@ class Cast:
     old: str | None = None
 
     def header(self, before: Header) -> Header:
+        if self.old is not None and before.dtype != self.old:
+            raise TransformError(f"cast of {before.dtype} to {self.dtype}: the rule says it was {self.old}")
         return replace(before, dtype=self.dtype)
 
     def apply(self, value: Any) -> Any:
         if hasattr(value, "astype"):
-            return value.astype(_numpy_dtype(self.dtype))
+            return value.astype(numpy_dtype(self.dtype))
         return value.to(_dtype_of_library(value, self.dtype))
 
     def inverse(self) -> Transform | None:
         import numpy as np
 
-        if self.old is None or not np.can_cast(_numpy_dtype(self.old), _numpy_dtype(self.dtype), "safe"):
+        if self.old is None or not np.can_cast(numpy_dtype(self.old), numpy_dtype(self.dtype), "safe"):
             return None
         return Cast(self.old, self.dtype)
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Multiply by a number. It has an inverse for powers of two, where nothing is rounded."""
+    """Multiply floating point values by a number.
+
+    It has an inverse for powers of two, where nothing is rounded as long as nothing overflows.
+    """
 
     by: float
 
     def header(self, before: Header) -> Header:
+        if not before.dtype.startswith(("float", "bfloat", "complex")):
+            raise TransformError(f"scale of {before.dtype} values: cast them to a floating point dtype first")
         return before
 
     def apply(self, value: Any) -> Any:
@@ -273,7 +284,7 @@ def _shown(shape: Sequence[int]) -> str:
     return "(" + ", ".join(map(str, shape)) + ")"
 
 
-def _numpy_dtype(name: str) -> Any:
+def numpy_dtype(name: str) -> Any:
     import numpy as np
 
     try:

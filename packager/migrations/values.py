@@ -7,11 +7,15 @@ value itself is made when somebody asks for it, from the stored ones.
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from .transforms import Header, Slice, Transform, TransformError, checked_axis, header_of
+from packager.codecs.numpy_dtypes import dtype_of_stored
+from packager.objects.state_view import StateDictView
+
+from .transforms import Header, Slice, Transform, TransformError, checked_axis, header_of, numpy_dtype
 
 __all__ = [
     "Changed",
@@ -76,10 +80,32 @@ class Value:
 
 
 def stored_values(state: Mapping[str, Any]) -> dict[str, Value]:
-    """The entering state dict as records. Asks each value for its shape and dtype only."""
-    return {
-        key: Value(header_of(value) if is_array(value) else None, Stored(key)) for key, value in state.items()
-    }
+    """The entering state dict as records; no bytes are read.
+
+    A mapping that has `header(key)` is asked for shape and dtype (`Header`, or None for what is no
+    array), a stored state dict for the `spec` of a tensor; only the values of others are looked at.
+    """
+    header = _headers(state)
+    return {key: Value(header(key), Stored(key)) for key in state}
+
+
+def _headers(state: Mapping[str, Any]) -> Callable[[str], Header | None]:
+    if callable(found := getattr(state, "header", None)):
+        return cast("Callable[[str], Header | None]", found)
+    if isinstance(state, StateDictView):
+        return functools.partial(_header_of_spec, state)
+    return lambda key: header_of(state[key]) if is_array(state[key]) else None
+
+
+def _header_of_spec(state: StateDictView, key: str) -> Header | None:
+    try:
+        spec = state.spec(key)
+    except KeyError:
+        return None
+    if state.is_raw(key):
+        return header_of(state[key])
+    name = dtype_of_stored(spec.dtype)
+    return Header(spec.shape, numpy_dtype(name).name if name[0] in "<|" else name)
 
 
 def is_array(value: Any) -> bool:
@@ -146,12 +172,21 @@ class MigratedDict(Mapping[str, Any]):
     """The migrated state dict: values are made when asked for, and not kept.
 
     Renamed values are the stored ones themselves; split, sliced and transposed ones are views of
-    them; merged, cast and rolled ones are new.
+    them; merged, cast and rolled ones are new. `ran` names the migrations that it went through.
     """
 
-    def __init__(self, values: Mapping[str, Value], state: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Value],
+        state: Mapping[str, Any],
+        ran: tuple[str, ...] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.ran = ran
         self._values = dict(values)
         self._state = state
+        if metadata is not None:
+            self._metadata = dict(metadata)
 
     def __getitem__(self, key: str) -> Any:
         return _make(self._values[key].origin, self._state)
@@ -191,32 +226,18 @@ def _make_first(origin: Stored | Joined | Filled, state: Mapping[str, Any]) -> A
 
 def _filled(fill: float, header: Header, state: Mapping[str, Any]) -> Any:
     """A constant of the library that the other values come from."""
+    other = next((state[key] for key in state if is_array(state[key])), None)
+    name = type(other).__module__.partition(".")[0]
+    if name in ("torch", "kedge"):
+        library = importlib.import_module(name)
+        return library.full(header.shape, fill, dtype=getattr(library, header.dtype))
     import numpy as np
 
-    from .transforms import _numpy_dtype
-
-    array = np.full(header.shape, fill, dtype=_numpy_dtype(header.dtype))
-    other = next((value for value in state.values() if is_array(value)), None)
-    library = type(other).__module__.partition(".")[0]
-    if library in ("torch", "kedge"):
-        import importlib
-
-        return importlib.import_module(library).tensor(
-            array.tolist(), dtype=_library_dtype(library, header.dtype)
-        )
-    return array
-
-
-def _library_dtype(library: str, name: str) -> Any:
-    import importlib
-
-    return getattr(importlib.import_module(library), name)
+    return np.full(header.shape, fill, dtype=numpy_dtype(header.dtype))
 
 
 def _library(value: Any, what: str) -> Callable[..., Any]:
     """`stack` or `concatenate` of the library that `value` comes from."""
-    import importlib
-
     name = type(value).__module__.partition(".")[0]
     if name in ("torch", "kedge"):
         name_there = "cat" if what == "concatenate" else what

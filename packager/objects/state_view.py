@@ -157,6 +157,10 @@ class StateDictView(Mapping[str, Any]):
             raise KeyError(key)
         return self._tensors[key]
 
+    def is_raw(self, key: str) -> bool:
+        """Whether a tensor has a dtype that safetensors has no word for, and lies in rows of bytes."""
+        return self._extras.there and key in self._extras.content["raw"]
+
     def rows(self, key: str, start: int, stop: int) -> Any:
         """Rows `start` to `stop` of a tensor; the bytes of no others are read or checked.
 

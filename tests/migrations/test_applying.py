@@ -154,7 +154,7 @@ def test_default_takes_shape_and_dtype_of_a_sibling():
     assert filled["bn.running_var"].dtype == np.float32
     kept = migrate({**state, "bn.running_var": np.full(3, 7.0)}, step)
     assert kept["bn.running_var"].tolist() == [7, 7, 7]
-    number = migrate({}, Default(template("num_batches_tracked"), 0, Header((), "int64")))
+    number = migrate({}, Default(template("num_batches_tracked"), 0, (), "int64"))
     assert (number["num_batches_tracked"].shape, number["num_batches_tracked"].dtype) == ((), np.int64)
 
 

@@ -324,7 +324,7 @@ def test_versions_run_one_after_the_other():
 def test_two_migrations_to_one_version_are_refused():
     both = [Migration("one", [], to=2), Migration("other", [], to=2)]
     with pytest.raises(
-        Exception, match="migrations 'one' and 'other' both reach version 2 of the checkpoint"
+        Exception, match="migration 'one' and migration 'other' both reach version 2 of the checkpoint"
     ):
         migrate(both, {})
 

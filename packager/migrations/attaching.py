@@ -1,0 +1,242 @@
+"""Migrations attached to a class of modules: they run when a state of an older version is loaded.
+
+A class counts the versions of its layout in `_version`, which `state_dict()` keeps beside the values
+of each module (PyTorch and kedge alike). A migration that is attached reaches one of these versions,
+and runs for every instance of the class and of its subclasses, at any depth, whose part of a state
+dict is older; its keys are relative to the instance. Migrations of base classes come first, then the
+load pre-hooks of the user, which find the layout of today.
+
+kedge has load pre-hooks of classes. PyTorch has them of instances only; what it gives a class is
+`_load_from_state_dict`, which runs them, and where its own layers bring older states up to date. So
+that is where a migration goes in.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial, wraps
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from packager.errors import MigrationError
+
+from .chains import chain, plan_migration
+from .declaring import Migration
+from .values import MigratedDict
+
+__all__ = ["AttachedMigrations", "Ran", "attach", "attached", "migrations_ran", "with_migrations"]
+
+Class = TypeVar("Class", bound=type)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """Migrations that ran when a module was last loaded.
+
+    `path` is the module's place below the one that was asked about, `target` its class, `version`
+    that of the state dict (None where it had none), `names` the migrations in order.
+    """
+
+    path: str
+    target: str
+    version: int | None
+    names: tuple[str, ...]
+
+
+class AttachedMigrations:
+    """What `attach` returns: `remove()` takes the migrations off again, and may be called twice."""
+
+    def __init__(self, cls: type, migrations: tuple[Migration, ...]) -> None:
+        self._cls = cls
+        self._migrations = migrations
+
+    def remove(self) -> None:
+        """Take off the migrations."""
+        kept = [one for one in _attached.get(self._cls, ()) if one not in self._migrations]
+        if kept:
+            _attached[self._cls] = tuple(kept)
+        elif _attached.pop(self._cls, None):
+            _unhook(self._cls)
+
+
+_attached: WeakKeyDictionary[type, tuple[Migration, ...]] = WeakKeyDictionary()
+_hooks: WeakKeyDictionary[type, Callable[[], None]] = WeakKeyDictionary()
+_loads: WeakKeyDictionary[Any, dict[str, Ran]] = WeakKeyDictionary()
+
+
+def attach(cls: type, *migrations: Migration) -> AttachedMigrations:
+    """Run migrations whenever a state dict of an older version is loaded into an instance of `cls`.
+
+    `cls` is a class of modules of kedge or PyTorch, whose `_version` is today's. Every migration says
+    which version it reaches (`to=`). A state dict that has no versions, as one out of a safetensors
+    file, counts as the oldest: migrations whose templates would also fit today's keys need a gate.
+
+    Raises MigrationError for versions that contradict each other or the class, TypeError for what
+    is no class of modules.
+
+    >>> from kedge import nn
+    >>> from packager.migrations import Migration, attach, rename
+    >>> class Head(nn.Module):
+    ...     _version = 2
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.fc = nn.Linear(2, 1)
+    >>> handle = attach(Head, Migration("fc", [rename("proj.{rest}", "fc.{rest}")], to=2))
+    >>> old = {f"proj.{key}": value for key, value in nn.Linear(2, 1).state_dict().items()}
+    >>> Head().load_state_dict(old)
+    <All keys matched successfully>
+    """
+    _check(cls, migrations)
+    together = chain((*_attached.get(cls, ()), *migrations))
+    if cls not in _hooks:
+        _hooks[cls] = _hook(cls)
+    _attached[cls] = together
+    return AttachedMigrations(cls, migrations)
+
+
+def with_migrations(*migrations: Migration) -> Callable[[Class], Class]:
+    """A class decorator that does what `attach` does."""
+
+    def decorate(cls: Class) -> Class:
+        attach(cls, *migrations)
+        return cls
+
+    return decorate
+
+
+def attached(cls: type) -> tuple[Migration, ...]:
+    """The migrations attached to this very class, in the order in which they run."""
+    return _attached.get(cls, ())
+
+
+def migrations_ran(module: Any) -> tuple[Ran, ...]:
+    """The migrations that ran when the state of `module`, and of the modules below, was last loaded."""
+    return tuple(
+        Ran(path, ran.target, ran.version, ran.names)
+        for path, inner in module.named_modules()
+        for ran in _loads.get(inner, {}).values()
+    )
+
+
+def _check(cls: type, migrations: Iterable[Migration]) -> None:
+    if _framework(cls) is None:
+        raise TypeError(f"migrations belong to a class of modules of kedge or PyTorch, got {cls!r}")
+    known = {one.name for one in _attached.get(cls, ())}
+    today = getattr(cls, "_version", None)
+    problems = []
+    for one in migrations:
+        if one.to is None:
+            problems.append(f"{one} does not say which version it reaches: write to=")
+        elif not isinstance(today, int) or one.to > today:
+            problems.append(
+                f"{one} reaches version {one.to}, but {cls.__qualname__}._version is {today}; raise it, or "
+                "today's states would be migrated as well"
+            )
+        if one.unwrap:
+            problems.append(f"{one} unwraps a checkpoint, which the state of one module is not")
+        if one.target and one.target.rpartition(":")[2] != cls.__qualname__:
+            problems.append(f"{one} is for {one.target}, not for {cls.__qualname__}")
+        if one.name in known:
+            problems.append(f"{one} is attached already, or has the name of another")
+        known.add(one.name)
+    if problems:
+        raise MigrationError("\n".join(problems))
+
+
+def _framework(cls: type) -> str | None:
+    for name in ("kedge", "torch"):
+        nn = sys.modules.get(f"{name}.nn")
+        if nn is not None and issubclass(cls, nn.Module):
+            return name
+    return None
+
+
+def _hook(cls: type) -> Callable[[], None]:
+    """Make the class migrate; return what undoes that."""
+    if _framework(cls) == "torch":
+        return _hook_torch(cls)
+    from kedge.nn import register_class_load_state_dict_pre_hook
+
+    def hook(
+        module: Any,
+        state_dict: MutableMapping[str, Any],
+        prefix: str,
+        local_metadata: Mapping[str, Any],
+        *rest: Any,
+    ) -> None:
+        _migrate(module, cls, state_dict, prefix, local_metadata.get("version"))
+
+    return register_class_load_state_dict_pre_hook(cls, hook).remove
+
+
+def _unhook(cls: type) -> None:
+    _hooks.pop(cls)()
+
+
+# The module whose state is being loaded by PyTorch, so that overrides along its classes migrate once.
+_migrating: ContextVar[Any] = ContextVar("migrating", default=None)
+
+
+def _hook_torch(cls: Any) -> Callable[[], None]:
+    own = cls.__dict__.get("_load_from_state_dict")
+    original = cls._load_from_state_dict
+
+    @wraps(original)
+    def load(
+        self: Any,
+        state_dict: MutableMapping[str, Any],
+        prefix: str,
+        local_metadata: Mapping[str, Any],
+        *rest: Any,
+        **named: Any,
+    ) -> Any:
+        further = super(cls, self)._load_from_state_dict if own is None else partial(original, self)
+        if _migrating.get() is self:
+            return further(state_dict, prefix, local_metadata, *rest, **named)
+        for base in reversed(type(self).__mro__):
+            if base in _attached:
+                _migrate(self, base, state_dict, prefix, local_metadata.get("version"))
+        token = _migrating.set(self)
+        try:
+            return further(state_dict, prefix, local_metadata, *rest, **named)
+        finally:
+            _migrating.reset(token)
+
+    cls._load_from_state_dict = load
+
+    def undo() -> None:
+        if own is None:
+            del cls._load_from_state_dict
+        else:
+            cls._load_from_state_dict = own
+
+    return undo
+
+
+def _migrate(
+    module: Any, cls: type, state_dict: MutableMapping[str, Any], prefix: str, version: int | None
+) -> None:
+    """Bring a module's part of a state dict up to date, in place; nothing is changed when that fails."""
+    due = [one for one in _attached.get(cls, ()) if one.is_due(version)]
+    target = f"{cls.__module__}:{cls.__qualname__}"
+    loads = _loads.setdefault(module, {})
+    if not due:
+        loads.pop(target, None)
+        return
+    old = {key[len(prefix) :]: value for key, value in state_dict.items() if key.startswith(prefix)}
+    try:
+        plan = plan_migration(due, old, version)
+        new = {prefix + key: value for key, value in MigratedDict(plan.values, old).items()}
+    except MigrationError as error:
+        error.add_note(
+            f"while bringing the state of {cls.__qualname__} at {prefix[:-1]!r} from version {version} to "
+            f"{due[-1].to}"
+        )
+        raise
+    loads[target] = Ran("", target, version, plan.ran)
+    for key in old:
+        del state_dict[prefix + key]
+    state_dict.update(new)

@@ -116,7 +116,7 @@ class StateDictView(Mapping[str, Any]):
         else:
             buffer = self._storage(spec.storage)
             start = spec.offset
-        return self._made(spec, spec.shape, start * ITEMSIZE[spec.dtype], buffer)
+        return self._made(spec, spec.shape, start * _itemsize(spec), buffer)
 
     def __iter__(self) -> Iterator[str]:
         keys = (key for key in self._tensors if not key.startswith(EXTRA))
@@ -248,8 +248,18 @@ def _low(spec: TensorSpec) -> int:
     return sum(min((n - 1) * stride, 0) for n, stride in zip(spec.shape, spec.strides, strict=True))
 
 
+def _itemsize(spec: TensorSpec) -> int:
+    size = ITEMSIZE.get(spec.dtype)
+    if size is None:
+        raise ArchiveError(
+            f"tensor {spec.key!r}: no array here has the dtype {spec.dtype}; its bytes can be read, by "
+            "packager.archive.TensorReader"
+        )
+    return size
+
+
 def _nbytes(spec: TensorSpec) -> int:
-    size = ITEMSIZE[spec.dtype]
+    size = _itemsize(spec)
     for extent in spec.shape:
         size *= extent
     return size

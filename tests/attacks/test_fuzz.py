@@ -69,3 +69,13 @@ def test_inputs_reach_what_lies_behind_right_digests(fuzz: Any) -> None:
     """Between one in a hundred and half of what is forged is sound: harmless changes, not refusals alone."""
     layers = [bytes((which, layer, 0, 7, 0, 1, 3, 0)) for which in range(10) for layer in range(9)]
     assert 0.01 < sum(fuzz.one_input(data) for data in layers) / len(layers) < 0.5
+
+
+FOUND = {
+    "what a state dict holds in such a dtype": "0832002e72000c0c",
+}
+
+
+@pytest.mark.parametrize("data", FOUND.values(), ids=FOUND)
+def test_what_was_found_once_stays_found(fuzz: Any, data: str) -> None:
+    fuzz.one_input(bytes.fromhex(data))

@@ -87,15 +87,9 @@ class PackagedCode:
         found = folder.get(name) if folder is not None else None
         return found if isinstance(found, str) else None
 
-    def metadata(self, distribution: str) -> str | None:
-        """The stored METADATA of an interned distribution, found by its normalised name."""
-        wanted = _normalised(distribution)
-        for name in self._root():
-            stem, dot, suffix = name.rpartition(".")
-            if dot and suffix == "dist-info" and _normalised(stem.partition("-")[0]) == wanted:
-                entry = self.entry_at(f"{name}/METADATA")
-                return None if entry is None else self.read(entry).decode()
-        return None
+    def metadata_folders(self) -> list[str]:
+        """The folders that describe interned distributions: "name-version.dist-info"."""
+        return [name for name, below in self._root().items() if name.endswith(".dist-info") and below]
 
     def _root(self) -> Folder:
         if self._tree is None:
@@ -131,7 +125,3 @@ def _tree(names: Iterable[str]) -> Folder:
 
 def _top(name: str) -> str:
     return name.partition(".")[0]
-
-
-def _normalised(distribution: str) -> str:
-    return distribution.lower().replace("_", "-").replace(".", "-")

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from packager.errors import PackageError
 
 from .world import World
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 __all__ = [
     "NameTakenError",
@@ -42,6 +46,13 @@ class _ArchiveFinder:
         if world is None and "__w" in top:
             world = next((found for adopt in adopter if (found := adopt(top)) is not None), None)
         return None if world is None else world.find_spec(fullname)
+
+    def find_distributions(self, context: Any) -> Iterator[Distribution]:
+        """What `importlib.metadata` asks: the distributions of archives under their own names."""
+        from .stored_distributions import stored_distributions
+
+        for world in {id(world): world for world in _worlds.values() if not world.suffix}.values():
+            yield from stored_distributions(world.code, context.name)
 
     def invalidate_caches(self) -> None:
         """An archive does not change: there is nothing to forget."""

@@ -55,9 +55,9 @@ class ImportRules:
     def _undeclared(self, name: str, top: str) -> UndeclaredImportError:
         return UndeclaredImportError(
             f"packaged code imports {name!r}, but {top!r} is not in the archive and was not declared extern "
-            f"when it was made (No module named {name!r} for this code); export again with "
+            f"when it was made (No module named {top!r} for this code); export again with "
             f'intern("{top}.**") or extern("{top}.**"), or load with undeclared="allow"',
-            name=name,
+            name=top,
         )
 
 

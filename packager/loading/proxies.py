@@ -190,18 +190,21 @@ def _pkgutil(rules: ImportRules) -> dict[str, Any]:
 
 
 def _metadata(code: PackagedCode) -> dict[str, Any]:
-    from email.parser import Parser
-    from importlib import metadata
+    from .stored_distributions import distribution_for
 
-    def read_metadata(distribution_name: str) -> Any:
-        stored = code.metadata(distribution_name)
-        return metadata.metadata(distribution_name) if stored is None else Parser().parsestr(stored)
+    def distribution(distribution_name: str) -> Any:
+        return distribution_for(code, distribution_name)
 
-    def version(distribution_name: str) -> str:
-        stored = code.metadata(distribution_name)
-        return metadata.version(distribution_name) if stored is None else Parser().parsestr(stored)["Version"]
+    def metadata(distribution_name: str) -> Any:
+        return distribution(distribution_name).metadata
 
-    return {"metadata": read_metadata, "version": version}
+    def version(distribution_name: str) -> Any:
+        return distribution(distribution_name).version
+
+    def requires(distribution_name: str) -> Any:
+        return distribution(distribution_name).requires
+
+    return {"distribution": distribution, "metadata": metadata, "version": version, "requires": requires}
 
 
 def _with_name_in_process(function: Callable[..., Any], rules: ImportRules) -> Callable[..., Any]:

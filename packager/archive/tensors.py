@@ -131,6 +131,17 @@ class TensorReader(Mapping[str, TensorSpec]):
         start, stop = self._index.storage_range(number)
         return self._part(number, 0, stop - start, private)
 
+    def storage_size(self, number: int) -> int:
+        """How many bytes a storage has."""
+        start, stop = self._index.storage_range(number)
+        return stop - start
+
+    def part(self, number: int, low: int, high: int) -> memoryview:
+        """The checked bytes `low` to `high` of a storage. Raises ValueError where it has no such bytes."""
+        if not 0 <= low <= high <= self.storage_size(number):
+            raise ValueError(f"bytes {low} to {high} of a storage of {self.storage_size(number)}")
+        return self._part(number, low, high, False)
+
     def data(self, key: str, *, private: bool = False) -> memoryview:
         """The checked bytes that a tensor spans in its storage, from its lowest element to its highest.
 

@@ -151,6 +151,11 @@ class StateDictView(Mapping[str, Any]):
             path: known["version"] for path, known in (self._metadata or {}).items() if "version" in known
         }
 
+    @property
+    def raw_dtypes(self) -> dict[str, str]:
+        """The NumPy dtypes of the tensors that are stored as rows of bytes, by key."""
+        return dict(self._extras.content["raw"]) if self._extras.there else {}
+
     def spec(self, key: str) -> TensorSpec:
         """How a tensor is stored, without reading it. Raises KeyError for other keys."""
         if key.startswith(EXTRA):

@@ -1,65 +1,98 @@
-"""What checkpoints of PyTorch are made of, as data: storages, tensors that lie in them, and their names."""
+"""Tensors that lie in a file: shape, strides and dtype are known, bytes are read when they are asked for.
+
+Files are read at places, never mapped: what was read is the reader's own, a file that is cut short
+gives an error, and converting a checkpoint takes no more memory than a few pieces of it.
+"""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import itertools
+import math
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from packager.archive.tensor_index import contiguous_strides, is_contiguous, span
 from packager.errors import LegacyFormatError
+from packager.objects.storages import largest_view
 
-from .pickle_machine import Handler, HasState, Named
+__all__ = [
+    "PIECE",
+    "LegacyStorage",
+    "LegacyTensor",
+    "array_of",
+    "boxes",
+    "checked_tensor",
+    "itemsize_of",
+    "numpy_dtype",
+    "reshaped_strides",
+]
 
-__all__ = ["LegacyStorage", "LegacyTensor", "array_of", "torch_names"]
+PIECE: Final = 4 << 20
+"""How many bytes are read at once where a tensor is read piece by piece."""
 
-_STORAGES: Final = {
-    "DoubleStorage": "float64",
-    "FloatStorage": "float32",
-    "HalfStorage": "float16",
-    "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64",
-    "IntStorage": "int32",
-    "ShortStorage": "int16",
-    "CharStorage": "int8",
-    "ByteStorage": "uint8",
-    "BoolStorage": "bool",
-    "ComplexFloatStorage": "complex64",
-    "ComplexDoubleStorage": "complex128",
-    "UntypedStorage": "uint8",
+_MAX_AXES: Final = 64  # as many as NumPy takes
+# Dtypes that NumPy alone has no word for, with integers of their size.
+_EXTENSIONS: Final = {
+    "bfloat16": "u2",
+    "float8_e4m3fn": "u1",
+    "float8_e4m3fnuz": "u1",
+    "float8_e5m2": "u1",
+    "float8_e5m2fnuz": "u1",
+    "float8_e8m0fnu": "u1",
 }
-_DTYPES: Final = {
-    **{
-        name: name
-        for name in ("float64", "float32", "float16", "bfloat16", "complex64", "complex128", "bool")
-    },
-    **{name: name for name in ("int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64")},
-    **{name: name for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")},
-    "double": "float64",
-    "float": "float32",
-    "half": "float16",
-    "long": "int64",
-    "int": "int32",
-    "short": "int16",
-}
-_MAX_AXES = 64  # as many as NumPy takes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class LegacyStorage:
-    """A run of elements in a file: `data()` gives its bytes, read when they are asked for."""
+    """A run of bytes in a file. `dtype` is what the file calls its elements.
 
-    key: str
-    dtype: str
-    nbytes: int
-    data: Callable[[], memoryview] = field(repr=False)
+    `read(start, stop)` gives some of the bytes, and `data()` all of them: the same memory for as long
+    as somebody holds it, so that arrays of tied tensors share theirs.
+    """
+
+    __slots__ = ("__weakref__", "_read", "_whole", "dtype", "key", "nbytes")
+
+    def __init__(self, key: str, dtype: str, nbytes: int, read: Callable[[int, int], memoryview]) -> None:
+        self.key = key
+        self.dtype = dtype
+        self.nbytes = nbytes
+        self._read = read
+        self._whole: weakref.ref[Any] | None = None
+
+    def read(self, start: int, stop: int) -> memoryview:
+        """The bytes between two positions. Raises LegacyFormatError where the storage has none."""
+        if not 0 <= start <= stop <= self.nbytes:
+            raise LegacyFormatError(
+                f"storage {self.key!r}: bytes {start} to {stop} were asked for; it has {self.nbytes}"
+            )
+        return self._read(start, stop)
+
+    def data(self) -> memoryview:
+        """All bytes."""
+        import numpy as np
+
+        whole: Any = None if self._whole is None else self._whole()
+        if whole is None:
+            whole = (
+                np.frombuffer(self.read(0, self.nbytes), np.uint8) if self.nbytes else np.empty(0, np.uint8)
+            )
+            self._whole = weakref.ref(whole)
+        return memoryview(whole)
+
+    def __repr__(self) -> str:
+        return f"LegacyStorage({self.key!r}, {self.dtype}, {self.nbytes} bytes)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LegacyTensor:
-    """A tensor of a checkpoint: strides and offset count elements, as in PyTorch.
+    """A tensor of a checkpoint: strides and offset count elements, as in PyTorch. Nothing is read yet.
 
-    Tensors over one storage share memory when they are made into arrays.
+    It can be sliced, transposed and reshaped without reading; `numpy()` (and `numpy.asarray`) reads its
+    own elements, `pieces()` reads them in C order, a few MB at a time. Tensors over one storage share memory
+    when they are made into arrays by `array_of`.
+
+    `dtype` is NumPy's name ("float32", "bfloat16").
     """
 
     storage: LegacyStorage
@@ -67,19 +100,164 @@ class LegacyTensor:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
+    big_endian: bool = False
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the elements, written one after another."""
+        return self.size * itemsize_of(self.dtype)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first byte of the storage that the tensor touches, and one past the last."""
+        low, high = span(self.shape, self.strides, self.offset)
+        return low * itemsize_of(self.dtype), high * itemsize_of(self.dtype)
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in C order without gaps."""
+        return is_contiguous(self.shape, self.strides)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a tensor without axes")
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        """A part, by ints and slices: a lazy tensor again. Other indices read the tensor."""
+        parts = index if isinstance(index, tuple) else (index,)
+        if len(parts) > self.ndim or not all(type(part) in (int, slice) for part in parts):
+            return self.numpy()[index]
+        offset = self.offset
+        shape, strides = [], []
+        for axis, (extent, stride) in enumerate(zip(self.shape, self.strides, strict=True)):
+            part = parts[axis] if axis < len(parts) else slice(None)
+            if isinstance(part, int):
+                if not -extent <= part < extent:
+                    raise IndexError(f"index {part} of an axis with {extent} elements")
+                offset += part % extent * stride
+                continue
+            places = range(*part.indices(extent))
+            if places.step < 0:
+                return self.numpy()[index]
+            offset += places.start * stride if places else 0
+            shape.append(len(places))
+            strides.append(stride * places.step)
+        return replace(self, shape=tuple(shape), strides=tuple(strides), offset=offset)
+
+    def transpose(self, *order: Any) -> LegacyTensor:
+        """The axes in another order, by default the opposite one."""
+        wanted = order[0] if len(order) == 1 and isinstance(order[0], Sequence) else order
+        axes = tuple(wanted) if wanted else tuple(reversed(range(self.ndim)))
+        if sorted(axes) != list(range(self.ndim)):
+            raise ValueError(f"transpose{axes} of a tensor with {self.ndim} axes")
+        shape, strides = (tuple(values[axis] for axis in axes) for values in (self.shape, self.strides))
+        return replace(self, shape=shape, strides=strides)
+
+    def reshape(self, *shape: Any) -> Any:
+        """The elements in another shape: lazily where strides can say it, else as an array."""
+        wanted = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+        strides = reshaped_strides(self.shape, self.strides, wanted)
+        return (
+            self.numpy().reshape(wanted) if strides is None else replace(self, shape=wanted, strides=strides)
+        )
+
+    def astype(self, dtype: Any) -> Any:
+        """The elements in another dtype, as an array."""
+        return self.numpy().astype(dtype)
+
+    def numpy(self) -> Any:
+        """The elements as a new NumPy array in C order. bfloat16 and float8 need ml_dtypes."""
+        return self.raw().view(numpy_dtype(self.dtype))
+
+    def raw(self) -> Any:
+        """The elements as a new array; those that NumPy has no word for as integers of their size."""
+        import numpy as np
+
+        code = np.dtype(_EXTENSIONS.get(self.dtype, self.dtype))
+        array: Any = np.empty(self.shape, code.newbyteorder(">") if self.big_endian else code)
+        _fill(array, self.storage, self.strides, self.offset)
+        return array.astype(code) if self.big_endian else array
+
+    def pieces(self, size: int = PIECE) -> Iterator[memoryview]:
+        """The bytes of the elements in C order, little-endian, about `size` at a time."""
+        if self.is_contiguous and not self.big_endian:
+            start, stop = self.span
+            for at in range(start, stop, size):
+                yield self.storage.read(at, min(at + size, stop))
+            return
+        for box in boxes(self.shape, size // itemsize_of(self.dtype)):
+            yield memoryview(self[tuple(slice(*ends) for ends in box)].raw().reshape(-1)).cast("B")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+
+def checked_tensor(
+    storage: object,
+    dtype: str,
+    offset: int,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    big_endian: bool = False,
+) -> LegacyTensor:
+    """A tensor every element of which lies inside its storage.
+
+    Raises ValueError for any other, and for one that repeats so few elements so often that writing it
+    out would take far more than the file does.
+    """
+    if (
+        not isinstance(storage, LegacyStorage)
+        or not isinstance(shape, tuple)
+        or not isinstance(strides, tuple)
+    ):
+        raise ValueError("a tensor needs a storage, a shape and strides")
+    if not all(type(n) is int and 0 <= n < 1 << 63 for n in (offset, *shape, *strides)):
+        raise ValueError("offset, shape and strides are numbers that are not negative, below 2**63")
+    if len(shape) != len(strides) or len(shape) > _MAX_AXES:
+        raise ValueError(f"a tensor of {len(shape)} axes with {len(strides)} strides")
+    size = itemsize_of(dtype)
+    if 0 in shape:
+        return LegacyTensor(storage, dtype, shape, contiguous_strides(shape), 0, big_endian)
+    high = span(shape, strides, offset)[1]
+    if high * size > storage.nbytes:
+        raise ValueError(
+            f"a {dtype} tensor of shape {list(shape)} reaches element {high - 1} of storage {storage.key!r}, "
+            f"which has {storage.nbytes} bytes"
+        )
+    if math.prod(shape) * size > largest_view(storage.nbytes):
+        raise ValueError(
+            f"a {dtype} tensor of shape {list(shape)} over a storage of {storage.nbytes} bytes repeats its "
+            "elements beyond all measure"
+        )
+    return LegacyTensor(storage, dtype, shape, strides, offset, big_endian)
 
 
 def array_of(tensor: LegacyTensor) -> Any:
-    """The NumPy array of a tensor: a read-only view of its storage.
+    """The NumPy array of a tensor: a read-only view of its storage, which is read whole.
 
     bfloat16 and float8 need ml_dtypes; LegacyFormatError says so where it is missing.
     """
     import numpy as np
 
-    dtype = _numpy_dtype(tensor.dtype)
-    flat = np.frombuffer(tensor.storage.data(), dtype=dtype)
-    if not flat.size or 0 in tensor.shape:
+    dtype = numpy_dtype(tensor.dtype)
+    if tensor.big_endian:
+        dtype = dtype.newbyteorder(">")
+    if 0 in tensor.shape:
         return np.zeros(tensor.shape, dtype)
+    data = tensor.storage.data()
+    flat = np.frombuffer(data[: len(data) // dtype.itemsize * dtype.itemsize], dtype=dtype)
     return np.lib.stride_tricks.as_strided(
         flat[tensor.offset :],
         tensor.shape,
@@ -90,152 +268,109 @@ def array_of(tensor: LegacyTensor) -> Any:
 
 def itemsize_of(dtype: str) -> int:
     """The number of bytes of one element."""
-    size: int = _numpy_dtype(dtype).itemsize
+    import numpy as np
+
+    size: int = np.dtype(_EXTENSIONS.get(dtype, dtype)).itemsize
     return size
 
 
-def torch_names() -> Mapping[str, Handler | None]:
-    """Every name that a pickle of tensors and plain data has, and what becomes of it."""
-    return {
-        "collections OrderedDict": _ordered,
-        "torch._utils _rebuild_tensor": lambda storage, offset, shape, strides: _tensor(
-            storage, offset, shape, strides
-        ),
-        "torch._utils _rebuild_tensor_v2": _tensor,
-        "torch._utils _rebuild_tensor_v3": _tensor_v3,
-        "torch._utils _rebuild_parameter": _parameter,
-        "torch._utils _rebuild_parameter_with_state": _parameter,
-        "torch._tensor _rebuild_from_type_v2": _from_type,
-        "torch Size": lambda items=(): tuple(items),
-        "torch device": lambda kind, index=None: kind if index is None else f"{kind}:{index}",
-        "torch._utils _rebuild_device_tensor_from_numpy": None,
-        "torch.nn.parameter Parameter": None,
-        "torch.serialization _get_layout": lambda name: name,
-        "_codecs encode": _encoded,
-        "__builtin__ bytes": lambda: b"",
-        "builtins set": lambda items=(): set(items),
-        "__builtin__ set": lambda items=(): set(items),
-        "builtins complex": lambda real, imaginary: complex(float(real), float(imaginary)),
-        "builtins bytearray": lambda data=b"": bytes(data) if isinstance(data, bytes) else _refuse(data),
-        "numpy dtype": _NumpyDtype,
-        "numpy.core.multiarray scalar": _numpy_scalar,
-        "numpy._core.multiarray scalar": _numpy_scalar,
-        **{f"torch {name}": None for name in (*_STORAGES, *_DTYPES)},
-        "torch.storage UntypedStorage": None,
-    }
-
-
-def storage_dtype(kind: Any) -> str:
-    """The dtype that a storage's class (as a pickle names it) stands for."""
-    if not isinstance(kind, Named):
-        raise TypeError(f"{type(kind).__name__} is no class of storages")
-    return _STORAGES[kind.name.rpartition(" ")[2]]
-
-
-def _tensor(
-    storage: LegacyStorage,
-    offset: int,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    requires_grad: bool = False,
-    hooks: Any = None,
-    metadata: Any = None,
-) -> LegacyTensor:
-    return _checked(storage, storage.dtype, offset, shape, strides)
-
-
-def _tensor_v3(
-    storage: LegacyStorage,
-    offset: int,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    requires_grad: bool,
-    hooks: Any,
-    dtype: Named,
-    metadata: Any = None,
-) -> LegacyTensor:
-    return _checked(storage, _DTYPES[dtype.name.rpartition(" ")[2]], offset, shape, strides)
-
-
-def _checked(
-    storage: object, dtype: str, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
-) -> LegacyTensor:
-    """A tensor every element of which lies inside its storage."""
-    numbers = (offset, *shape, *strides)
-    if not isinstance(storage, LegacyStorage) or not all(type(n) is int and n >= 0 for n in numbers):
-        raise ValueError("a tensor needs a storage, and sizes that are not negative")
-    if len(shape) != len(strides) or len(shape) > _MAX_AXES:
-        raise ValueError(f"a tensor of {len(shape)} axes with {len(strides)} strides")
-    last = offset + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
-    if 0 not in shape and (last + 1) * itemsize_of(dtype) > storage.nbytes:
-        raise ValueError(
-            f"a {dtype} tensor of shape {list(shape)} reaches element {last} of storage {storage.key!r}, "
-            f"which has {storage.nbytes} bytes"
-        )
-    return LegacyTensor(storage, dtype, tuple(shape), tuple(strides), offset)
-
-
-def _parameter(data: object, requires_grad: bool = True, hooks: Any = None, state: Any = None) -> Any:
-    if not isinstance(data, LegacyTensor):
-        raise TypeError("a parameter without a tensor")
-    return data
-
-
-def _from_type(function: object, kind: object, arguments: tuple[Any, ...], state: object) -> Any:
-    """A tensor with Python attributes: the attributes are not data of the checkpoint."""
-    if not isinstance(function, Named) or function.name != "torch._utils _rebuild_tensor_v2":
-        raise ValueError("a tensor that is made by something unknown")
-    return _tensor(*arguments)
-
-
-def _ordered(items: Any = ()) -> OrderedDict[Any, Any]:
-    if not isinstance(items, (list, tuple)) or not all(
-        isinstance(pair, (list, tuple)) and len(pair) == 2 and isinstance(pair[0], str) for pair in items
-    ):
-        raise TypeError("an OrderedDict is made of pairs of a text and a value")
-    return OrderedDict(items)
-
-
-def _encoded(text: str, encoding: str = "latin1") -> bytes:
-    if encoding.replace("-", "").lower() not in ("latin1", "utf8"):
-        raise ValueError(f"bytes in encoding {encoding!r}")
-    return text.encode(encoding)
-
-
-def _refuse(data: Any) -> bytes:
-    raise TypeError(f"bytearray of {type(data).__name__}")
-
-
-class _NumpyDtype(HasState):
-    """A NumPy dtype by its code ("f8"); its state says the byte order."""
-
-    def __init__(self, code: str, align: bool = False, copy: bool = False) -> None:
-        self.code = code
-        self.order = "="
-
-    def set_state(self, state: Any) -> None:
-        self.order = str(state[1])
-
-
-def _numpy_scalar(dtype: _NumpyDtype, data: bytes) -> Any:
+def numpy_dtype(name: str) -> Any:
+    """NumPy's dtype of this name. Raises LegacyFormatError where ml_dtypes is needed and missing."""
     import numpy as np
 
-    kind = np.dtype(dtype.code).newbyteorder("<" if dtype.order == "|" else dtype.order)  # type: ignore[arg-type]  # checked by NumPy
-    if kind.hasobject or len(data) != kind.itemsize:
-        raise ValueError(f"a NumPy scalar of type {dtype.code!r} from {len(data)} bytes")
-    return np.frombuffer(data, kind)[0].item()
-
-
-def _numpy_dtype(name: str) -> Any:
-    import numpy as np
-
-    try:
+    if name not in _EXTENSIONS:
         return np.dtype(name)
-    except TypeError:
-        try:
-            import ml_dtypes
-        except ImportError:
-            raise LegacyFormatError(
-                f"the checkpoint holds {name} tensors, which NumPy alone does not know; pip install ml_dtypes"
-            ) from None
-        return np.dtype(getattr(ml_dtypes, name))
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise LegacyFormatError(
+            f"the checkpoint holds {name} tensors, which NumPy alone does not know; pip install ml_dtypes"
+        ) from None
+    return np.dtype(getattr(ml_dtypes, name))
+
+
+def boxes(shape: tuple[int, ...], elements: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Cut a shape into boxes of at most so many elements, in C order; each runs through whole inner axes.
+
+    >>> list(boxes((2, 3), 4))
+    [((0, 1), (0, 3)), ((1, 2), (0, 3))]
+    >>> list(boxes((5,), 4))
+    [((0, 4),), ((4, 5),)]
+    """
+    if 0 in shape:
+        return
+    axis, inner = len(shape), 1
+    while axis and inner * shape[axis - 1] <= max(elements, 1):
+        axis -= 1
+        inner *= shape[axis]
+    whole = tuple((0, extent) for extent in shape[axis:])
+    if not axis:
+        yield whole
+        return
+    rows = max(elements // inner, 1)
+    for outer in itertools.product(*(range(extent) for extent in shape[: axis - 1])):
+        fixed = tuple((at, at + 1) for at in outer)
+        for start in range(0, shape[axis - 1], rows):
+            yield (*fixed, (start, min(start + rows, shape[axis - 1])), *whole)
+
+
+def reshaped_strides(
+    shape: tuple[int, ...], strides: tuple[int, ...], wanted: Sequence[int]
+) -> tuple[int, ...] | None:
+    """The strides that show the same elements, in C order, in another shape; None where no strides do.
+
+    Raises ValueError for a shape with another number of elements.
+
+    >>> reshaped_strides((2, 6), (6, 1), (2, 2, 3)), reshaped_strides((3, 2), (1, 3), (6,))
+    ((6, 3, 1), None)
+    """
+    if math.prod(shape) != math.prod(wanted) or any(n < 0 for n in wanted):
+        raise ValueError(f"a tensor of shape {list(shape)} has no shape {list(wanted)}")
+    if 0 in shape:
+        return contiguous_strides(tuple(wanted))
+    # Axes of one element do not matter; runs of axes that lie as one are joined.
+    runs: list[list[int]] = []
+    for extent, stride in zip(shape, strides, strict=True):
+        if extent == 1:
+            continue
+        if runs and runs[-1][1] == extent * stride:
+            runs[-1] = [runs[-1][0] * extent, stride]
+        else:
+            runs.append([extent, stride])
+    found: list[int] = []
+    left, step = runs.pop() if runs else (1, 1)
+    for extent in reversed(wanted):
+        if left == 1 and extent > 1:
+            left, step = runs.pop()
+        if left % extent:
+            return None
+        found.append(step)
+        left //= extent
+        step *= extent
+    return tuple(reversed(found))
+
+
+_AT_ONCE: Final = 16 << 20
+_SMALL: Final = 1 << 16
+
+
+def _fill(array: Any, storage: LegacyStorage, strides: tuple[int, ...], offset: int) -> None:
+    """Read elements into an array, in runs that are not much longer than what is wanted of them."""
+    import numpy as np
+
+    size = array.dtype.itemsize
+    work = [(array, strides, offset)] if array.size else []
+    while work:
+        part, steps, first = work.pop()
+        low, high = span(part.shape, steps, first)
+        nbytes = (high - low) * size
+        if nbytes <= _SMALL or nbytes <= min(_AT_ONCE, 4 * part.nbytes):
+            flat = np.frombuffer(storage.read(low * size, high * size), array.dtype)
+            part[...] = np.lib.stride_tricks.as_strided(flat, part.shape, [step * size for step in steps])
+            continue
+        reach = [(extent - 1) * step for extent, step in zip(part.shape, steps, strict=True)]
+        axis = reach.index(max(reach))
+        half = part.shape[axis] // 2
+        front = (slice(None),) * axis
+        work.append((part[(*front, slice(half))], steps, first))
+        work.append((part[(*front, slice(half, None))], steps, first + half * steps[axis]))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from packager.migrations.legacy.pickle_machine import PickleRefused, read_pickle
-from packager.migrations.legacy.tensors import torch_names
+from packager.migrations.legacy.torch_names import torch_names
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
@@ -43,7 +43,7 @@ def test_shared_and_nested_data_costs_what_the_pickle_costs():
         (b"\x80\x02cbuiltins\ngetattr\n.", r"offset 2: the pickle names 'builtins\.getattr'"),
         (b"(ios\nsystem\n.", "offset 1: opcode INST is not among those that data needs"),
         (b"(cos\nsystem\no.", r"names 'os\.system'"),
-        (b"\x80\x02]\x81.", "opcode NEWOBJ is not among"),
+        (b"\x80\x02])\x81.", "opcode NEWOBJ is not among"),
         (b"\x80\x02\x82\x01.", "opcode EXT1 is not among"),
         (b"I1\n.", "opcode INT is not among"),
         (b"\x80\x02K\x01K\x02R.", "a call of something that is no name"),
@@ -96,7 +96,7 @@ def test_nothing_is_imported_or_run():
     script = """
 import io, pickle, sys
 from packager.migrations.legacy.pickle_machine import PickleRefused, read_pickle
-from packager.migrations.legacy.tensors import torch_names
+from packager.migrations.legacy.torch_names import torch_names
 seen = []
 class Attack:
     def __reduce__(self):

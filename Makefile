@@ -7,11 +7,12 @@ PY := $(VENV)/bin/python
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: help demo test lint types docs bench bench-smoke wheel check clean
+.PHONY: help demo demo-hooks test lint types docs bench bench-smoke wheel check clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo         train a small model with its hooks in sight (about half a minute on a new machine)"
+	@echo "make demo         pack a language model, load it under another Python (two minutes on a new machine)"
+	@echo "make demo-hooks   train a small network with its hooks in sight"
 	@echo "make test         run the tests, README and docstring examples among them"
 	@echo "make lint         ruff: rules and format"
 	@echo "make types        mypy --strict on kedge and packager"
@@ -33,7 +34,10 @@ $(VENV)/.weights: fixtures/models/weights.txt
 	@.ci/venv $(VENV) any --no-deps -r $<
 	@touch $@
 
-demo: $(VENV)/.installed-demo
+demo: $(VENV)/.installed-demo $(VENV)/.weights
+	@$(ONE_THREAD) $(PY) fixtures/demo/minilm.py
+
+demo-hooks: $(VENV)/.installed-demo
 	@$(ONE_THREAD) $(PY) fixtures/demo/train.py
 
 test: $(VENV)/.installed-test $(VENV)/.weights

@@ -101,7 +101,10 @@ def _print_code(manifest: Any) -> None:
         if record.origin not in ("stdlib", "builtin")
     ]
     print_table("left to the target", ("package", "requirement", "origin"), rows)
-    print_table("environment", ("what", "recorded"), sorted(manifest.environment.items()))
+    facts = dict(manifest.environment)
+    versions = facts.pop("distributions", {})
+    print_table("environment", ("what", "recorded"), sorted(facts.items()))
+    print_table("installed beside it", ("distribution", "version"), sorted(versions.items()))
 
 
 def _print_contents(manifest: Any) -> None:

@@ -22,7 +22,7 @@ exit codes:
   4  the target cannot be imported, or its code failed
 """
 
-_COMMANDS = ("plan", "export", "suggest", "why", "inspect", "verify", "run", "check", "extract")
+_COMMANDS = ("plan", "export", "suggest", "why", "inspect", "verify", "run", "check", "extract", "env")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

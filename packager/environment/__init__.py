@@ -1,5 +1,10 @@
-"""The environment: distributions, versions and requirements, its fingerprint, comparing two of them."""
+"""The environment: distributions, versions and requirements, its fingerprint, comparing two of them.
 
+`creating` and `locks` make environments and lock files from what an archive recorded; `vendoring`
+brings wheels into one. They are imported where they are used.
+"""
+
+from .closure import installed_closure as installed_closure
 from .comparing import Difference as Difference
 from .comparing import EnvironmentReport as EnvironmentReport
 from .comparing import RecordedExtern as RecordedExtern
@@ -8,6 +13,8 @@ from .distributions import Distributions as Distributions
 from .fingerprint import Fingerprint as Fingerprint
 from .installed import Installed as Installed
 from .installed import normalized_name as normalized_name
+from .interpreter import Interpreter as Interpreter
+from .recorded import RecordedEnvironment as RecordedEnvironment
 from .versions import Requirement as Requirement
 from .versions import requirement_for as requirement_for
 from .versions import version_key as version_key
@@ -18,9 +25,12 @@ __all__ = [
     "EnvironmentReport",
     "Fingerprint",
     "Installed",
+    "Interpreter",
+    "RecordedEnvironment",
     "RecordedExtern",
     "Requirement",
     "compare_environment",
+    "installed_closure",
     "normalized_name",
     "requirement_for",
     "version_key",

@@ -18,6 +18,7 @@ from functools import cached_property
 from packager.policy import Origin, OriginKind
 
 from .installed import Installed, normalized_name
+from .zipped import names_in
 
 __all__ = ["Distributions"]
 
@@ -63,6 +64,11 @@ class Distributions:
         found = self._installed.get(normalized_name(distribution))
         return found.metadata_head if found else b""
 
+    def metadata_file(self, distribution: str, name: str) -> bytes:
+        """A file of a distribution's metadata folder, as `entry_points.txt`; empty where it is absent."""
+        found = self._installed.get(normalized_name(distribution))
+        return found.metadata_file(name) if found else b""
+
     def origin(self, name: str, file: str | None = None) -> Origin:
         """Where module `name` comes from.
 
@@ -99,8 +105,8 @@ class Distributions:
     def _scan(self, folder: str) -> None:
         try:
             names = os.listdir(folder)
-        except OSError:  # a zip file, or a folder that is not there: nothing is installed in it
-            return
+        except OSError:  # a folder inside a ZIP file, or none
+            names = names_in(folder)
         if os.path.basename(folder) in _SITE_FOLDERS or any(name.endswith(".dist-info") for name in names):
             self._sites.append(os.path.join(folder, ""))
         for name in sorted(names):

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import unquote, urlsplit
 
+from .zipped import read_in
+
 __all__ = ["Installed", "normalized_name"]
 
 _COMPILED = re.compile(rb"\.(?:so(?:\.[0-9.]+)?|pyd|dll|dylib)(?=[,\"]|\r?$)", re.MULTILINE)
@@ -68,6 +70,10 @@ class Installed:
         """METADATA up to the first empty line: name, version, requirements and the like."""
         whole = _read(os.path.join(self.metadata, "PKG-INFO" if self.is_egg else "METADATA"))
         return whole.replace(b"\r\n", b"\n").partition(b"\n\n")[0].rstrip(b"\n") + b"\n" if whole else b""
+
+    def metadata_file(self, name: str) -> bytes:
+        """A file of the metadata folder; empty where it is absent."""
+        return _read(os.path.join(self.metadata, name))
 
     def holds(self, file: str) -> bool:
         """Whether the source at path `file` can belong to this distribution, by where it lies."""
@@ -209,4 +215,4 @@ def _read(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except OSError:
-        return b""
+        return read_in(path)

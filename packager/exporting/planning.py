@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from packager.archive import EntryPoint, GuardRecord, ObjectRecord, StateDictRecord, TypeUse
-from packager.environment import Distributions, Fingerprint, requirement_for
+from packager.environment import Distributions, Fingerprint, installed_closure, requirement_for
 from packager.graph import Edge, Module
 from packager.graph.sources import SourceFinder
 from packager.names import source_path
@@ -42,9 +43,10 @@ def make_plan(
     modules = tuple(_modules(survey, decisions, texts))
     points = _entry_points(request)
     checks, failed = _checks(request, points)
+    externs = tuple(_externs(modules))
     return ExportPlan(
         modules=modules,
-        externs=tuple(_externs(modules)),
+        externs=externs,
         entries=planned_entries(survey, request, modules, texts, installed, exclude_data, sources),
         tensors=(*_members(survey), *(member for check in checks for member in check.members)),
         objects=tuple(_object_record(stored) for stored in survey.objects),
@@ -52,7 +54,7 @@ def make_plan(
         entry_points=points,
         checks=tuple(check.record for check in checks),
         guards=_guards(survey),
-        environment=dataclasses.asdict(Fingerprint.here()),
+        environment=_environment(externs, installed),
         problems=(*findings.problems(), *failed),
         warnings=tuple(findings.warnings()),
         questions=tuple(survey.walk.questions()),
@@ -139,6 +141,13 @@ def _externs(modules: Sequence[PlannedModule]) -> Iterator[PlannedExtern]:
             yield PlannedExtern(top, origin, _requirement(origin), names)
 
 
+def _environment(externs: Sequence[PlannedExtern], installed: Distributions) -> Mapping[str, Any]:
+    """The fingerprint, and the versions of the externs and of all that they require."""
+    owners = [extern.origin.distribution for extern in externs if extern.origin.distribution is not None]
+    versions = dict(installed_closure(owners, installed))
+    return {**dataclasses.asdict(Fingerprint.here()), "distributions": versions}
+
+
 def _requirement(origin: Origin) -> str | None:
     if origin.distribution is None or origin.version is None:
         return None
@@ -165,6 +174,7 @@ def _state_record(stored: StoredState) -> StateDictRecord:
         entry=stored.entry,
         extras=extras_entry(stored) if stored.encoded.extras else None,
         versions=stored.encoded.versions,
+        migrations=stored.ran,
     )
 
 

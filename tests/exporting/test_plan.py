@@ -179,7 +179,8 @@ def test_the_manifest_says_what_the_plan_said(project: Project, tmp_path: Path) 
         ("json", "stdlib", None),
         ("numpy", "compiled", "numpy"),
     ]
-    assert set(manifest.environment) == {"python", "implementation", "platform", "byteorder"}
+    assert set(manifest.environment) == {"python", "implementation", "platform", "byteorder", "distributions"}
+    assert set(manifest.environment["distributions"]) == {"numpy"}
 
 
 def test_nothing_in_an_archive_tells_of_the_folder_it_was_made_in(project: Project, tmp_path: Path) -> None:

@@ -1,0 +1,211 @@
+"""`packager env`: the environment that an archive needs, checked, locked, or made anew."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from .screen import print_json, print_text
+
+__all__ = ["add"]
+
+_EXAMPLES = """\
+examples:
+  packager env check net.kedge                        does this environment do?
+  packager env check net.kedge --python env/bin/python
+  packager env lock net.kedge -o requirements.txt     exact versions
+  packager env lock net.kedge -o pylock.toml          wheels with digests (PEP 751)
+  packager env create net.kedge env/                  a new venv with exactly the recorded versions
+  packager env create net.kedge env/ --offline        from the wheels in the archive alone
+
+Nothing of the archive is run.
+"""
+_PYTHON = "another Python, as python3.12 or /usr/bin/python3 (default: the running one)"
+
+
+def add(commands: Any) -> None:
+    """Declare the command and its three parts."""
+    parser = commands.add_parser(
+        "env",
+        help="check, lock or make the environment that an archive needs",
+        description="Check, lock or make the environment that an archive needs.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parts = parser.add_subparsers(title="parts", metavar="PART", required=True)
+    _add_check(parts)
+    _add_lock(parts)
+    _add_create(parts)
+
+
+def _add_check(parts: Any) -> None:
+    check = parts.add_parser(
+        "check",
+        help="compare an environment with the recorded one",
+        description="Compare an environment with the recorded one. The exit code is 0 when every extern is "
+        "there in a version that will do, and 1 when not. Another Python or platform is told, and "
+        "counts with --strict alone.",
+    )
+    check.add_argument("file", metavar="FILE", help="the archive")
+    check.add_argument("--python", metavar="PYTHON", help=_PYTHON)
+    check.add_argument("--strict", action="store_true", help="any difference is a failure")
+    check.add_argument("--json", action="store_true", help="print the report for machines")
+    check.set_defaults(run=run_check)
+
+
+def _add_lock(parts: Any) -> None:
+    lock = parts.add_parser(
+        "lock",
+        help="write requirements.txt or pylock.toml",
+        description="Write the recorded versions as requirements.txt or pylock.toml (PEP 751). Digests are "
+        "those of the wheels in the archive; without any, an index is asked for pylock.toml, which needs "
+        "them, and requirements.txt has versions alone.",
+    )
+    lock.add_argument("file", metavar="FILE", help="the archive")
+    lock.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="requirements.txt (default: print it), or pylock.toml",
+    )
+    lock.add_argument(
+        "--wheels",
+        type=Path,
+        metavar="FOLDER",
+        help="where wheels go that no index has (default: wheels, beside pylock.toml)",
+    )
+    lock.add_argument("--python", metavar="PYTHON", help=_PYTHON)
+    _add_find_links(lock)
+    lock.set_defaults(run=run_lock)
+
+
+def _add_create(parts: Any) -> None:
+    create = parts.add_parser(
+        "create",
+        help="make a virtual environment with exactly the recorded versions",
+        description="Make a virtual environment with exactly the recorded versions. On any error nothing is "
+        "left behind.",
+    )
+    create.add_argument("file", metavar="FILE", help="the archive")
+    create.add_argument("folder", metavar="DIR", help="the new environment; must not be there, or be empty")
+    create.add_argument("--python", metavar="PYTHON", help=_PYTHON)
+    create.add_argument(
+        "--installer", choices=("auto", "pip", "uv"), default="auto", help="auto (default): uv where it is"
+    )
+    create.add_argument("--offline", action="store_true", help="from the wheels in the archive alone")
+    create.add_argument("--json", action="store_true", help="print the outcome for machines")
+    _add_find_links(create)
+    create.set_defaults(run=run_create)
+
+
+def _add_find_links(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--find-links",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="a folder with more wheels; repeatable",
+    )
+
+
+def run_check(options: argparse.Namespace) -> int:
+    """Compare, print the report, and say by the exit code whether the archive can be loaded."""
+    from packager.archive import ArchiveReader
+    from packager.environment import Distributions, Interpreter, RecordedEnvironment, compare_environment
+
+    with ArchiveReader(options.file) as reader:
+        recorded = RecordedEnvironment.of(reader.manifest)
+    python = Interpreter.ask(options.python)
+    report = compare_environment(
+        recorded.fingerprint, recorded.externs, python.fingerprint, Distributions(python.path)
+    )
+    counted = [one for one in report.differences if options.strict or one.kind in ("missing", "version")]
+    if options.json:
+        print_json(
+            {
+                "ok": not counted,
+                "python": python.fingerprint.python,
+                "differences": report.differences,
+                "install": report.install_command,
+            }
+        )
+    else:
+        print_text(f"{options.file}: {report}")
+    return 1 if counted else 0
+
+
+def run_lock(options: argparse.Namespace) -> int:
+    """Write the lock file, or print it."""
+    from packager.archive import ArchiveReader
+    from packager.environment import Interpreter, RecordedEnvironment
+    from packager.environment.locks import pylock_text, requirements_text, resolve_wheels, wheels_held
+
+    output: Path | None = options.output
+    with ArchiveReader(options.file) as reader:
+        recorded = RecordedEnvironment.of(reader.manifest)
+        if output is None or output.suffix != ".toml":
+            text = requirements_text(recorded, wheels_held(reader, options.wheels))
+        else:
+            folder = options.wheels or output.parent / "wheels"
+            wheels = wheels_held(reader, folder) if _holds_wheels(reader) else ()
+            python = None if wheels else Interpreter.ask(options.python)
+            wheels = wheels or resolve_wheels(
+                reader, folder, python=options.python, find_links=options.find_links
+            )
+            text = pylock_text(wheels, _seen_from(output, folder), python)
+    if output is None:
+        print_text(text)
+    else:
+        _write(output, text)
+    return 0
+
+
+def run_create(options: argparse.Namespace) -> int:
+    """Make the environment, and say what is in it and what still differs."""
+    from packager.archive import ArchiveReader
+    from packager.environment.creating import create_environment
+
+    with ArchiveReader(options.file) as reader:
+        made = create_environment(
+            reader,
+            options.folder,
+            python=options.python,
+            installer=options.installer,
+            offline=options.offline,
+            find_links=options.find_links,
+        )
+    if options.json:
+        print_json(made)
+    else:
+        print_text(f"{made.python}: {', '.join(made.installed) or 'nothing'}, by {made.installer}")
+        if made.report:
+            print_text(f"{options.file}: {made.report}")
+    return 1 if made.report.missing else 0
+
+
+def _holds_wheels(reader: Any) -> bool:
+    from packager.environment.wheels import vendored_wheels
+
+    return bool(vendored_wheels(reader.manifest))
+
+
+def _seen_from(output: Path, folder: Path) -> str:
+    """The path of `folder` from the lock file's own folder, as PEP 751 wants it."""
+    import os
+
+    return Path(os.path.relpath(folder.absolute(), output.absolute().parent)).as_posix()
+
+
+def _write(output: Path, text: str) -> None:
+    """In one step, so that an old file is whole until the new one is."""
+    import os
+
+    part = output.with_name(f".{output.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, output)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,56 @@
+"""What can go wrong when an environment is made from an archive, under the tree of `packager.errors`.
+
+PackageError
+`-- EnvironmentBuildError     also RuntimeError: an environment cannot be made, or wheels not be had
+    |-- NoSuchVersionError    also LookupError: nobody offers the recorded version
+    |-- WrongPlatformError    there are wheels of it, for other Pythons or platforms
+    |-- WrongPythonError      the Python is too old, or too new, for what is to run on it
+    |-- ToolMissingError      pip, venv or packaging is not there
+    `-- DiskFullError         also OSError: no room
+"""
+
+from __future__ import annotations
+
+import errno
+
+from packager.errors import PackageError
+
+__all__ = [
+    "DiskFullError",
+    "EnvironmentBuildError",
+    "NoSuchVersionError",
+    "ToolMissingError",
+    "WrongPlatformError",
+    "WrongPythonError",
+]
+
+
+class EnvironmentBuildError(PackageError, RuntimeError):
+    """An environment cannot be made, or wheels cannot be had. Nothing was left behind."""
+
+
+class NoSuchVersionError(EnvironmentBuildError, LookupError):
+    """Neither an index nor a folder offers the recorded version of a distribution."""
+
+
+class WrongPlatformError(EnvironmentBuildError):
+    """There are wheels of a distribution, but none for this Python on this platform."""
+
+
+class WrongPythonError(EnvironmentBuildError):
+    """The Python that was chosen is too old, or too new, for what is to run on it."""
+
+
+class ToolMissingError(EnvironmentBuildError):
+    """A tool that this needs (pip, venv, packaging) is not there."""
+
+
+class DiskFullError(EnvironmentBuildError, OSError):
+    """There is no room for the environment or the wheels. `errno` is ENOSPC."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.errno = errno.ENOSPC
+
+    def __str__(self) -> str:
+        return str(self.args[0])

@@ -1,0 +1,192 @@
+"""pip and uv as child processes: what they are told, and what their failures mean."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Literal
+
+from .errors import (
+    DiskFullError,
+    EnvironmentBuildError,
+    NoSuchVersionError,
+    ToolMissingError,
+    WrongPlatformError,
+    WrongPythonError,
+)
+from .installed import normalized_name
+from .interpreter import Interpreter
+from .recorded import RecordedEnvironment, exact_requirement
+from .wheels import Wheel
+
+__all__ = ["Installer", "Wanted", "choose_installer", "explained", "run_tool"]
+
+InstallerName = Literal["pip", "uv"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be installed: requirements, versions to keep to, folders with wheels, and whence else."""
+
+    requirements: Sequence[str]
+    constraints: Sequence[str] = ()
+    folders: Sequence[str] = ()
+    offline: bool = False
+
+    @classmethod
+    def of(cls, recorded: RecordedEnvironment, folders: Sequence[str], *, offline: bool = False) -> Wanted:
+        """The recorded externs in their exact versions, beside what stood beside them."""
+        exact = recorded.distributions
+        # A name in both lists would be told as a conflict between them, not as a version that is missing.
+        beside = {name: version for name, version in recorded.versions.items() if name not in exact}
+        requirements, constraints = (
+            [exact_requirement(*pair) for pair in versions.items()] for versions in (exact, beside)
+        )
+        return cls(requirements, constraints, folders, offline)
+
+
+@dataclass(frozen=True)
+class Installer:
+    """pip of the running Python, or uv; both install into another environment from outside."""
+
+    name: InstallerName
+
+    def venv_command(self, python: Interpreter, folder: str) -> list[str]:
+        """Make an empty virtual environment."""
+        if self.name == "uv":
+            return ["uv", "venv", "--quiet", "--no-project", "--python", python.executable, folder]
+        return [python.executable, "-m", "venv", "--without-pip", folder]
+
+    def install_command(self, python: str, wanted: Wanted, files: str) -> list[str]:
+        """Install into the environment of `python`; `files` is a folder for lists of requirements."""
+        lists = ["-r", _written(files, "requirements.txt", wanted.requirements)]
+        if wanted.constraints:
+            lists += ["-c", _written(files, "constraints.txt", wanted.constraints)]
+        links = [part for folder in wanted.folders for part in ("--find-links", folder)]
+        offline = ["--no-index"] if wanted.offline else []
+        if self.name == "uv":
+            return ["uv", "pip", "install", "--quiet", "--python", python, *offline, *links, *lists]
+        # Offline means the archive alone: neither indexes nor folders that pip is configured with.
+        alone = ["--isolated"] if wanted.offline else []
+        pip = [sys.executable, "-m", "pip", *alone, "--python", python, "install"]
+        quiet = ["--quiet", "--no-input", "--disable-pip-version-check", "--no-warn-script-location"]
+        return [*pip, *quiet, *offline, *links, *lists]
+
+
+def choose_installer(choice: str = "auto") -> Installer:
+    """The installer of that name; `auto` takes uv where it is on PATH, else pip.
+
+    Raises ToolMissingError where it is not there.
+    """
+    there = {"uv": shutil.which("uv") is not None, "pip": find_spec("pip") is not None}
+    for name in ("uv", "pip"):
+        if choice in ("auto", name) and there[name]:
+            return Installer("uv" if name == "uv" else "pip")
+    if choice == "auto":
+        choice = "pip"
+    mend = "python -m ensurepip" if choice == "pip" else "python -m pip install uv, or take pip"
+    raise ToolMissingError(f"{choice} is not there for {sys.executable}; get it: {mend}")
+
+
+def run_tool(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[int, str]:
+    """Run a tool to its end; its exit code, and all that it said. Raises OSError where it cannot start."""
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+        env={**os.environ, **(environment or {})},
+    )
+    return done.returncode, done.stdout
+
+
+_NO_ROOM = re.compile(r"No space left on device|\[Errno 28\]|os error 28|Disk quota exceeded")
+_NOT_FOUND = re.compile(
+    r"(?:satisfies the requirement|there (?:is|are) no versions? of|Because(?! there)) "
+    r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:==(?P<version>[^\s,;(]+))?"
+)
+_OFFERED = re.compile(r"\(from versions: ([^)]*)\)")
+_OTHER_PYTHON = re.compile(r"([^;\s]+) Requires-Python ([^;\s]+)")
+_REQUIRES_PYTHON = re.compile(
+    r"Package '(?P<pip>[^']+)' requires a different Python: \S+ not in '(?P<pip_wants>[^']+)'"
+    r"|does not satisfy Python(?P<uv_wants>\S+) and (?P<uv>[A-Za-z0-9._-]+)"
+)
+
+
+def explained(output: str, what: str, python: Interpreter, wheels: Sequence[Wheel] = ()) -> Exception:
+    """The error that an installer's output means; the end of the output goes along as a note.
+
+    `wheels` are those that an archive holds, for whichever Pythons and platforms.
+    """
+    error = _error(output, what, python, wheels)
+    for line in output.strip().splitlines()[-8:]:
+        error.add_note(line[:400])
+    return error
+
+
+def _error(output: str, what: str, python: Interpreter, wheels: Sequence[Wheel]) -> EnvironmentBuildError:
+    if _NO_ROOM.search(output):
+        return disk_full(what)
+    refused = _REQUIRES_PYTHON.search(output)
+    if refused is not None:
+        wants = refused["pip_wants"] or refused["uv_wants"]
+        return _wrong_python(what, refused["pip"] or refused["uv"], wants, python)
+    match = _NOT_FOUND.search(output)
+    if match is None:
+        return EnvironmentBuildError(f"{what}: the installer failed; what it said last is below")
+    name, version = normalized_name(match["name"]), match["version"] or ""
+    subject = f"{name} {version}".strip()
+    held = [wheel for wheel in wheels if wheel.name == name]
+    if held:
+        return wrong_platform(what, held, python)
+    for offered_version, wants in _OTHER_PYTHON.findall(output):
+        if offered_version == version:
+            return _wrong_python(what, subject, wants, python)
+    offered = _OFFERED.search(output)
+    others = [one.strip() for one in offered[1].split(",")] if offered else []
+    known = f"; the last there are: {', '.join(others[-3:])}" if others and others != ["none"] else ""
+    return NoSuchVersionError(
+        f"{what}: no {subject} for Python {python.fingerprint.python_series} on "
+        f"{python.fingerprint.platform} was found{known}; give a folder that has its wheel with "
+        "--find-links, or export again with --vendor-wheels"
+    )
+
+
+def _wrong_python(what: str, subject: str, wants: str, python: Interpreter) -> WrongPythonError:
+    return WrongPythonError(
+        f"{what}: {subject} needs Python {wants}; found {python.fingerprint.python}; name another Python, "
+        "as --python python3.12"
+    )
+
+
+def wrong_platform(what: str, held: Sequence[Wheel], python: Interpreter) -> WrongPlatformError:
+    """The error for wheels that are there, for other Pythons or platforms alone."""
+    return WrongPlatformError(
+        f"{what}: the archive has {held[0].name} for {', '.join(wheel.target for wheel in held)}; this is "
+        f"{python.tag} on {python.fingerprint.platform}; name another Python with --python, or export again "
+        f"with --vendor-wheels {python.tag}-{python.fingerprint.platform.replace('-', '_')}"
+    )
+
+
+def disk_full(what: str) -> DiskFullError:
+    """The error for no room."""
+    return DiskFullError(
+        f"{what}: no space left on the disk; nothing was left behind; make room, or let TMPDIR and the "
+        "target lie elsewhere"
+    )
+
+
+def _written(folder: str, name: str, lines: Sequence[str]) -> str:
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)
+    return path

@@ -1,0 +1,130 @@
+"""packager itself as files: what a runnable archive carries, and a wheel of it.
+
+Both import packages of this distribution, and msgpack's pure-Python form. They are read as they are
+installed here, from a folder or from an archive that carries them itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import zipfile
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from .distributions import Distributions
+from .errors import EnvironmentBuildError
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+__all__ = ["OWN_NAME", "own_files", "own_version", "own_wheel", "wheel_of"]
+
+OWN_NAME = "kedge"
+_PACKAGES = ("kedge", "packager")
+# msgpack chooses this form by itself where its compiled module is not beside it.
+_BESIDE = {"msgpack": ("msgpack",)}
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def own_files(*, beside: bool = False) -> Mapping[str, bytes]:
+    """Every source file of this distribution by its path, sorted, with its metadata.
+
+    With `beside` also what it needs beside NumPy to load an archive: msgpack in pure Python.
+
+    >>> files = own_files(beside=True)
+    >>> "packager/archive/reader.py" in files, "msgpack/fallback.py" in files
+    (True, True)
+    """
+    installed = Distributions()
+    found = _distribution(OWN_NAME, _PACKAGES, installed)
+    if beside:
+        for name, packages in _BESIDE.items():
+            found |= _distribution(name, packages, installed)
+    return {name: found[name] for name in sorted(found)}
+
+
+def own_version() -> str | None:
+    """The version of this distribution as it is installed; None where it runs without being installed."""
+    return Distributions().version(OWN_NAME)
+
+
+def own_wheel() -> tuple[str, bytes]:
+    """A wheel of this distribution as it is installed here: its file name, and its bytes."""
+    return wheel_of(own_files(), OWN_NAME, _version(OWN_NAME, Distributions()))
+
+
+def wheel_of(contents: Mapping[str, bytes], name: str, version: str) -> tuple[str, bytes]:
+    """A pure-Python wheel of `contents`, which hold METADATA already: its file name, and its bytes.
+
+    The same contents give the same bytes.
+
+    Source: the binary distribution format of packaging.python.org.
+    """
+    folder = f"{name}-{version}.dist-info"
+    whole = {
+        **contents,
+        f"{folder}/WHEEL": b"Wheel-Version: 1.0\nGenerator: packager\nRoot-Is-Purelib: true\n"
+        b"Tag: py3-none-any\n",
+    }
+    record = [f"{path},sha256={_digest(data)},{len(data)}" for path, data in sorted(whole.items())]
+    whole[f"{folder}/RECORD"] = "\n".join([*record, f"{folder}/RECORD,,", ""]).encode()
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as wheel:
+        for path, data in whole.items():
+            entry = zipfile.ZipInfo(path, _DATE)
+            entry.external_attr = 0o100644 << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            wheel.writestr(entry, data)
+    return f"{name}-{version}-py3-none-any.whl", target.getvalue()
+
+
+def _distribution(name: str, packages: tuple[str, ...], installed: Distributions) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for package in packages:
+        found.update(_sources(_folder_of(package), package))
+    folder = f"{name}-{_version(name, installed)}.dist-info"
+    found[f"{folder}/METADATA"] = installed.metadata(name)
+    for inner in ("entry_points.txt", "licenses/LICENSE", "licenses/COPYING"):
+        text = installed.metadata_file(name, inner)
+        if text:
+            found[f"{folder}/{inner}"] = text
+    return found
+
+
+def _folder_of(package: str) -> Traversable:
+    """The folder of a package, which is not imported for that."""
+    spec = find_spec(package)
+    loader: Any = spec.loader if spec is not None else None
+    if loader is None:
+        raise EnvironmentBuildError(
+            f"{package} is not installed; install it: python -m pip install {package}"
+        )
+    folder: Traversable = loader.get_resource_reader(package).files()
+    return folder
+
+
+def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
+    for child in folder.iterdir():
+        inner = f"{path}/{child.name}"
+        if child.is_dir():
+            if child.name != "__pycache__":
+                yield from _sources(child, inner)
+        elif child.name.endswith((".py", "py.typed")):
+            yield inner, child.read_bytes()
+
+
+def _version(name: str, installed: Distributions) -> str:
+    version = installed.version(name)
+    if version is None:
+        raise EnvironmentBuildError(
+            f"{name} runs here, but is not installed as a distribution, so that its version is not known; "
+            f"install it: python -m pip install {name}"
+        )
+    return version
+
+
+def _digest(data: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()

@@ -1,0 +1,150 @@
+"""Wheels by their names: which distribution, for which Pythons and platforms; and those in an archive.
+
+Source: the binary distribution format of packaging.python.org, for the parts of a wheel's name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from packager.archive.digests import CHUNK
+from packager.archive.manifest import Manifest
+
+from .errors import EnvironmentBuildError
+from .installed import normalized_name
+from .interpreter import Interpreter
+
+__all__ = ["WHEELS", "Wheel", "WheelArchive", "extract_wheels", "fitting", "vendored_wheels", "wheel_digest"]
+
+WHEELS = ".data/wheels/"
+"""Where an archive keeps wheels; section 12 of the format."""
+
+_NAME = re.compile(
+    r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[^-]+)(?:-\d[^-]*)?"
+    r"-(?P<pythons>[^-]+)-(?P<abis>[^-]+)-(?P<platforms>[^-]+)\.whl"
+)
+
+
+class WheelArchive(Protocol):
+    """What is needed of an open archive."""
+
+    @property
+    def manifest(self) -> Manifest: ...
+
+    def view(self, name: str, start: int = 0, stop: int | None = None) -> memoryview: ...
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """What a wheel's name says.
+
+    >>> wheel = Wheel.parse("NumPy-2.1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl")
+    >>> wheel.name, wheel.version, wheel.target
+    ('numpy', '2.1.0', 'cp311-manylinux_2_17_x86_64.manylinux2014_x86_64')
+    """
+
+    file: str
+    name: str
+    version: str
+    pythons: tuple[str, ...]
+    abis: tuple[str, ...]
+    platforms: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, file: str) -> Wheel:
+        """From the name of a file. Raises EnvironmentBuildError for what is no name of a wheel."""
+        match = _NAME.fullmatch(file)
+        if match is None:
+            raise EnvironmentBuildError(
+                f"{file!r} is no name of a wheel; expected name-version-python-abi-platform.whl"
+            )
+        tags = (tuple(match[part].split(".")) for part in ("pythons", "abis", "platforms"))
+        return cls(file, normalized_name(match["name"]), match["version"], *tags)
+
+    @property
+    def target(self) -> str:
+        """Pythons and platforms in short."""
+        return f"{'.'.join(self.pythons)}-{'.'.join(self.platforms)}"
+
+    def may_fit(self, python: Interpreter) -> bool:
+        """Whether Python, system and machine are right; how old the system may be is left to installers.
+
+        >>> Wheel.parse("pure-1-py3-none-any.whl").may_fit(Interpreter.here())
+        True
+        >>> Wheel.parse("fast-1-cp27-cp27m-win32.whl").may_fit(Interpreter.here())
+        False
+        """
+        return self._python_fits(python.tag) and any(
+            _platform_fits(platform, python.fingerprint.platform) for platform in self.platforms
+        )
+
+    def _python_fits(self, tag: str) -> bool:
+        if "abi3" in self.abis:
+            return any(one[:2] == tag[:2] and _number(one) <= _number(tag) for one in self.pythons)
+        return tag in self.pythons or bool({"py3", f"py{tag[2:]}"} & set(self.pythons))
+
+
+def vendored_wheels(manifest: Manifest) -> tuple[Wheel, ...]:
+    """The wheels that an archive holds, sorted by name."""
+    return tuple(
+        Wheel.parse(entry.name.removeprefix(WHEELS))
+        for entry in manifest.entries
+        if entry.name.startswith(WHEELS)
+    )
+
+
+def fitting(wheels: Iterable[Wheel], python: Interpreter) -> tuple[Wheel, ...]:
+    """Those that may fit a Python."""
+    return tuple(wheel for wheel in wheels if wheel.may_fit(python))
+
+
+def extract_wheels(archive: WheelArchive, wheels: Sequence[Wheel], folder: Path) -> dict[str, str]:
+    """Write wheels of an archive into `folder`; give their sha256 by file name.
+
+    Bytes are checked by the archive's digests before they are written. Raises OSError where they
+    cannot be.
+    """
+    digests = {}
+    for wheel in wheels:
+        with open(os.path.join(folder, wheel.file), "wb") as file:
+            digests[wheel.file] = _copy(archive, wheel, file.write)
+    return digests
+
+
+def wheel_digest(archive: WheelArchive, wheel: Wheel) -> str:
+    """The sha256 of a whole wheel, as indexes and lock files give it."""
+    return _copy(archive, wheel, lambda chunk: None)
+
+
+def _copy(archive: WheelArchive, wheel: Wheel, take: object) -> str:
+    name = WHEELS + wheel.file
+    size = next(entry.size for entry in archive.manifest.entries if entry.name == name)
+    digest = hashlib.sha256()
+    for start in range(0, size, 16 * CHUNK):
+        chunk = archive.view(name, start, min(start + 16 * CHUNK, size))
+        digest.update(chunk)
+        take(chunk)  # type: ignore[operator]  # file.write, or nothing
+    return digest.hexdigest()
+
+
+def _platform_fits(wheel: str, here: str) -> bool:
+    """Whether a platform tag and `sysconfig.get_platform()` mean the same system and machine."""
+    system, _, machine = here.replace(".", "-").partition("-")
+    if wheel == "any":
+        return True
+    if system == "macosx":
+        return wheel.startswith("macosx_") and wheel.endswith((machine.rpartition("-")[2], "universal2"))
+    if system == "linux":
+        return wheel.startswith(("manylinux", "linux_", "musllinux")) and wheel.endswith(f"_{machine}")
+    return wheel == here.replace("-", "_").replace(".", "_")
+
+
+def _number(tag: str) -> int:
+    digits = tag[3:]
+    return int(digits) if digits.isdigit() else 0

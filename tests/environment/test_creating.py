@@ -1,0 +1,178 @@
+"""A new environment holds exactly what was recorded, or is not there.
+
+Each test that installs runs pip or venv, which takes seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packager.archive import ArchiveReader
+from packager.environment import Interpreter
+from packager.environment.creating import CreatedEnvironment, create_environment
+from packager.environment.errors import (
+    DiskFullError,
+    EnvironmentBuildError,
+    NoSuchVersionError,
+    ToolMissingError,
+    WrongPlatformError,
+    WrongPythonError,
+)
+from packager.errors import ArchiveError, PackageError
+
+from .conftest import MakeWheel, Record
+
+
+def create(path: Path, folder: Path, **options: Any) -> CreatedEnvironment:
+    with ArchiveReader(path) as archive:
+        return create_environment(archive, folder, **options)
+
+
+def script(path: Path, text: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_exactly_the_recorded_versions_are_installed(
+    record: Record, make_wheel: MakeWheel, no_index: Path, tmp_path: Path
+) -> None:
+    make_wheel("tiny", "1.0", requires=("under>=1",))
+    make_wheel("tiny", "1.1")
+    make_wheel("under", "1.0")
+    make_wheel("under", "2.0")
+    archive = record({"tiny": "1.0"}, beside={"tiny": "1.0", "under": "1.0"})
+    made = create(archive, tmp_path / "env", installer="pip")
+    assert made.installed == ("tiny==1.0",)
+    assert str(made.report) == "the environment is as recorded"
+    question = "import tiny, under; print(tiny.__version__, under.__version__)"
+    done = subprocess.run([made.python, "-c", question], capture_output=True, text=True, check=True)
+    assert done.stdout == "1.0 1.0\n"
+
+
+def test_a_version_that_nobody_offers_leaves_nothing_behind(
+    record: Record, make_wheel: MakeWheel, no_index: Path, tmp_path: Path
+) -> None:
+    make_wheel("tiny", "1.1")
+    archive = record({"tiny": "1.0"})
+    with pytest.raises(
+        NoSuchVersionError, match=r"no tiny 1\.0 for Python 3.*there are: 1\.1; give a folder"
+    ):
+        create(archive, tmp_path / "env", installer="pip")
+    assert not (tmp_path / "env").exists()
+
+
+def test_offline_takes_the_wheels_of_the_archive_alone(
+    record: Record, make_wheel: MakeWheel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    wheel = make_wheel("tiny", "1.0")
+    archive = record({"tiny": "1.0"}, wheels=[wheel])
+    wheel.unlink()
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # where nobody answers
+    made = create(archive, tmp_path / "env", installer="pip", offline=True)
+    assert not made.report
+    with pytest.raises(EnvironmentBuildError, match="something is there already; remove it"):
+        create(archive, tmp_path / "env", offline=True)
+    assert os.path.exists(made.python)
+
+
+def test_a_wheel_for_another_platform_is_told_before_anything_is_made(
+    record: Record, make_wheel: MakeWheel, tmp_path: Path
+) -> None:
+    wheels = [make_wheel("fast", "1.0", tag=tag) for tag in ("cp39-cp39-win_amd64", "cp310-cp310-win32")]
+    archive = record({"fast": "1.0"}, wheels=wheels)
+    with pytest.raises(
+        WrongPlatformError,
+        match=r"has fast for cp310-win32, cp39-win_amd64; this is cp3.*--vendor-wheels cp3",
+    ):
+        create(archive, tmp_path / "env", offline=True)
+    assert not (tmp_path / "env").exists()
+
+
+def test_an_extern_without_a_wheel_is_told_before_anything_is_made(record: Record, tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentBuildError, match="the archive has no wheel of tiny; leave out --offline"):
+        create(record({"tiny": "1.0"}), tmp_path / "env", offline=True)
+    assert not (tmp_path / "env").exists()
+
+
+def test_an_empty_folder_is_taken_and_given_back_empty(record: Record, tmp_path: Path) -> None:
+    (tmp_path / "env").mkdir()
+    with pytest.raises(EnvironmentBuildError, match="no wheel of tiny"):
+        create(record({"tiny": "1.0"}), tmp_path / "env", offline=True)
+    assert list((tmp_path / "env").iterdir()) == []
+
+
+def test_no_room_is_told_and_leaves_nothing_behind(
+    record: Record, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    uv = 'if [ "$1" = venv ]; then for last; do :; done; mkdir -p "$last/lib"; exit 0; fi\n'
+    uv += 'echo "error: failed to write: No space left on device (os error 28)" >&2; exit 2'
+    script(tmp_path / "bin" / "uv", uv)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    with pytest.raises(DiskFullError, match="no space left on the disk; nothing was left behind") as caught:
+        create(record({"tiny": "1.0"}), tmp_path / "env", installer="uv")
+    assert caught.value.errno == 28
+    assert not (tmp_path / "env").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_told(record: Record, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EnvironmentBuildError, match=r"environment .*file/env: "):
+        create(record({}), tmp_path / "file" / "env", installer="pip")
+
+
+def test_an_old_python_is_told(record: Record, tmp_path: Path) -> None:
+    old = script(
+        tmp_path / "bin" / "python3.8",
+        'echo \'{"python": "3.8.1", "implementation": "cpython", "platform": "linux-x86_64",'
+        ' "byteorder": "little", "path": []}\'',
+    )
+    with pytest.raises(WrongPythonError, match=r"found Python 3\.8\.1; expected 3\.11 or later"):
+        create(record({}), tmp_path / "env", python=old)
+    with pytest.raises(EnvironmentBuildError, match="no-python: no Python answers there"):
+        create(record({}), tmp_path / "env", python=tmp_path / "no-python")
+    assert not (tmp_path / "env").exists()
+
+
+def test_a_wheel_that_needs_a_newer_python_is_told(
+    record: Record, make_wheel: MakeWheel, no_index: Path, tmp_path: Path
+) -> None:
+    make_wheel("tiny", "1.0", more="Requires-Python: >=3.99")
+    with pytest.raises(PackageError, match=r"tiny") as caught:
+        create(record({"tiny": "1.0"}), tmp_path / "env", installer="pip")
+    assert isinstance(caught.value, WrongPythonError)
+    assert "needs Python >=3.99" in str(caught.value)
+
+
+def test_an_installer_that_is_not_there_is_told(
+    record: Record, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolMissingError, match=r"uv is not there .*; get it: python -m pip install uv"):
+        create(record({}), tmp_path / "env", installer="uv")
+
+
+def test_modules_of_no_distribution_are_in_the_report(record: Record, tmp_path: Path) -> None:
+    made = create(record({}, homeless=("loose_module",)), tmp_path / "env", installer="pip")
+    assert made.installed == ()
+    assert made.report.missing == ("loose_module",)
+
+
+@pytest.mark.parametrize("name", ["--index-url=http://evil", "tiny @ file:///evil", "-r", "", "a\nb"])
+def test_a_name_that_pip_would_take_for_something_else_is_refused(
+    record: Record, name: str, tmp_path: Path
+) -> None:
+    archive = record({"tiny": "1.0"}, beside={name: "1.0"})
+    with pytest.raises(ArchiveError, match=r"found the distribution .*; expected a name as PyPI has them"):
+        create(archive, tmp_path / "env")
+
+
+def test_the_running_python_answers_as_itself() -> None:
+    assert Interpreter.ask(sys.executable).fingerprint == Interpreter.here().fingerprint

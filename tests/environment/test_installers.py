@@ -1,0 +1,76 @@
+"""What pip and uv say when they fail is told as what it means: captured words of both."""
+
+from __future__ import annotations
+
+import pytest
+
+from packager.environment import Interpreter
+from packager.environment.errors import (
+    DiskFullError,
+    EnvironmentBuildError,
+    NoSuchVersionError,
+    WrongPlatformError,
+    WrongPythonError,
+)
+from packager.environment.installers import explained
+from packager.environment.wheels import Wheel
+
+PIP_NONE = """\
+ERROR: Ignored the following versions that require a different python version: 2.5.0 Requires-Python >=3.12
+ERROR: Could not find a version that satisfies the requirement {} (from versions: 2.4.0, 2.4.5, 2.4.6)
+ERROR: No matching distribution found for {}
+"""
+UV_NONE = """\
+error: No solution found when resolving dependencies
+  cause: Because there is no version of numpy==1.99 and you require numpy==1.99, we can conclude that
+"""
+UV_TAGS = """\
+  cause: Because fast==1.0 has no wheels with a matching Python ABI tag (e.g., `cp311`) and you require
+"""
+UV_PYTHON = """\
+  cause: Because the current Python version (3.11.7) does not satisfy Python>=3.99 and tiny==1.0 depends on
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "kind", "message"),
+    [
+        (
+            PIP_NONE.format("numpy==1.99", "numpy==1.99"),
+            NoSuchVersionError,
+            "no numpy 1.99 for Python 3.* the last there are: 2.4.0, 2.4.5, 2.4.6; give a folder",
+        ),
+        (
+            PIP_NONE.format("numpy==2.5.0", "numpy==2.5.0"),
+            WrongPythonError,
+            "numpy 2.5.0 needs Python >=3.12",
+        ),
+        (UV_NONE, NoSuchVersionError, "no numpy 1.99 for Python 3"),
+        (UV_TAGS, WrongPlatformError, "has fast for cp39-win32; this is cp3"),
+        (UV_PYTHON, WrongPythonError, "tiny needs Python >=3.99"),
+        (
+            "ERROR: Package 'tiny' requires a different Python: 3.11.7 not in '>=3.99'",
+            WrongPythonError,
+            "tiny needs Python >=3.99; found 3",
+        ),
+        (
+            "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device",
+            DiskFullError,
+            "no space left on the disk",
+        ),
+        (
+            "Traceback: something else",
+            EnvironmentBuildError,
+            "the installer failed; what it said last is below",
+        ),
+    ],
+)
+def test_the_words_of_installers_become_typed_errors(
+    output: str, kind: type[Exception], message: str
+) -> None:
+    held = [Wheel.parse("fast-1.0-cp39-cp39-win32.whl")]
+    error = explained(output, "environment x", Interpreter.here(), held)
+    assert type(error) is kind
+    with pytest.raises(kind, match=f"environment x: .*{message}"):
+        raise error
+    assert error.__notes__ == output.strip().splitlines()[-8:]

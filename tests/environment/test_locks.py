@@ -1,0 +1,142 @@
+"""Lock files say exact versions, and digests where there are wheels; tools of others read them."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+from packaging.pylock import Pylock
+from packaging.requirements import Requirement
+
+from packager.archive import ArchiveReader
+from packager.cli import main
+from packager.environment import Fingerprint, RecordedEnvironment
+from packager.environment.locks import requirements_text, wheels_held
+
+from .conftest import MakeWheel, Record
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_requirements_without_wheels_are_exact_versions_of_all_that_stood_there(record: Record) -> None:
+    archive = record({"tiny": "2.0+cpu", "Other_Name": "1.0"}, beside={"tiny": "2.0+cpu", "under": "0.1"})
+    with ArchiveReader(archive) as reader:
+        text = requirements_text(RecordedEnvironment.of(reader.manifest), wheels_held(reader))
+    assert text == "other-name==1.0\ntiny==2.0\nunder==0.1\n"
+    assert [Requirement(line).name for line in text.splitlines()] == ["other-name", "tiny", "under"]
+
+
+def test_wheels_in_the_archive_give_their_digests(
+    record: Record, make_wheel: MakeWheel, tmp_path: Path, capsys: Any
+) -> None:
+    wheels = [make_wheel("fast", "1.0", tag=tag) for tag in ("cp311-cp311-win32", "cp312-cp312-win32")]
+    wheels.append(make_wheel("under", "3"))
+    archive = record({"fast": "1.0"}, wheels=wheels)
+    assert main(["env", "lock", str(archive)]) == 0
+    digests = [sha256(wheel) for wheel in wheels]
+    assert capsys.readouterr().out == (
+        f"fast==1.0 \\\n    --hash=sha256:{digests[0]} \\\n    --hash=sha256:{digests[1]}\n"
+        f"under==3 \\\n    --hash=sha256:{digests[2]}\n"
+    )
+
+
+def test_pylock_of_wheels_in_the_archive_is_one_by_pep_751(
+    record: Record, make_wheel: MakeWheel, tmp_path: Path
+) -> None:
+    wheels = [make_wheel("fast", "1.0", tag="cp311-cp311-win32"), make_wheel("under", "3")]
+    archive = record({"fast": "1.0"}, wheels=wheels)
+    lock = tmp_path / "deploy" / "pylock.toml"
+    lock.parent.mkdir()
+    assert main(["env", "lock", str(archive), "-o", str(lock)]) == 0
+    found = Pylock.from_dict(tomllib.loads(lock.read_text()))
+    assert [(str(package.name), str(package.version)) for package in found.packages] == [
+        ("fast", "1.0"),
+        ("under", "3"),
+    ]
+    for package, wheel in zip(found.packages, wheels, strict=True):
+        assert package.wheels is not None
+        (one,) = package.wheels
+        assert one.path == f"wheels/{wheel.name}"
+        assert (lock.parent / one.path).read_bytes() == wheel.read_bytes()
+        assert one.hashes == {"sha256": sha256(wheel)}
+
+
+def test_pylock_without_wheels_asks_the_index(
+    record: Record, make_wheel: MakeWheel, no_index: Path, tmp_path: Path
+) -> None:
+    # Runs pip, which takes more than a second.
+    make_wheel("tiny", "1.0", requires=("under",))
+    make_wheel("under", "1.0")
+    make_wheel("under", "2.0")
+    archive = record({"tiny": "1.0"}, beside={"tiny": "1.0", "under": "1.0"})
+    lock = tmp_path / "pylock.toml"
+    assert main(["env", "lock", str(archive), "-o", str(lock)]) == 0
+    found = Pylock.from_dict(tomllib.loads(lock.read_text()))
+    assert [(str(package.name), str(package.version)) for package in found.packages] == [
+        ("tiny", "1.0"),
+        ("under", "1.0"),
+    ]
+    assert found.environments is not None
+    assert all(marker.evaluate() for marker in found.environments)
+    assert sorted(path.name for path in (tmp_path / "wheels").iterdir()) == [
+        "tiny-1.0-py3-none-any.whl",
+        "under-1.0-py3-none-any.whl",
+    ]
+
+
+def test_a_lock_that_cannot_be_made_leaves_no_file(
+    record: Record, no_index: Path, tmp_path: Path, capsys: Any
+) -> None:
+    lock = tmp_path / "pylock.toml"
+    assert main(["env", "lock", str(record({"tiny": "1.0"})), "-o", str(lock)]) == 1
+    assert "no tiny 1.0 for Python 3" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir() if "lock" in path.name] == []
+
+
+def test_check_says_by_its_exit_code_whether_the_externs_are_there(record: Record, capsys: Any) -> None:
+    assert main(["env", "check", str(record({"numpy": numpy.__version__}))]) == 0
+    assert capsys.readouterr().out.endswith("the environment is as recorded\n")
+    assert main(["env", "check", str(record({"numpy": "99.1"})), "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["ok"] is False
+    assert report["differences"] == [
+        {
+            "kind": "version",
+            "subject": "numpy",
+            "recorded": "99.1 (numpy>=99.1,<100)",
+            "found": numpy.__version__,
+        }
+    ]
+    assert report["install"] == "python -m pip install 'numpy>=99.1,<100'"
+
+
+def test_another_python_is_told_and_counts_when_strict(record: Record, capsys: Any) -> None:
+    archive = record({}, fingerprint=dataclasses.replace(Fingerprint.here(), python="3.10.1"))
+    assert main(["env", "check", str(archive)]) == 0
+    assert "Python: recorded cpython 3.10, found cpython 3." in capsys.readouterr().out
+    assert main(["env", "check", str(archive), "--strict"]) == 1
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip"])
+def test_a_damaged_archive_is_told_by_every_part(
+    record: Record, damage: str, tmp_path: Path, capsys: Any
+) -> None:
+    path = record({"tiny": "1.0"})
+    data = bytearray(path.read_bytes())
+    if damage == "cut":
+        del data[-30:]
+    else:
+        data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    for arguments in (["check", path], ["lock", path], ["create", path, tmp_path / "env"]):
+        assert main(["env", *map(str, arguments)]) == 3
+        assert capsys.readouterr().err.startswith("packager: ")
+    assert not (tmp_path / "env").exists()

@@ -26,6 +26,7 @@ __all__ = [
 
 MANIFEST: Final = ".data/manifest.msgpack"
 DIGEST: Final = ".data/manifest.sha256"
+MIGRATIONS: Final = ".data/migrations.msgpack"
 SIGNATURES: Final = ".data/signatures/"
 
 MAX_BYTES: Final = 1024

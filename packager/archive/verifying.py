@@ -141,6 +141,7 @@ def _check_msgpack(reader: ArchiveReader, entry: EntryRecord) -> None:
 _CHECKS: Mapping[str, EntryCheck] = {
     "extras": _check_msgpack,
     "index": check_index,
+    "migration": _check_msgpack,
     "object": _check_msgpack,
     "tensors": check_tensors,
 }

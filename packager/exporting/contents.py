@@ -19,6 +19,7 @@ from packager.objects import (
 )
 from packager.objects.storages import contiguous
 
+from .migrations import names_that_ran
 from .plan import PlannedTensors
 from .request import ObjectRequest, StateDictRequest, resource_entry
 
@@ -45,12 +46,16 @@ class Storing:
 
 @dataclass(frozen=True)
 class StoredState:
-    """A state dict as it will lie in the archive, or the refusals that keep it out."""
+    """A state dict as it will lie in the archive, or the refusals that keep it out.
+
+    `ran` names the migrations that it went through.
+    """
 
     package: str
     resource: str
     entry: str
     encoded: EncodedStateDict = field(repr=False)
+    ran: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -193,7 +198,7 @@ def _state(package: str, resource: str, entry: str, source: Any, storing: Storin
         exporter=storing.exporter,
         root=resource,
     )
-    return StoredState(package, resource, entry, encoded)
+    return StoredState(package, resource, entry, encoded, names_that_ran(source))
 
 
 def _codecs(records: bytes) -> tuple[tuple[str, int], ...]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from packager.archive.entry_names import MIGRATIONS
 from packager.environment import Distributions
 from packager.graph.sources import SourceFinder
 from packager.policy import GlobGroup
@@ -33,6 +34,7 @@ def planned_entries(
         *_sources(modules, sources),
         *_resources(request),
         *_objects(survey),
+        *_migrations(survey),
         *_metadata(modules, installed),
     ]
     taken = {entry.name for entry in entries}
@@ -70,6 +72,12 @@ def _objects(survey: Survey) -> Iterator[PlannedEntry]:
             yield PlannedEntry(extras_entry(state), "extras", len(extras), "", partial(bytes, extras))
 
 
+def _migrations(survey: Survey) -> Iterator[PlannedEntry]:
+    stored = survey.migrations.data
+    if stored:
+        yield PlannedEntry(MIGRATIONS, "migration", len(stored), "", partial(bytes, stored))
+
+
 def _data_files(survey: Survey, modules: Sequence[PlannedModule]) -> Iterator[PlannedEntry]:
     """The files beside interned packages: all of them, as an installed package has all of them."""
     packages = {module.name for module in modules if module.action == "intern" and module.is_package}
@@ -82,13 +90,20 @@ def _data_files(survey: Survey, modules: Sequence[PlannedModule]) -> Iterator[Pl
 
 
 def _archived_files(modules: Sequence[PlannedModule], finder: SourceFinder) -> Iterator[PlannedEntry]:
-    """The files beside packages that are packed again, from the archive that they were loaded from."""
-    packages = {module.name for module in modules if module.action == "intern" and module.is_package}
+    """What lies beside packages that are packed again, from the archive that they were loaded from.
+
+    The metadata of distributions too: an archive does not say which of its modules each one brought.
+    """
+    interned = [module for module in modules if module.action == "intern"]
+    packages = {module.name for module in interned if module.is_package}
     for archive in archives_in(finder):
+        is_used = any(archive.find(module.name).kind != "missing" for module in interned)
         for name, size, read in archive.resources():
             package = _package_of(name, packages)
             if package is not None and archive.find(package).kind != "missing":
                 yield PlannedEntry(name, "resource", size, f"beside the code of {package}", read)
+            elif is_used and name.endswith(".dist-info/METADATA"):
+                yield PlannedEntry(name, "resource", size, "", read)
 
 
 def _package_of(name: str, packages: Collection[str]) -> str | None:

@@ -169,6 +169,8 @@ class Findings:
                 yield PlanProblem(
                     REASONS["object"], f"{stored.package}/{stored.resource}", finding_text(finding)
                 )
+        for target, reason in self._survey.migrations.refusals:
+            yield PlanProblem(REASONS["object"], f"migrations of {target}", reason)
 
     def _used_mocks(self) -> Iterator[PlanProblem]:
         told: set[str] = set()

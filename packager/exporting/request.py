@@ -153,6 +153,11 @@ class Request:
         """The items of one kind, in order."""
         return (item for item in self._items if isinstance(item, kind))
 
+    def saved(self) -> Iterator[Any]:
+        """The objects that were saved, and what state dicts were taken of."""
+        yield from (item.obj for item in self.of(ObjectRequest))
+        yield from (item.source for item in self.of(StateDictRequest))
+
     def __len__(self) -> int:
         return len(self._items)
 

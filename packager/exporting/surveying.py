@@ -16,6 +16,7 @@ from packager.graph import Importer, Walk
 
 from .contents import StoredObject, StoredState, Storing, frameworks_of, store_object, store_state
 from .deciding import Decisions
+from .migrations import StoredMigrations, store_migrations
 from .request import (
     ModuleRequest,
     ObjectRequest,
@@ -48,6 +49,7 @@ class Survey:
     walk: Walk
     objects: tuple[StoredObject, ...]
     states: tuple[StoredState, ...]
+    migrations: StoredMigrations
     uses: tuple[Use, ...]
 
     @property
@@ -98,7 +100,8 @@ class Surveyor:
                 *(stored.state for stored in objects if stored.state is not None),
             )
             contents: tuple[StoredObject | StoredState, ...] = (*objects, *states)
-            uses = (*_uses(contents), *_codec_uses(contents), *_pickle_uses(self._request))
+            migrations = store_migrations(self._request.saved(), self._storing.importer)
+            uses = (*_uses((*contents, migrations)), *_codec_uses(contents), *_pickle_uses(self._request))
             self._sources.main_names = frozenset(
                 use.qualname.partition(".")[0] for use in uses if use.module == "__main__"
             )
@@ -106,7 +109,7 @@ class Surveyor:
             walk = self._walk(uses)
             while self._decisions.intern_parents():
                 walk = self._walk(uses)
-            self._last = Survey(walk, objects, states, uses)
+            self._last = Survey(walk, objects, states, migrations, uses)
         return self._last
 
     def _object(self, request: ObjectRequest) -> StoredObject:
@@ -138,7 +141,7 @@ class Surveyor:
         return walk
 
 
-def _uses(contents: Sequence[StoredObject | StoredState]) -> list[Use]:
+def _uses(contents: Sequence[StoredObject | StoredState | StoredMigrations]) -> list[Use]:
     return [
         Use(use.module, use.qualname, f"{stored.label}, at {use.path}")
         for stored in contents

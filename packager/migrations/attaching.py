@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -27,7 +27,17 @@ from .chains import chain, plan_migration
 from .declaring import Migration
 from .values import MigratedDict
 
-__all__ = ["AttachedMigrations", "Ran", "attach", "attached", "migrations_ran", "with_migrations"]
+__all__ = [
+    "AttachedMigrations",
+    "Ran",
+    "StoredMigration",
+    "attach",
+    "attach_stored",
+    "attached",
+    "framework_of",
+    "migrations_ran",
+    "with_migrations",
+]
 
 Class = TypeVar("Class", bound=type)
 
@@ -55,15 +65,33 @@ class AttachedMigrations:
 
     def remove(self) -> None:
         """Take off the migrations."""
-        kept = [one for one in _attached.get(self._cls, ()) if one not in self._migrations]
+        kept = tuple(one for one in attached(self._cls) if one not in self._migrations)
         if kept:
-            _attached[self._cls] = tuple(kept)
-        elif _attached.pop(self._cls, None):
-            _unhook(self._cls)
+            _place(self._cls).migrations = kept
+        elif attached(self._cls):
+            _place(self._cls).unhook()
+            delattr(self._cls, _PLACE)
 
 
-_attached: WeakKeyDictionary[type, tuple[Migration, ...]] = WeakKeyDictionary()
-_hooks: WeakKeyDictionary[type, Callable[[], None]] = WeakKeyDictionary()
+@dataclass(frozen=True)
+class StoredMigration(Migration):
+    """A migration out of an archive: `allow` judges it when it is to run, and makes it ready.
+
+    One of the same name that the class's own code attaches takes its place.
+    """
+
+    allow: Callable[[Migration], Migration] = field(default=lambda migration: migration, compare=False)
+
+
+@dataclass
+class _Attached:
+    """What is attached to one class. It lies in the class, and goes when that goes."""
+
+    migrations: tuple[Migration, ...]
+    unhook: Callable[[], None]
+
+
+_PLACE = "_attached_migrations"
 _loads: WeakKeyDictionary[Any, dict[str, Ran]] = WeakKeyDictionary()
 
 
@@ -89,11 +117,10 @@ def attach(cls: type, *migrations: Migration) -> AttachedMigrations:
     >>> Head().load_state_dict(old)
     <All keys matched successfully>
     """
-    _check(cls, migrations)
-    together = chain((*_attached.get(cls, ()), *migrations))
-    if cls not in _hooks:
-        _hooks[cls] = _hook(cls)
-    _attached[cls] = together
+    new = {one.name for one in migrations}
+    kept = [one for one in attached(cls) if not (isinstance(one, StoredMigration) and one.name in new)]
+    _check(cls, kept, migrations)
+    _put(cls, chain((*kept, *migrations)))
     return AttachedMigrations(cls, migrations)
 
 
@@ -109,7 +136,23 @@ def with_migrations(*migrations: Migration) -> Callable[[Class], Class]:
 
 def attached(cls: type) -> tuple[Migration, ...]:
     """The migrations attached to this very class, in the order in which they run."""
-    return _attached.get(cls, ())
+    place = vars(cls).get(_PLACE)
+    return place.migrations if isinstance(place, _Attached) else ()
+
+
+def attach_stored(
+    cls: type, migrations: Iterable[Migration], allow: Callable[[Migration], Migration]
+) -> None:
+    """Attach migrations out of an archive, except those that the class's own code has attached."""
+    known = {one.name for one in attached(cls)}
+    stored = [
+        StoredMigration(one.name, one.steps, one.target, one.to, one.unwrap, one.since, one.where, allow)
+        for one in migrations
+        if one.name not in known
+    ]
+    if stored:
+        _check(cls, attached(cls), stored)
+        _put(cls, chain((*attached(cls), *stored)))
 
 
 def migrations_ran(module: Any) -> tuple[Ran, ...]:
@@ -121,10 +164,22 @@ def migrations_ran(module: Any) -> tuple[Ran, ...]:
     )
 
 
-def _check(cls: type, migrations: Iterable[Migration]) -> None:
-    if _framework(cls) is None:
+def _place(cls: type) -> _Attached:
+    place: _Attached = vars(cls)[_PLACE]
+    return place
+
+
+def _put(cls: type, migrations: tuple[Migration, ...]) -> None:
+    if attached(cls):
+        _place(cls).migrations = migrations
+    elif migrations:
+        setattr(cls, _PLACE, _Attached(migrations, _hook(cls)))
+
+
+def _check(cls: type, there: Iterable[Migration], migrations: Iterable[Migration]) -> None:
+    if framework_of(cls) is None:
         raise TypeError(f"migrations belong to a class of modules of kedge or PyTorch, got {cls!r}")
-    known = {one.name for one in _attached.get(cls, ())}
+    known = {one.name for one in there}
     today = getattr(cls, "_version", None)
     problems = []
     for one in migrations:
@@ -146,7 +201,8 @@ def _check(cls: type, migrations: Iterable[Migration]) -> None:
         raise MigrationError("\n".join(problems))
 
 
-def _framework(cls: type) -> str | None:
+def framework_of(cls: type) -> str | None:
+    """Whose class of modules this is, "kedge" or "torch"; None for other classes."""
     for name in ("kedge", "torch"):
         nn = sys.modules.get(f"{name}.nn")
         if nn is not None and issubclass(cls, nn.Module):
@@ -156,7 +212,7 @@ def _framework(cls: type) -> str | None:
 
 def _hook(cls: type) -> Callable[[], None]:
     """Make the class migrate; return what undoes that."""
-    if _framework(cls) == "torch":
+    if framework_of(cls) == "torch":
         return _hook_torch(cls)
     from kedge.nn import register_class_load_state_dict_pre_hook
 
@@ -170,10 +226,6 @@ def _hook(cls: type) -> Callable[[], None]:
         _migrate(module, cls, state_dict, prefix, local_metadata.get("version"))
 
     return register_class_load_state_dict_pre_hook(cls, hook).remove
-
-
-def _unhook(cls: type) -> None:
-    _hooks.pop(cls)()
 
 
 # The module whose state is being loaded by PyTorch, so that overrides along its classes migrate once.
@@ -197,7 +249,7 @@ def _hook_torch(cls: Any) -> Callable[[], None]:
         if _migrating.get() is self:
             return further(state_dict, prefix, local_metadata, *rest, **named)
         for base in reversed(type(self).__mro__):
-            if base in _attached:
+            if attached(base):
                 _migrate(self, base, state_dict, prefix, local_metadata.get("version"))
         token = _migrating.set(self)
         try:
@@ -220,7 +272,7 @@ def _migrate(
     module: Any, cls: type, state_dict: MutableMapping[str, Any], prefix: str, version: int | None
 ) -> None:
     """Bring a module's part of a state dict up to date, in place; nothing is changed when that fails."""
-    due = [one for one in _attached.get(cls, ()) if one.is_due(version)]
+    due = [one for one in attached(cls) if one.is_due(version)]
     target = f"{cls.__module__}:{cls.__qualname__}"
     loads = _loads.setdefault(module, {})
     if not due:
@@ -228,7 +280,8 @@ def _migrate(
         return
     old = {key[len(prefix) :]: value for key, value in state_dict.items() if key.startswith(prefix)}
     try:
-        plan = plan_migration(due, old, version)
+        ready = [one.allow(one) if isinstance(one, StoredMigration) else one for one in due]
+        plan = plan_migration(ready, old, version)
         new = {prefix + key: value for key, value in MigratedDict(plan.values, old).items()}
     except MigrationError as error:
         error.add_note(

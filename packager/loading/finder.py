@@ -45,7 +45,7 @@ class _ArchiveFinder:
         world = _worlds.get(top)
         if world is None and "__w" in top:
             world = next((found for adopt in adopter if (found := adopt(top)) is not None), None)
-        return None if world is None else world.find_spec(fullname)
+        return None if world is None else world.find_spec(fullname, path)
 
     def find_distributions(self, context: Any) -> Iterator[Distribution]:
         """What `importlib.metadata` asks: the distributions of archives under their own names."""

@@ -97,7 +97,7 @@ class PackagedImport:
         return self.proxies.get(found.__name__, found) if self._is_proxied(name) else found
 
     def _is_proxied(self, name: str) -> bool:
-        return name.partition(".")[0] in ("importlib", "pkgutil", "sys")
+        return name.partition(".")[0] in ("importlib", "pkgutil", "runpy", "sys")
 
 
 def say_true_names(error: ImportError) -> ImportError:

@@ -1,4 +1,4 @@
-"""The three ways in which a packaged module comes to life: from source, as a mock, as an extern's alias.
+"""How a packaged module comes to life: from stored source, as a mock, as an extern's alias, from a folder.
 
 They are loaders by what they can do; `importlib.abc.Loader` itself would only cost its import.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import importlib
 import linecache
 import sys
-from importlib.machinery import ModuleSpec
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import decode_source
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 else:
     Loader = object
 
-__all__ = ["ArchiveLoader", "ExternAliasLoader", "MockLoader"]
+__all__ = ["ArchiveLoader", "ExternAliasLoader", "MockLoader", "found_beside"]
 
 
 class ArchiveLoader(Loader):
@@ -119,3 +120,25 @@ class ExternAliasLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # Returned from create_module, the real module would lose its own `__spec__`.
         sys.modules[module.__name__] = importlib.import_module(self._true_name)
+
+
+class FolderLoader(SourceFileLoader):
+    """Runs a file from a folder that packaged code put on its own `__path__`: it is packaged code, too."""
+
+    def __init__(self, loader: SourceFileLoader, builtins_of_code: dict[str, Any]) -> None:
+        super().__init__(loader.name, loader.path)
+        self._builtins = builtins_of_code
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__["__builtins__"] = self._builtins
+        super().exec_module(module)
+
+
+def found_beside(
+    fullname: str, path: Sequence[str] | None, builtins_of_code: dict[str, Any]
+) -> ModuleSpec | None:
+    """The spec of a module that lies outside of the archive, in a folder of its package's `__path__`."""
+    spec = None if path is None else PathFinder.find_spec(fullname, path)
+    if spec is not None and type(spec.loader) is SourceFileLoader:
+        spec.loader = FolderLoader(spec.loader, builtins_of_code)
+    return spec

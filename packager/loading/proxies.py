@@ -34,6 +34,7 @@ class Proxies:
             "importlib.resources": lambda: _resources(rules),
             "importlib.metadata": lambda: _metadata(code),
             "pkgutil": lambda: _pkgutil(rules),
+            "runpy": lambda: _runpy(rules, builtins_of_code),
         }
         self._made: dict[str, ModuleType] = {}
 
@@ -76,7 +77,11 @@ class ModuleProxy(ModuleType):
 
 
 class ModulesView(MutableMapping[str, Any]):
-    """`sys.modules` as packaged code sees it: an owned name leads to the archive's module."""
+    """`sys.modules` as packaged code sees it: an owned name leads to the archive's module.
+
+    Listed, the archive's modules stand under both of their names: code looks for the one it knows as
+    well as for its `__name__`.
+    """
 
     def __init__(self, rules: ImportRules) -> None:
         self._rules = rules
@@ -104,14 +109,20 @@ class ModulesView(MutableMapping[str, Any]):
         return isinstance(name, str) and self._key(name) in sys.modules
 
     def __iter__(self) -> Iterator[str]:
-        return iter(list(sys.modules))
+        for name in list(sys.modules):
+            top, dot, rest = name.partition(".")
+            true_top = top.removesuffix(self._rules.suffix)
+            if true_top != top and true_top in self._rules.owned:
+                yield f"{true_top}{dot}{rest}"
+            if top not in self._rules.owned:
+                yield name
 
     def __len__(self) -> int:
-        return len(sys.modules)
+        return sum(1 for _ in self)
 
     def copy(self) -> dict[str, Any]:
         """A plain dict of what is loaded, as `sys.modules.copy()` gives."""
-        return sys.modules.copy()
+        return dict(self)
 
 
 def _import_module(rules: ImportRules) -> Callable[..., Any]:
@@ -187,6 +198,21 @@ def _pkgutil(rules: ImportRules) -> dict[str, Any]:
         )
 
     return {"get_data": _with_name_in_process(pkgutil.get_data, rules), "resolve_name": resolve_name}
+
+
+def _runpy(rules: ImportRules, builtins_of_code: dict[str, Any]) -> dict[str, Any]:
+    import runpy
+
+    # What packaged code runs by name or by path is packaged code: it gets the same `__import__`.
+    def run_module(mod_name: str, init_globals: Any = None, *args: Any, **kwargs: Any) -> Any:
+        given = {"__builtins__": builtins_of_code, **(init_globals or {})}
+        return runpy.run_module(rules.in_process(mod_name), given, *args, **kwargs)
+
+    def run_path(path_name: str, init_globals: Any = None, *args: Any, **kwargs: Any) -> Any:
+        given = {"__builtins__": builtins_of_code, **(init_globals or {})}
+        return runpy.run_path(path_name, given, *args, **kwargs)
+
+    return {"run_module": run_module, "run_path": run_path}
 
 
 def _metadata(code: PackagedCode) -> dict[str, Any]:

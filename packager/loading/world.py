@@ -11,6 +11,7 @@ import builtins
 import linecache
 import os
 import sys
+from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from typing import Any
 
@@ -19,7 +20,7 @@ from packager.archive.manifest import ModuleRecord
 from .bytecode import BytecodeCache
 from .code import PackagedCode
 from .importing import ImportRules, PackagedImport
-from .loaders import ArchiveLoader, ExternAliasLoader, MockLoader
+from .loaders import ArchiveLoader, ExternAliasLoader, MockLoader, found_beside
 from .path_entries import PackageFolderFinder
 from .proxies import Proxies
 from .unpacking import Unpacker
@@ -57,12 +58,15 @@ class World:
         top, dot, rest = fullname.partition(".")
         return f"{top.removesuffix(self.suffix)}{dot}{rest}"
 
-    def find_spec(self, fullname: str) -> ModuleSpec | None:
-        """The spec of the module that stands, or will stand, as `fullname`; None if there is none."""
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None) -> ModuleSpec | None:
+        """The spec of the module that stands, or will stand, as `fullname`; None if there is none.
+
+        `path` is the `__path__` of its package, to which packaged code may have added folders.
+        """
         name = self.true_name(fullname)
         record = self.code.modules.get(name)
         if record is None:
-            return None
+            return found_beside(fullname, path, self.builtins)
         if record.action == "extern":
             return ModuleSpec(fullname, ExternAliasLoader(name))
         if record.action == "mock":

@@ -10,6 +10,7 @@ from typing import Any
 from packager.archive import TensorReader, TensorSpec
 from packager.codecs.base import StoredTensor
 from packager.codecs.checks import ITEMSIZE
+from packager.codecs.numpy_dtypes import is_dtype_name
 from packager.codecs.registry import CodecRegistry
 from packager.codecs.tensors import LIBRARIES, tensor_in
 from packager.errors import ArchiveError
@@ -207,9 +208,9 @@ def _is_content(content: dict[str, Any], tensors: int) -> bool:
         type(values) is dict and type(places) is list and type(raw) is dict and len(places) == len(values)
     ):
         return False
-    if not all(type(key) is str for key in [*values, *raw]) or not all(
-        type(place) is int for place in places
-    ):
+    if not all(type(key) is str for key in [*values, *raw]) or not all(map(is_dtype_name, raw.values())):
+        return False
+    if not all(type(place) is int for place in places):
         return False
     rising = all(low < high for low, high in zip([-1, *places], places, strict=False))
     if not rising or (places and places[-1] >= tensors + len(values)):

@@ -23,6 +23,7 @@ from .files import MigrationFileError as MigrationFileError
 from .files import migration_text as migration_text
 from .files import read_migration as read_migration
 from .functions import NamedFunction as NamedFunction
+from .legacy.checkpoint import open_checkpoint as open_checkpoint
 from .templates import Template as Template
 from .transforms import Cast as Cast
 from .transforms import Permute as Permute
@@ -32,6 +33,8 @@ from .transforms import Scale as Scale
 from .transforms import Slice as Slice
 from .transforms import Transpose as Transpose
 from .values import MigratedDict as MigratedDict
+from .writing import WrittenCheckpoint as WrittenCheckpoint
+from .writing import write_checkpoint as write_checkpoint
 
 __all__ = [
     "WRAPPERS",
@@ -50,6 +53,7 @@ __all__ = [
     "Slice",
     "Template",
     "Transpose",
+    "WrittenCheckpoint",
     "attach",
     "attached",
     "default",
@@ -59,6 +63,7 @@ __all__ = [
     "migrated_metadata",
     "migration_text",
     "migrations_ran",
+    "open_checkpoint",
     "plan_migration",
     "read_migration",
     "rename",
@@ -66,4 +71,5 @@ __all__ = [
     "split",
     "unwrapped",
     "with_migrations",
+    "write_checkpoint",
 ]

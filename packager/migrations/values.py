@@ -201,6 +201,12 @@ class MigratedDict(Mapping[str, Any]):
         """The shape and dtype of a value, without making it."""
         return self._values[key].header
 
+    def lazy(self, key: str) -> Any:
+        """A value to be read piece by piece (see streaming.py); the value itself where it is no array."""
+        from .streaming import lazy_value
+
+        return lazy_value(self._values[key], self._state)
+
 
 def _make(origin: Origin, state: Mapping[str, Any]) -> Any:
     transforms: list[Transform] = []

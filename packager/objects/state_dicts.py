@@ -26,7 +26,7 @@ from .encode import Encoder
 from .encoded import EncodedObject, Finding, NameUse
 from .storages import Placed, StorageBytes, contiguous, lay_out
 
-__all__ = ["EncodedStateDict", "encode_state_dict"]
+__all__ = ["EncodedStateDict", "encode_extras", "encode_state_dict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,21 @@ def encode_state_dict(
     return EncodedStateDict(
         tuple(specs), tuple(buffers), extras.records, extras.names, versions, extras.warnings, tuple(refusals)
     )
+
+
+def encode_extras(
+    state: Mapping[str, Any], others: dict[str, Any], raw: dict[str, str], metadata: Any
+) -> tuple[EncodedObject, tuple[tuple[str, int], ...]]:
+    """The extras of a state dict whose tensors are laid out elsewhere, and the versions of its modules.
+
+    `others` are the values of `state` that are no tensors, `raw` the dtypes that safetensors has no word
+    for, `metadata` what is known of modules by path, or None.
+    """
+    registry = default_registry()
+    registry.load_all()
+    versions, columns = _metadata_columns(metadata)
+    context = Encoder(sys_importer, lambda module: False, None, registry, "state")
+    return _extras(context, state, others, raw, columns, "state"), versions
 
 
 EXTRA = "extras:"

@@ -1,0 +1,319 @@
+"""Checkpoints written: streamed to `.safetensors` or `.kedge`, a few MB at a time, whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from packager.archive import ALIGNMENT, ArchiveIOError, ArchiveWriter, Manifest, StateDictRecord, index_name
+from packager.archive.output import BatchedFile
+from packager.archive.safetensors import spell_header
+from packager.archive.targets import PathTarget
+from packager.archive.tensor_index import TensorSpec, contiguous_strides
+from packager.archive.tensor_plan import plan_member
+from packager.codecs.numpy_dtypes import stored_as
+from packager.errors import MigrationError
+
+from .legacy.checkpoint import Checkpoint, CheckpointMetadata
+from .legacy.contents import LeftOut
+from .legacy.safetensors_files import SAFETENSORS_NAMES
+from .legacy.tensors import PIECE, LegacyTensor, itemsize_of
+from .streaming import as_lazy, nbytes_of, pieces
+from .values import MigratedDict, is_array
+
+__all__ = ["PACKAGE", "RESOURCE", "WrittenCheckpoint", "write_checkpoint"]
+
+PACKAGE: Final = "model"
+RESOURCE: Final = "weights"
+
+Progress = Callable[[int, int], None]
+_ROOM_LEFT: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCheckpoint:
+    """What was written: `tied` are keys that share memory, `left_out` what the format has no place for.
+
+    In a `.kedge` tied tensors are stored once; in a `.safetensors` each is there in full.
+    """
+
+    path: Path
+    format: str
+    keys: tuple[str, ...]
+    size: int
+    tied: tuple[tuple[str, ...], ...]
+    left_out: tuple[LeftOut, ...]
+    identity: str | None = None
+
+
+def write_checkpoint(
+    path: str | os.PathLike[str],
+    state: Mapping[str, Any],
+    *,
+    metadata: CheckpointMetadata | None = None,
+    progress: Progress | None = None,
+    fsync: bool = True,
+    package: str = PACKAGE,
+    resource: str = RESOURCE,
+) -> WrittenCheckpoint:
+    """Stream a state dict to a file; its ending says which: `.safetensors` or `.kedge`.
+
+    Values may be those of a Checkpoint, of a MigratedDict, or arrays of NumPy, kedge and PyTorch; each is
+    read piece by piece, and memory stays bounded however large they are. `metadata` defaults to that of
+    a Checkpoint. A `.kedge` keeps ties, views, versions of modules and plain data; what safetensors has no
+    place for is in `left_out`. The file appears whole or not at all; an old one is replaced in one step.
+
+    In a `.kedge` the state dict is that of `package` and `resource`.
+
+    Raises MigrationError for another ending and for tensors that the format cannot hold, all together;
+    ArchiveError for keys that it cannot hold; ArchiveIOError where the file cannot be written.
+
+    >>> import numpy, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = write_checkpoint(f"{folder}/new.safetensors", {"w": numpy.ones((2, 3), "float32")})
+    ...     written.keys, written.size
+    (('w',), 88)
+    """
+    target = Path(path)
+    if metadata is None:
+        metadata = state.metadata if isinstance(state, Checkpoint) else CheckpointMetadata()
+    if isinstance(state, MigratedDict):
+        metadata = _after_migration(metadata, state)
+    tensors, others = _sorted_out(state)
+    if target.suffix == ".safetensors":
+        return _write_safetensors(target, tensors, others, metadata, progress, fsync)
+    if target.suffix == ".kedge":
+        places = (package, resource)
+        return _write_kedge(target, state, tensors, others, metadata, progress, fsync, places)
+    raise MigrationError(f"{target}: which format? Expected a name that ends in .safetensors or .kedge")
+
+
+def _after_migration(metadata: CheckpointMetadata, state: MigratedDict) -> CheckpointMetadata:
+    versions = getattr(state, "_metadata", None)
+    return replace(
+        metadata,
+        versions=metadata.versions if versions is None else versions,
+        migrations=(*metadata.migrations, *state.ran),
+    )
+
+
+def _sorted_out(state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tensors as lazy values, and everything else."""
+    tensors, others, problems = {}, {}, []
+    for key in state:
+        value = state.lazy(key) if isinstance(state, MigratedDict) else state[key]
+        if not hasattr(value, "read") and not is_array(value):
+            others[key] = value
+            continue
+        lazy = as_lazy(value)
+        try:
+            itemsize_of(lazy.dtype)
+            if lazy.dtype not in _KEDGE_NAMES:
+                raise TypeError
+        except TypeError:
+            problems.append(f"{key!r}: dtype {lazy.dtype!r} is not one of numbers")
+        tensors[key] = lazy
+    if problems:
+        raise MigrationError("tensors that cannot be written:\n    " + "\n    ".join(problems[:50]))
+    return tensors, others
+
+
+# --- safetensors ---
+
+
+def _write_safetensors(
+    target: Path,
+    tensors: Mapping[str, Any],
+    others: Mapping[str, Any],
+    metadata: CheckpointMetadata,
+    progress: Progress | None,
+    fsync: bool,
+) -> WrittenCheckpoint:
+    bad = [
+        f"{key!r}: {value.dtype}" for key, value in tensors.items() if value.dtype not in SAFETENSORS_NAMES
+    ]
+    bad += [f"{key!r}: a name that safetensors keeps for itself" for key in tensors if key == "__metadata__"]
+    if bad:
+        raise MigrationError(
+            f"{target.name}: safetensors has no place for {len(bad)} tensors; write a .kedge, or "
+            "convert them:\n    " + "\n    ".join(bad[:50])
+        )
+    # Wide elements first, so that every tensor starts at a multiple of its element's size.
+    ordered = sorted(tensors.items(), key=lambda item: -itemsize_of(item[1].dtype))
+    rows = [(key, SAFETENSORS_NAMES[value.dtype], value.shape, nbytes_of(value)) for key, value in ordered]
+    header = spell_header(rows, {"format": "pt", **metadata.strings})
+    total = len(header) + sum(row[3] for row in rows)
+    _require_room(target, total)
+    report = progress or (lambda done, total: None)
+    with PathTarget(target, fsync=fsync).open() as descriptor:
+        file = BatchedFile(descriptor, lambda done: report(done, total))
+        file.write(header)
+        for key, value in ordered:
+            for piece in _exact_pieces(key, value):
+                file.write(piece)
+        file.flush()
+    left_out = [
+        LeftOut(key, type(value).__name__, "safetensors holds tensors alone") for key, value in others.items()
+    ]
+    if metadata.versions:
+        left_out.append(
+            LeftOut("", f"versions of {len(metadata.versions)} modules", "safetensors has no place")
+        )
+    groups = _ties(tensors)
+    tied = tuple(tuple(group) for group, _ in groups if len(group) > 1)
+    return WrittenCheckpoint(target, "safetensors", tuple(tensors), total, tied, tuple(left_out))
+
+
+def _exact_pieces(key: str, value: Any) -> Iterator[memoryview]:
+    """The bytes of a value, which must be as many as its header says."""
+    missing = nbytes_of(value)
+    for piece in pieces(value):
+        missing -= len(piece)
+        yield piece
+    if missing:
+        raise MigrationError(f"{key!r}: its bytes are {-missing} more than its shape and dtype say")
+
+
+# --- kedge ---
+
+
+def _write_kedge(
+    target: Path,
+    state: Mapping[str, Any],
+    tensors: Mapping[str, Any],
+    others: dict[str, Any],
+    metadata: CheckpointMetadata,
+    progress: Progress | None,
+    fsync: bool,
+    place: tuple[str, str],
+) -> WrittenCheckpoint:
+    from dataclasses import asdict
+
+    from packager.environment import Fingerprint
+    from packager.objects.state_dicts import encode_extras
+
+    groups = _ties(tensors)
+    specs: dict[str, TensorSpec] = {}
+    sizes: list[int] = []
+    streams: list[Callable[[], Iterator[memoryview]]] = []
+    for number, (keys, span) in enumerate(groups):
+        size, stream = _storage_of(tensors, keys, span)
+        sizes.append(size)
+        streams.append(stream)
+        for key in keys:
+            specs[key] = _spec(key, tensors[key], span, number)
+    raw = {key: _KEDGE_NAMES[value.dtype] for key, value in tensors.items() if _width(value.dtype)}
+    extras, versions = encode_extras(state, others, raw, metadata.versions)
+    if extras.refusals:
+        lines = [f"{found.path}: {found.reason}" for found in extras.refusals[:50]]
+        raise MigrationError(f"{target.name}: values that cannot be stored:\n    " + "\n    ".join(lines))
+    plan = plan_member([specs[key] for key in tensors], sizes, dict(metadata.strings))
+    member = "/".join((*place[0].split("."), place[1] + ".safetensors"))
+    total = len(plan.header) + sum(sizes)
+    _require_room(target, total)
+    with ArchiveWriter(target, fsync=fsync, progress=progress) as writer:
+        content = itertools.chain([memoryview(plan.header)], *(streams[number]() for number in plan.order))
+        writer.add(member, content, kind="tensors", align=ALIGNMENT, size=total)
+        writer.add(index_name(member), plan.index, kind="index")
+        stored = f".data/extras/{member}" if extras.records else None
+        if stored is not None:
+            writer.add(stored, extras.records, kind="extras")
+        record = StateDictRecord(*place, member, stored, versions, metadata.migrations)
+        environment = asdict(Fingerprint.here())
+        identity = writer.seal(Manifest(state_dicts=(record,), environment=environment))
+    tied = tuple(tuple(keys) for keys, _ in groups if len(keys) > 1)
+    return WrittenCheckpoint(target, "kedge", tuple(state), os.path.getsize(target), tied, (), identity)
+
+
+Span = tuple[int, int]
+
+
+def _ties(tensors: Mapping[str, Any]) -> list[tuple[list[str], Span | None]]:
+    """Keys that go into one storage, with the bytes of the old storage that they span.
+
+    Tensors that lie in the same bytes of a file go together; any other is a storage of its own, without a
+    span, and is written in C order.
+    """
+    by_storage: dict[int, list[tuple[int, int, str]]] = {}
+    groups: list[tuple[list[str], Span | None]] = []
+    for key, value in tensors.items():
+        if isinstance(value, LegacyTensor) and value.size and not value.big_endian:
+            by_storage.setdefault(id(value.storage), []).append((*value.span, key))
+        else:
+            groups.append(([key], None))
+    for places in by_storage.values():
+        end = -1
+        overlapping: list[tuple[list[str], Span]] = []
+        for start, stop, key in sorted(places):
+            if start < end:
+                keys, span = overlapping[-1]
+                overlapping[-1] = ([*keys, key], (span[0], max(span[1], stop)))
+            else:
+                overlapping.append(([key], (start - start % 16, stop)))
+            end = max(end, stop)
+        groups += [(keys, span if len(keys) > 1 else None) for keys, span in overlapping]
+    order = {key: at for at, key in enumerate(tensors)}
+    for keys, _ in groups:
+        keys.sort(key=order.__getitem__)
+    return sorted(groups, key=lambda group: order[group[0][0]])
+
+
+def _storage_of(
+    tensors: Mapping[str, Any], keys: Sequence[str], span: Span | None
+) -> tuple[int, Callable[[], Iterator[memoryview]]]:
+    """How many bytes a storage has, and what gives them."""
+    first = tensors[keys[0]]
+    if span is None:
+        return nbytes_of(first), lambda: _exact_pieces(keys[0], first)
+    start, stop = span
+    return stop - start, lambda: (
+        first.storage.read(at, min(at + PIECE, stop)) for at in range(start, stop, PIECE)
+    )
+
+
+def _spec(key: str, value: Any, span: Span | None, number: int) -> TensorSpec:
+    """Where a tensor lies in its new storage, in elements of the dtype that it is stored in."""
+    dtype, width = stored_as(_KEDGE_NAMES[value.dtype])
+    if span is None:
+        shape, strides, offset = value.shape, contiguous_strides(value.shape), 0
+    else:
+        offset = value.offset - span[0] // itemsize_of(value.dtype)
+        shape, strides = value.shape, value.strides
+    if width:  # rows of bytes, one for each element
+        shape, strides = (*shape, width), (*(stride * width for stride in strides), 1)
+        offset *= width
+    return TensorSpec(key, dtype, shape, strides, offset, number)
+
+
+def _width(dtype: str) -> int:
+    return stored_as(_KEDGE_NAMES[dtype])[1]
+
+
+_KEDGE_NAMES: Final = {
+    "bool": "|b1", "uint8": "|u1", "int8": "|i1", "uint16": "<u2", "int16": "<i2", "uint32": "<u4",
+    "int32": "<i4", "uint64": "<u8", "int64": "<i8", "float16": "<f2", "float32": "<f4", "float64": "<f8",
+    "complex64": "<c8", "complex128": "<c16",
+    **{name: name for name in (
+        "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"
+    )},
+}  # fmt: skip
+
+
+def _require_room(target: Path, size: int) -> None:
+    """Say beforehand that a disk is too small; an old file goes only when the new one is whole."""
+    folder = os.path.dirname(os.path.realpath(target))
+    if not os.path.isdir(folder):
+        return  # whoever opens the target says so
+    free = shutil.disk_usage(folder).free
+    if free < size + _ROOM_LEFT:
+        raise ArchiveIOError(
+            f"{target}: it will have {size} bytes, and the disk has room for {free}; nothing was written",
+            OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target)),
+            str(target),
+        )

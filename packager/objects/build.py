@@ -264,6 +264,10 @@ class _Builder:
         if codec is not None:
             codec[0].fill(made, dict(zip(names, values, strict=True)), codec[1])
         else:
+            # What a call has set already takes its place in the stored order, or encoding it again differs.
+            before = getattr(made, "__dict__", None)
+            for name in names if before else ():
+                made.__dict__.pop(name, None)
             self._set_attributes(made, names, values)
 
     def _object_codec(self, index: int) -> tuple[ObjectCodec, int] | None:

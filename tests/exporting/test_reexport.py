@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -39,6 +40,33 @@ def test_an_object_is_packed_again_bit_for_bit(first: io.BytesIO) -> None:
         with PackageExporter(again, importer=(importer, sys_importer), policy="auto") as exporter:
             exporter.save_object("model", "model", importer.load_object("model", "model"))
         assert again.getvalue() == first.getvalue()
+
+
+def test_an_installed_package_is_packed_again_bit_for_bit_with_its_version(project: Project) -> None:
+    metadata = "Metadata-Version: 2.1\nName: shop\nVersion: 1.5\n"
+    project(SHOP | {"shop-1.5.dist-info/METADATA": metadata, "shop-1.5.dist-info/top_level.txt": "shop\n"})
+    import shop.net
+
+    first, again = io.BytesIO(), io.BytesIO()
+    with PackageExporter(first, policy="auto") as exporter:
+        exporter.intern("shop.**")
+        exporter.save_object("model", "model", shop.net.Net())
+    with (
+        PackageImporter(first) as importer,
+        PackageExporter(again, importer=(importer, sys_importer), policy="auto") as exporter,
+    ):
+        exporter.save_object("model", "model", importer.load_object("model", "model"))
+    with ArchiveReader(again) as reader:
+        assert reader.read("shop-1.5.dist-info/METADATA").decode() == metadata
+    # The rule that interned it was a rule of the first export; everything else is the same.
+    assert _without_rules(again) == _without_rules(first)
+
+
+def _without_rules(file: io.BytesIO) -> tuple[Any, ...]:
+    with ArchiveReader(file) as reader:
+        manifest = reader.manifest
+        modules = [dataclasses.replace(module, rule="", because="") for module in manifest.modules]
+        return manifest.entries, modules, manifest.externs, manifest.objects
 
 
 def test_a_module_of_an_archive_is_saved_by_its_true_or_its_mangled_name(first: io.BytesIO) -> None:

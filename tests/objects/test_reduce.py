@@ -60,6 +60,15 @@ class DictLike(dict):  # type: ignore[type-arg]  # the same
     pass
 
 
+class Sealed(collections.OrderedDict):  # type: ignore[type-arg]  # the same
+    """Its `__init__` sets an attribute after those of the pairs; on loading it runs without any."""
+
+    def __init__(self, *pairs: Any) -> None:
+        super().__init__(*pairs)
+        vars(self).update(self)
+        self.sealed = True
+
+
 class SetLike(set):  # type: ignore[type-arg]  # the same
     pass
 
@@ -206,6 +215,13 @@ def test_subclasses_of_containers_with_attributes(value: Any) -> None:
     assert trip.object == value
     assert type(trip.object) is type(value)
     assert trip.object.extra["x"] is trip.object
+    assert trip.is_stable
+
+
+def test_attributes_come_back_in_their_order_also_where_a_constructor_sets_some() -> None:
+    trip = round_trip(Sealed([("a", 1), ("b", 2)]), interned=[HERE])
+    assert list(vars(trip.object)) == ["a", "b", "sealed"]
+    assert list(trip.object.items()) == [("a", 1), ("b", 2)]
     assert trip.is_stable
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from packager.archive.entry_names import MIGRATIONS
 from packager.archive.manifest import Manifest
 from packager.archive.reader import ArchiveReader
 from packager.errors import PackageError
@@ -28,7 +29,9 @@ from packager.loading.world import World
 from packager.names import PackageMangler, check_resource_name, demangle
 
 if TYPE_CHECKING:
+    from packager.loading.migrations import ArchiveMigrations
     from packager.loading.running import CheckOutcome
+    from packager.migrations import Migration
 
 __all__ = ["PackageImporter"]
 
@@ -208,6 +211,17 @@ class PackageImporter(Importer):
             self._archive, record, regime, self.trust, resolve, as_=as_, device=map_location
         )
 
+    def load_migrations(self) -> dict[str, tuple[Migration, ...]]:
+        """The migrations that were stored, by class ("package.module:Class"), in the order in which they run.
+
+        Those of the archive's own classes are attached to these already. For a class of the target
+        its own migrations count; the stored ones can be used by hand, with `packager.migrations`.
+
+        Raises UntrustedTypeError, once for all together, where migrations name functions that neither
+        the archive holds nor `trust` allows, or hold regular expressions that `trust` does not admit.
+        """
+        return self._migrations().allowed()
+
     def load_pickle(self, package: str, resource: str, map_location: Any = None) -> Any:
         """Read a resource that is a real pickle; its classes come from the archive's own modules.
 
@@ -256,10 +270,10 @@ class PackageImporter(Importer):
 
     def get_source(self, module_name: str) -> str:
         """The stored source of a module. Raises ModuleNotFoundError when it is not in the archive."""
-        code = PackagedCode(self._archive)
-        if module_name not in code.modules:
+        record = PackagedCode(self._archive).modules.get(module_name)
+        if record is None:
             raise ModuleNotFoundError(f"No module named {module_name!r} in {self.filename}", name=module_name)
-        return importlib.util.decode_source(code.source(module_name) or b"")
+        return "" if record.entry is None else importlib.util.decode_source(self._archive.read(record.entry))
 
     def get_resource_reader(self, fullname: str) -> Any:
         """What gives `importlib.resources` the files of a package; None for what is no package."""
@@ -322,10 +336,21 @@ class PackageImporter(Importer):
             finder.require_free(code.owned, self.filename)
         suffix = "" if self._installed else _free_suffix(self.identity, code.owned)
         world = World(code, self.identity, suffix, undeclared=self._undeclared, bytecode=self._bytecode)
+        if MIGRATIONS in self._archive:
+            world.imported = self._migrations().attach
         finder.register(world)
         if self._path is not None:
             processes.announce(world, self._path, self._digests, self._mmap)
         return world
+
+    def _migrations(self) -> ArchiveMigrations:
+        from packager.loading.migrations import ArchiveMigrations
+        from packager.loading.objects import regime_of, resolver
+
+        regime = regime_of(self._archive, PackagedCode(self._archive))
+        return ArchiveMigrations(
+            self._archive, regime, self.trust, resolver(lambda: self._open_world().rules)
+        )
 
     def _resource(self, package: str, resource: str) -> str:
         name = f"{package.replace('.', '/')}/{check_resource_name(resource)}" if package else resource

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from packager.archive.listing import EntryRecord
 from packager.archive.manifest import Manifest, ModuleRecord
+from packager.errors import ArchiveError
 
 __all__ = ["ArchiveBytes", "Folder", "PackagedCode"]
 
@@ -39,7 +40,7 @@ class PackagedCode:
     """
 
     def __init__(self, archive: ArchiveBytes) -> None:
-        self._archive = archive
+        self._archive: ArchiveBytes | None = archive
         manifest = archive.manifest
         self.modules: Mapping[str, ModuleRecord] = _with_parents(manifest.modules)
         self.owned = frozenset(_top(m.name) for m in self.modules.values() if m.action in ("intern", "mock"))
@@ -50,19 +51,20 @@ class PackagedCode:
         self._tree: Folder | None = None
         self._names = [entry.name for entry in manifest.entries]
 
-    def source(self, name: str) -> bytes | None:
-        """The stored source of module `name`, verified; None for a namespace package."""
-        entry = self.modules[name].entry
-        return None if entry is None else self._archive.read(entry)
-
     def source_digest(self, name: str) -> str | None:
         """The sha256 that the manifest gives for the source of module `name`, if there is one."""
         entry = self.modules[name].entry
-        return None if entry is None else self._archive.entry(entry).sha256
+        return None if entry is None else self._opened().entry(entry).sha256
 
     def read(self, entry: str) -> bytes:
         """The bytes of a stored file."""
-        return self._archive.read(entry)
+        return self._opened().read(entry)
+
+    def close(self) -> None:
+        """Let go of the archive. Functions of packaged code that live on keep this object, and so little."""
+        self._archive = None
+        self.modules = {}
+        self._children, self._tree, self._names = {}, {}, []
 
     def children(self, package: str) -> list[ModuleRecord]:
         """The modules directly inside `package`, sorted by name."""
@@ -90,6 +92,11 @@ class PackagedCode:
     def metadata_folders(self) -> list[str]:
         """The folders that describe interned distributions: "name-version.dist-info"."""
         return [name for name, below in self._root().items() if name.endswith(".dist-info") and below]
+
+    def _opened(self) -> ArchiveBytes:
+        if self._archive is None:
+            raise ArchiveError("the archive is closed; open it again to read more")
+        return self._archive
 
     def _root(self) -> Folder:
         if self._tree is None:

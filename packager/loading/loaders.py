@@ -15,6 +15,8 @@ from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from packager.archive.manifest import ModuleRecord
+from packager.errors import ArchiveError
+from packager.names import demangle
 
 from .bytecode import Compiled
 from .importing import say_true_names
@@ -55,13 +57,20 @@ class ArchiveLoader(Loader):
         except ImportError as error:
             say_true_names(error)
             raise
+        if self._world.imported is not None:
+            self._world.imported(self._record.name, module)
 
     def is_package(self, fullname: str) -> bool:
         return self._record.is_package
 
     def get_source(self, fullname: str) -> str | None:
-        source = self._world.code.source(self._record.name)
-        return None if source is None else decode_source(source)
+        """The source as text. An ImportError where it cannot be read: tracebacks are printed without it."""
+        if self._record.entry is None:
+            return None
+        try:
+            return decode_source(self._world.code.read(self._record.entry))
+        except ArchiveError as error:
+            raise ImportError(f"the source of {demangle(fullname)!r} cannot be read: {error}") from error
 
     def get_code(self, fullname: str) -> CodeType | None:
         compiled = self._compiled()

@@ -11,8 +11,9 @@ import builtins
 import linecache
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
 
 from packager.archive.manifest import ModuleRecord
@@ -43,6 +44,7 @@ class World:
         self.rules = ImportRules(code.owned, code.declared, suffix, undeclared)
         self.bytecode = bytecode
         self.unpacker = Unpacker(code, identity)
+        self.imported: Callable[[str, ModuleType], None] | None = None  # told of every module from source
         self._import = PackagedImport(self.rules)
         self.builtins: dict[str, Any] = {**vars(builtins), "__import__": self._import}
         if suffix:
@@ -85,6 +87,7 @@ class World:
         for path in [path for path in list(linecache.cache) if path.startswith(root)]:
             linecache.cache.pop(path, None)
         self._import.proxies = {}
+        self.code.close()
         self.unpacker.close()
 
     def _stored_spec(self, fullname: str, record: ModuleRecord) -> ModuleSpec:

@@ -16,6 +16,7 @@ from packager.errors import ArchiveError
 __all__ = [
     "DIGEST",
     "MANIFEST",
+    "MIGRATIONS",
     "SIGNATURES",
     "check_name",
     "check_names",

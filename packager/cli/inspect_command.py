@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         print_text(f"{options.file}: format {manifest.format}, identity {reader.identity}\n")
         _print_tree(options.file, reader)
         _print_code(manifest)
-        _print_contents(manifest)
+        _print_contents(manifest, reader)
         _print_tensors(tensors, every=options.tensors)
     return 0
 
@@ -107,7 +107,7 @@ def _print_code(manifest: Any) -> None:
     print_table("installed beside it", ("distribution", "version"), sorted(versions.items()))
 
 
-def _print_contents(manifest: Any) -> None:
+def _print_contents(manifest: Any, reader: Any) -> None:
     rows = [
         (
             f"{record.package}/{record.resource}",
@@ -122,6 +122,7 @@ def _print_contents(manifest: Any) -> None:
         for record in manifest.state_dicts
     ]
     print_table("state dicts", ("state dict", "migrations that ran"), states)
+    _print_migrations(reader)
     points = [
         (point.name, f"{point.package}/{point.resource}", point.callable or "")
         for point in manifest.entry_points
@@ -132,6 +133,36 @@ def _print_contents(manifest: Any) -> None:
     )
     pickles = [(entry.name,) for entry in manifest.entries if entry.kind == "pickle"]
     print_table("pickles (reading one runs code)", ("entry",), pickles)
+
+
+def _print_migrations(reader: Any) -> None:
+    """The migrations that states of older versions would go through, and what they would run."""
+    rows = [
+        (row["class"], row["name"], row["to"], row["steps"], ", ".join(row["calls"] + row["patterns"]))
+        for row in _migrations(reader)
+    ]
+    print_table("migrations", ("class", "migration", "to version", "steps", "runs"), rows)
+
+
+def _migrations(reader: Any) -> list[dict[str, Any]]:
+    from packager.archive.entry_names import MIGRATIONS
+
+    if MIGRATIONS not in reader:
+        return []
+    from packager.migrations.storing import functions_of, patterns_of, unpack_migrations
+
+    return [
+        {
+            "class": target,
+            "name": migration.name,
+            "to": migration.to,
+            "steps": len(migration.steps),
+            "calls": [f"{use} ({use.role})" for use in functions_of(migration)],
+            "patterns": [f"/{pattern}/" for pattern in patterns_of(migration)],
+        }
+        for target, migrations in unpack_migrations(reader.read(MIGRATIONS)).items()
+        for migration in migrations
+    ]
 
 
 def _print_tensors(tensors: dict[str, list[dict[str, Any]]], *, every: bool) -> None:

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from packager.names import demangle
+
 from .base import CannotStore, Child, Encoding, Finish, LiteralValue
 from .checks import expect
 from .module_frameworks import EmptySlots, ModuleFramework, ModuleNotes, Slot
@@ -45,7 +47,7 @@ class ModuleStates(ModuleFramework):
         if not natural:
             self._drop(state, slots, notes, context)
         given = None if natural else state
-        versions = self._versions(modules)
+        versions = self._versions(modules, context)
         if not natural or versions or any(map(self.loads_by_itself, modules)):
             context.later(STATE, root, lambda: self._finish_state(given, slots, versions, context))
 
@@ -86,11 +88,22 @@ class ModuleStates(ModuleFramework):
         labels = [*[""] * len(versions), *state, ""]
         return Finish([*literal, *state], (*versions, *values, plain), labels)
 
-    def _versions(self, modules: Iterable[Any]) -> dict[type, int]:
-        """The layout versions of the classes, where they are not the framework's first."""
+    def _versions(self, modules: Iterable[Any], context: Encoding) -> dict[type, int]:
+        """The layout versions of classes that may be others where the object is loaded.
+
+        Left out are the framework's first, as far as the class is the framework's own or comes along.
+        """
         found = {type(module): type(module)._version for module in modules}
-        first = self.base()._version
-        return {cls: version for cls, version in found.items() if version != first and type(version) is int}
+        first, settled = self.base()._version, (f"{self.family}.",)
+        return {
+            cls: version
+            for cls, version in found.items()
+            if type(version) is int
+            and (
+                version != first
+                or not (cls.__module__.startswith(settled) or context.interned(demangle(cls.__module__)))
+            )
+        }
 
     def _is_natural(self, root: Any, state: Any, slots: list[Slot]) -> bool:
         """Whether the state is what the module holds, as it stands."""

@@ -65,7 +65,9 @@ def unpack_migrations(data: bytes | memoryview) -> dict[str, tuple[Migration, ..
         if type(tables) is not list or not all(type(table) is dict for table in tables):
             raise ArchiveError(f"{what}: expected a list of tables")
         for number, table in enumerate(tables):
-            lines = [f"{what}, {number}, step {step}" for step in range(len(table.get("step", ())))]
+            steps = table.get("step")
+            count = len(steps) if type(steps) is list else 0
+            lines = [f"{what}, {number}, step {step}" for step in range(count)]
             migration = migration_from_table(table, f"{what}, {number}", lines=lines)
             if not migration.name or not migration.target:
                 raise ArchiveError(f"{what}, {number}: it has no name, or no class")

@@ -9,7 +9,7 @@ import pytest
 
 import kedge
 from fixtures.models import bert
-from fixtures.models.bert.bert import huggingface
+from fixtures.models.bert.checkpoints import huggingface
 from packager.errors import MigrationError
 from packager.migrations import migrate, plan_migration
 

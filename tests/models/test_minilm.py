@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from fixtures.models import bert
-from fixtures.models.bert.bert import huggingface
+from fixtures.models.bert.checkpoints import huggingface
 from packager.exporting.weights import load_weights
 from packager.migrations import migrate
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
-__all__ = ["EXIT_CODES", "main"]
+__all__ = ["EXIT_CODES", "carry_out", "main"]
 
 EXIT_CODES = """\
 exit codes:
@@ -22,7 +22,19 @@ exit codes:
   4  the target cannot be imported, or its code failed
 """
 
-_COMMANDS = ("plan", "export", "suggest", "why", "inspect", "verify", "run", "check", "extract", "env")
+_COMMANDS = (
+    "plan",
+    "export",
+    "suggest",
+    "why",
+    "inspect",
+    "verify",
+    "run",
+    "check",
+    "extract",
+    "convert",
+    "env",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,18 +42,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     `arguments` default to those of the process. Wrong usage raises SystemExit(2), as argparse does.
     """
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    from packager.errors import ArchiveError, PackageError
+    options = _parser().parse_args(arguments)
+    return carry_out(options.run, options)
+
+
+def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
+    """Call `run`; an error becomes a line on stderr and an exit code."""
+    from packager.errors import ArchiveError, LegacyFormatError, PackageError
     from packager.exporting.targets import TargetError
 
     try:
-        return int(options.run(options))
+        return int(run(options))
     except BrokenPipeError:  # whoever read the output has seen enough
         return 3
     except (TargetError, ModuleNotFoundError) as error:
         return _failed(error, 4)
-    except (ArchiveError, OSError) as error:
+    except (ArchiveError, LegacyFormatError, OSError) as error:
         return _failed(error, 3)
     except PackageError as error:
         return _failed(error, 1)

@@ -1,0 +1,142 @@
+"""`packager convert`: a legacy file of weights written anew, as `.safetensors` or `.kedge`, with a report."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .screen import print_json, print_table, print_text, progress
+
+if TYPE_CHECKING:
+    from packager.migrations import WrittenCheckpoint
+    from packager.migrations.legacy import Checkpoint, LeftOut
+
+__all__ = ["add"]
+
+_EXAMPLES = """\
+examples:
+  packager convert old.pt new.safetensors
+  packager convert old.pt new.kedge                      keeps ties, versions of modules, plain values
+  packager convert last.ckpt new.kedge --unwrap state_dict
+  packager convert model.safetensors.index.json new.kedge
+
+Reads .pt, .pth, .bin and .ckpt of PyTorch (both formats), .safetensors, shards with their index, .npz,
+.npy, folders of .npy, state dicts in archives of torch.package, and kedge archives. The framework that
+wrote them is not needed, and nothing in a file is run. The new file appears whole or not at all.
+"""
+_ROWS = 20
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "convert",
+        help="write the weights of a legacy file as .safetensors or .kedge, running nothing",
+        description="Write the weights of a legacy file as .safetensors or .kedge, running nothing of it.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("old", metavar="OLD", help="the file or folder with the weights")
+    parser.add_argument("new", metavar="NEW", help="the file to write; ends in .safetensors or .kedge")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--unwrap", metavar="NAME", help="the state dict to take, where there are several: model, ema.module"
+    )
+    which.add_argument(
+        "--everything", action="store_true", help="take the tensors at every depth, under dotted keys"
+    )
+    parser.add_argument(
+        "--skip-unknown",
+        action="store_true",
+        help="leave out what is not data (objects, functions); of a pickled model its weights are taken",
+    )
+    parser.add_argument(
+        "--name",
+        metavar="PACKAGE/RESOURCE",
+        default="model/weights",
+        help="what the state dict is called in a .kedge (model/weights)",
+    )
+    parser.add_argument("--all", action="store_true", help="list every key")
+    parser.add_argument("--json", action="store_true", help="print the report for machines")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Open, write, and say what was read, what was written and what was left out."""
+    from packager.errors import MigrationError
+    from packager.migrations import open_checkpoint, write_checkpoint
+
+    package, slash, resource = options.name.rpartition("/")
+    if not slash or not package or not resource:
+        raise MigrationError(f"--name {options.name!r}: expected PACKAGE/RESOURCE, as model/weights")
+    checkpoint = open_checkpoint(
+        options.old,
+        unwrap=options.unwrap,
+        everything=options.everything,
+        skip_unknown=options.skip_unknown,
+    )
+    with progress("converting") as show:
+        written = write_checkpoint(options.new, checkpoint, progress=show, package=package, resource=resource)
+    if options.json:
+        print_json(_report(checkpoint, written))
+    else:
+        _print(checkpoint, written, None if options.all else _ROWS)
+    return 0
+
+
+def _report(checkpoint: Checkpoint, written: WrittenCheckpoint) -> Mapping[str, Any]:
+    return {
+        "old": str(checkpoint.path),
+        "format": checkpoint.format,
+        "container": checkpoint.container,
+        "new": str(written.path),
+        "size": written.size,
+        "identity": written.identity,
+        "tensors": {
+            key: {"dtype": value.dtype, "shape": list(value.shape), "bytes": value.nbytes}
+            for key, value in checkpoint.tensors.items()
+        },
+        "values": [key for key in checkpoint if key not in checkpoint.tensors],
+        "versions": checkpoint.metadata.versions or {},
+        "tied": written.tied,
+        "left_out": [*checkpoint.left_out, *written.left_out],
+    }
+
+
+def _print(checkpoint: Checkpoint, written: WrittenCheckpoint, most: int | None) -> None:
+    from packager.exporting.printing import size_text
+
+    tensors = checkpoint.tensors
+    rows = [(key, value.dtype, list(value.shape), size_text(value.nbytes)) for key, value in tensors.items()]
+    _table("tensors", ("key", "dtype", "shape", "size"), rows, most)
+    _table("tied: stored once in a .kedge", ("keys",), [(", ".join(keys),) for keys in written.tied], most)
+    left_out = [*checkpoint.left_out, *written.left_out]
+    _table("left out", ("where", "what", "why"), _summed(left_out), most)
+    dtypes = Counter(value.dtype for value in tensors.values())
+    inside = f" (under {checkpoint.container!r})" if checkpoint.container else ""
+    total = sum(value.nbytes for value in tensors.values())
+    lines = [
+        f"read     {checkpoint.path}: {checkpoint.format}{inside}",
+        f"         {len(tensors)} tensors, {size_text(total)}: "
+        + ", ".join(f"{count} {dtype}" for dtype, count in dtypes.most_common()),
+        f"written  {written.path}: {size_text(written.size)}, {len(written.keys)} keys"
+        + (f", identity {written.identity}" if written.identity else ""),
+    ]
+    if len(checkpoint) > len(tensors):
+        lines.insert(2, f"         {len(checkpoint) - len(tensors)} values that are no tensors")
+    if left_out:
+        lines.append(f"left out {len(left_out)} things, see above")
+    print_text("\n".join(lines))
+
+
+def _summed(left_out: Sequence[LeftOut]) -> list[tuple[str, str, str]]:
+    return [(part.path or "the file", part.what, part.why) for part in left_out]
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], most: int | None) -> None:
+    """A table, cut where it would be long."""
+    if most is not None and len(rows) > most:
+        title, rows = f"{title}, the first {most} of {len(rows)} (--all lists them)", rows[:most]
+    print_table(title, columns, rows)

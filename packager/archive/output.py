@@ -18,7 +18,7 @@ __all__ = ["BatchedFile", "ChunkDigests", "Digester", "flat_view", "in_batches"]
 
 _BATCH: Final = 8 * CHUNK
 _MOST_BUFFERS: Final = 512  # in one call; systems allow 1,024
-_MOST_WAITING: Final = 16  # batches that wait for a digest, so that a stream is never held in memory
+_MOST_WAITING: Final = 8  # batches that wait for a digest, two a thread: a stream is never held in memory
 
 
 def flat_view(buffer: Any) -> memoryview:

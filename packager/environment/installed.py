@@ -110,7 +110,7 @@ class Installed:
 
     def _recorded_names(self) -> frozenset[str]:
         names = set()
-        for part, follow in _FIRST_PART.findall(self._record):
+        for part, follow in set(_FIRST_PART.findall(self._record)):
             text = part.decode("utf-8", "replace")
             module = _EXTENSION_MODULE.fullmatch(text)
             if follow == b"/" and text.isidentifier() and text != "__pycache__":

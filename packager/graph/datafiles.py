@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import partial
 from importlib.machinery import all_suffixes
 
@@ -88,8 +89,9 @@ def _meant(
             yield "found", by_path[path]
             exact = True
         elif "*" in text:
+            matches = re.compile(translate(path)).match
             for other, place in by_path.items():
-                if fnmatchcase(other, path):
+                if matches(other):
                     yield "found", place
                     exact = True
         elif "/" in text or "." not in text:

@@ -16,9 +16,10 @@ _PASSIVE_DECORATORS = frozenset(
     "dataclass final lru_cache no_grad inference_mode overload override property runtime_checkable "
     "staticmethod total_ordering unique wraps".split()
 )
-_IMPORTING = re.compile(
-    rb"import|exec|entry_points|run_module|run_path|from_file|FileLoader|locate|resolve_name"
-)
+_IMPORTING = (
+    b"import", b"exec", b"entry_points", b"run_module", b"run_path", b"from_file", b"FileLoader", b"locate",
+    b"resolve_name",
+)  # fmt: skip
 _AVAILABILITY = re.compile(r"_?(?:is|has|have)_\w+|\w+_available")
 _PROBE = re.compile(r"find_spec|package|available|installed|import_module|distribution|^version$")
 
@@ -60,9 +61,15 @@ def lines_with_imports(source: bytes) -> list[int]:
     """The lines that hold a word without which nothing is imported, ascending."""
     if b"\r" in source:
         source = source.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    places = []
+    for word in _IMPORTING:  # one after the other: far faster than a pattern of all of them
+        at = source.find(word)
+        while at >= 0:
+            places.append(at)
+            at = source.find(word, at + 1)
     lines, line, last = [], 1, 0
-    for word in _IMPORTING.finditer(source):
-        line += source.count(b"\n", last, word.start())
-        last = word.start()
+    for at in sorted(places):
+        line += source.count(b"\n", last, at)
+        last = at
         lines.append(line)
     return lines

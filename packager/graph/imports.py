@@ -141,8 +141,7 @@ class _Reader:
             self._push(node.body, place.inside(hidden))
             return
         self._collect(test, place)
-        guard = read_test(test)
-        if guard == UNKNOWN or place.quiet:
+        if place.quiet or (guard := read_test(test)) == UNKNOWN:
             place.block.plain = False
             self._push(node.orelse, place.perhaps())
             self._push(node.body, place.perhaps())
@@ -336,13 +335,20 @@ class _Reader:
             self.draft.extend_exports(value)
 
     def _bind_target(self, target: ast.expr, place: Place) -> None:
-        for part in ast.walk(target):
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                self.draft.bind(part.id, place, "other", -1)
-            elif isinstance(part, (ast.Attribute, ast.Subscript)):
-                self._collect(part.value, place)
-                if isinstance(part, ast.Subscript):
-                    self._collect(part.slice, place)
+        waiting = [target]
+        while waiting:
+            match waiting.pop():
+                case ast.Name(id=name):
+                    self.draft.bind(name, place, "other", -1)
+                case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                    waiting.extend(reversed(parts))
+                case ast.Starred(value=inner):
+                    waiting.append(inner)
+                case ast.Attribute(value=owner):
+                    self._collect(owner, place)
+                case ast.Subscript(value=owner, slice=index):
+                    self._collect(owner, place)
+                    self._collect(index, place)
 
     # -- pieces -------------------------------------------------------------------------------
 

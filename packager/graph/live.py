@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from packager.graph.library import Library, Volume
-from packager.graph.resolve import Names
+from packager.graph.resolve import Ending, Names
 
 __all__ = ["Liveness"]
 
@@ -59,6 +59,7 @@ class Liveness:
         self._heirs: defaultdict[_Class, list[_Class]] = defaultdict(list)
         self._asked_of_self: defaultdict[_Class, set[str]] = defaultdict(set)
         self._callbacks: dict[_Class, frozenset[str]] = {}
+        self._kept: dict[tuple[str, str], bool] = {}
         self._answers: dict[tuple[str, tuple[str, ...]], frozenset[str] | None] = {}
 
     def add_attributes(self, names: Iterable[str]) -> None:
@@ -144,13 +145,13 @@ class Liveness:
         One whose code is read does if it puts an argument into something; one that is not read
         does if its name sounds so; any other value may.
         """
-        for ending in self._names.resolve(volume, decorator, self._followed) if decorator else ():
-            if ending.kind == "def":
-                if ending.volume.scan.blocks[ending.at].keeps:
-                    return True
-            elif ending.kind != "foreign" or any(word in decorator.lower() for word in _REGISTERING):
-                return True
-        return not decorator
+        known = self._kept.get((volume.name, decorator))
+        if known is None:
+            endings = self._names.resolve(volume, decorator, self._followed) if decorator else []
+            known = not decorator or any(_may_keep(ending, decorator) for ending in endings)
+            if endings and all(ending.kind == "def" for ending in endings):
+                self._kept[volume.name, decorator] = known
+        return known
 
     def _add_methods(self, volume: Volume, at: int, *, any_public: bool) -> None:
         blocks = volume.scan.blocks
@@ -250,6 +251,12 @@ class Liveness:
                 called.update(name.removeprefix("&") for name in scan.blocks[block].attrs)
             known = self._callbacks[(name, at)] = frozenset(called)
         return known
+
+
+def _may_keep(ending: Ending, decorator: str) -> bool:
+    if ending.kind == "def":
+        return ending.volume.scan.blocks[ending.at].keeps
+    return ending.kind != "foreign" or any(word in decorator.lower() for word in _REGISTERING)
 
 
 def _readable(volume: Volume) -> bool:

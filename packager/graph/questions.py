@@ -18,8 +18,13 @@ def question_id(volume: Volume, dynamic: Dynamic) -> str:
     return f"{volume.found.file or volume.name}:{dynamic.line}" + (f":{function}" if function else "")
 
 
-def question_for(library: Library, volume: Volume, dynamic: Dynamic, decided: set[str]) -> Question:
-    """The question about one site; modules that are in already are no candidates."""
+def question_for(
+    library: Library, volume: Volume, dynamic: Dynamic, decided: set[str], measured: dict[str, Candidate]
+) -> Question:
+    """The question about one site; modules that are in already are no candidates.
+
+    `measured` keeps candidates from one question to the next.
+    """
     names = [name for name in candidate_names(library, volume, dynamic) if name not in decided]
     return Question(
         id=question_id(volume, dynamic),
@@ -29,7 +34,7 @@ def question_for(library: Library, volume: Volume, dynamic: Dynamic, decided: se
         function=volume.scan.blocks[dynamic.block].function,
         text=dynamic.text,
         pattern=_absolute_pattern(volume, dynamic),
-        candidates=tuple(_candidate(library, name) for name in names),
+        candidates=tuple(_candidate(library, name, measured) for name in names),
     )
 
 
@@ -59,15 +64,18 @@ def _absolute_pattern(volume: Volume, dynamic: Dynamic) -> str:
     return ".".join([*parts[: len(parts) - dynamic.level + 1], dynamic.pattern])
 
 
-def _candidate(library: Library, name: str) -> Candidate:
+def _candidate(library: Library, name: str, measured: dict[str, Candidate]) -> Candidate:
     """A module and, where it is a package, everything below it."""
+    if name in measured:
+        return measured[name]
     waiting, modules, size = [name], 0, 0
     while waiting:
         current = waiting.pop()
         modules += 1
         size += library.size(current)
         waiting.extend(_below(library, current))
-    return Candidate(name, modules, size)
+    measured[name] = Candidate(name, modules, size)
+    return measured[name]
 
 
 def _below(library: Library, name: str) -> Sequence[str]:

@@ -79,6 +79,7 @@ class Sources:
         self._own_path = None if path is None else [os.fspath(entry) for entry in path]
         self._path = self._current_path()
         self._found: dict[str, Found] = {}
+        self._below: dict[str, Sequence[str]] = {}
 
     def find(self, name: str) -> Found:
         found = self._found.get(name)
@@ -93,18 +94,10 @@ class Sources:
         return found
 
     def submodules(self, name: str) -> Sequence[str]:
-        names = set()
-        for folder in self.find(name).search:
-            listing = self.listings.get(folder)
-            for file in listing.files:
-                for suffix, _ in _SUFFIXES:
-                    if file.endswith(suffix):
-                        names.add(file.removesuffix(suffix))
-                        break
-            names.update(
-                child for child in listing.folders if self.listings.get(os.path.join(folder, child)).files
-            )
-        return sorted(f"{name}.{child}" for child in names if "." not in child and child[:2] != "__")
+        known = self._below.get(name)
+        if known is None:
+            known = self._below[name] = self._list_submodules(name)
+        return known
 
     def has_distribution(self, name: str) -> bool:
         wanted = name.lower().replace("-", "_") + "_"
@@ -119,6 +112,21 @@ class Sources:
         self.listings.refresh()
         self._path = self._current_path()
         self._found.clear()
+        self._below.clear()
+
+    def _list_submodules(self, name: str) -> Sequence[str]:
+        names = set()
+        for folder in self.find(name).search:
+            listing = self.listings.get(folder)
+            for file in listing.files:
+                for suffix, _ in _SUFFIXES:
+                    if file.endswith(suffix):
+                        names.add(file.removesuffix(suffix))
+                        break
+            names.update(
+                child for child in listing.folders if self.listings.get(os.path.join(folder, child)).files
+            )
+        return sorted(f"{name}.{child}" for child in names if "." not in child and child[:2] != "__")
 
     def _current_path(self) -> list[str]:
         path = sys.path if self._own_path is None else self._own_path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import subprocess
 import sys
@@ -333,3 +334,15 @@ def test_packages_that_are_not_followed_have_no_data_files(walk_tree: WalkTree) 
         )
         == ()
     )
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_walk_leaves_the_garbage_collector_as_it_was(walk_tree: WalkTree, frozen: bool) -> None:
+    if frozen:
+        gc.freeze()
+    try:
+        before = gc.isenabled(), gc.get_freeze_count() > 0
+        walk_tree("== pkg/__init__.py\nimport json\n")
+        assert (gc.isenabled(), gc.get_freeze_count() > 0) == before == (True, frozen)
+    finally:
+        gc.unfreeze()

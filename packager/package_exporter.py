@@ -53,7 +53,8 @@ class PackageExporter:
     in), "strict" (as None, and every rule must match), a policy file (.toml), or a Policy.
     `guards="all"` follows both sides of every test, not those of this environment alone;
     `parents="lazy"` leaves out what packages import only to pass it on. `digests="crc"` saves the
-    time for sha256 over tensors, `fsync=False` that for waiting on the disk.
+    time for sha256 over tensors, `fsync=False` that for waiting on the disk. A `runnable` archive
+    carries its loader: `python net.kedge --info` works where there is only Python and NumPy.
 
     Everything is read, and nothing run, until `close()`; what was asked for must stay unchanged
     until then. `close()` writes the whole archive or, on any error, nothing: an old file stays as
@@ -81,6 +82,7 @@ class PackageExporter:
         parents: Literal["eager", "lazy"] = "eager",
         digests: str = "sha256",
         fsync: bool = True,
+        runnable: bool = False,
     ) -> None:
         self.importer = as_importer(importer)
         self.debug = debug
@@ -89,6 +91,7 @@ class PackageExporter:
         self._target = f
         self._digests = digests
         self._fsync = fsync
+        self._runnable = runnable
         self._request = Request()
         self._exclude_data: list[GlobGroup] = []
         self._reduced: Reduced = {}
@@ -288,7 +291,13 @@ class PackageExporter:
         survey = self._survey("ask for the plan")
         if self._plan is None:
             self._plan = make_plan(
-                survey, self._request, self._decisions, self._sources, self._installed, self._exclude_data
+                survey,
+                self._request,
+                self._decisions,
+                self._sources,
+                self._installed,
+                self._exclude_data,
+                runnable=self._runnable,
             )
         return self._plan
 

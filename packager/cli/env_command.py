@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
+from .files import whole_file
 from .screen import print_json, print_text
 
 __all__ = ["add"]
@@ -158,7 +160,8 @@ def run_lock(options: argparse.Namespace) -> int:
     if output is None:
         print_text(text)
     else:
-        _write(output, text)
+        with whole_file(output) as file:
+            file.write(text.encode())
     return 0
 
 
@@ -193,19 +196,4 @@ def _holds_wheels(reader: Any) -> bool:
 
 def _seen_from(output: Path, folder: Path) -> str:
     """The path of `folder` from the lock file's own folder, as PEP 751 wants it."""
-    import os
-
     return Path(os.path.relpath(folder.absolute(), output.absolute().parent)).as_posix()
-
-
-def _write(output: Path, text: str) -> None:
-    """In one step, so that an old file is whole until the new one is."""
-    import os
-
-    part = output.with_name(f".{output.name}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, output)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise

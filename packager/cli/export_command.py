@@ -52,6 +52,9 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--digests", choices=("sha256", "crc"), default="sha256", help="crc: faster, for tensors alone"
     )
+    parser.add_argument(
+        "--runnable", action="store_true", help="carry the loader: `python FILE --info` works without kedge"
+    )
     parser.add_argument("--no-fsync", action="store_true", help="do not wait for the disk")
     parser.add_argument("--debug", action="store_true", help="show paths of imports in errors")
     parser.add_argument("--json", action="store_true", help="print what was written for machines")
@@ -69,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
             debug=options.debug,
             digests=options.digests,
             fsync=not options.no_fsync,
+            runnable=options.runnable,
         )
         exporter.progress = show
         with exporter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from .files import whole_file
 from .screen import print_text
 
 __all__ = ["add"]
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     with PackageImporter(options.file, trust=options.trust) as importer:
         answer = importer.run(inputs, options.entry)
     if options.output:
-        with open(options.output, "wb") as file:
+        with whole_file(options.output) as file:
             np.savez(file, **answer)
     for name, array in answer.items():
         print_text(f"{name}: {array.dtype} {list(array.shape)}")

@@ -81,7 +81,11 @@ class CodecRegistry:
 
     @cached_property
     def _outside(self) -> dict[str, object]:
-        from importlib_metadata import entry_points
+        # The archive that carries its loader does not carry the backport.
+        try:
+            from importlib_metadata import entry_points
+        except ImportError:
+            from importlib.metadata import entry_points  # type: ignore[assignment]  # the same, untyped
 
         return {
             point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)

@@ -93,7 +93,8 @@ def resolve_wheels(
 ) -> tuple[LockedWheel, ...]:
     """Ask the index that pip is configured with for the wheels of the recorded versions.
 
-    Nothing is installed. Those that no index has (kedge's own, those of `find_links`) are written into `folder`.
+    Nothing is installed. Those that no index has (kedge's own, those of `find_links`) are written into
+    `folder`.
 
     Raises the errors of `packager.environment.errors`.
     """

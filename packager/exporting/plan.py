@@ -105,14 +105,16 @@ class ExportPlan:
     """What an export will do. `print(plan)` shows it; nothing has been written.
 
     `warnings` do not stop an export; `questions` are computed imports that were taken to load
-    nothing; `dead_rules` are rules that matched no module. A rule given with `allow_empty=False`
-    among them is in `empty_rules`, which stops an export that has no other problem.
+    nothing; `carried` is what goes along beside the model: a loader, wheels. `dead_rules` are rules
+    that matched no module. A rule given with `allow_empty=False` among them is in `empty_rules`,
+    which stops an export that has no other problem.
     """
 
     modules: tuple[PlannedModule, ...] = ()
     externs: tuple[PlannedExtern, ...] = ()
     entries: tuple[PlannedEntry, ...] = ()
     tensors: tuple[PlannedTensors, ...] = ()
+    carried: tuple[PlannedEntry, ...] = ()
     objects: tuple[ObjectRecord, ...] = ()
     state_dicts: tuple[StateDictRecord, ...] = ()
     entry_points: tuple[EntryPoint, ...] = ()
@@ -138,7 +140,7 @@ class ExportPlan:
     @property
     def size(self) -> int:
         """The size of all contents together."""
-        return sum(entry.size for entry in self.entries) + sum(member.size for member in self.tensors)
+        return sum(self.cost().values())
 
     def by_action(self, action: Action) -> tuple[PlannedModule, ...]:
         """The modules with one action, in the order in which they were reached."""
@@ -155,6 +157,8 @@ class ExportPlan:
             found[entry.kind] = found.get(entry.kind, 0) + entry.size
         for member in self.tensors:
             found["tensors"] = found.get("tensors", 0) + member.size
+        for entry in self.carried:
+            found["carried"] = found.get("carried", 0) + entry.size
         return dict(sorted(found.items()))
 
     def __str__(self) -> str:

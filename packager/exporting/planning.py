@@ -21,6 +21,7 @@ from .finding import Findings
 from .plan import ExportPlan, PlannedExtern, PlannedModule, PlannedTensors, PlanProblem
 from .problems import REASONS
 from .request import CheckRequest, EntryRequest, ObjectRequest, Request, SourceRequest
+from .runtime import MAIN_MODULE, runtime_entries, zip64_warnings
 from .surveying import Survey
 
 __all__ = ["DEFAULT_ENTRY", "make_plan"]
@@ -36,19 +37,25 @@ def make_plan(
     sources: SourceFinder,
     installed: Distributions,
     exclude_data: Sequence[GlobGroup],
+    *,
+    runnable: bool = False,
 ) -> ExportPlan:
-    """The plan for a request, as the survey found things."""
+    """The plan for a request, as the survey found things; a `runnable` one carries a loader."""
     findings = Findings(survey, decisions)
     texts = _texts(survey, request, decisions, sources)
-    modules = tuple(_modules(survey, decisions, texts))
+    modules = tuple(_modules(survey, decisions, texts, runnable=runnable))
     points = _entry_points(request)
     checks, failed = _checks(request, points)
     externs = tuple(_externs(modules))
+    entries = planned_entries(survey, request, modules, texts, installed, exclude_data, sources)
+    tensors = (*_members(survey), *(member for check in checks for member in check.members))
+    carried = runtime_entries() if runnable else ()
     return ExportPlan(
         modules=modules,
         externs=externs,
-        entries=planned_entries(survey, request, modules, texts, installed, exclude_data, sources),
-        tensors=(*_members(survey), *(member for check in checks for member in check.members)),
+        entries=entries,
+        tensors=tensors,
+        carried=carried,
         objects=tuple(_object_record(stored) for stored in survey.objects),
         state_dicts=tuple(_state_record(stored) for stored in survey.states),
         entry_points=points,
@@ -56,7 +63,7 @@ def make_plan(
         guards=_guards(survey),
         environment=_environment(externs, installed),
         problems=(*findings.problems(), *failed),
-        warnings=tuple(findings.warnings()),
+        warnings=(*findings.warnings(), *(zip64_warnings(entries, tensors, carried) if runnable else ())),
         questions=tuple(survey.walk.questions()),
         dead_rules=tuple(str(rule) for rule in decisions.policy.rules.dead()),
         empty_rules=tuple(str(rule) for rule in decisions.policy.empty_rules()),
@@ -86,7 +93,9 @@ def _texts(
     return found
 
 
-def _modules(survey: Survey, decisions: Decisions, texts: Mapping[str, bytes]) -> Iterator[PlannedModule]:
+def _modules(
+    survey: Survey, decisions: Decisions, texts: Mapping[str, bytes], *, runnable: bool
+) -> Iterator[PlannedModule]:
     importers = _importers(survey)
     for name, module in survey.walk.modules.items():
         decision = decisions.standing.get(name) or _implied(module)
@@ -98,11 +107,18 @@ def _modules(survey: Survey, decisions: Decisions, texts: Mapping[str, bytes]) -
                 rule=decision.rule,
                 because=decision.because,
                 origin=decisions.origin(name),
-                entry=source_path(name, module.is_package) if stored else None,
+                entry=_entry_of(name, module.is_package, runnable=runnable) if stored else None,
                 is_package=module.is_package,
                 importers=importers.get(name, ()),
                 size=len(texts[name]) if stored else 0,
             )
+
+
+def _entry_of(name: str, is_package: bool, *, runnable: bool) -> str:
+    """A module lies at its own path; only `__main__` gives way to what starts a runnable archive."""
+    if runnable and name == "__main__":
+        return MAIN_MODULE
+    return source_path(name, is_package)
 
 
 def _implied(module: Module) -> Decision | None:

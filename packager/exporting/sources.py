@@ -119,7 +119,8 @@ class ArchiveSources(LoaderSources):
     def resources(self) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
         """The data files in the archive: name, size, and what reads them."""
         for entry in self._archive.manifest.entries:
-            if entry.kind == "resource":
+            # Below `.data/` lies what belongs to an archive, not to its packages: a loader, wheels.
+            if entry.kind == "resource" and not entry.name.startswith(".data/"):
                 yield entry.name, entry.size, partial(self._archive.load_binary, "", entry.name)
 
 

@@ -39,7 +39,7 @@ def write_plan(
     """
     require_sound(plan, debug=debug)
     with ArchiveWriter(target, digests=digests, fsync=fsync, progress=progress) as writer:
-        for entry in plan.entries:
+        for entry in (*plan.entries, *plan.carried):
             writer.add(entry.name, entry.read(), kind=entry.kind)
         for member in plan.tensors:
             add_tensors(writer, member.name, member.specs, member.storages, metadata=member.metadata)

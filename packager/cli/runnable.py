@@ -1,0 +1,154 @@
+"""What `python net.kedge` does: the same as `packager run`, `check` and `verify`, for one archive.
+
+The archive that is started carries this file; see `packager.exporting.runtime`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .main import EXIT_CODES, carry_out
+from .screen import print_text
+
+if TYPE_CHECKING:
+    from packager.archive import ArchiveReader
+    from packager.environment import EnvironmentReport, RecordedEnvironment
+
+__all__ = ["OLDEST_NUMPY", "main"]
+
+OLDEST_NUMPY = "numpy>=1.24"
+"""What the carried loader needs; 1.24 is the oldest that it was tried with."""
+
+_EXAMPLES = """\
+examples:
+  python {file} --info
+  python {file} --input x.npz -o y.npz
+  python {file} --check
+
+In the input file arrays are named for parameters, or arg0, arg1, ...; answers are called output, or
+output.0, output.key.
+
+"""
+
+
+def main(file: str, arguments: Sequence[str] | None = None) -> int:
+    """Carry out one command line for the archive `file`; return its exit code."""
+    parser = _parser(os.path.basename(file))
+    options = parser.parse_args(arguments)
+    options.file = file
+    warnings.showwarning = _show_warning
+    if options.check:
+        from .check_command import run
+    elif options.verify:
+        from .verify_command import run
+    elif options.input is not None:
+        from .run_command import run
+    else:
+        run = _info
+    runs_code = options.check or options.input is not None
+    return carry_out(_where_it_can(run) if runs_code else run, options)
+
+
+def _where_it_can(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """`run`, once it is known that nothing is missing: before NumPy itself is imported."""
+
+    def checked(options: argparse.Namespace) -> int:
+        from packager.archive import ArchiveReader
+        from packager.errors import EnvironmentMismatchError
+
+        with ArchiveReader(options.file) as reader:
+            report = _compared(reader)
+        if report.missing:
+            raise EnvironmentMismatchError(f"{options.file}: {report}")
+        return run(options)
+
+    return checked
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"python {name}",
+        description="Run the model in this archive. It needs Python, NumPy, and what --info lists.",
+        epilog=_EXAMPLES.format(file=name) + EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--info", action="store_true", help="what this is, and whether it runs here (default)")
+    what.add_argument("--input", metavar="NPZ", help="call the model with the arrays of this file")
+    what.add_argument("--check", action="store_true", help="repeat the stored calls, and compare the answers")
+    what.add_argument("--verify", action="store_true", help="check every byte of this archive")
+    parser.add_argument("-o", "--output", metavar="NPZ", help="where the answer goes; else it is described")
+    parser.add_argument("--entry", default="model", metavar="NAME", help="which entry point (default: model)")
+    parser.add_argument(
+        "--tolerance", type=float, default=1e-5, metavar="X", help="for --check (default: 1e-5)"
+    )
+    parser.add_argument(
+        "--trust", action="append", default=[], metavar="NAME", help="a type to trust (module:Class)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the outcome for machines")
+    return parser
+
+
+def _show_warning(message: Warning | str, *place: Any, **more: Any) -> None:
+    print(f"{os.path.basename(sys.argv[0])}: warning: {message}", file=sys.stderr)
+
+
+def _info(options: argparse.Namespace) -> int:
+    """Say what the archive is; the exit code says whether what it needs is here."""
+    from packager.archive import ArchiveReader
+    from packager.environment import RecordedEnvironment
+
+    with ArchiveReader(options.file) as reader:
+        recorded = RecordedEnvironment.of(reader.manifest)
+        report = _compared(reader)
+        if options.json:
+            _print_json(reader, recorded, report)
+        else:
+            print_text("\n".join(_lines(reader, recorded, report)))
+    return 1 if report.missing else 0
+
+
+def _compared(reader: ArchiveReader) -> EnvironmentReport:
+    """The environment at hand against the recorded one, and against what the carried loader needs."""
+    from packager.environment import RecordedEnvironment, RecordedExtern, compare_environment
+
+    recorded = RecordedEnvironment.of(reader.manifest)
+    externs = list(recorded.externs)
+    if "numpy" not in recorded.distributions:
+        version = recorded.versions.get("numpy", "")
+        externs.append(RecordedExtern(("numpy",), "numpy", version, OLDEST_NUMPY))
+    return compare_environment(recorded.fingerprint, externs)
+
+
+def _lines(reader: ArchiveReader, recorded: RecordedEnvironment, report: EnvironmentReport) -> Iterator[str]:
+    from packager.exporting.printing import size_text
+
+    made = recorded.fingerprint
+    yield f"archive      {size_text(reader.size)}, identity {reader.identity}"
+    yield f"made with    Python {made.python} on {made.platform}"
+    for point in reader.manifest.entry_points:
+        called = f".{point.callable}" if point.callable else ""
+        yield f"entry        {point.name}: {point.package}/{point.resource}{called}"
+    for extern in recorded.externs:
+        yield f"needs        {extern.requirement or ', '.join(extern.modules)}"
+    yield f"here         {report}"
+
+
+def _print_json(reader: ArchiveReader, recorded: RecordedEnvironment, report: EnvironmentReport) -> None:
+    from .screen import print_json
+
+    print_json(
+        {
+            "identity": reader.identity,
+            "size": reader.size,
+            "environment": reader.manifest.environment,
+            "entries": reader.manifest.entry_points,
+            "needs": recorded.externs,
+            "differences": report.differences,
+        }
+    )

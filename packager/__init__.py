@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .graph import OrderedImporter as OrderedImporter
     from .graph import sys_importer as sys_importer
     from .loading.directory import Directory as Directory
+    from .loading.verifying import verify as verify
     from .names import PackageMangler as PackageMangler
     from .names import demangle as demangle
     from .names import get_mangle_prefix as get_mangle_prefix
@@ -80,6 +81,7 @@ __all__ = [
     "is_mangled",
     "mangle",
     "sys_importer",
+    "verify",
 ]
 
 _SUBMODULES = frozenset({"analyze", "errors"})
@@ -93,6 +95,7 @@ _named = lazy_names(
         "exporting": "ExportPlan",
         "graph": "DiGraph Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
         "loading.directory": "Directory",
+        "loading.verifying": "verify",
         "names": "PackageMangler demangle get_mangle_prefix is_mangled mangle",
         "package_exporter": "PackageExporter",
         "package_importer": "PackageImporter",

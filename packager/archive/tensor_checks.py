@@ -22,7 +22,8 @@ def check_tensors(reader: ArchiveReader, entry: EntryRecord) -> None:
     disagree, or when either is not in its only legal spelling.
     """
     what = f"entry {entry.name!r}"
-    member = reader.view(entry.name)
+    length = int.from_bytes(reader.view(entry.name, 0, min(8, entry.size)), "little")
+    member = reader.view(entry.name, 0, min(8 + length, entry.size))
     header = parse_header(member, entry.size, what=what)
     stored = TensorReader(reader, entry.name)
     index = TensorIndex.load(reader.read(index_name(entry.name)), what=f"index of {entry.name!r}")

@@ -79,7 +79,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _failed(error: object, code: int) -> int:
-    print(f"packager: {error}".rstrip(), file=sys.stderr)
-    for note in getattr(error, "__notes__", ()):
-        print(f"  {note}", file=sys.stderr)
+    from .screen import printable
+
+    for line in (f"packager: {error}".rstrip(), *(f"  {note}" for note in getattr(error, "__notes__", ()))):
+        print(printable(line), file=sys.stderr)
     return code

@@ -7,27 +7,46 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
-__all__ = ["print_json", "print_table", "print_text", "progress"]
+__all__ = ["print_json", "print_table", "print_text", "printable", "progress"]
 
 
 def print_json(value: Any) -> None:
-    """Print plain data or dataclasses as JSON, keys in their order; bytes become their length."""
-    print(json.dumps(_plain(value), indent=2, ensure_ascii=False))
+    """Print plain data or dataclasses as JSON, keys in their order; bytes become their length.
+
+    An iterator is a list whose items are printed one by one, so that a long one is never in memory.
+    """
+    for piece in _spelled(value, "\n"):
+        sys.stdout.write(piece)
+    sys.stdout.write("\n")
 
 
 def print_text(text: str) -> None:
-    """Print text as it is."""
-    print(text.rstrip("\n"))
+    """Print text; what would move a terminal's cursor or change its colours is spelled out."""
+    print(printable(text.rstrip("\n")))
+
+
+def printable(text: str) -> str:
+    """Text out of a file, which may be an enemy's, for a terminal: control characters are spelled out.
+
+    >>> printable("a line\\n\\x1b[2J\\u202etxt")
+    'a line\\n\\\\x1b[2J\\\\u202etxt'
+    """
+    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+# C0 and C1 but for the line feed and the tab, marks that reorder text, and halves of characters.
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows below a title; nothing where there are none."""
-    cells = [[str(cell) for cell in row] for row in rows]
+    cells = [[printable(str(cell)).replace("\n", "\\n") for cell in row] for row in rows]
     if not cells:
         return
     console = _console()
@@ -98,14 +117,32 @@ def _plain_progress(what: str) -> Callable[[int, int], None]:
     return show
 
 
-def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = (field for field in dataclasses.fields(value) if field.repr)
-        return {field.name: _plain(getattr(value, field.name)) for field in fields}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, tuple | list | set | frozenset):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, bytes | memoryview):
-        return len(value)
-    return value
+def _spelled(value: Any, line: str) -> Iterator[str]:
+    """The pieces of a value as JSON; `line` begins a line at its depth."""
+    if isinstance(value, Mapping) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+        items = value.items() if isinstance(value, Mapping) else _fields(value)
+        named = ((_json(str(key)) + ": ", inner) for key, inner in items)
+        yield from _spelled_items("{", named, "}", line)
+    elif isinstance(value, list | tuple | set | frozenset | Iterator):
+        yield from _spelled_items("[", (("", inner) for inner in value), "]", line)
+    else:
+        plain = len(value) if isinstance(value, bytes | memoryview) else value
+        yield _json(plain)
+
+
+def _spelled_items(first: str, items: Iterable[tuple[str, Any]], last: str, line: str) -> Iterator[str]:
+    empty = True
+    for name, inner in items:
+        yield f"{first if empty else ','}{line}  {name}"
+        yield from _spelled(inner, f"{line}  ")
+        empty = False
+    yield f"{first}{last}" if empty else f"{line}{last}"
+
+
+def _fields(value: Any) -> Iterator[tuple[str, Any]]:
+    return ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value) if field.repr)
+
+
+def _json(value: Any) -> str:
+    """A value without parts; what JSON leaves as it is and a terminal would not is spelled out too."""
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from .reading import FILE_HELP, source_of
 from .screen import print_json, print_text, progress
 
 __all__ = ["add"]
@@ -12,7 +13,9 @@ __all__ = ["add"]
 _EXAMPLES = """\
 examples:
   packager verify net.kedge
+  packager verify net.kedge --deep
   packager verify net.kedge --json
+  curl https://models.example/net.kedge | packager verify -
 
 The exit code is 0 when everything holds, 1 when something is wrong inside, 3 when the file is no
 archive at all.
@@ -28,18 +31,51 @@ def add(commands: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", metavar="FILE", help="the archive, or the folder of an unzipped one")
+    parser.add_argument("file", metavar="FILE", help=FILE_HELP)
+    parser.add_argument(
+        "--deep",
+        action="store_true",
+        help="also parse every source and stored object, in a child process with limits",
+    )
+    parser.add_argument(
+        "--trust",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="for --deep: a type that stored objects may use (module:Class); repeatable",
+    )
+    parser.add_argument(
+        "--memory", type=int, default=1024, metavar="MIB", help="for --deep: MiB it may take (default: 1024)"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=120,
+        metavar="N",
+        help="for --deep: seconds it may take (default: 120)",
+    )
     parser.add_argument("--json", action="store_true", help="print the outcome for machines")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Verify, print every problem, and say by the exit code whether there was one."""
-    from packager.archive import ArchiveReader, verify
     from packager.exporting.printing import size_text
+    from packager.loading.verifying import verify
 
-    with progress("verifying") as show, ArchiveReader(options.file) as reader:
-        outcome = verify(reader, progress=show)
+    # An archive that is started verifies itself, and has no options for depth.
+    deep = (
+        {
+            "deep": options.deep,
+            "trust": options.trust,
+            "memory": options.memory << 20,
+            "seconds": options.seconds,
+        }
+        if hasattr(options, "deep")
+        else {}
+    )
+    with progress("verifying") as show:
+        outcome = verify(source_of(options.file), progress=show, **deep)
     if options.json:
         print_json(
             {"ok": outcome.ok, **{name: getattr(outcome, name) for name in outcome.__dataclass_fields__}}

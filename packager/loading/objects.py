@@ -20,7 +20,16 @@ from packager.objects.trust import Trust
 from .code import PackagedCode
 from .importing import ImportRules
 
-__all__ = ["StoredObjectError", "find_object", "library_of", "load_object", "regime_of", "resolver"]
+__all__ = [
+    "StoredObjectError",
+    "find_object",
+    "library_of",
+    "load_object",
+    "regime_of",
+    "require_factory_allowed",
+    "resolver",
+    "storages_of",
+]
 
 
 class StoredObjectError(ArchiveError, KeyError):
@@ -81,7 +90,7 @@ def load_object(
         return tensors.storage(tensors[name].storage, private=True)
 
     if record.factory is not None:
-        _require_factory_allowed(record.factory, regime, trust)
+        require_factory_allowed(record.factory, regime, trust)
     made = build(audited, resolve, storage, importer=importer, map_location=map_location)
     if record.factory is None:
         return made
@@ -133,12 +142,12 @@ def _audited(
         archive.read(record.entry),
         regime,
         trust,
-        storages=_storages(tensors),
+        storages=storages_of(tensors),
         what=f"object {record.package}/{record.resource}",
     )
 
 
-def _storages(tensors: TensorReader | None) -> Mapping[str, tuple[str, int]]:
+def storages_of(tensors: TensorReader | None) -> Mapping[str, tuple[str, int]]:
     """Each storage of an object's member by its name: its dtype, and its size in bytes."""
     if tensors is None:
         return {}
@@ -148,7 +157,7 @@ def _storages(tensors: TensorReader | None) -> Mapping[str, tuple[str, int]]:
     }
 
 
-def _require_factory_allowed(factory: str, regime: Regime, trust: Collection[str]) -> None:
+def require_factory_allowed(factory: str, regime: Regime, trust: Collection[str]) -> None:
     """A factory is a call: interned or exactly trusted names only, whatever else is allowed."""
     module, _, name = factory.partition(":")
     if regime.interned(module) or Trust(trust).grants(module, name, "call"):

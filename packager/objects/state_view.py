@@ -20,7 +20,7 @@ from .build import build
 from .state_dicts import EXTRA
 from .trust import Regime
 
-__all__ = ["StateDictView", "open_state_dict"]
+__all__ = ["StateDictView", "open_state_dict", "storages_of_extras"]
 
 
 def open_state_dict(
@@ -78,10 +78,8 @@ class _Extras:
         if not self._records:
             return {"values": {}, "places": [], "raw": {}, "metadata": None}
         regime, trust, resolve, registry, what = self._options
-        specs = {
-            key.removeprefix(EXTRA): spec for key, spec in self._tensors.items() if key.startswith(EXTRA)
-        }
-        storages = {name: (spec.dtype, _nbytes(spec)) for name, spec in specs.items()}
+        specs = _specs_of_extras(self._tensors)
+        storages = storages_of_extras(self._tensors)
         audited = audit(self._records, regime, trust, storages=storages, registry=registry, what=what)
         content = build(
             audited,
@@ -197,6 +195,15 @@ class StateDictView(Mapping[str, Any]):
             return tensor_in(stored, raw, self._as, self._device)
         except (ValueError, TypeError) as error:
             raise ArchiveError(f"{self._what}: tensor {spec.key!r} cannot be read: {error}") from error
+
+
+def storages_of_extras(tensors: TensorReader) -> dict[str, tuple[str, int]]:
+    """The dtype and the bytes of each tensor inside of extras, by name: what `audit` asks for."""
+    return {name: (spec.dtype, _nbytes(spec)) for name, spec in _specs_of_extras(tensors).items()}
+
+
+def _specs_of_extras(tensors: TensorReader) -> dict[str, TensorSpec]:
+    return {key.removeprefix(EXTRA): spec for key, spec in tensors.items() if key.startswith(EXTRA)}
 
 
 def _is_content(content: dict[str, Any], tensors: int) -> bool:

@@ -1,0 +1,212 @@
+"""Parsing what an archive holds in a child process, whose memory and time are limited.
+
+A parser that is fed by an enemy may run out of memory, of time or of its stack, whatever was checked
+before. So sources and stored objects are handed, byte by byte checked, to a process that holds
+nothing of ours: when it dies, the entry that killed it is named, and another goes on with the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from packager.archive import ArchiveReader, EntryRecord, TensorReader
+from packager.errors import ArchiveError
+from packager.objects.trust import Trust
+
+from .code import PackagedCode
+from .objects import regime_of, require_factory_allowed, storages_of
+
+__all__ = ["Limits", "ParsingError", "ParsingLimitError", "ParsingProcess"]
+
+
+class ParsingError(ArchiveError):
+    """An entry whose content cannot be parsed; the message names it, and the line where it has lines."""
+
+
+class ParsingLimitError(ParsingError):
+    """An entry that was not parsed within the limits, or that killed the process which parsed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What parsing may cost: bytes of memory, beyond what an idle Python takes, and seconds in all.
+
+    Where the system cannot limit the memory of a process (Windows, macOS), only the time is.
+    """
+
+    memory: int
+    seconds: float
+
+
+class ParsingProcess:
+    """Checks entries of an open archive by parsing them in a child process; use it with `with`.
+
+    `source`, `stored`, `extras` and `migrations` are checks for `packager.archive.verify`. Each raises
+    ParsingError for what is wrong, ParsingLimitError for what was too much.
+    """
+
+    def __init__(self, reader: ArchiveReader, limits: Limits, trust: Any = ()) -> None:
+        self._limits = limits
+        self._trust = tuple(trust)
+        Trust(self._trust)  # what is wrong with it is the caller's, and not for the child to find
+        self._child: subprocess.Popen[bytes] | None = None
+        self._deadline = time.monotonic() + limits.seconds
+        self._regime = regime_of(reader, PackagedCode(reader))
+        self._settings = json.dumps(_settings(reader, limits, self._trust)).encode() + b"\n"
+        manifest = reader.manifest
+        self._objects = {record.entry: record for record in manifest.objects}
+        self._states = {record.extras: record for record in manifest.state_dicts if record.extras}
+
+    def source(self, reader: ArchiveReader, entry: EntryRecord) -> None:
+        """Compile a source, and throw the code away."""
+        self._parse(reader, entry, {"kind": "source"})
+
+    def stored(self, reader: ArchiveReader, entry: EntryRecord) -> None:
+        """Read the records of a stored object, and audit the names in them."""
+        record, what = self._objects.get(entry.name), f"entry {entry.name!r}"
+        tensors = None
+        if record is not None:
+            what = f"object {record.package}/{record.resource}"
+            tensors = None if record.tensors is None else TensorReader(reader, record.tensors)
+            if record.factory is not None:
+                require_factory_allowed(record.factory, self._regime, self._trust)
+        self._parse(reader, entry, {"kind": "object", "what": what, "storages": storages_of(tensors)})
+
+    def extras(self, reader: ArchiveReader, entry: EntryRecord) -> None:
+        """Read the records beside a state dict, and audit the names in them."""
+        from packager.objects.state_view import storages_of_extras
+
+        record, storages = self._states.get(entry.name), {}
+        if record is not None:
+            storages = storages_of_extras(TensorReader(reader, record.entry))
+        self._parse(reader, entry, {"kind": "extras", "what": f"entry {entry.name!r}", "storages": storages})
+
+    def migrations(self, reader: ArchiveReader, entry: EntryRecord) -> None:
+        """Read stored migrations."""
+        self._parse(reader, entry, {"kind": "migration"})
+
+    def close(self) -> None:
+        """End the child process."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+            for stream in (child.stdin, child.stdout):
+                if stream is not None:
+                    _close_quietly(stream)
+            child.wait()
+
+    def __enter__(self) -> ParsingProcess:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _parse(self, reader: ArchiveReader, entry: EntryRecord, order: dict[str, Any]) -> None:
+        if entry.size > self._limits.memory:
+            raise ParsingLimitError(
+                f"entry {entry.name!r}: {entry.size} bytes to parse; {self._limits.memory} bytes of memory "
+                "are allowed: allow more, if you trust where it comes from"
+            )
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise ParsingLimitError(
+                f"entry {entry.name!r}: not parsed, as entries before it took the "
+                f"{self._limits.seconds:g} seconds that are allowed for all"
+            )
+        child = self._running()
+        timer = threading.Timer(left, child.kill)
+        timer.start()
+        try:
+            answer = _ask(child, {**order, "name": entry.name, "size": entry.size}, reader.view(entry.name))
+        finally:
+            timer.cancel()
+        if not answer.endswith(b"\n"):
+            raise self._died(entry.name)
+        problem = json.loads(answer)
+        if problem is not None:
+            raise ParsingError(problem)
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        """The child, started anew where the one before has died."""
+        if self._child is None:
+            self._child = child = _started()
+            _send(child, self._settings)
+            if child.stdout is None or child.stdout.readline() != b"ready\n":
+                raise RuntimeError(
+                    f"{sys.executable} cannot be started to parse in: exit code {child.wait()}"
+                )
+        return self._child
+
+    def _died(self, name: str) -> ParsingLimitError:
+        """Say of what the child died while it parsed an entry."""
+        from .parsing_process import OUT_OF_MEMORY
+
+        assert self._child is not None
+        child = self._child
+        code = child.wait()
+        self.close()
+        if time.monotonic() >= self._deadline:
+            found = f"was not parsed within the {self._limits.seconds:g} seconds allowed"
+        elif code == OUT_OF_MEMORY:
+            found = f"takes more than the {self._limits.memory} bytes of memory allowed to parse"
+        else:
+            found = f"ended the process that parsed it (exit code {code})"
+        return ParsingLimitError(
+            f"entry {name!r}: it {found}; do not load it, unless you know where it comes from"
+        )
+
+
+def _settings(reader: ArchiveReader, limits: Limits, trust: tuple[str, ...]) -> dict[str, Any]:
+    """What the child has to know: names that the archive brings, and whom the caller trusts."""
+    code = PackagedCode(reader)
+    return {
+        "memory": limits.memory,
+        "trust": trust,
+        "interned": [name for name, module in code.modules.items() if module.action == "intern"],
+        "externs": sorted(code.declared),
+        "distributions": dict(regime_of(reader, code).distributions),
+    }
+
+
+def _started() -> subprocess.Popen[bytes]:
+    """A process of this Python with this `sys.path`, whatever the folder that it starts in."""
+    program = (
+        f"import sys; sys.path[:] = {sys.path!r}\nfrom packager.loading.parsing_process import main; main()\n"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-I", "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _ask(child: subprocess.Popen[bytes], order: dict[str, Any], content: memoryview) -> bytes:
+    """Send one order; its answer is a line, and cut short where the child has died."""
+    _send(child, json.dumps(order).encode() + b"\n", content)
+    assert child.stdout is not None
+    return child.stdout.readline()
+
+
+def _send(child: subprocess.Popen[bytes], *parts: bytes | memoryview) -> None:
+    """Write to a child that may have died: then the answer will say so."""
+    assert child.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        for part in parts:
+            child.stdin.write(part)
+        child.stdin.flush()
+
+
+def _close_quietly(stream: Any) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        stream.close()

@@ -1,0 +1,223 @@
+"""Deep verification: sources and objects are parsed in a child with limits, and nothing of them runs."""
+
+import io
+import sys
+import time
+import tracemalloc
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgpack
+import pytest
+
+from packager import PackageExporter, verify
+from packager.archive import ArchiveWriter, Manifest, ModuleRecord, ObjectRecord, StateDictRecord
+from packager.errors import ArchiveError, IntegrityError
+from packager.loading import parsing
+from packager.objects.records import Kind as K
+
+
+def archive(entries: Mapping[str, tuple[str, bytes]], **facts: tuple) -> bytes:
+    """An archive of entries of these kinds, with what the manifest says of them."""
+    file = io.BytesIO()
+    with ArchiveWriter(file) as writer:
+        for name, (kind, content) in entries.items():
+            writer.add(name, content, kind=kind)
+        writer.seal(Manifest(**facts))
+    return file.getvalue()
+
+
+def sources(**texts: str | bytes) -> bytes:
+    encoded = {name: text if isinstance(text, bytes) else text.encode() for name, text in texts.items()}
+    return archive({f"{name}.py": ("source", text) for name, text in encoded.items()})
+
+
+def stored(*records: list, codecs: tuple = (), **facts: tuple) -> bytes:
+    table = msgpack.packb([[["records", 1], *codecs], list(records), -len(records)])
+    record = ObjectRecord("m", "o", "m/o", factory=facts.pop("factory", None))
+    return archive({"m/o": ("object", table)}, objects=(record,), **facts)
+
+
+def problems(file: object, **options: object) -> list[str]:
+    return [problem.message for problem in verify(file, deep=True, **options).problems]
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory) -> Path:
+    """An archive with sources, an object with tensors, and a state dict with extras."""
+    import numpy as np
+
+    from kedge import nn
+
+    path = tmp_path_factory.mktemp("deep") / "net.kedge"
+    with PackageExporter(path, policy="auto", fsync=False) as exporter:
+        exporter.save_source_string("net", "def f(x):\n    return x\n")
+        exporter.save_object("model", "model", nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
+        exporter.save_state_dict("model", "state", {"w": np.ones(3), "step": 3, "more": [np.ones(2)]})
+    return path
+
+
+@pytest.mark.parametrize("form", ["path", "bytes", "stream", "folder"])
+def test_a_sound_archive_is_sound_in_depth_in_every_form(honest, tmp_path, form):
+    zipfile.ZipFile(honest).extractall(tmp_path / "folder")
+    data = honest.read_bytes()
+    file = {"path": honest, "bytes": data, "stream": io.BytesIO(data), "folder": tmp_path / "folder"}[form]
+    outcome = verify(file, deep=True)
+    assert outcome.problems == ()
+    assert outcome.entries == verify(file).entries > 5
+
+
+def test_nothing_of_a_source_runs(tmp_path):
+    mark = tmp_path / "mark"
+    code = f"open({str(mark)!r}, 'w')\nclass C:\n    open({str(mark)!r}, 'w')\n"
+    assert problems(sources(loud=code)) == []
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1\ndef f(:\n", "line 2: this Python cannot parse it: invalid syntax"),
+        ("return 1\n", "line 1: this Python cannot parse it: 'return' outside function"),
+        (b"x = 1\0", "cannot parse it: source code .*null bytes"),
+        (b"# coding: latin-9000\n", "unknown encoding: latin-9000"),
+        (b"'\xff'\n", r"cannot parse it: \(unicode error\)"),
+        ("(" * 5000, "cannot parse it: too many nested parentheses"),
+    ],
+    ids=["syntax", "scope", "null", "coding", "utf-8", "parentheses"],
+)
+def test_a_source_that_cannot_be_parsed_is_a_problem_with_its_line(text, message):
+    (found,) = problems(sources(good="x = 1\n", odd=text))
+    assert found.startswith(("entry 'odd.py', ", "entry 'odd.py': "))
+    with pytest.raises(IntegrityError, match=message):
+        verify(sources(odd=text), deep=True).raise_for_problems()
+
+
+def test_what_a_parser_dies_of_is_said_of_that_entry_alone():
+    # Nesting that no Python parser is asked for by people: an error in some versions, a crash in others.
+    deep = "-" * 200_000 + "1"
+    found = problems(sources(a="x = 1\n", b=deep, c="def f(:\n", d="y = 2\n"))
+    assert [message.partition(",")[0].partition(":")[0] for message in found] == [
+        "entry 'b.py'",
+        "entry 'c.py'",
+    ]
+
+
+def test_a_dead_child_names_the_entry_and_the_rest_goes_on(monkeypatch):
+    died = sources(a="def f(:\n", b="x = 1\n", c="def g(:\n")
+    send, sent = parsing._ask, []
+
+    def ask(child, order, content):
+        sent.append(order["name"])
+        if order["name"] == "b.py":
+            child.kill()
+            child.wait()
+        return send(child, order, content)
+
+    monkeypatch.setattr(parsing, "_ask", ask)
+    first, second, third = problems(died)
+    assert "entry 'b.py': it ended the process that parsed it (exit code -9); do not load it" in second
+    assert (first[:14], third[:14]) == ("entry 'a.py', ", "entry 'c.py', ")
+    assert sent == ["a.py", "b.py", "c.py"]
+
+
+def test_memory_is_limited_and_the_entry_named():
+    greedy = "x = [" + "a.b(c)," * 400_000 + "]\n"
+    started = time.monotonic()
+    found = problems(sources(a="x = 1\n", b=greedy, c="def f(:\n"), memory=1 << 26)
+    assert "entry 'b.py': it takes more than the 67108864 bytes of memory allowed to parse" in found[0]
+    assert found[1].startswith("entry 'c.py', line 1")
+    assert time.monotonic() - started < 60
+
+
+def test_time_is_limited_and_the_entries_named():
+    slow = "x = [" + "a.b(c)," * 600_000 + "]\n"
+    found = problems(sources(a=slow, b=slow, c=slow), seconds=0.8)
+    assert "entry 'a.py': it was not parsed within the 0.8 seconds allowed" in found[0]
+    assert [message.partition(":")[0] for message in found] == [
+        "entry 'a.py'",
+        "entry 'b.py'",
+        "entry 'c.py'",
+    ]
+    assert "entries before it took the 0.8 seconds" in found[2]
+
+
+def test_a_source_larger_than_the_memory_is_not_read():
+    assert "9 bytes to parse; 5 bytes of memory are allowed" in problems(sources(a="x = 12345"), memory=5)[0]
+
+
+def test_this_process_stays_small():
+    greedy = sources(b="x = [" + "a.b(c)," * 400_000 + "]\n")
+    tracemalloc.start()
+    try:
+        verify(greedy, deep=True)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < (64 << 20) + 8 * len(greedy)
+
+
+def test_records_are_audited_and_nothing_is_imported():
+    odd = stored([K.GLOBAL, "antigravity", "fly"], [K.CALL, -1])
+    (found,) = problems(odd)
+    assert "antigravity:fly" in found
+    assert "antigravity" not in sys.modules
+    assert problems(stored([K.LIST, 1, -1])) != []
+
+
+def test_names_that_the_caller_trusts_are_no_problem():
+    odd = stored([K.GLOBAL, "shop", "Cart"], [K.SHAPE, -1, None], [K.OBJ, -2])
+    assert "shop:Cart" in problems(odd)[0]
+    assert problems(odd, trust=["shop:Cart"]) == []
+    module = ModuleRecord("shop", "intern", "r", "b")
+    assert (
+        problems(stored([K.GLOBAL, "shop", "Cart"], [K.SHAPE, -1, None], [K.OBJ, -2], modules=(module,)))
+        == []
+    )
+    with pytest.raises(ValueError, match=r"expected 'package\.module:Qualified\.Name'"):
+        verify(odd, deep=True, trust=["*"])
+
+
+def test_a_factory_from_elsewhere_is_a_problem():
+    odd = stored([K.DICT], factory="os:system")
+    assert "made by the factory 'os:system'" in problems(odd)[0]
+    assert problems(odd, trust=["os:system"]) == []
+
+
+def test_extras_of_state_dicts_are_audited():
+    from packager.archive import TensorSpec, add_tensors
+
+    file = io.BytesIO()
+    with ArchiveWriter(file) as writer:
+        add_tensors(writer, "m/s", [TensorSpec("w", "U8", (1,), (1,), 0, 0)], [b"x"])
+        bad = msgpack.packb([[["records", 1]], [[K.GLOBAL, "os", "system"], [K.CALL, -1, "true"]], -2])
+        writer.add("m/s.extras", bad, kind="extras")
+        writer.seal(Manifest(state_dicts=(StateDictRecord("m", "s", "m/s", "m/s.extras"),)))
+    assert verify(file.getvalue()).ok
+    assert "os:system" in problems(file.getvalue())[0]
+
+
+@pytest.fixture
+def changed(honest) -> Callable[[bytes, bytes], bytes]:
+    return lambda old, new: honest.read_bytes().replace(old, new)
+
+
+def test_what_the_surface_finds_is_found_in_depth_too(changed):
+    outcome = verify(changed(b"return x", b"return y"), deep=True)
+    assert [problem.entry for problem in outcome.problems] == ["net.py"]
+    assert "do not have the crc" in outcome.problems[0].message
+
+
+def test_what_is_no_archive_is_an_archive_error(tmp_path):
+    (tmp_path / "x").write_bytes(b"something")
+    with pytest.raises(ArchiveError, match="expected the end record"):
+        verify(tmp_path / "x", deep=True)
+
+
+def test_the_child_is_not_taken_in_by_the_folder_it_starts_in(tmp_path, monkeypatch):
+    for name in ("json.py", "packager.py", "msgpack.py"):
+        (tmp_path / name).write_text(f"open({str(tmp_path / 'mark')!r}, 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    assert problems(sources(a="x = 1\n")) == []
+    assert not (tmp_path / "mark").exists()

@@ -11,12 +11,13 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, Finish, LiteralValue, Node, TensorData
+from .base import Child, Codec, Decoding, Encoding, Finish, LiteralValue, Node, TensorData
 from .checks import expect
 from .module_frameworks import Hook, ModuleNotes
 from .modules import HANDLES, ModuleCodec
 from .optimizers import OptimizerCodec
 from .torch_layouts import QUANTIZED, SPARSE, GeneratorCodec
+from .torch_refusals import computed_by_hooks, is_obsolete, is_refused, require_storable
 from .torch_tensors import TensorCodec, TensorSubclassCodec, memory_key, plain_data
 
 __all__ = ["CODECS"]
@@ -75,18 +76,15 @@ class TorchModuleCodec(ModuleCodec):
         return torch.nn.Module
 
     def claims(self, cls: type) -> bool:
-        import torch
-
-        return super().claims(cls) and not issubclass(cls, torch.jit.ScriptModule)
+        return is_refused(cls) or super().claims(cls)
 
     def attributes(self, obj: Any, context: Encoding) -> Mapping[str, object]:
-        if hasattr(type(obj), "parametrizations") or "parametrizations" in obj._modules:
-            raise CannotStore(
-                f"{type(obj).__qualname__} is parametrized: its class was made in memory",
-                "torch.nn.utils.parametrize.remove_parametrizations(...) before saving",
-                "build the object by a factory: save_object(..., factory=, config=)",
-            )
-        return super().attributes(obj, context)
+        require_storable(obj)
+        stored = dict(super().attributes(obj, context))
+        for name in computed_by_hooks(obj):
+            if name in stored:
+                stored[name] = stored[name].detach()  # type: ignore[attr-defined]  # a tensor
+        return stored
 
     def hook_attributes(self) -> frozenset[str]:
         return frozenset(name for name in self._fresh() if "hook" in name)
@@ -103,6 +101,8 @@ class TorchModuleCodec(ModuleCodec):
                 if kind == "_load_state_dict_pre_hooks":
                     options["with_module"] = bool(hook.with_module)
                     hook = hook.hook
+                    if is_obsolete(module, hook):
+                        continue
                 elif kind == "_state_dict_hooks" and getattr(hook, "_from_public_api", False):
                     options["public"] = True
                 elif kind == "_backward_hooks":

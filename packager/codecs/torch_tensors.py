@@ -104,8 +104,10 @@ class TensorCodec(Codec):
                 "a tensor that was computed with gradients (it has a grad_fn): its graph cannot be stored",
                 "store tensor.detach()",
             )
-        if obj.layout is not _torch().strided or obj.is_nested:
-            raise CannotStore(f"a tensor with layout {obj.layout}", "store dense tensors: tensor.unbind()")
+        if obj.is_nested:
+            raise CannotStore("a nested tensor", "store the tensors in it: tensor.unbind()")
+        if obj.layout is not _torch().strided:
+            raise CannotStore(f"a tensor with layout {obj.layout}", "store tensor.to_dense()")
         name = str(obj.dtype).removeprefix("torch.")
         if name not in _DTYPES:
             raise CannotStore(f"a tensor of {obj.dtype}", "convert it to another dtype")
@@ -150,7 +152,8 @@ def memory_key(tensor: Any) -> Hashable:
     """Address, dtype, shape and strides; the tensor itself where it has no memory."""
     torch = _torch()
     if (
-        tensor.layout is not torch.strided
+        torch.nn.parameter.is_lazy(tensor)
+        or tensor.layout is not torch.strided
         or tensor.is_meta
         or type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
     ):
@@ -295,7 +298,7 @@ def _check_memory(child: Child, name: str) -> None:
 
 
 class TensorSubclassCodec(Codec):
-    """Tensors of a class of their own: the class, the plain tensor, the attributes."""
+    """Tensors and parameters of a class of their own: the class, the plain tensor, the attributes."""
 
     name = "torch.subclass"
     types = ("torch:Tensor",)
@@ -303,8 +306,9 @@ class TensorSubclassCodec(Codec):
     def claims(self, cls: type) -> bool:
         import torch
 
-        plain = cls in (torch.Tensor, torch.nn.Parameter) or cls.__module__.startswith("torch.")
-        return not plain and shares_methods(cls, torch.Tensor, "__reduce_ex__", "__torch_dispatch__")
+        base = torch.nn.Parameter if issubclass(cls, torch.nn.Parameter) else torch.Tensor
+        plain = cls is base or cls.__module__.startswith("torch.")
+        return not plain and shares_methods(cls, base, "__reduce_ex__", "__torch_dispatch__")
 
     def encode(self, obj: Any, context: Encoding) -> Node:
         import torch

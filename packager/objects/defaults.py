@@ -20,7 +20,7 @@ CONDITIONS: Final = {
     "class": "a class",
     "function": "a function",
     "torch module": "a subclass of torch.nn.Module",
-    "torch optimizer": "an optimiser or scheduler of torch.optim",
+    "torch optimizer": "an optimiser, scheduler or module of torch.optim",
     "kedge module": "a subclass of kedge.nn.Module",
     "kedge optimizer": "an optimiser or scheduler of kedge.optim",
 }

@@ -143,6 +143,7 @@ _MEETS: Final[dict[str, Callable[[Any], bool]]] = {
     "torch optimizer": lambda obj: (
         _is_subclass_of("torch.optim", "Optimizer")(obj)
         or _is_subclass_of("torch.optim.lr_scheduler", "LRScheduler")(obj)
+        or _is_subclass_of("torch.nn", "Module")(obj)  # averaged models
     ),
     "kedge module": _is_subclass_of("kedge.nn", "Module"),
     "kedge optimizer": lambda obj: (

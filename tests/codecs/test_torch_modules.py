@@ -196,24 +196,6 @@ def test_hooks_of_an_optimizer_are_named_in_a_warning() -> None:
     assert "_optimizer_step_pre_hooks" in warning.reason
 
 
-def test_old_weight_norm_keeps_its_hook() -> None:
-    with pytest.warns(FutureWarning, match="weight_norm"):
-        layer = nn.utils.weight_norm(nn.Linear(3, 2))
-    layer(torch.ones(1, 3))
-    layer.weight = layer.weight.detach()  # what the hook computed is no leaf
-    loaded = _trip(layer)
-    x = torch.randn(4, 3)
-    assert torch.equal(layer(x), loaded(x))
-
-
-def test_parametrized_module_is_refused_with_a_way_out() -> None:
-    layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))
-    (refusal,) = encode({"layer": layer}).refusals
-    assert refusal.path == "obj['layer']"
-    assert "parametrized" in refusal.reason
-    assert any("factory" in option for option in refusal.options)
-
-
 def test_own_getstate_and_setstate_run() -> None:
     loaded = _trip(Restored())
     assert loaded.lock == "made anew"

@@ -20,6 +20,10 @@ class Tagged(torch.Tensor):
     pass
 
 
+class Own(nn.Parameter):
+    pass
+
+
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -92,10 +96,11 @@ class TestTensorSubclass(CodecContract):
     def samples(self) -> list[Any]:
         tagged = torch.ones(2).as_subclass(Tagged)
         tagged.tag = ["x"]  # type: ignore[attr-defined]  # tensors take attributes
-        return [tagged]
+        return [tagged, Own(torch.ones(2)), Own(torch.ones(2), requires_grad=False)]
 
     def same(self, sample: Any, loaded: Any) -> bool:
-        return sample.tolist() == loaded.tolist() and sample.tag == loaded.tag
+        facts = [(type(t), t.tolist(), t.requires_grad, vars(t)) for t in (sample, loaded)]
+        return facts[0] == facts[1]
 
 
 @pytest.mark.filterwarnings("ignore:Sparse (CSR|CSC|invariant):UserWarning")

@@ -75,6 +75,11 @@ class Checkpoint(Mapping[str, Any]):
         return len(self._state)
 
     @property
+    def _metadata(self) -> Mapping[str, Mapping[str, Any]] | None:
+        """Versions of modules, where load hooks and migrations look for them."""
+        return self.metadata.versions
+
+    @property
     def tensors(self) -> dict[str, LegacyTensor]:
         """The values that are tensors."""
         return {key: value for key, value in self._state.items() if isinstance(value, LegacyTensor)}

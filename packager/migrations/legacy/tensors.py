@@ -10,7 +10,7 @@ import itertools
 import math
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from packager.archive.tensor_index import contiguous_strides, is_contiguous, span
@@ -153,7 +153,7 @@ class LegacyTensor:
             offset += places.start * stride if places else 0
             shape.append(len(places))
             strides.append(stride * places.step)
-        return replace(self, shape=tuple(shape), strides=tuple(strides), offset=offset)
+        return self._view(tuple(shape), tuple(strides), offset)
 
     def transpose(self, *order: Any) -> LegacyTensor:
         """The axes in another order, by default the opposite one."""
@@ -162,15 +162,13 @@ class LegacyTensor:
         if sorted(axes) != list(range(self.ndim)):
             raise ValueError(f"transpose{axes} of a tensor with {self.ndim} axes")
         shape, strides = (tuple(values[axis] for axis in axes) for values in (self.shape, self.strides))
-        return replace(self, shape=shape, strides=strides)
+        return self._view(shape, strides, self.offset)
 
     def reshape(self, *shape: Any) -> Any:
         """The elements in another shape: lazily where strides can say it, else as an array."""
         wanted = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
         strides = reshaped_strides(self.shape, self.strides, wanted)
-        return (
-            self.numpy().reshape(wanted) if strides is None else replace(self, shape=wanted, strides=strides)
-        )
+        return self.numpy().reshape(wanted) if strides is None else self._view(wanted, strides, self.offset)
 
     def astype(self, dtype: Any) -> Any:
         """The elements in another dtype, as an array."""
@@ -198,6 +196,9 @@ class LegacyTensor:
             return
         for box in boxes(self.shape, size // itemsize_of(self.dtype)):
             yield memoryview(self[tuple(slice(*ends) for ends in box)].raw().reshape(-1)).cast("B")
+
+    def _view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> LegacyTensor:
+        return LegacyTensor(self.storage, self.dtype, shape, strides, offset, self.big_endian)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.numpy()

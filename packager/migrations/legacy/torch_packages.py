@@ -64,7 +64,9 @@ class TorchPackage:
     @property
     def extern_modules(self) -> tuple[str, ...]:
         """The modules that the archive leaves to the machine that loads it."""
-        return tuple(self.load_text(".data", "extern_modules").split())
+        return tuple(
+            bytes(self._zip.read(f"{self._root}.data/extern_modules")).decode("utf-8", "replace").split()
+        )
 
     def load_binary(self, package: str, resource: str) -> bytes:
         """The bytes of a resource. Raises LegacyFormatError where there is none."""
@@ -142,7 +144,7 @@ class TorchPackage:
             ) from None
 
     def _find(self, package: str, resource: str) -> str:
-        return self._named(f"{package.replace('.', '/') if package != '.data' else package}/{resource}")
+        return self._named(f"{package.replace('.', '/')}/{resource}".removeprefix("/"))
 
     def _named(self, name: str) -> str:
         if self._root + name not in self._zip:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import tempfile
@@ -15,7 +14,7 @@ from .comparing import EnvironmentReport, compare_environment
 from .distributions import Distributions
 from .errors import EnvironmentBuildError, ToolMissingError
 from .gathering import gather_wheels
-from .installers import Installer, Wanted, choose_installer, disk_full, explained, run_tool
+from .installers import Installer, Wanted, choose_installer, disk_full, explained, is_full, run_tool
 from .interpreter import Interpreter
 from .recorded import RecordedEnvironment
 from .wheels import WheelArchive, vendored_wheels
@@ -88,7 +87,7 @@ def _whole_or_nothing(target: str, what: str) -> Iterator[None]:
         shutil.rmtree(target, ignore_errors=True)
         if was_there:
             os.mkdir(target)
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if is_full(error):
             raise disk_full(what) from error
         if isinstance(error, OSError) and not isinstance(error, EnvironmentBuildError):
             raise EnvironmentBuildError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -25,7 +26,7 @@ from .interpreter import Interpreter
 from .recorded import RecordedEnvironment, exact_requirement
 from .wheels import Wheel
 
-__all__ = ["Installer", "Wanted", "choose_installer", "explained", "run_tool"]
+__all__ = ["Installer", "Wanted", "choose_installer", "disk_full", "explained", "is_full", "run_tool"]
 
 InstallerName = Literal["pip", "uv"]
 
@@ -122,18 +123,28 @@ _REQUIRES_PYTHON = re.compile(
 )
 
 
-def explained(output: str, what: str, python: Interpreter, wheels: Sequence[Wheel] = ()) -> Exception:
+def explained(
+    output: str,
+    what: str,
+    python: Interpreter,
+    wheels: Sequence[Wheel] = (),
+    *,
+    mend: str = "give a folder that has its wheel with --find-links, or export again with --vendor-wheels",
+) -> EnvironmentBuildError:
     """The error that an installer's output means; the end of the output goes along as a note.
 
-    `wheels` are those that an archive holds, for whichever Pythons and platforms.
+    `wheels` are those that an archive holds, for whichever Pythons and platforms; `mend` is what to do
+    where nobody offers a version.
     """
-    error = _error(output, what, python, wheels)
+    error = _error(output, what, python, wheels, mend)
     for line in output.strip().splitlines()[-8:]:
         error.add_note(line[:400])
     return error
 
 
-def _error(output: str, what: str, python: Interpreter, wheels: Sequence[Wheel]) -> EnvironmentBuildError:
+def _error(
+    output: str, what: str, python: Interpreter, wheels: Sequence[Wheel], mend: str
+) -> EnvironmentBuildError:
     if _NO_ROOM.search(output):
         return disk_full(what)
     refused = _REQUIRES_PYTHON.search(output)
@@ -156,8 +167,7 @@ def _error(output: str, what: str, python: Interpreter, wheels: Sequence[Wheel])
     known = f"; the last there are: {', '.join(others[-3:])}" if others and others != ["none"] else ""
     return NoSuchVersionError(
         f"{what}: no {subject} for Python {python.fingerprint.python_series} on "
-        f"{python.fingerprint.platform} was found{known}; give a folder that has its wheel with "
-        "--find-links, or export again with --vendor-wheels"
+        f"{python.fingerprint.platform} was found{known}; {mend}"
     )
 
 
@@ -175,6 +185,11 @@ def wrong_platform(what: str, held: Sequence[Wheel], python: Interpreter) -> Wro
         f"{python.tag} on {python.fingerprint.platform}; name another Python with --python, or export again "
         f"with --vendor-wheels {python.tag}-{python.fingerprint.platform.replace('-', '_')}"
     )
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an error of the system says that there is no room."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def disk_full(what: str) -> DiskFullError:

@@ -69,7 +69,7 @@ class PlannedEntry:
     kind: str
     size: int
     because: str
-    read: Callable[[], bytes] = field(repr=False, compare=False)
+    read: Callable[[], bytes | memoryview] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,9 @@ class ExportPlan:
     """What an export will do. `print(plan)` shows it; nothing has been written.
 
     `warnings` do not stop an export; `questions` are computed imports that were taken to load
-    nothing; `carried` is what goes along beside the model: a loader, wheels. `dead_rules` are rules
-    that matched no module. A rule given with `allow_empty=False` among them is in `empty_rules`,
+    nothing; `carried` is what goes along beside the model, a loader and wheels; wheels are
+    fetched when it is written, for the targets in `wheels_for`. `dead_rules` are rules that matched no
+    module. A rule given with `allow_empty=False` among them is in `empty_rules`,
     which stops an export that has no other problem.
     """
 
@@ -115,6 +116,7 @@ class ExportPlan:
     entries: tuple[PlannedEntry, ...] = ()
     tensors: tuple[PlannedTensors, ...] = ()
     carried: tuple[PlannedEntry, ...] = ()
+    wheels_for: tuple[str, ...] = ()
     objects: tuple[ObjectRecord, ...] = ()
     state_dicts: tuple[StateDictRecord, ...] = ()
     entry_points: tuple[EntryPoint, ...] = ()

@@ -39,8 +39,12 @@ def make_plan(
     exclude_data: Sequence[GlobGroup],
     *,
     runnable: bool = False,
+    wheels_for: tuple[str, ...] = (),
 ) -> ExportPlan:
-    """The plan for a request, as the survey found things; a `runnable` one carries a loader."""
+    """The plan for a request, as the survey found things.
+
+    A `runnable` one carries a loader; `wheels_for` are the targets that wheels will be fetched for.
+    """
     findings = Findings(survey, decisions)
     texts = _texts(survey, request, decisions, sources)
     modules = tuple(_modules(survey, decisions, texts, runnable=runnable))
@@ -56,6 +60,7 @@ def make_plan(
         entries=entries,
         tensors=tensors,
         carried=carried,
+        wheels_for=wheels_for,
         objects=tuple(_object_record(stored) for stored in survey.objects),
         state_dicts=tuple(_state_record(stored) for stored in survey.states),
         entry_points=points,

@@ -29,6 +29,7 @@ def plan_text(plan: ExportPlan) -> str:
     lines += _section(
         "data files", (f"{file.name}  {size_text(file.size)}  {file.because}" for file in plan.data_files)
     )
+    lines += _section("wheels, fetched when it is written", plan.wheels_for)
     lines += _section("size", (f"{kind}  {size_text(count)}" for kind, count in plan.cost().items()))
     lines += _section("rules that matched nothing", plan.dead_rules)
     lines += _section("questions", (line for question in plan.questions for line in _question(question)))

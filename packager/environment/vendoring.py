@@ -1,0 +1,164 @@
+"""Wheels for an archive: those of its externs and of all that these require, for chosen targets.
+
+pip fetches them, for other Pythons and platforms too. Which requirements hold there is decided here,
+target by target: pip evaluates markers for the Python that it runs on.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .errors import EnvironmentBuildError, ToolMissingError
+from .installed import normalized_name
+from .installers import choose_installer, disk_full, explained, is_full, run_tool
+from .own import OWN_NAME, own_version, own_wheel
+from .recorded import exact_requirement
+from .targets import Target
+from .wheels import Wheel
+
+__all__ = ["fetch_wheels"]
+
+
+def fetch_wheels(
+    externs: Mapping[str, str],
+    versions: Mapping[str, str],
+    targets: Sequence[Target],
+    folder: Path,
+    *,
+    find_links: Sequence[str] = (),
+) -> tuple[Wheel, ...]:
+    """Bring the wheels of `externs` (exact versions by name) into `folder`, for every target.
+
+    What they require in turn comes in the version that `versions` names, where it names one. kedge's
+    own wheel is made from the running packager where that is the version asked for.
+
+    Raises NoSuchVersionError where there is no wheel for a target (sources are never built),
+    ToolMissingError without pip or packaging, DiskFullError.
+    """
+    choose_installer("pip")
+    fetched: dict[str, Path] = {}
+    with tempfile.TemporaryDirectory(prefix="kedge-wheels-") as work:
+        try:
+            for target in targets:
+                place = Path(work, str(target))
+                place.mkdir()
+                _fetch_for(target, externs, versions, place, find_links)
+                fetched |= {path.name: path for path in place.iterdir()}
+            for path in fetched.values():
+                shutil.move(path, folder / path.name)
+        except OSError as error:
+            if is_full(error):
+                raise disk_full(f"wheels in {folder}") from error
+            raise
+    return tuple(Wheel.parse(name) for name in sorted(fetched))
+
+
+def _fetch_for(
+    target: Target,
+    externs: Mapping[str, str],
+    versions: Mapping[str, str],
+    place: Path,
+    find_links: Sequence[str],
+) -> None:
+    """Round by round: the wheels that are wanted, then what these require and nobody asked for yet."""
+    asked: set[tuple[str, str]] = set()
+    wanted = {name: exact_requirement(name, version) for name, version in externs.items()}
+    extras: dict[str, set[str]] = {}
+    while wanted:
+        before = set(place.iterdir())
+        if OWN_NAME in wanted and externs.get(OWN_NAME, versions.get(OWN_NAME)) == own_version():
+            del wanted[OWN_NAME]
+            name, data = own_wheel()
+            (place / name).write_bytes(data)
+        if wanted:
+            _download(target, list(wanted.values()), place, find_links)
+        wanted = {}
+        for path in sorted(set(place.iterdir()) - before | _with_new_extras(place, extras, asked)):
+            for required in _required(path, target, extras, asked):
+                name = normalized_name(required.name)
+                extras.setdefault(name, set()).update(required.extras)
+                if not any(Wheel.parse(there.name).name == name for there in place.iterdir()):
+                    version = versions.get(name, externs.get(name))
+                    wanted[name] = (
+                        exact_requirement(name, version) if version else f"{name}{required.specifier}"
+                    )
+
+
+def _with_new_extras(place: Path, extras: Mapping[str, set[str]], asked: set[tuple[str, str]]) -> set[Path]:
+    """Wheels that are here already, of which somebody wants an extra now."""
+    found = set()
+    for path in place.iterdir():
+        name = Wheel.parse(path.name).name
+        if any((name, extra) not in asked for extra in extras.get(name, ())):
+            found.add(path)
+    return found
+
+
+def _required(
+    path: Path, target: Target, extras: Mapping[str, set[str]], asked: set[tuple[str, str]]
+) -> Iterator[Any]:
+    """The requirements of a wheel that hold on the target, those of wanted extras among them."""
+    requirements = _packaging()
+    name = Wheel.parse(path.name).name
+    for extra in ("", *sorted(extras.get(name, ()))):
+        if (name, extra) in asked:
+            continue
+        asked.add((name, extra))
+        environment = {**target.markers, "extra": extra}
+        for line in _requires_lines(path):
+            required = requirements.Requirement(line)
+            if required.marker is None or required.marker.evaluate(environment):
+                yield required
+
+
+def _requires_lines(path: Path) -> list[str]:
+    try:
+        with zipfile.ZipFile(path) as wheel:
+            (metadata,) = (one for one in wheel.namelist() if one.endswith(".dist-info/METADATA"))
+            head = wheel.read(metadata).decode().replace("\r\n", "\n").partition("\n\n")[0]
+    except (zipfile.BadZipFile, ValueError) as error:
+        raise EnvironmentBuildError(
+            f"{path.name}: not a wheel ({error}); remove it where it comes from"
+        ) from error
+    return [
+        line.partition(":")[2].strip()
+        for line in head.split("\n")
+        if line.lower().startswith("requires-dist:")
+    ]
+
+
+def _download(target: Target, requirements: Sequence[str], place: Path, find_links: Sequence[str]) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-input",
+        "--disable-pip-version-check",
+    ]
+    command += ["--no-deps", "--only-binary", ":all:", "--dest", str(place)]
+    command += ["--implementation", target.implementation, "--python-version", target.python]
+    command += [part for one in target.platforms for part in ("--platform", one)]
+    command += [part for one in find_links for part in ("--find-links", one)]
+    code, output = run_tool([*command, *requirements])
+    if code:
+        mend = "give a folder that has its wheel with --find-links, or leave this target out"
+        raise explained(output, f"wheels for {target}", target.interpreter, mend=mend)
+
+
+def _packaging() -> Any:
+    try:
+        from packaging import requirements
+    except ImportError as error:
+        raise ToolMissingError(
+            "packaging is not there, which reads the requirements of wheels; install it: "
+            "python -m pip install 'kedge[wheels]'"
+        ) from error
+    return requirements

@@ -77,7 +77,13 @@ def _everything(reader: Any, tensors: dict[str, Any]) -> dict[str, Any]:
         for entry in manifest.entries
     ]
     sections = {name: getattr(manifest, name) for name in manifest.__dataclass_fields__ if name != "entries"}
-    return {"identity": reader.identity, "entries": entries, **sections, "tensors": tensors}
+    return {
+        "identity": reader.identity,
+        "entries": entries,
+        **sections,
+        "migrations": _migrations(reader),
+        "tensors": tensors,
+    }
 
 
 def _print_tree(file: str, reader: Any) -> None:

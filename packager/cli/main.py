@@ -33,6 +33,8 @@ _COMMANDS = (
     "check",
     "extract",
     "convert",
+    "migrate",
+    "suggest-migration",
     "env",
 )
 
@@ -74,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in _COMMANDS:
-        import_module(f".{name}_command", __package__).add(commands)
+        import_module(f".{name.replace('-', '_')}_command", __package__).add(commands)
     return parser
 
 

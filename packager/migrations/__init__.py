@@ -22,8 +22,12 @@ from .declaring import split as split
 from .files import MigrationFileError as MigrationFileError
 from .files import migration_text as migration_text
 from .files import read_migration as read_migration
+from .fitting import Fit as Fit
 from .functions import NamedFunction as NamedFunction
+from .into_modules import load_checkpoint as load_checkpoint
 from .legacy.checkpoint import open_checkpoint as open_checkpoint
+from .suggesting import SuggestedMigration as SuggestedMigration
+from .suggesting import suggest_migration as suggest_migration
 from .templates import Template as Template
 from .transforms import Cast as Cast
 from .transforms import Permute as Permute
@@ -40,6 +44,7 @@ __all__ = [
     "WRAPPERS",
     "AttachedMigrations",
     "Cast",
+    "Fit",
     "MigratedDict",
     "Migration",
     "MigrationFileError",
@@ -51,6 +56,7 @@ __all__ = [
     "Roll",
     "Scale",
     "Slice",
+    "SuggestedMigration",
     "Template",
     "Transpose",
     "WrittenCheckpoint",
@@ -58,6 +64,7 @@ __all__ = [
     "attached",
     "default",
     "drop",
+    "load_checkpoint",
     "merge",
     "migrate",
     "migrated_metadata",
@@ -69,6 +76,7 @@ __all__ = [
     "rename",
     "rename_pattern",
     "split",
+    "suggest_migration",
     "unwrapped",
     "with_migrations",
     "write_checkpoint",

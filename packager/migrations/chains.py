@@ -12,6 +12,7 @@ from packager.errors import MigrationError
 from .applying import NO_MATCH, Row, Values, apply_steps
 from .checkpoints import migrated_metadata, unwrapped
 from .declaring import Migration
+from .fitting import Fit, fit
 from .values import MigratedDict, Value, stored_values
 
 __all__ = ["MigrationPlan", "chain", "migrate", "plan_migration", "unwrapped_by"]
@@ -32,6 +33,10 @@ class MigrationPlan:
     def untouched(self) -> tuple[Row, ...]:
         """The steps that matched no key at all."""
         return tuple(row for row in self.rows if row.skipped == NO_MATCH)
+
+    def against(self, target: Any) -> Fit:
+        """What would be missing or unexpected in `target`: a module, or a mapping that is a state dict."""
+        return fit(self.values, target)
 
     def require_matched(self, *, strict: bool = False) -> None:
         """Raise MigrationError for steps that matched nothing though they name their key, or for all."""

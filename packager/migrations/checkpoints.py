@@ -18,7 +18,7 @@ _LEAF = "\0"  # stands for "some key of this module"; no key of a state dict hol
 WRAPPERS = Migration(
     "wrappers",
     [
-        drop("n_averaged"),
+        drop("n_averaged", if_all="n_averaged"),
         rename("module.{rest:any}", "{rest}", repeat=True),
         rename("_orig_mod.{rest:any}", "{rest}", repeat=True),
         rename("module.{rest:any}", "{rest}", repeat=True),

@@ -47,9 +47,7 @@ def _padded(cells: Iterable[str], height: int) -> list[str]:
 
 
 def _shape(header: Header | None) -> str:
-    if header is None:
-        return "-"
-    return f"{header.dtype}[{', '.join(map(str, header.shape))}]"
+    return "-" if header is None else str(header)
 
 
 def _line(cells: Iterable[str], widths: list[int]) -> str:

@@ -46,6 +46,9 @@ class Header:
         """The number of elements."""
         return math.prod(self.shape)
 
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
 
 class Transform(Protocol):
     """One step on a value."""

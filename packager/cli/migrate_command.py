@@ -1,0 +1,162 @@
+"""`packager migrate`: a checkpoint through a migration: shown beforehand, written, or undone."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .screen import print_json, print_text, progress
+
+if TYPE_CHECKING:
+    from packager.migrations import Fit, MigratedDict, Migration, MigrationPlan
+    from packager.migrations.legacy import Checkpoint
+
+__all__ = ["add", "add_unwrap", "target_state"]
+
+_EXAMPLES = """\
+examples:
+  packager migrate old.pt --with migration.toml --plan
+  packager migrate old.pt --with migration.toml --plan --target mypkg:build
+  packager migrate old.pt --with wrappers --with migration.toml -o new.safetensors
+  packager migrate new.safetensors --with migration.toml --back -o old.safetensors
+
+`wrappers` is what DistributedDataParallel, torch.compile and averaged models put around a state dict.
+Nothing in the old file is run, and the new one appears whole or not at all.
+"""
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "migrate",
+        help="rename, drop, split and merge the keys of a checkpoint as a migration says",
+        description="Bring the keys of a checkpoint from one layout into another, as a migration file says.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "old", metavar="OLD", help="the file with the weights, of any format that convert reads"
+    )
+    parser.add_argument(
+        "--with",
+        dest="migrations",
+        action="append",
+        required=True,
+        metavar="FILE",
+        help="a migration file (.toml), or wrappers; several run in the order of their versions",
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--plan", action="store_true", help="show what would happen; write nothing")
+    what.add_argument("-o", "--output", metavar="NEW", help="write this file: .safetensors or .kedge")
+    parser.add_argument("--back", action="store_true", help="undo the migrations, the last one first")
+    parser.add_argument(
+        "--strict", action="store_true", help="a step that matches no key is an error, not a remark"
+    )
+    parser.add_argument(
+        "--target",
+        metavar="TARGET",
+        help="with --plan: what would be missing or unexpected in package.module:name, or in another file",
+    )
+    add_unwrap(parser)
+    parser.add_argument("--json", action="store_true", help="print for machines")
+    parser.set_defaults(run=run)
+
+
+def add_unwrap(parser: argparse.ArgumentParser) -> None:
+    """Declare how the state dict is found in a checkpoint."""
+    parser.add_argument(
+        "--unwrap", metavar="NAME", help="the state dict to take, where there are several: model, ema.module"
+    )
+    parser.add_argument(
+        "--skip-unknown", action="store_true", help="leave out what is not data (objects, functions)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Plan, and write where that was asked for."""
+    from packager.migrations import migrate, plan_migration
+    from packager.migrations.into_modules import open_wrapped
+
+    given = _migrations(options)
+    checkpoint = open_wrapped(options.old, given, unwrap=options.unwrap, skip_unknown=options.skip_unknown)
+    version = (checkpoint.metadata.versions or {}).get("", {}).get("version")
+    if not options.plan:
+        return _write(options, checkpoint, migrate(given, checkpoint, version, strict=options.strict))
+    plan = plan_migration(given, checkpoint, version)
+    fit = None if options.target is None else plan.against(target_state(options.target))
+    if options.json:
+        print_json(_report(plan, fit))
+    else:
+        print_text(str(plan))
+        if fit is not None:
+            print_text(f"\n{options.target}: {fit}")
+    plan.require_matched(strict=options.strict)
+    return 0 if fit is None or fit.ok else 1
+
+
+def target_state(target: str) -> Any:
+    """What a target names: a module that is made here, or the state dict in a file."""
+    import os
+
+    if os.path.exists(target):
+        from packager.migrations import open_checkpoint
+
+        return open_checkpoint(target)
+    from packager.exporting.targets import TargetError, put_folder_on_path, resolve_target
+
+    put_folder_on_path()
+    found = resolve_target(target)
+    if not isinstance(found, Mapping) and not callable(getattr(found, "state_dict", None)):
+        raise TargetError(f"target {target}: {type(found).__name__} has no state_dict()")
+    return found
+
+
+def _migrations(options: argparse.Namespace) -> tuple[Migration, ...]:
+    """The migrations as they are to run; backwards they are undone from the last to the first."""
+    from packager.migrations import WRAPPERS, read_migration
+    from packager.migrations.chains import chain
+
+    known = [WRAPPERS if name == "wrappers" else read_migration(name) for name in options.migrations]
+    if not options.back:
+        return tuple(known)
+    return tuple(migration.inverse() for migration in reversed(chain(known)))
+
+
+def _write(options: argparse.Namespace, checkpoint: Checkpoint, migrated: MigratedDict) -> int:
+    from packager.exporting.printing import size_text
+    from packager.migrations import write_checkpoint
+
+    with progress("migrating") as show:
+        written = write_checkpoint(options.output, migrated, metadata=checkpoint.metadata, progress=show)
+    left_out = [*checkpoint.left_out, *written.left_out]
+    if options.json:
+        print_json(
+            {
+                "old": str(checkpoint.path),
+                "new": str(written.path),
+                "size": written.size,
+                "identity": written.identity,
+                "migrations": migrated.ran,
+                "keys": written.keys,
+                "left_out": left_out,
+            }
+        )
+        return 0
+    for part in left_out:
+        print_text(f"left out {part.path or 'of the file'}: {part.what}: {part.why}")
+    ran = ", ".join(migrated.ran) or "none was due"
+    print_text(
+        f"{checkpoint.path}: {len(checkpoint)} keys -> {written.path}: {len(written.keys)} keys, "
+        f"{size_text(written.size)} (migrations: {ran})"
+    )
+    return 0
+
+
+def _report(plan: MigrationPlan, fit: Fit | None) -> Mapping[str, Any]:
+    return {
+        "rows": plan.rows,
+        "ran": plan.ran,
+        "keys": {key: value.header for key, value in plan.values.items()},
+        "fit": fit,
+    }

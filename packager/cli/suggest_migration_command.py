@@ -1,0 +1,66 @@
+"""`packager suggest-migration`: a first draft of what takes an old checkpoint to today's model."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from .migrate_command import add_unwrap, target_state
+from .screen import print_text
+
+__all__ = ["add"]
+
+_EXAMPLES = """\
+examples:
+  packager suggest-migration old.safetensors mypkg:build -o migration.toml
+  packager suggest-migration last.ckpt new.safetensors --unwrap state_dict
+
+Names and shapes are compared, no values. Read the draft before you use it: each step says why it is
+there, and what could not be placed stands at the end. Then: packager migrate OLD --with migration.toml --plan
+"""
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "suggest-migration",
+        help="draft a migration from an old checkpoint to a model, with a reason for each line",
+        description="Draft a migration from an old checkpoint to a model, by names and shapes.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("old", metavar="OLD", help="the file with the old weights")
+    parser.add_argument(
+        "target", metavar="TARGET", help="package.module:name of the model or what makes it; or another file"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write here; standard output by default"
+    )
+    add_unwrap(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the draft; 1 where something could not be placed."""
+    from packager.migrations import WRAPPERS, suggest_migration
+    from packager.migrations.into_modules import open_wrapped
+
+    checkpoint = open_wrapped(
+        options.old, (WRAPPERS,), unwrap=options.unwrap, skip_unknown=options.skip_unknown
+    )
+    name = "suggested" if options.output is None else options.output.stem
+    draft = suggest_migration(checkpoint, target_state(options.target), name)
+    if options.output is None:
+        print_text(str(draft))
+    else:
+        options.output.write_text(str(draft), encoding="utf-8")
+    if draft.is_complete:
+        return 0
+    print(
+        f"packager: {len(draft.unplaced)} old keys could not be placed, {len(draft.missing)} new keys have "
+        "no value; both are listed at the end of the draft",
+        file=sys.stderr,
+    )
+    return 1

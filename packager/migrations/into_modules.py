@@ -1,0 +1,111 @@
+"""A checkpoint file into a module: opened, migrated, given the module's kind of tensors, and loaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from packager.codecs.base import StoredTensor
+from packager.codecs.numpy_dtypes import dtype_name, stored_as
+from packager.codecs.tensors import tensor_in
+from packager.errors import LegacyFormatError, MigrationError
+
+from .attaching import framework_of
+from .chains import migrate
+from .declaring import Migration
+from .legacy.checkpoint import Checkpoint, open_checkpoint
+from .legacy.tensors import contiguous_strides, numpy_dtype
+from .streaming import as_lazy, pieces
+from .values import MigratedDict, is_array
+
+__all__ = ["load_checkpoint", "open_wrapped"]
+
+
+def load_checkpoint(
+    module: Any,
+    path: str | os.PathLike[str],
+    *migrations: Migration,
+    unwrap: str | None = None,
+    strict: bool = True,
+) -> Any:
+    """Load a file of weights of any known format into a module of kedge or PyTorch.
+
+    `migrations` bring its keys up to date first, WRAPPERS among them if you like; then the module's own
+    `load_state_dict` runs with all its hooks and the migrations attached to its classes. Nothing in the
+    file is executed, and values are read one by one. `unwrap` names the state dict where there are
+    several; without it the first one that the migrations' own `unwrap` names is taken.
+
+    Returns what `load_state_dict` returns, and raises what it raises; LegacyFormatError and
+    MigrationError where the file cannot be read or migrated.
+
+    >>> import numpy, tempfile
+    >>> from kedge import nn
+    >>> from packager.migrations import WRAPPERS
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     arrays = {"module.weight": numpy.ones((1, 2)), "module.bias": numpy.zeros(1)}
+    ...     numpy.savez(f"{folder}/last.npz", **arrays)
+    ...     load_checkpoint(nn.Linear(2, 1), f"{folder}/last.npz", WRAPPERS)
+    <All keys matched successfully>
+    """
+    library = framework_of(type(module))
+    if library is None:
+        raise TypeError(f"expected a module of kedge or PyTorch, got {type(module).__name__}")
+    migrated = migrate(migrations, open_wrapped(path, migrations, unwrap=unwrap))
+    return module.load_state_dict(_Converted(migrated, library), strict=strict)
+
+
+def open_wrapped(
+    path: str | os.PathLike[str],
+    migrations: tuple[Migration, ...],
+    *,
+    unwrap: str | None = None,
+    skip_unknown: bool = False,
+) -> Checkpoint:
+    """Open a file; where it holds several state dicts, the first that the migrations' `unwrap` names."""
+    names = [name for migration in migrations for name in migration.unwrap]
+    if unwrap is None and names:
+        whole = _opened_under(path, names, skip_unknown)
+        if whole is not None:
+            return whole
+    return open_checkpoint(path, unwrap=unwrap, skip_unknown=skip_unknown)
+
+
+def _opened_under(path: str | os.PathLike[str], names: list[str], skip_unknown: bool) -> Checkpoint | None:
+    for name in names:
+        try:
+            return open_checkpoint(path, unwrap=name, skip_unknown=skip_unknown)
+        except LegacyFormatError:  # nothing of that name; what else is wrong the next opening says
+            continue
+    return None
+
+
+class _Converted(Mapping[str, Any]):
+    """A migrated state dict with the tensors of a library, each made when it is asked for."""
+
+    def __init__(self, state: MigratedDict, library: str) -> None:
+        self._state = state
+        self._library = library
+        self._metadata = getattr(state, "_metadata", None)
+
+    def __getitem__(self, key: str) -> Any:
+        value = self._state.lazy(key)
+        if not is_array(value):
+            return value
+        lazy = as_lazy(value)
+        content = bytearray(b"".join(pieces(lazy)))
+        name = dtype_name(numpy_dtype(lazy.dtype)) if lazy.dtype not in _RAW else lazy.dtype
+        if name is None:
+            raise MigrationError(f"{key!r}: values of dtype {lazy.dtype} are no numbers")
+        dtype, width = stored_as(name)
+        stored = StoredTensor(dtype, lazy.shape, contiguous_strides(lazy.shape), 0, memoryview(content))
+        return tensor_in(stored, name if width else None, self._library)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._state)
+
+    def __len__(self) -> int:
+        return len(self._state)
+
+
+_RAW = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2"})

@@ -1,0 +1,267 @@
+"""packager migrate and suggest-migration: plans, files there and back, drafts, and how mistakes are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from packager import PackageImporter
+from packager.archive import ArchiveReader
+from packager.cli import main
+from packager.migrations import open_checkpoint, read_migration
+
+Run = Callable[..., tuple[int, str, str]]
+
+TREE = {
+    "shop/__init__.py": (
+        "from kedge import nn\ndef build():\n    return nn.Sequential(nn.Linear(3, 2), nn.LayerNorm(2))\n"
+    )
+}
+MIGRATION = """\
+name = "shop"
+
+[[step]]
+rename = "fc.kernel"
+to = "0.weight"
+transforms = [{ transpose = true }]
+
+[[step]]
+rename = "fc.b"
+to = "0.bias"
+
+[[step]]
+split = "norm"
+to = ["1.weight", "1.bias"]
+"""
+OLD = {
+    "fc.kernel": np.arange(6, dtype=np.float32).reshape(3, 2),
+    "fc.b": np.array([7, 8], np.float32),
+    "norm": np.array([1, 2, 3, 4], np.float32),
+}
+
+
+@pytest.fixture
+def run(project: Callable[[Mapping[str, str]], Path], monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Run:
+    """Carry out a command line beside a small project, an old checkpoint and a migration."""
+    folder = project(TREE)
+    monkeypatch.chdir(folder)
+    np.savez(folder / "old.npz", **OLD)
+    (folder / "m.toml").write_text(MIGRATION)
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return call
+
+
+def values(path: str) -> dict[str, Any]:
+    return {key: value.numpy().tolist() for key, value in open_checkpoint(path).items()}
+
+
+def test_a_plan_shows_every_change_and_writes_nothing(run: Run) -> None:
+    before = sorted(path.name for path in Path().iterdir())
+    code, out, errors = run("migrate", "old.npz", "--with", "m.toml", "--plan", "--target", "shop:build")
+    assert (code, errors) == (0, "")
+    assert out.splitlines() == [
+        "step                                       old key    new key   shape          becomes",
+        "m.toml:3: rename fc.kernel -> 0.weight     fc.kernel  0.weight  float32[3, 2]  float32[2, 3]",
+        "m.toml:8: rename fc.b -> 0.bias            fc.b       0.bias    float32[2]     float32[2]",
+        "m.toml:12: split norm -> 1.weight, 1.bias  norm       1.weight  float32[4]     float32[2]",
+        "                                                      1.bias                   float32[2]",
+        "3 changes, 0 skipped, 4 keys afterwards",
+        "",
+        "shop:build: every key of the target has a value of its shape",
+    ]
+    assert sorted(path.name for path in Path().iterdir()) == before
+
+
+def test_a_plan_says_what_would_be_missing_and_what_is_near(run: Run) -> None:
+    Path("m.toml").write_text('[[step]]\nrename = "fc.kernel"\nto = "0.weight"\n')
+    code, out, _ = run("migrate", "old.npz", "--with", "m.toml", "--plan", "--target", "shop:build")
+    assert code == 1
+    assert out[out.index("shop:build") :].splitlines() == [
+        "shop:build: missing:",
+        "    0.bias",
+        "    1.weight",
+        "    1.bias",
+        "unexpected:",
+        "    fc.b",
+        "    norm",
+        "of another shape:",
+        "    0.weight  float32[3, 2], the target has float32[2, 3]",
+        "could be the same (nothing was renamed):",
+        "    fc.b -> 0.bias  (the same shape, 18% alike)",
+        "    fc.b -> 1.bias  (the same shape, 21% alike)",
+    ]
+    code, out, _ = run("migrate", "old.npz", "--with", "m.toml", "--plan", "--target", "shop:build", "--json")
+    fit = json.loads(out)["fit"]
+    assert (code, fit["missing"]) == (1, ["0.bias", "1.weight", "1.bias"])
+
+
+@pytest.mark.parametrize("ending", ["safetensors", "kedge"])
+def test_a_migrated_file_goes_back_bit_for_bit(run: Run, ending: str) -> None:
+    code, out, errors = run("migrate", "old.npz", "--with", "m.toml", "-o", f"new.{ending}")
+    assert (code, errors) == (0, "")
+    assert out.startswith(f"old.npz: 3 keys -> new.{ending}: 4 keys, ")
+    assert out.endswith("(migrations: shop)\n")
+    assert values(f"new.{ending}") == {
+        "0.weight": [[0, 2, 4], [1, 3, 5]],
+        "0.bias": [7, 8],
+        "1.weight": [1, 2],
+        "1.bias": [3, 4],
+    }
+    code, _, _ = run("migrate", f"new.{ending}", "--with", "m.toml", "--back", "-o", "back.safetensors")
+    assert code == 0
+    assert values("back.safetensors") == {key: value.tolist() for key, value in OLD.items()}
+    back = open_checkpoint("back.safetensors")
+    assert {key: back[key].numpy().tobytes() for key in OLD} == {
+        key: value.tobytes() for key, value in OLD.items()
+    }
+
+
+def test_an_archive_says_which_migrations_its_state_went_through(run: Run) -> None:
+    run("migrate", "old.npz", "--with", "m.toml", "-o", "new.kedge")
+    with PackageImporter("new.kedge") as importer:
+        assert [record.migrations for record in importer.manifest.state_dicts] == [("shop",)]
+        assert importer.load_state_dict("model", "weights")["0.bias"].tolist() == [7, 8]
+    code, out, _ = run("inspect", "new.kedge")
+    assert code == 0
+    assert "model/weights  shop" in out
+
+
+def test_one_way_steps_are_named_when_going_back(run: Run) -> None:
+    Path("m.toml").write_text('[[step]]\ndrop = "fc.b"\n\n[[step]]\npattern = "a"\nto = "b"\n')
+    code, _, errors = run("migrate", "old.npz", "--with", "m.toml", "--back", "-o", "new.kedge")
+    assert code == 1
+    assert errors == (
+        "packager: migration 'm' (m.toml) cannot go back: no inverse for m.toml:1: drop fc.b; m.toml:4: "
+        "rename /a/ -> b\n"
+    )
+    assert not Path("new.kedge").exists()
+
+
+MISTAKES = {
+    'rename = "fc.b"\nto = "norm"': [
+        "m.toml:1: rename fc.b -> norm: two values with one name:",
+        "'norm' would come from 'fc.b' and from 'norm'",
+    ],
+    'split = "norm"\nto = ["a", "b", "c"]': [
+        "m.toml:1: split norm -> a, b, c:",
+        "'norm': split along axis 0: 4 rows do not make 3 equal parts",
+    ],
+    'rename = "norm"\ntransforms = [{ function = "no.such:f" }]': [
+        "m.toml:1: rename norm -> norm:",
+        "function 'no.such:f' was not found: No module named 'no'",
+    ],
+    'rename = "not.there"\nto = "x"': ["steps that match no key:", "m.toml:1: rename not.there -> x"],
+    'drop = "{"\n\n[[step]]\nrename = "a"\nto = "{b}"': ["m.toml:1: template '{'", "m.toml:4: hole 'b'"],
+}
+
+
+@pytest.mark.parametrize("step", MISTAKES)
+def test_mistakes_point_at_their_lines_and_leave_nothing_behind(run: Run, step: str) -> None:
+    Path("m.toml").write_text(f"[[step]]\n{step}\n")
+    code, _, errors = run("migrate", "old.npz", "--with", "m.toml", "-o", "new.safetensors")
+    assert code == 1
+    assert [line for line in MISTAKES[step] if line not in errors] == []
+    assert not list(Path().glob("new*"))
+
+
+def test_versions_that_do_not_rise_point_at_their_line(run: Run) -> None:
+    Path("m.toml").write_text('name = "round"\nfrom = 2\nto = 1\n')
+    code, _, errors = run("migrate", "old.npz", "--with", "m.toml", "--plan")
+    assert code == 1
+    assert errors.startswith("packager: m.toml:2: migration 'round' (m.toml) goes from version 2 to 1")
+
+
+def test_a_template_that_matches_nothing_is_a_remark_or_with_strict_an_error(run: Run) -> None:
+    Path("m.toml").write_text(MIGRATION + '\n[[step]]\ndrop = "{p:any}.mask"\n')
+    code, out, _ = run("migrate", "old.npz", "--with", "m.toml", "--plan")
+    assert code == 0
+    assert "m.toml:16: drop {p:any}.mask" in out
+    assert "skipped: no key matches" in out
+    code, _, errors = run("migrate", "old.npz", "--with", "m.toml", "--strict", "-o", "new.safetensors")
+    assert code == 1
+    assert "m.toml:16: drop {p:any}.mask" in errors
+
+
+def test_wrappers_go_without_a_file_of_ones_own(run: Run) -> None:
+    np.savez("old.npz", **{f"module._orig_mod.{key}": value for key, value in OLD.items()})
+    code, _, _ = run("migrate", "old.npz", "--with", "wrappers", "--with", "m.toml", "-o", "new.safetensors")
+    assert code == 0
+    assert sorted(open_checkpoint("new.safetensors")) == ["0.bias", "0.weight", "1.bias", "1.weight"]
+
+
+def test_a_draft_is_written_with_reasons_and_then_does_what_it_says(run: Run) -> None:
+    np.savez("old.npz", **{"module.fc.kernel": OLD["fc.kernel"], "module.fc.b": OLD["fc.b"]})
+    np.savez("new.npz", **{"head.weight": OLD["fc.kernel"].T, "head.bias": OLD["fc.b"]})
+    code, out, errors = run("suggest-migration", "old.npz", "new.npz", "-o", "draft.toml")
+    assert (code, out, errors) == (0, "", "")
+    text = Path("draft.toml").read_text()
+    assert "# DistributedDataParallel or AveragedModel puts 'module' before every name\n[[step]]" in text
+    assert [step.line for step in read_migration("draft.toml").steps] == [
+        f"draft.toml:{number}" for number, line in enumerate(text.splitlines(), 1) if line == "[[step]]"
+    ]
+    code, _, _ = run("migrate", "old.npz", "--with", "draft.toml", "-o", "there.safetensors")
+    assert values("there.safetensors") == {"head.weight": OLD["fc.kernel"].T.tolist(), "head.bias": [7, 8]}
+
+
+def test_a_draft_says_what_it_could_not_place(run: Run) -> None:
+    code, out, errors = run("suggest-migration", "old.npz", "shop:build")
+    assert code == 1
+    assert errors == (
+        "packager: 1 old keys could not be placed, 2 new keys have no value; both are listed at the end of "
+        "the draft\n"
+    )
+    assert out.splitlines()[-5:] == [
+        "# Old keys that could not be placed (write a rename or a drop for them):",
+        "#     norm",
+        "# New keys that nothing gives a value to:",
+        "#     1.weight",
+        "#     1.bias",
+    ]
+
+
+def test_targets_and_files_that_are_not_there_have_their_own_exit_codes(run: Run) -> None:
+    assert run("migrate", "none.npz", "--with", "m.toml", "--plan")[0] == 3
+    assert run("migrate", "old.npz", "--with", "none.toml", "--plan")[0] == 3
+    assert run("suggest-migration", "old.npz", "shop:nothing")[0] == 4
+    with pytest.raises(SystemExit):
+        run("migrate", "old.npz", "--with", "m.toml")
+
+
+def test_inspect_shows_the_stored_migrations_and_what_they_run(run: Run) -> None:
+    import shop
+
+    from kedge import nn
+    from packager import PackageExporter
+    from packager.migrations import Migration, NamedFunction, attach, rename, rename_pattern
+
+    class_source = (
+        "from kedge import nn\nclass Net(nn.Module):\n    _version = 2\n"
+        "    def __init__(self):\n        super().__init__()\n        self.w = nn.Linear(1, 1)\n"
+    )
+    Path("shop/net.py").write_text(class_source)
+    from shop.net import Net
+
+    assert issubclass(Net, nn.Module)
+    assert shop.build() is not None
+    steps = [rename("a", "w.bias", NamedFunction("math:sqrt")), rename_pattern("^b_", "w.")]
+    attach(Net, Migration("old names", steps, to=2))
+    with PackageExporter("net.kedge", policy="auto") as exporter:
+        exporter.save_object("model", "model", Net())
+    with ArchiveReader("net.kedge") as reader:
+        assert reader.entry(".data/migrations.msgpack").kind == "migration"
+    code, out, _ = run("inspect", "net.kedge")
+    assert code == 0
+    assert "shop.net:Net  old names  2           2      math:sqrt (call), /^b_/" in out
+    code, out, _ = run("inspect", "net.kedge", "--json")
+    (row,) = json.loads(out)["migrations"]
+    assert (row["class"], row["calls"], row["patterns"]) == ("shop.net:Net", ["math:sqrt (call)"], ["/^b_/"])

@@ -14,9 +14,11 @@ from time import perf_counter
 from benchmarks import (
     archives,
     attention,
+    bert,
     cnn,
     elementary,
     imports,
+    loading_code,
     mlp,
     modules,
     state_dicts,
@@ -26,7 +28,7 @@ from benchmarks import (
 from benchmarks.row import Outcome, Row
 from benchmarks.timing import measure
 
-FAMILIES = (archives, elementary, mlp, attention, cnn, modules, state_dicts, walking, imports)
+FAMILIES = (archives, elementary, mlp, attention, cnn, bert, modules, state_dicts, walking, imports, loading_code)
 PEERS = ("numpy", "torch", "autograd", "mygrad", "jax")
 
 PAGE = """# Benchmarks

@@ -11,13 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal
 
 from .naming import Likeness, leaf, words
 from .templates import Linear
 from .transforms import Header, Reshape, Transform, Transpose
 
-__all__ = ["Family", "Pair", "families", "matched", "number_maps"]
+__all__ = ["Family", "Pair", "families", "filled", "matched", "number_free", "number_maps", "single"]
 
 _NUMBER: Final = re.compile(r"(?<![0-9])(?:0|[1-9][0-9]{0,17})(?![0-9])")
 _LEAST: Final = 0.2  # how alike names must be before they alone place a key
@@ -36,8 +36,7 @@ class Family:
 
     def key(self, numbers: Numbers) -> str:
         """The key of one member."""
-        parts = self.pattern.split("{}")
-        return "".join(f"{part}{number}" for part, number in zip(parts, numbers, strict=False)) + parts[-1]
+        return filled(self.pattern, numbers)
 
     @property
     def parent(self) -> str:
@@ -70,13 +69,33 @@ def families(headers: Mapping[str, Header | None], order: Mapping[str, int]) -> 
     for key, header in headers.items():
         if header is None or "{" in key or "}" in key:
             continue
-        pattern = _NUMBER.sub("{}", key)
+        pattern = number_free(key)
         numbers = tuple(int(number) for number in _NUMBER.findall(key))
         found.setdefault(pattern, {})[numbers] = header
         places.setdefault(pattern, order[key])
     return [
-        Family(pattern, members, places[pattern] / max(len(order), 1)) for pattern, members in found.items()
+        _folded(pattern, members, places[pattern] / max(len(order), 1)) for pattern, members in found.items()
     ]
+
+
+def number_free(key: str) -> str:
+    """A key with its numbers left open."""
+    return _NUMBER.sub("{}", key)
+
+
+def _folded(pattern: str, members: Mapping[Numbers, Header], place: float) -> Family:
+    """A family in whose pattern the numbers are written that all members share."""
+    columns = [set(column) for column in zip(*members, strict=True)]
+    shared = [str(min(column)) if len(column) == 1 else "{}" for column in columns]
+    varying = [at for at, column in enumerate(columns) if len(column) > 1]
+    kept = {tuple(numbers[at] for at in varying): header for numbers, header in members.items()}
+    return Family(filled(pattern, shared), kept, place)
+
+
+def filled(pattern: str, numbers: Iterable[object]) -> str:
+    """A pattern with something in the place of each number."""
+    first, *parts = pattern.split("{}")
+    return first + "".join(f"{number}{part}" for number, part in zip(numbers, parts, strict=True))
 
 
 def single(family: Family) -> list[Family]:
@@ -145,20 +164,27 @@ def _best(candidates: Sequence[tuple[Pair, ...]]) -> list[Pair]:
     left, chosen = list(candidates), []
     parents: dict[str, str] = {}
     while left:
-        olds, news = Counter(one[0].old.parent for one in left), Counter(one[0].new.parent for one in left)
+        olds, news = Counter(_name(one, "old") for one in left), Counter(_name(one, "new") for one in left)
         best = max(left, key=lambda one: _score(one, parents))
         score = _score(best, parents)
         if score < _LEAST:
-            alone = [one for one in left if olds[one[0].old.parent] == news[one[0].new.parent] == 1]
-            if not alone or len(best) == 1:
+            alone = [one for one in left if olds[_name(one, "old")] == news[_name(one, "new")] == 1]
+            sure = [one for one in alone if len(one) > 1 or one[0].score > 0 or not one[0].transforms]
+            if not sure:
                 break
-            best, score = alone[0], 0.0
+            best, score = sure[0], 0.0
         only = "" if score else ", and nothing else has these shapes"
         chosen += [replace(pair, score=score, because=pair.because + only) for pair in best]
         parents.setdefault(_above(best[0].old), _above(best[0].new))
         gone = {id(family) for pair in best for family in (pair.old, pair.new)}
         left = [one for one in left if not any(id(pair.old) in gone or id(pair.new) in gone for pair in one)]
     return chosen
+
+
+def _name(pairs: Sequence[Pair], side: Literal["old", "new"]) -> str:
+    """What a candidate is about on one side: a module, or a single family."""
+    family: Family = getattr(pairs[0], side)
+    return family.parent if len(pairs) > 1 else family.pattern
 
 
 def _above(family: Family) -> str:
@@ -221,8 +247,9 @@ def _possible(old: Family, new: Family, likeness: Likeness) -> Pair | None:
         return None
     moved = any(line != Linear() for line in maps)
     score = likeness(old.pattern, new.pattern) - penalty - 0.1 * moved - 0.1 * abs(old.place - new.place)
-    if leaf(old.pattern) != leaf(new.pattern):
-        score -= 0.3
+    ends = {leaf(old.pattern), leaf(new.pattern)}
+    if len(ends) > 1:
+        score -= 0.3 if ends & {"bias", "weight", "avg", "var"} == ends else 0.05
     return Pair(old, new, maps, transforms, score, because)
 
 

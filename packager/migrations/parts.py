@@ -64,11 +64,10 @@ def _part(whole: Family, several: Sequence[Family], forward: bool) -> Part | Non
     _, group, axis, sizes, maps = best
     uneven = sizes if len(set(sizes)) > 1 else None
     shown = " + ".join(map(str, sizes))
-    one = next(iter(whole.members))
     if forward:
         text, names = old_template(whole)
         step: Step = split(
-            text, [new_template(family, names, maps, one) for family in group], axis=axis, sizes=uneven
+            text, [new_template(family, names, maps) for family in group], axis=axis, sizes=uneven
         )
         because = f"{len(whole.members)} keys: {shown} rows along axis {axis} make the parts"
         return Part(step, f"{because}{_order(group)}", (whole,), tuple(group))
@@ -77,7 +76,7 @@ def _part(whole: Family, several: Sequence[Family], forward: bool) -> Part | Non
         return None
     text, names = old_template(group[0])
     texts = [text, *(old_template(family)[0] for family in group[1:])]
-    new = new_template(whole, names, back, next(iter(group[0].members)))
+    new = new_template(whole, names, back)
     because = f"{len(whole.members)} keys: {shown} rows along axis {axis} make the whole"
     return Part(
         merge(texts, new, axis=axis, sizes=uneven), f"{because}{_order(group)}", tuple(group), (whole,)
@@ -142,10 +141,9 @@ def _stack(whole: Family, several: Sequence[Family]) -> Part | None:
             if maps is not None and _stacks(rest, whole.members, maps):
                 text, names = old_template(family)
                 over = names.pop(at)
-                one = next(iter(rest))
-                new = new_template(whole, names, maps, one)
+                new = new_template(whole, names, maps)
                 because = f"{len(family.members)} keys, one behind the other, have the shape of the new ones"
-                return Part(merge(text, new, over=over), because, (family,), (whole,)) if over else None
+                return Part(merge(text, new, over=over), because, (family,), (whole,))
     return None
 
 

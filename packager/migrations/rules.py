@@ -9,7 +9,7 @@ from packager.errors import MigrationError
 
 from .applying import Values, apply_steps
 from .declaring import rename
-from .matching import Family, Pair
+from .matching import Family, Pair, filled
 from .steps import Rename, Step
 from .templates import Linear
 from .transforms import Transform
@@ -51,28 +51,15 @@ def rules_for(pairs: Sequence[Pair], values: Values) -> list[tuple[Step, str]]:
 
 
 def old_template(family: Family) -> tuple[str, list[str]]:
-    """The template of a family, and the name of the hole for each number ("" where it is the same in all)."""
-    columns = list(zip(*family.members, strict=True))
-    names, parts = [], _pieces(family.pattern)
-    text = parts[0]
-    for column, part in zip(columns, parts[1:], strict=True):
-        if len(set(column)) == 1:
-            names.append("")
-            text += f"{column[0]}{part}"
-        else:
-            name = _NAMES[sum(map(bool, names)) % len(_NAMES)]
-            names.append(name)
-            text += f"{{{name}:int}}{part}"
-    return text, names
+    """The template of a family, and the name of the hole for each number."""
+    names = [_NAMES[at % len(_NAMES)] for at in range(family.pattern.count("{}"))]
+    return filled(family.pattern, [f"{{{name}:int}}" for name in names]), names
 
 
-def new_template(family: Family, names: Sequence[str], maps: Sequence[Linear], one: Sequence[int]) -> str:
-    """The template of the new side: `names` are the old one's holes, `one` the numbers of one old key."""
-    parts = _pieces(family.pattern)
-    text = parts[0]
-    for name, line, number, part in zip(names, maps, one, parts[1:], strict=True):
-        text += (f"{{{expression(name, line)}}}" if name else str(line.apply(number))) + part
-    return text
+def new_template(family: Family, names: Sequence[str], maps: Sequence[Linear]) -> str:
+    """The template of the new side; `names` are the holes of the old one."""
+    holes = [f"{{{expression(name, line)}}}" for name, line in zip(names, maps, strict=True)]
+    return filled(family.pattern, holes)
 
 
 def expression(name: str, line: Linear) -> str:
@@ -89,10 +76,6 @@ def expression(name: str, line: Linear) -> str:
     return f"{factor}*{name}{offset:+d}"
 
 
-def _pieces(pattern: str) -> list[str]:
-    return pattern.split("{}")
-
-
 def _candidates(
     pairs: Sequence[Pair], wanted: Mapping[str, tuple[str, Pair]], values: Values
 ) -> dict[_Rule, frozenset[str]]:
@@ -100,7 +83,7 @@ def _candidates(
     found: dict[_Rule, frozenset[str]] = {}
     for pair in pairs:
         old, names = old_template(pair.old)
-        new = new_template(pair.new, names, pair.maps, next(iter(pair.old.members)))
+        new = new_template(pair.new, names, pair.maps)
         for rule in _variants(old.split("."), new.split("."), pair.transforms):
             if rule not in found:
                 found[rule] = _matched(rule, wanted, values)

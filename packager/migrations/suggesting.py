@@ -16,9 +16,9 @@ from .applying import Values, apply_steps
 from .declaring import Migration, default, drop, rename
 from .files import migration_text
 from .fitting import headers_of
-from .matching import Family, Pair, families, matched, single
+from .matching import Family, Pair, families, matched, number_free, single
 from .parts import fused
-from .rules import rules_for
+from .rules import old_template, rules_for
 from .steps import Step
 from .transforms import Header, Transpose
 from .values import stored_values
@@ -111,6 +111,9 @@ class _Draft:
         """The keys that are not where they belong."""
         return {key: value.header for key, value in self.values.items() if not self.is_placed(key)}
 
+    def _headers(self) -> dict[str, Header | None]:
+        return {key: value.header for key, value in self.values.items()}
+
     def wanted(self) -> dict[str, Header | None]:
         """The keys of the target that nothing has yet."""
         return {
@@ -157,6 +160,8 @@ class _Draft:
             for prefix, rest in _cuts(key):
                 for new, wanted in behind.get(rest, ()):
                     there = self.target[wanted]
+                    if prefix and new and number_free(prefix) != prefix:
+                        continue  # numbers that move are for whole families to say
                     if header is not None and there is not None and header.shape == there.shape:
                         gains[prefix, new] += 1
         for (old, new), count in sorted(gains.items(), key=lambda item: (-item[1], len(item[0][0]))):
@@ -188,7 +193,9 @@ class _Draft:
         """Rename what is alike; then cut, join, and rename once more what is left of families."""
         order = {key: at for at, key in enumerate(self.values)}
         there = {key: at for at, key in enumerate(self.target)}
-        olds, news = families(self.unplaced(), order), families(self.wanted(), there)
+        unplaced, wanted = self.unplaced(), self.wanted()
+        olds = [one for one in families(self._headers(), order) if _meets(one, unplaced)]
+        news = [one for one in families(self.target, there) if _meets(one, wanted)]
         pairs = matched(olds, news)
         olds, news = _without(olds, pairs), _without(news, pairs)
         parts = fused(olds, news)
@@ -196,8 +203,8 @@ class _Draft:
         olds = [family for family in olds if id(family) not in used]
         news = [family for family in news if id(family) not in used]
         more = matched(olds, news, by_order=True)
-        olds = [one for family in _without(olds, more) for one in single(family)]
-        news = [one for family in _without(news, more) for one in single(family)]
+        olds = [one for family in _without(olds, more) for one in single(family) if one.pattern in unplaced]
+        news = [one for family in _without(news, more) for one in single(family) if one.pattern in wanted]
         pairs += [*more, *matched(olds, news, by_order=True)]
         pairs = _turned_like_their_neighbours(pairs)
         for part in parts:
@@ -218,8 +225,8 @@ class _Draft:
         if any(key not in self.values for key in self.target):
             return
         for family in families(self.unplaced(), {key: at for at, key in enumerate(self.values)}):
-            template, _ = _family_template(family)
-            self.add(drop(template), "left over: every key of the target has a value without it")
+            reason = "left over: every key of the target has a value without it"
+            self.add(drop(old_template(family)[0]), reason)
 
     def _add_counters(self, keys: list[str]) -> None:
         siblings = [key.rpartition(".")[0] + ".running_mean" for key in keys]
@@ -249,6 +256,11 @@ def _cuts(key: str) -> Iterator[tuple[str, str]]:
         yield key[: at + 1], key[at + 1 :]
 
 
+def _meets(family: Family, keys: Mapping[str, object]) -> bool:
+    """Whether one of the family's keys is among these."""
+    return any(family.key(numbers) in keys for numbers in family.members)
+
+
 def _without(families: list[Family], pairs: list[Pair]) -> list[Family]:
     used = {id(family) for pair in pairs for family in (pair.old, pair.new)}
     return [family for family in families if id(family) not in used]
@@ -258,12 +270,6 @@ def _templates(keys: list[str], name: str) -> list[str]:
     """Templates for buffers of one name, at the root and below."""
     inside = any("." in key for key in keys)
     return [*([f"{{p:any}}.{name}"] if inside else []), *([name] if name in keys else [])]
-
-
-def _family_template(family: Family) -> tuple[str, list[str]]:
-    from .rules import old_template
-
-    return old_template(family)
 
 
 def _turned_like_their_neighbours(pairs: list[Pair]) -> list[Pair]:

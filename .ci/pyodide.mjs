@@ -1,0 +1,86 @@
+// Reads an archive under Pyodide, and compares with what Python elsewhere has found: see .ci/pyodide.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { loadPyodide } from "pyodide";
+
+const folder = process.argv[2];
+const expected = JSON.parse(readFileSync(join(folder, "expected.json"), "utf8"));
+const archive = readFileSync(join(folder, "net.kedge"));
+
+const READ = `
+import importlib.util, json, sys
+from packager.archive import ArchiveReader, TensorReader
+from packager.errors import PackageError
+
+def read(path):
+    with ArchiveReader(path) as archive:
+        tensors = TensorReader(archive, "net/weights")
+        return json.dumps({
+            "identity": archive.identity,
+            "names": list(archive.names()),
+            "problems": [problem.message for problem in archive.verify().problems],
+            "words": archive.read("net/words.txt").decode(),
+            "tensors": {key: [spec.dtype, list(spec.shape)] for key, spec in tensors.items()},
+            "values": memoryview(tensors.storage(tensors["weight"].storage)).cast("f").tolist(),
+            "numpy": importlib.util.find_spec("numpy") is not None,
+        })
+
+def refused(path):
+    try:
+        with ArchiveReader(path) as archive:
+            archive.verify().raise_for_problems()
+    except PackageError as error:
+        return type(error).__name__
+`;
+
+async function boot(prepare) {
+    const python = await loadPyodide();
+    python.FS.writeFile("/net.kedge", archive);
+    const damaged = Buffer.from(archive);
+    damaged[damaged.indexOf("cat dog bird")] ^= 1;
+    python.FS.writeFile("/damaged.kedge", damaged);
+    prepare(python);
+    python.runPython(READ);
+    return python;
+}
+
+async function check(what, prepare) {
+    const began = performance.now();
+    const python = await boot(prepare);
+    const booted = performance.now();
+    const found = JSON.parse(python.runPython("read('/net.kedge')"));
+    assert.deepEqual(found, expected);
+    assert.equal(python.runPython("refused('/damaged.kedge')"), "IntegrityError");
+    const view = python.runPython(`
+archive = ArchiveReader("/net.kedge")
+tensors = TensorReader(archive, "net/weights")
+tensors.storage(tensors["weight"].storage)
+`);
+    const buffer = view.getBuffer("u8");
+    const bytes = buffer.data.slice();
+    buffer.release();
+    assert.deepEqual(Array.from(new Float32Array(bytes.buffer)), expected.values);
+    const where = python.runPython("import packager; packager.__file__");
+    const version = python.runPython("sys.version.split()[0]");
+    console.log(
+        `${what}: ${found.names.length} entries listed and verified, ${expected.values.length} floats read, a changed ` +
+        `bit refused (Python ${version}, ${where}; start ${Math.round(booted - began)} ms, ` +
+        `reading ${Math.round(performance.now() - booted)} ms)`,
+    );
+}
+
+try {
+    await check("the reader alone", (python) => {
+        const reader = new Uint8Array(readFileSync(join(folder, "reader.zip")));
+        python.unpackArchive(reader, "zip", { extractDir: "/reader" });
+        python.runPython("import sys; sys.path.insert(0, '/reader')");
+    });
+    await check("the loader in the archive", (python) => {
+        python.runPython("import sys; sys.path.insert(0, '/net.kedge')");
+    });
+} catch (error) {
+    // The message alone: Node would print the line of Pyodide's source too, which has a million characters.
+    console.error(error.message);
+    process.exit(1);
+}

@@ -7,14 +7,15 @@ and a whole column of strings is checked at once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from packager.errors import ArchiveError
 
-__all__ = ["Cell", "Table", "blob", "choice", "flag", "many", "number", "optional", "row", "text"]
+__all__ = ["Cell", "Table", "blob", "choice", "dotted", "flag", "many", "number", "optional", "row", "text"]
 
 Row = TypeVar("Row")
 
@@ -67,6 +68,18 @@ def _load_number(value: Any) -> int:
 
 
 number = Cell(_load_number)
+
+
+def _load_dotted(value: Any) -> str:
+    if type(value) is not str or _DOTTED.fullmatch(value) is None:
+        raise Mismatch(value, "a string, the dotted name of a module")
+    return value
+
+
+# Such names become names of files when archives are unpacked, so no part may lead elsewhere.
+_DOTTED: Final = re.compile(r"[^./\\:\x00-\x20\x7f-\x9f]+(?:\.[^./\\:\x00-\x20\x7f-\x9f]+)*")
+
+dotted = Cell(_load_dotted)
 
 
 def optional(cell: Cell) -> Cell:

@@ -11,21 +11,33 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from packager.errors import ArchiveError, IntegrityError
 
 from .digests import crc32
-from .entry_names import DIGEST, MANIFEST, SIGNATURES, check_names, check_order, is_reserved
+from .entry_names import (
+    DIGEST,
+    MANIFEST,
+    MAX_BYTES,
+    MAX_PARTS,
+    SIGNATURES,
+    check_names,
+    check_order,
+    is_reserved,
+)
 from .errors import ArchiveIOError, damaged
 from .listing import Listing
+from .packed import LONGEST_PACKED
 from .sources import Source, open_file
 from .zip_directory import read_directory
 from .zip_records import ZIP64_LIMIT, local_header
 
 __all__ = ["Container", "FolderContainer", "ZipContainer"]
 
-_SIGNATURE_LIMIT = 1 << 20  # bytes that one signature may have in a folder; in a ZIP the file bounds it
+_RESERVED_LIMITS: Final = {MANIFEST: LONGEST_PACKED, DIGEST: 1 << 10}
+_SIGNATURE_LIMIT: Final = 1 << 20
+"""Bytes that the reserved entries may have; each is read as a whole."""
 
 
 class Container(Protocol):
@@ -73,6 +85,7 @@ class ZipContainer:
 
     def reserved(self, name: str) -> bytes:
         index = self._directory.names.index(name)
+        _check_reserved(name, self._directory.sizes[index])
         source, start = self.locate(index)
         data = bytes(source.view(start, start + self._directory.sizes[index]))
         if crc32(data) != self._directory.crcs[index]:
@@ -126,18 +139,18 @@ class FolderContainer:
     def __init__(self, folder: Path, *, mapped: bool) -> None:
         self._folder = folder
         self._mapped = mapped
+        # First, or a folder that is something else would be looked through to its end.
+        for name in (MANIFEST, DIGEST):
+            if not os.path.lexists(folder / name):
+                raise damaged(f"folder {str(folder)!r}", f"no {name}", "an unpacked archive, with it")
         self._files = dict(_files(folder))
         self._listing: Listing | None = None
         self._maps: dict[int, Source] = {}
-        for name in (MANIFEST, DIGEST):
-            if name not in self._files:
-                raise damaged(f"folder {str(folder)!r}", f"no {name}", "an unpacked archive, with it")
         check_names(list(self._files))
 
     def reserved(self, name: str) -> bytes:
         size = self._files[name]
-        if name.startswith(SIGNATURES) and size > _SIGNATURE_LIMIT:
-            raise damaged(f"entry {name!r}", f"{size} bytes", f"at most {_SIGNATURE_LIMIT}")
+        _check_reserved(name, size)
         source = self._open(name, size, mapped=False)
         try:
             return bytes(source.view(0, size))
@@ -178,11 +191,10 @@ class FolderContainer:
 
     def _open(self, name: str, size: int, *, mapped: bool) -> Source:
         path = self._folder / name
-        # The folder was looked through when it was opened; a link or pipe that has come since is not
-        # followed, and not waited for.
-        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
-            source = open_file(os.open(path, flags), str(path), mapped=mapped)
+            source = open_file(_descriptor(self._folder, name), str(path), mapped=mapped)
+        except ArchiveIOError:
+            raise
         except OSError as error:
             raise ArchiveIOError(f"entry {name!r}: it cannot be opened: {error}", error, str(path)) from error
         if source.size != size:
@@ -191,22 +203,52 @@ class FolderContainer:
         return source
 
 
+def _check_reserved(name: str, size: int) -> None:
+    limit = _RESERVED_LIMITS.get(name, _SIGNATURE_LIMIT)
+    if size > limit:
+        raise damaged(f"entry {name!r}", f"{size} bytes", f"at most {limit}")
+
+
 def _files(folder: Path) -> Iterator[tuple[str, int]]:
     """Every file below a folder with its size; anything else than files and folders is refused."""
     pending = [""]
     while pending:
         prefix = pending.pop()
-        with os.scandir(folder / prefix) as entries:
-            for entry in entries:
-                status = entry.stat(follow_symlinks=False)
-                if stat.S_ISDIR(status.st_mode):
-                    pending.append(f"{prefix}{entry.name}/")
-                elif stat.S_ISREG(status.st_mode):
-                    yield prefix + entry.name, status.st_size
-                else:
-                    raise damaged(
-                        f"entry {prefix + entry.name!r}", "a link or special file", "an ordinary file"
-                    )
+        if prefix.count("/") >= MAX_PARTS or len(os.fsencode(prefix)) > MAX_BYTES:
+            where = f"folder {prefix[:80]!r}..."
+            raise damaged(where, "a path without end", f"at most {MAX_PARTS} parts and {MAX_BYTES} bytes")
+        try:
+            with os.scandir(folder / prefix) as entries:
+                found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+        except OSError as error:
+            where = str(folder / prefix)
+            raise ArchiveIOError(f"folder {where!r}: it cannot be listed: {error}", error, where) from error
+        for name, status in found:
+            if stat.S_ISDIR(status.st_mode):
+                pending.append(f"{prefix}{name}/")
+            elif stat.S_ISREG(status.st_mode):
+                yield prefix + name, status.st_size
+            else:
+                raise damaged(f"entry {prefix + name!r}", "a link or special file", "an ordinary file")
+
+
+def _descriptor(folder: Path, name: str) -> int:
+    """Open a file below a folder, one part of its name after another.
+
+    The folder was looked through when it was opened; a link or pipe that has come since, in any part,
+    is not followed, and not waited for.
+    """
+    *parents, last = name.split("/")
+    flags = os.O_RDONLY | os.O_CLOEXEC
+    current = os.open(folder, flags | os.O_DIRECTORY)
+    try:
+        for part in parents:
+            below = os.open(part, flags | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=current)
+            os.close(current)
+            current = below
+        return os.open(last, flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=current)
+    finally:
+        os.close(current)
 
 
 def _unlike(found: Mapping[str, int], listing: Listing) -> ArchiveError:

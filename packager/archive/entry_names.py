@@ -30,6 +30,9 @@ DIGEST: Final = ".data/manifest.sha256"
 MIGRATIONS: Final = ".data/migrations.msgpack"
 SIGNATURES: Final = ".data/signatures/"
 
+MAX_NAMES: Final = 1 << 20
+"""Entries that an archive may have, the reserved ones among them."""
+
 MAX_BYTES: Final = 1024
 MAX_PARTS: Final = 32
 """Bytes and parts that a name may have; both bound what a list of hostile names costs."""
@@ -75,6 +78,8 @@ def check_names(names: Sequence[str]) -> None:
     Two names collide when they are equal without regard to letter case, or when one is a folder of
     the other; folders collide when they differ in letter case alone.
     """
+    if len(names) > MAX_NAMES:
+        raise ArchiveError(f"archive of {len(names)} entries: at most {MAX_NAMES} are read; split it")
     joined = "\n".join(names)
     if not _are_plain(names, f"\n{joined}\n"):
         for name in names:

@@ -17,8 +17,9 @@ from typing import Any, Final
 from packager.errors import ArchiveError
 
 from .digests import CHUNK, combined_crc, entry_digest
+from .packed import LONGEST_PACKED
 
-__all__ = ["ALIGNMENT", "DIGESTS", "KINDS", "EntryRecord", "Listing"]
+__all__ = ["ALIGNMENT", "DIGESTS", "KINDS", "PACKED_KINDS", "EntryRecord", "Listing"]
 
 ALIGNMENT: Final = 64
 """Tensor entries start at a multiple of this many bytes in the file."""
@@ -35,6 +36,9 @@ KINDS: Final = (
     "tensors",
 )
 """What an entry can be, in the order of its codes; section 5.2 says what each promises about its bytes."""
+
+PACKED_KINDS: Final = ("extras", "index", "migration", "object")
+"""Kinds whose entries are msgpack, and are read as a whole."""
 
 _TENSORS: Final = KINDS.index("tensors")
 
@@ -145,6 +149,7 @@ class Listing:
             )
         names = joined.split("\n") if joined else []
         listing = cls(names, kinds, _numbers(packed_sizes), aligns, crcs, sha256s)
+        listing._check_lengths()
         listing._check_digests(digests)
         return listing
 
@@ -180,6 +185,16 @@ class Listing:
             for size, align in zip(self.sizes, self.aligns, strict=True)
         )
         return list(accumulate(counts, initial=0))
+
+    def _check_lengths(self) -> None:
+        """Demand that what is read as a whole is not longer than that allows."""
+        if max(self.sizes, default=0) <= LONGEST_PACKED:
+            return
+        for name, kind, size in zip(self.names, self._kinds, self.sizes, strict=True):
+            if size > LONGEST_PACKED and KINDS[kind] in PACKED_KINDS:
+                raise ArchiveError(
+                    f"entry {name!r}: {size} bytes of kind {KINDS[kind]}; at most {LONGEST_PACKED} are read"
+                )
 
     def _check_digests(self, digests: str) -> None:
         """Demand four bytes of CRC per chunk, and 32 of sha256 where the archive promises them."""

@@ -18,7 +18,7 @@ from packager.errors import ArchiveError
 
 from . import columns as c
 from .listing import DIGESTS, EntryRecord, Listing
-from .packed import pack, unpack
+from .packed import LONGEST_PACKED, pack, unpack
 
 __all__ = [
     "FORMAT",
@@ -244,6 +244,10 @@ def load_manifest(data: bytes) -> SealedManifest:
 
     Raises ArchiveError for an unknown version, and for anything that the format does not say.
     """
+    if len(data) > LONGEST_PACKED:
+        raise ArchiveError(
+            f"manifest: {len(data)} bytes; at most {LONGEST_PACKED} are read; split the archive"
+        )
     top = unpack(data, what="manifest")
     version = top.get("format") if type(top) is dict else None
     if type(version) is not int or version not in _READERS:
@@ -286,7 +290,7 @@ _SECTIONS: Final[Mapping[str, c.Table[Any]]] = {
         ModuleRecord,
         ("name",),
         {
-            "name": c.text,
+            "name": c.dotted,
             "action": c.choice(_ACTIONS),
             "rule": c.text,
             "because": c.text,
@@ -298,7 +302,7 @@ _SECTIONS: Final[Mapping[str, c.Table[Any]]] = {
     "externs": c.Table(
         ExternRecord,
         ("name",),
-        {"name": c.text, "origin": c.text, "distribution": _NAME, "version": _NAME, "requirement": _NAME},
+        {"name": c.dotted, "origin": c.text, "distribution": _NAME, "version": _NAME, "requirement": _NAME},
     ),
     "objects": c.Table(
         ObjectRecord,

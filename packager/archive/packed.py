@@ -20,9 +20,12 @@ import msgpack
 
 from packager.errors import ArchiveError
 
-__all__ = ["MAX_DEPTH", "Packed", "node_limit", "pack", "scan", "unpack"]
+__all__ = ["LONGEST_PACKED", "MAX_DEPTH", "Packed", "node_limit", "pack", "scan", "unpack"]
 
 Packed = bytes | bytearray | memoryview
+
+LONGEST_PACKED: Final = 1 << 30
+"""Bytes that the manifest, an index, extras, an object or migrations may have: they are read as a whole."""
 
 MAX_DEPTH: Final = 64
 """How deep lists and maps may nest, unless the caller says otherwise."""

@@ -92,9 +92,9 @@ class ArchiveReader:
         self._sealed = load_manifest(data)
         self._container.match(self._sealed.entries)
         self._index = {name: i for i, name in enumerate(self._sealed.entries.names)}
-        # Per entry a flag for each chunk that was found right. Two threads may check the same chunk
-        # at once, which costs time and nothing else.
-        self._right: dict[int, bytearray] = {}
+        # Per entry a flag for each chunk that was found right, as long as nobody writes to the file. Two
+        # threads may check the same chunk at once, which costs time and nothing else.
+        self._right: dict[int, tuple[int, bytearray]] = {}
 
     @property
     def digests(self) -> str:
@@ -166,13 +166,15 @@ class ArchiveReader:
     def _check_steady(self, index: int, source: Source, offset: int, start: int, stop: int) -> None:
         """Check the chunks of a range that have not been found right before."""
         first, last = start // CHUNK, -(-stop // CHUNK)
-        right = self._right.get(index)
-        if right is not None and not right.count(0, first, last):
+        change = source.changed()
+        seen, right = self._right.get(index, (None, bytearray()))
+        if seen == change and not right.count(0, first, last):
             return
         entry = self._sealed.entries[index]
-        if right is None:
+        if seen != change:
             self._container.check_crc(index)
-            right = self._right.setdefault(index, bytearray(entry.chunks))
+            right = bytearray(entry.chunks)
+            self._right[index] = (change, right)
         unknown = [chunk for chunk in range(first, last) if not right[chunk]]
         data = source.view(offset + unknown[0] * CHUNK, offset + min(last * CHUNK, entry.size))
         check_chunks(entry, data, unknown, self._digests)

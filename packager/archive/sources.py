@@ -20,7 +20,7 @@ from packager.errors import ArchiveError
 
 from .errors import ArchiveIOError, damaged
 
-__all__ = ["BoundedFile", "MappedFile", "Memory", "Source", "open_file", "open_source"]
+__all__ = ["BoundedFile", "MappedFile", "Memory", "Source", "anonymous", "open_file", "open_source"]
 
 
 class Source(Protocol):
@@ -31,6 +31,10 @@ class Source(Protocol):
 
     def view(self, start: int, stop: int) -> memoryview:
         """The bytes between two positions, read-only."""
+        ...
+
+    def changed(self) -> int:
+        """A number that is another one when somebody may have written to the source in place."""
         ...
 
     def private(self, start: int, stop: int) -> memoryview:
@@ -58,8 +62,11 @@ class Memory:
     def view(self, start: int, stop: int) -> memoryview:
         return self._view[start:stop]
 
+    def changed(self) -> int:
+        return 0
+
     def private(self, start: int, stop: int) -> memoryview:
-        copy = _anonymous(stop - start)
+        copy = anonymous(stop - start)
         copy[:] = self._view[start:stop]
         return copy
 
@@ -82,15 +89,24 @@ class BoundedFile:
     def view(self, start: int, stop: int) -> memoryview:
         return memoryview(self._read(start, stop)).toreadonly()
 
+    def changed(self) -> int:
+        return os.fstat(self._descriptor).st_mtime_ns
+
     def private(self, start: int, stop: int) -> memoryview:
-        return _anonymous(stop - start)
+        return anonymous(stop - start)
 
     def close(self) -> None:
         self._close()
 
     def _read(self, start: int, stop: int) -> bytearray:
         self._check_size()
-        data = bytearray(stop - start)
+        try:
+            data = bytearray(stop - start)
+        except MemoryError as error:
+            raise ArchiveIOError(
+                f"{self._name}: {stop - start} bytes are more than fits into memory; map the file "
+                "(mmap=True), or read it in parts"
+            ) from error
         rest = memoryview(data)
         try:
             while rest:
@@ -153,9 +169,12 @@ class MappedFile(BoundedFile):
         self._view = memoryview(b"")
 
 
-def _anonymous(size: int) -> memoryview:
+def anonymous(size: int) -> memoryview:
     """Zeros that start at a whole page, and cost nothing until they are written to."""
-    return memoryview(mmap.mmap(-1, size) if size else bytearray())
+    try:
+        return memoryview(mmap.mmap(-1, size) if size else bytearray())
+    except OSError as error:
+        raise ArchiveIOError(f"{size} bytes of memory cannot be had: {error}", error) from error
 
 
 def open_source(
@@ -168,8 +187,12 @@ def open_source(
     if isinstance(source, (bytes, bytearray, memoryview)):
         return Memory(source)
     if isinstance(source, (str, os.PathLike)):
-        return open_file(os.open(source, os.O_RDONLY | os.O_CLOEXEC), os.fspath(source), mapped=mapped)
+        name = os.fspath(source)
+        _require_file(os.stat(source).st_mode, name)  # opening a device may set it in motion
+        return open_file(os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY), name, mapped=mapped)
     name = str(getattr(source, "name", type(source).__name__))
+    if isinstance(source, io.TextIOBase):
+        raise TypeError(f"{name} is open for text; open it with mode 'rb'")
     if isinstance(source, io.BytesIO):
         return Memory(source.getvalue())
     if isinstance(getattr(source, "raw", source), io.FileIO):
@@ -182,13 +205,12 @@ def open_file(descriptor: int, name: str, *, mapped: bool) -> Source:
     """Take over a descriptor of a file or pipe."""
     try:
         mode = os.fstat(descriptor).st_mode
-        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+        _require_file(mode, name)
+        if not stat.S_ISREG(mode):
             with os.fdopen(descriptor, "rb", buffering=0, closefd=False) as pipe:
                 copy = _copied(pipe, name)
             os.close(descriptor)
             descriptor = copy
-        elif not stat.S_ISREG(mode):
-            raise ArchiveError(f"{name}: found a device or folder; expected a file that holds an archive")
         if mapped and os.fstat(descriptor).st_size:
             # Reading with bounds is as strict, where a file system cannot map or maps have run out.
             with contextlib.suppress(OSError):
@@ -197,6 +219,11 @@ def open_file(descriptor: int, name: str, *, mapped: bool) -> Source:
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def _require_file(mode: int, name: str) -> None:
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+        raise ArchiveError(f"{name}: found a device or folder; expected a file that holds an archive")
 
 
 def _copied(stream: Any, name: str) -> int:
@@ -215,7 +242,15 @@ def _copied(stream: Any, name: str) -> int:
             if first and not b"PK\x03\x04".startswith(bytes(piece[:4])):
                 raise damaged(name, f"{bytes(piece[:4])!r} at the start", "an archive")
             first = False
-            _write_all(copy, piece)
+            try:
+                _write_all(copy, piece)
+            except OSError as error:
+                raise ArchiveIOError(
+                    f"{name}: it cannot be copied to the folder for temporary files: {error}; make room, or "
+                    "give the path of a file, which is not copied",
+                    error,
+                    name,
+                ) from error
         if before is not None:
             stream.seek(before)
         return os.dup(copy.fileno())

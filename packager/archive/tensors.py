@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
-from mmap import mmap
 from threading import Lock
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from .listing import ALIGNMENT
 from .output import flat_view
 from .reader import ArchiveReader, PrivateEntry
 from .safetensors import DTYPE_BITS
+from .sources import anonymous
 from .tensor_index import TensorIndex, TensorSpec, is_contiguous, span
 from .tensor_plan import plan_member
 from .writer import ArchiveWriter
@@ -191,9 +191,7 @@ class TensorReader(Mapping[str, TensorSpec]):
         place = -(-start // ALIGNMENT) * ALIGNMENT + number * ALIGNMENT  # far enough from the one before
         with self._lock:
             if self._arena is None:
-                self._arena = memoryview(
-                    mmap(-1, self._index.data_size + (len(self._index.ends) + 2) * ALIGNMENT)
-                )
+                self._arena = anonymous(self._index.data_size + (len(self._index.ends) + 2) * ALIGNMENT)
             if number not in self._copied:
                 self._arena[place : place + stop - start] = self._bytes(start, stop, False)
                 self._copied.add(number)

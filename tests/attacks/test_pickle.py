@@ -11,7 +11,6 @@ import struct
 import subprocess
 import sys
 import tarfile
-import time
 import tracemalloc
 import zipfile
 from collections.abc import Callable

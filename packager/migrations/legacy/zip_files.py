@@ -7,6 +7,8 @@ themselves what the directory says of them; stored, or deflated to no more than 
 
 from __future__ import annotations
 
+import io
+import os
 import tempfile
 import zlib
 from collections import Counter
@@ -16,6 +18,7 @@ from struct import Struct, unpack_from
 from typing import IO, Final, NoReturn
 
 from packager.archive.digests import crc32
+from packager.archive.sources import BoundedFile, Memory, Source
 from packager.errors import LegacyFormatError
 
 from .files import LegacyFile
@@ -37,6 +40,7 @@ _LONG: Final = 0xFFFFFFFF
 _MOST_DIRECTORY: Final = 32 << 20
 _MOST_EXPANSION: Final = 1032  # deflate cannot do more: a claim beyond it is a lie
 _CHUNK: Final = 1 << 20
+_IN_MEMORY: Final = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class ZipFile(Mapping[str, ZipMember]):
 
     def __init__(self, file: LegacyFile) -> None:
         self._file = file
-        self._unpacked: dict[str, IO[bytes]] = {}
+        self._last: tuple[str, Source] | None = None  # the entry that was unpacked last
         records, start = self._directory()
         self._members = self._checked(list(self._read_records(records)), start)
 
@@ -75,7 +79,7 @@ class ZipFile(Mapping[str, ZipMember]):
     def read(self, name: str, start: int = 0, stop: int | None = None) -> memoryview:
         """Some bytes of an entry.
 
-        A deflated entry is unpacked to a temporary file first, and no further than its size.
+        A deflated entry is unpacked first, and no further than its size; the last one is kept.
         """
         member = self._members[name]
         stop = member.size if stop is None else stop
@@ -83,11 +87,7 @@ class ZipFile(Mapping[str, ZipMember]):
             self._fail(f"entry {name!r}: bytes {start} to {stop} were asked for; it has {member.size}")
         if not member.deflated:
             return self._file.read(member.start + start, member.start + stop)
-        if name not in self._unpacked:
-            self._unpacked[name] = self._unpack(member)
-        copy = self._unpacked[name]
-        copy.seek(start)
-        return memoryview(copy.read(stop - start))
+        return self._unpacked(member).view(start, stop)
 
     def head(self, name: str, size: int) -> memoryview:
         """The first bytes of an entry, no more of which is unpacked; a deflated one is not checked."""
@@ -107,16 +107,6 @@ class ZipFile(Mapping[str, ZipMember]):
         for at in range(0, size, _CHUNK):
             crc = crc32(self.read(name, at, min(at + _CHUNK, size)), crc)
         return crc == self._members[name].crc
-
-    def forget(self, name: str) -> None:
-        """Give back the room that an unpacked entry takes; it can be read again."""
-        if name in self._unpacked:
-            self._unpacked.pop(name).close()
-
-    def close(self) -> None:
-        """Give back all room that unpacked entries take."""
-        for name in list(self._unpacked):
-            self.forget(name)
 
     def _directory(self) -> tuple[memoryview, int]:
         """The records of the directory, and where it starts."""
@@ -266,15 +256,28 @@ class ZipFile(Mapping[str, ZipMember]):
             self._fail(f"byte {place}: the header of entry {member.name!r} contradicts the directory")
         return int(start)
 
-    def _unpack(self, member: ZipMember) -> IO[bytes]:
-        copy = tempfile.TemporaryFile()  # noqa: SIM115  # kept until `forget` or `close`
-        try:
-            machine = zlib.decompressobj(-15)
-            crc = done = 0
-            for at in range(member.start, member.start + member.packed, _CHUNK):
-                packed: bytes | memoryview = self._file.read(
-                    at, min(at + _CHUNK, member.start + member.packed)
+    def _unpacked(self, member: ZipMember) -> Source:
+        """The bytes of a deflated entry: in memory where they are few, else in a file without a name."""
+        last = self._last
+        if last is None or last[0] != member.name:
+            with io.BytesIO() if member.size <= _IN_MEMORY else tempfile.TemporaryFile() as target:
+                self._unpack(member, target)
+                target.flush()
+                unpacked: Source = (
+                    Memory(target.getvalue())
+                    if isinstance(target, io.BytesIO)
+                    else BoundedFile(os.dup(target.fileno()), self._file.name)
                 )
+            self._last = last = member.name, unpacked
+        return last[1]
+
+    def _unpack(self, member: ZipMember, target: IO[bytes]) -> None:
+        machine = zlib.decompressobj(-15)
+        crc = done = 0
+        stop = member.start + member.packed
+        try:
+            for at in range(member.start, stop, _CHUNK):
+                packed: bytes | memoryview = self._file.read(at, min(at + _CHUNK, stop))
                 piece = b"more may wait inside"
                 while packed or piece:
                     piece = machine.decompress(packed, _CHUNK)
@@ -283,16 +286,11 @@ class ZipFile(Mapping[str, ZipMember]):
                     crc = crc32(piece, crc)
                     if done > member.size:
                         self._fail(f"entry {member.name!r} unpacks to more than its {member.size} bytes")
-                    copy.write(piece)
-            if not machine.eof or machine.unused_data or done != member.size or crc != member.crc:
-                self._fail(f"entry {member.name!r} is damaged: it does not unpack to what the directory says")
+                    target.write(piece)
         except zlib.error as error:
-            copy.close()
             self._fail(f"entry {member.name!r} is damaged: {error}")
-        except BaseException:
-            copy.close()
-            raise
-        return copy
+        if not machine.eof or machine.unused_data or done != member.size or crc != member.crc:
+            self._fail(f"entry {member.name!r} is damaged: it does not unpack to what the directory says")
 
     def _fail(self, message: str) -> NoReturn:
         raise LegacyFormatError(f"{self._file.name}: {message}")

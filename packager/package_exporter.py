@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -33,7 +34,7 @@ from packager.exporting.surveying import Survey, Surveyor
 from packager.exporting.writing import write_plan
 from packager.graph import Importer, sys_importer
 from packager.names import demangle
-from packager.policy import Action, GlobGroup, GlobPattern, Policy, as_policy
+from packager.policy import Action, Answer, GlobGroup, GlobPattern, Policy, as_policy
 
 if TYPE_CHECKING:
     from kedge.hooks import RemovableHandle
@@ -55,6 +56,9 @@ class PackageExporter:
     `parents="lazy"` leaves out what packages import only to pass it on. `digests="crc"` saves the
     time for sha256 over tensors, `fsync=False` that for waiting on the disk. A `runnable` archive
     carries its loader: `python net.kedge --info` works where there is only Python and NumPy.
+
+    `progress(step, done, total)`, an attribute that may be set, is called while modules are read (their
+    number; the total is 0, as nobody knows it yet) and while bytes are written.
 
     Everything is read, and nothing run, until `close()`; what was asked for must stay unchanged
     until then. `close()` writes the whole archive or, on any error, nothing: an old file stays as
@@ -87,13 +91,12 @@ class PackageExporter:
         self.importer = as_importer(importer)
         self.debug = debug
         self.identity: str | None = None
-        self.progress: Callable[[int, int], None] | None = None
+        self.progress: Callable[[str, int, int], None] | None = None
         self._target = f
         self._digests = digests
         self._fsync = fsync
         self._runnable = runnable
         self._request = Request()
-        self._exclude_data: list[GlobGroup] = []
         self._reduced: Reduced = {}
         self._unique_ids = 0
         self._plan: ExportPlan | None = None
@@ -108,6 +111,7 @@ class PackageExporter:
             self._request,
             mocked_in(self.importer),
         )
+        self._exclude_data = [self._decisions.policy.exclude_data]
         self._surveyor = Surveyor(
             self._request,
             self._decisions,
@@ -116,6 +120,7 @@ class PackageExporter:
             self,
             guards=guards,
             parents=parents,
+            tell=lambda count: self._tell("reading modules", count, 0),
         )
 
     # --- rules and hooks ---
@@ -145,7 +150,7 @@ class PackageExporter:
         self._exclude_data.append(GlobGroup(patterns, separator="/"))
         self._plan = None
 
-    def answer(self, question: str, names: Sequence[str] | Literal["all", "none"]) -> None:
+    def answer(self, question: str, names: Answer) -> None:
         """Answer a question of the plan by its id: the modules that a computed import loads."""
         self._before("answer a question")
         self._surveyor.answer(question, names)
@@ -366,7 +371,7 @@ class PackageExporter:
             digests=self._digests,
             fsync=self._fsync,
             debug=self.debug,
-            progress=self.progress,
+            progress=partial(self._tell, "writing"),
         )
         self._state = "closed"
 
@@ -382,6 +387,10 @@ class PackageExporter:
             self._state = "abandoned"
 
     # --- helpers ---
+
+    def _tell(self, step: str, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(step, done, total)
 
     def _add_rule(
         self, action: Action, include: GlobPattern, exclude: GlobPattern, allow_empty: bool

@@ -2,59 +2,173 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from packager.exporting import ExportPlan
+from packager.graph import Candidate, Question
+from packager.policy import GlobGroup, Policy, Rule
 
-from .tracing import Trace
+from .tracing import Frame, Trace
 
-__all__ = ["TraceComparison", "compare_trace"]
+__all__ = ["TraceComparison", "TracedImport", "compare_trace", "pruned"]
+
+_CODE = (".py", ".pyc", ".so", ".pyd")
+
+
+@dataclass(frozen=True)
+class TracedImport:
+    """A place that loaded modules which reading the source did not find: a question, and its answer.
+
+    `loaded` are the modules that it loaded itself, `candidates` those that could be meant. `id`
+    answers the plan's question (`exporter.answer(id, loaded)`); it is "" where the plan has none,
+    because nothing there looks like an import: then the modules can be saved by name.
+    """
+
+    id: str
+    file: str
+    line: int
+    text: str
+    loaded: tuple[str, ...]
+    candidates: tuple[Candidate, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"{self.file}:{self.line}  {self.text}".rstrip()]
+        lines.append(f"    the call loaded {', '.join(self.loaded)}")
+        if self.candidates:
+            lines.append(f"    candidates: {', '.join(candidate.name for candidate in self.candidates)}")
+        if self.id:
+            lines.append(f"    to answer: exporter.answer({self.id!r}, {list(self.loaded)!r})")
+        else:
+            lines += [f"    to store it: exporter.save_module({name!r})" for name in self.loaded]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class TraceComparison:
     """How one call differs from what reading the source found.
 
-    `unused` modules were stored and not imported: they can be mocked for this call. `missed`
-    modules were imported below a stored package and are not in the plan: their names are computed
-    while the code runs, and need a rule or an answer. `missed_files` likewise for data.
+    `unused` modules and files were stored and not used: a policy can leave them out for this call.
+    `missed` modules were imported below a stored package and are not in the plan, `missed_files`
+    likewise opened; `imports` are the places that loaded the missed modules.
     """
 
     used: tuple[str, ...]
     unused: tuple[str, ...]
     missed: tuple[str, ...]
     missed_files: tuple[str, ...]
+    unused_files: tuple[str, ...] = ()
+    imports: tuple[TracedImport, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"trace: {len(self.used)} of {len(self.used) + len(self.unused)} stored modules were used"]
-        lines += [f"    not used: {name}" for name in self.unused]
+        lines += [f"    not used: {name}" for name in (*self.unused, *self.unused_files)]
         lines += [f"    used, but not stored: {name}" for name in self.missed]
         lines += [f"    read, but not stored: {name}" for name in self.missed_files]
+        if self.imports:
+            lines.append("questions that reading cannot answer, and the trace can, for this call:")
+            lines += [f"    {line}" for place in self.imports for line in str(place).splitlines()]
         return "\n".join(lines)
 
 
 def compare_trace(plan: ExportPlan, trace: Trace) -> TraceComparison:
-    """Compare a plan with a trace of the call that it is meant for."""
+    """Compare a plan with a trace of the call that it is meant for.
+
+    What only making the object used is not missed where it is stored as it is, and what makes it is not.
+    """
     planned = {module.name for module in plan.modules}
     stored = [module.name for module in plan.by_action("intern")]
     tops = {name.partition(".")[0] for name in stored}
-    missed = (name for name in trace.modules - planned if name.partition(".")[0] in tops)
+    is_made_again = trace.target.partition(":")[0] in stored
+    modules = trace.modules if is_made_again else trace.modules - trace.built_modules
+    files = trace.files if is_made_again else trace.files - trace.built_files
+    missed = sorted(name for name in modules - planned if name.partition(".")[0] in tops)
+    opened = {name for name in map(_relative, trace.files) if name.partition("/")[0] in tops}
+    needed = {name for name in map(_relative, files) if name in opened and not name.endswith(_CODE)}
+    entries = {entry.name for entry in plan.entries}
     return TraceComparison(
         used=tuple(name for name in stored if name in trace.modules),
         unused=tuple(name for name in stored if name not in trace.modules),
-        missed=tuple(sorted(missed)),
-        missed_files=tuple(sorted(_missed_files(plan, trace, tops))),
+        missed=tuple(missed),
+        missed_files=tuple(sorted(needed - entries)),
+        unused_files=tuple(sorted(file.name for file in plan.data_files if file.name not in opened)),
+        imports=tuple(_Places(plan).of(missed, trace.stacks)),
     )
 
 
-def _missed_files(plan: ExportPlan, trace: Trace, tops: set[str]) -> set[str]:
-    """Files that were opened below the folder of a stored package and are not among the entries."""
-    entries = {entry.name for entry in plan.entries}
-    found = set()
-    for path in trace.files:
-        for folder in filter(None, sys.path):
-            name = path.removeprefix(f"{folder.rstrip('/')}/")
-            if name != path and name.partition("/")[0] in tops and not name.endswith((".py", ".pyc")):
-                found.add(name)
-    return found - entries
+def pruned(policy: Policy, comparison: TraceComparison) -> Policy:
+    """`policy` for the traced call alone: mocks for modules, and no files, that it did not use; and
+    its answers to the questions that only a run can answer."""
+    because = "the trace did not import it"
+    return policy.before(
+        [Rule("mock", GlobGroup(name), because=because) for name in comparison.unused],
+        exclude_data=comparison.unused_files,
+        answers={place.id: place.loaded for place in comparison.imports if place.id},
+    )
+
+
+class _Places:
+    """Which places of the stored code loaded modules, found among the frames of their imports."""
+
+    def __init__(self, plan: ExportPlan) -> None:
+        self._plan = plan
+        self._sources = {entry.name for entry in plan.entries if entry.kind == "source"}
+
+    def of(self, missed: Iterable[str], stacks: Mapping[str, Sequence[Frame]]) -> Iterable[TracedImport]:
+        """One for each place. What a missed module imports in turn is found once that one is stored."""
+        direct: dict[tuple[str, int], list[str]] = {}
+        found: dict[tuple[str, int], Question | None] = {}
+        for name in missed:
+            place = self._place(stacks.get(name, ()))
+            if place is not None:
+                file, line, question, is_direct = place
+                found[file, line] = question
+                direct.setdefault((file, line), []).extend([name] if is_direct else [])
+        for (file, line), question in found.items():
+            loaded = tuple(direct[file, line])
+            if not loaded:
+                continue
+            if question is None:
+                yield TracedImport("", file, line, "", loaded)
+            else:
+                yield TracedImport(question.id, file, line, question.text, loaded, question.candidates)
+
+    def _place(self, stack: Sequence[Frame]) -> tuple[str, int, Question | None, bool] | None:
+        """File, line, the plan's question there, and whether nothing stands between it and the import.
+
+        Frames of other packages and of text that is executed may stand between: they import for it.
+        """
+        inside = [(frame, _relative(frame.file)) for frame in stack]
+        tops = {name.partition("/")[0] for name in self._sources}
+        is_direct = True
+        for frame, file in inside:
+            if file in self._sources:
+                question = self._question(file, frame)
+                return file, question.line if question is not None else frame.line, question, is_direct
+            is_direct = is_direct and file.partition("/")[0] not in tops
+        return None
+
+    def _question(self, file: str, frame: Frame) -> Question | None:
+        """The question at a frame: on its line, else the one of its function (a call may take many lines)."""
+        here = [question for question in self._questions.get(file, ()) if question.line == frame.line]
+        around = [
+            question for question in self._questions.get(file, ()) if question.function == frame.function
+        ]
+        return next(iter(here or around), None)
+
+    @cached_property
+    def _questions(self) -> Mapping[str, list[Question]]:
+        found: dict[str, list[Question]] = {}
+        for question in self._plan.questions:
+            found.setdefault(question.file, []).append(question)
+        return found
+
+
+def _relative(path: str) -> str:
+    """A file by its path below the entry of `sys.path` that holds it, as entries are named; "" for others."""
+    folders = (os.path.join(os.path.abspath(entry or os.curdir), "") for entry in sys.path)
+    inside = [folder for folder in folders if path.startswith(folder)]
+    return path[len(max(inside, key=len)) :].replace(os.sep, "/") if inside else ""

@@ -11,25 +11,42 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from packager.errors import PackageError
 
-__all__ = ["Trace", "TraceError", "trace_call", "trace_dependencies"]
+__all__ = ["Frame", "Trace", "TraceError", "trace_call", "trace_dependencies"]
 
 
 class TraceError(PackageError, RuntimeError):
     """The traced call failed; the message ends with what it printed last."""
 
 
+class Frame(NamedTuple):
+    """A place that was running: the absolute path of a file, a line, the function's qualified name."""
+
+    file: str
+    line: int
+    function: str
+
+
 @dataclass(frozen=True)
 class Trace:
-    """What a call used: the modules that were imported by its end, and the files that it opened."""
+    """What a call used: the modules that were imported by its end, and the files that it opened.
+
+    `built_modules` and `built_files` are those by the time when the object of `target` was there,
+    which an export may store as it then is. `stacks` say for each module that had to be found who
+    imported it first: the frames from the import outwards, without those of Python's import system.
+    """
 
     modules: frozenset[str]
     files: frozenset[str]
+    target: str = ""
+    built_modules: frozenset[str] = frozenset()
+    built_files: frozenset[str] = frozenset()
+    stacks: Mapping[str, tuple[Frame, ...]] = field(default_factory=dict, repr=False)
 
 
 def trace_dependencies(callable: Callable[..., Any], inputs: Iterable[Sequence[Any]]) -> list[str]:
@@ -69,18 +86,12 @@ def trace_call(
 
     Raises TraceError where the call fails or takes longer than `timeout` seconds.
     """
-    order = json.dumps({"target": target, "kwargs": dict(kwargs), "inputs": inputs})
-    command = [sys.executable, "-m", "packager.analysis.traced_process"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    path = [os.path.abspath(entry or os.curdir) for entry in sys.path]
+    order = {"target": target, "kwargs": dict(kwargs), "inputs": inputs, "path": path}
+    command = [sys.executable, "-P", os.path.join(os.path.dirname(__file__), "traced_process.py")]
     try:
         done = subprocess.run(
-            command,
-            input=order,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            env=environment,
-            check=False,
+            command, input=json.dumps(order), capture_output=True, text=True, timeout=timeout, check=False
         )
     except subprocess.TimeoutExpired as error:
         raise TraceError(f"tracing {target}: no end after {timeout:g} seconds") from error
@@ -88,4 +99,7 @@ def trace_call(
         last = "\n".join(done.stderr.strip().splitlines()[-5:])
         raise TraceError(f"tracing {target}: the call failed with exit code {done.returncode}:\n{last}")
     found = json.loads(done.stdout.splitlines()[-1])
-    return Trace(frozenset(found["modules"]), frozenset(found["files"]))
+    stacks = {name: tuple(Frame(*frame) for frame in stack) for name, stack in found["stacks"].items()}
+    modules, files = map(frozenset, found["used"])
+    built_modules, built_files = map(frozenset, found["built"])
+    return Trace(modules, files, target, built_modules, built_files, stacks)

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
     from packager.package_exporter import PackageExporter
+    from packager.policy import Answer, Policy
 
 __all__ = [
     "add_policy_options",
     "add_target",
+    "answer",
     "exporter_for",
     "json_object",
     "pattern",
     "policy_name",
+    "policy_of",
     "request_target",
 ]
 
@@ -68,6 +71,15 @@ def add_policy_options(parser: argparse.ArgumentParser) -> None:
         help="leave out data files, as 'pkg/tests/**'",
     )
     group.add_argument(
+        "--answer",
+        type=answer,
+        action="append",
+        default=[],
+        metavar="QUESTION=NAMES",
+        help="which modules a computed import loads: the question's place, then names, all or none, as "
+        "'pkg/io.py:12:load=pkg.fast,pkg.slow'",
+    )
+    group.add_argument(
         "--guards",
         choices=("here", "all"),
         default="here",
@@ -82,23 +94,36 @@ def add_policy_options(parser: argparse.ArgumentParser) -> None:
 
 
 def exporter_for(
-    options: argparse.Namespace, target: str | os.PathLike[str] | BinaryIO, **more: Any
+    options: argparse.Namespace,
+    target: str | os.PathLike[str] | BinaryIO,
+    *,
+    policy: Policy | None = None,
+    **more: Any,
 ) -> PackageExporter:
-    """The exporter that the options describe; nothing has been asked of it yet."""
+    """The exporter that the options describe, or with another policy; nothing has been asked of it yet."""
     from packager.exporting.targets import put_folder_on_path
     from packager.package_exporter import PackageExporter
 
     put_folder_on_path()
-    exporter = PackageExporter(
+    return PackageExporter(
         target,
-        policy=_with_rules(options.policy, options.rules),
+        policy=policy_of(options) if policy is None else policy,
         guards=options.guards,
         parents=options.parents,
         **more,
     )
-    if options.exclude_data:
-        exporter.exclude_data(options.exclude_data)
-    return exporter
+
+
+def policy_of(options: argparse.Namespace) -> Policy:
+    """The policy that was named, and before it what the command line says."""
+    from packager.policy import GlobGroup, Rule, as_policy
+
+    given = [
+        Rule(action, GlobGroup(pattern), because="given on the command line")
+        for action, pattern in options.rules
+    ]
+    named = as_policy(options.policy)
+    return named.before(given, exclude_data=options.exclude_data, answers=dict(options.answer))
 
 
 def request_target(exporter: PackageExporter, target: str) -> None:
@@ -143,6 +168,18 @@ def pattern(text: str) -> str:
     return text
 
 
+def answer(text: str) -> tuple[str, Answer]:
+    """An argument that answers a question of the plan, for argparse: the question's id, and names."""
+    question, equals, names = text.rpartition("=")
+    if not equals or not names or ":" not in question:
+        raise argparse.ArgumentTypeError(
+            f"expected a question's place and names, as 'pkg/io.py:12:load=pkg.fast', got {text}"
+        )
+    if names == "all" or names == "none":
+        return question, names
+    return question, tuple(names.split(","))
+
+
 class _RuleOption(argparse.Action):
     """Collects rules of all four actions in one list, in the order of the command line."""
 
@@ -156,14 +193,3 @@ class _RuleOption(argparse.Action):
         assert option_string is not None
         rules = [*getattr(namespace, self.dest), (option_string.removeprefix("--"), values)]
         setattr(namespace, self.dest, rules)
-
-
-def _with_rules(policy: str | None, rules: Sequence[tuple[Any, str]]) -> Any:
-    """The policy with the rules of the command line before its own."""
-    from packager.policy import GlobGroup, Policy, Rule, as_policy
-
-    base = as_policy(policy)
-    given = [
-        Rule(action, GlobGroup(pattern), because="given on the command line") for action, pattern in rules
-    ]
-    return Policy(base.preset, [*given, *base.rules])

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from .building import add_policy_options, add_target, exporter_for
-from .screen import print_json, print_text, progress
-from .suggest_command import add_trace_options, compare_with_trace
+from .files import whole_file
+from .screen import print_json, print_text, stages
+from .tracing import add_trace_options, trace_and_prune
 
 __all__ = ["add"]
 
@@ -18,6 +19,7 @@ examples:
   packager export mypkg.models:build --kwargs '{"width": 64}' --weights old.npz -o net.kedge
   packager export mypkg:net -o net.kedge --check x.npz
   packager export mypkg.models:build --policy policy.toml --store factory -o net.kedge
+  packager export mypkg:net -o net.kedge --input x.npz --trace-policy small.toml
 
 The object becomes the entry `model` of the archive. On any error nothing is written, and an old
 file stays as it was.
@@ -58,14 +60,20 @@ def add(commands: Any) -> None:
     parser.add_argument("--no-fsync", action="store_true", help="do not wait for the disk")
     parser.add_argument("--debug", action="store_true", help="show paths of imports in errors")
     parser.add_argument("--json", action="store_true", help="print what was written for machines")
-    add_trace_options(parser)
+    add_trace_options(parser).add_argument(
+        "--trace-policy",
+        type=Path,
+        metavar="FILE",
+        help="trace, and write a policy file (.toml) that stores what the call used and nothing else",
+    )
     add_policy_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Build, plan, write, and say what was written."""
-    with progress("writing") as show:
+    obj = _built(options)
+    with stages() as show:
         exporter = exporter_for(
             options,
             options.output,
@@ -76,11 +84,11 @@ def run(options: argparse.Namespace) -> int:
         )
         exporter.progress = show
         with exporter:
-            _save(exporter, options)
+            _save(exporter, obj, options)
+            offer = _offer(exporter.plan(), obj, options) if options.trace or options.trace_policy else ""
     plan = exporter.plan()
-    if options.trace:
-        print(compare_with_trace(plan, options), file=sys.stderr)
-        print(f"to leave out what was not used: packager suggest {options.target} --trace", file=sys.stderr)
+    if offer:
+        print(offer, file=sys.stderr)
     for warning in plan.warnings:
         print(f"packager: warning: {warning}", file=sys.stderr)
     if options.json:
@@ -102,21 +110,37 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _save(exporter: Any, options: argparse.Namespace) -> None:
-    from packager.exporting.calls import load_arrays
+def _built(options: argparse.Namespace) -> Any:
+    """The object to export, with its weights."""
     from packager.exporting.targets import TargetError, resolve_target
 
     obj = resolve_target(options.target, options.kwargs)
+    if options.store == "factory" and obj is resolve_target(options.target):
+        raise TargetError(f"--store factory: {options.target} is an object, no factory")
     if options.weights is not None:
         _load_weights(obj, options.weights)
+    return obj
+
+
+def _save(exporter: Any, obj: Any, options: argparse.Namespace) -> None:
+    from packager.exporting.calls import load_arrays
+
     if options.store == "factory":
-        if obj is resolve_target(options.target):
-            raise TargetError(f"--store factory: {options.target} is an object, no factory")
         exporter.save_object("model", "model", obj, factory=options.target, config=options.kwargs)
     else:
         exporter.save_object("model", "model", obj)
     if options.check is not None:
         exporter.save_check("model", load_arrays(options.check))
+
+
+def _offer(plan: Any, obj: Any, options: argparse.Namespace) -> str:
+    """What a trace of the call found, and the policy for that call alone: as text, or in a file."""
+    comparison, policy = trace_and_prune(plan, options, lambda other: _save(other, obj, options))
+    if options.trace_policy is None:
+        return f"{comparison}\na policy for this call alone; --trace-policy FILE writes it:\n\n{policy}"
+    with whole_file(options.trace_policy) as file:
+        file.write(policy.encode())
+    return f"{comparison}\na policy for this call alone is in {options.trace_policy}: give it to --policy"
 
 
 def _load_weights(obj: Any, path: str) -> None:

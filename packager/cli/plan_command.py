@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 from .building import add_policy_options, add_target, exporter_for, request_target
-from .screen import print_json, print_text
+from .screen import print_json, print_text, stages
 
 __all__ = ["add"]
 
@@ -39,8 +39,9 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Plan, print, and say by the exit code whether an export would go through."""
     exporter = exporter_for(options, io.BytesIO())
-    request_target(exporter, options.target)
-    plan = exporter.plan()
+    with stages() as exporter.progress:
+        request_target(exporter, options.target)
+        plan = exporter.plan()
     if options.json:
         print_json({"ok": plan.ok, "size": plan.size, "cost": plan.cost(), **_fields(plan)})
     else:

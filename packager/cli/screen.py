@@ -11,9 +11,11 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from time import monotonic
 from typing import Any, Final
 
-__all__ = ["print_json", "print_table", "print_text", "printable", "progress"]
+__all__ = ["print_json", "print_table", "print_text", "printable", "progress", "stages"]
 
 
 def print_json(value: Any) -> None:
@@ -67,21 +69,37 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Give a function of (done, total) that shows a bar on a terminal, or None where there is none."""
+    """Give a function of (done, total) bytes that shows a bar on a terminal, or None where there is none."""
+    with stages() as show:
+        yield None if show is None else partial(show, what)
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[str, int, int], None] | None]:
+    """As `progress`, for work of several steps: a function of (step, done, total).
+
+    Where the total is 0, nobody knows it, and modules are counted instead of bytes.
+    """
     if not sys.stderr.isatty():
         yield None
         return
     try:
         from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+        from rich.progress import BarColumn, Progress, TextColumn
     except ImportError:
-        yield _plain_progress(what)
+        yield _at_intervals(_plain_stages())
         print(file=sys.stderr)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[amount]}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(what, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)
+        tasks: dict[str, Any] = {}
+
+        def show(step: str, done: int, total: int) -> None:
+            if step not in tasks:
+                tasks[step] = bars.add_task(step, total=total or None, amount="")
+            bars.update(tasks[step], completed=done, total=total or None, amount=_amount(done, total))
+
+        yield _at_intervals(show)
 
 
 def _console() -> Any:
@@ -104,17 +122,40 @@ def _print_plain_table(title: str, columns: Sequence[str], rows: list[list[str]]
     print()
 
 
-def _plain_progress(what: str) -> Callable[[int, int], None]:
-    shown = -1
+def _at_intervals(show: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:
+    """`show`, at most twenty times a second, and where a step ends."""
+    held: tuple[str, int, int] | None = None
+    last = 0.0
 
-    def show(done: int, total: int) -> None:
+    def now_and_then(step: str, done: int, total: int) -> None:
+        nonlocal held, last
+        if held is not None and held[0] != step:
+            show(*held)
+        now = monotonic()
+        if now - last >= 0.05 or done == total or (held is not None and held[0] != step):
+            held, last = None, now
+            show(step, done, total)
+        else:
+            held = (step, done, total)
+
+    return now_and_then
+
+
+def _plain_stages() -> Callable[[str, int, int], None]:
+    shown = ""
+
+    def show(step: str, done: int, total: int) -> None:
         nonlocal shown
-        percent = 100 * done // total if total else 100
-        if percent != shown:
-            shown = percent
-            print(f"\r{what}: {percent} %", end="", file=sys.stderr, flush=True)
+        if shown not in ("", step):
+            print(file=sys.stderr)
+        shown = step
+        print(f"\r{step}: {_amount(done, total)}", end="", file=sys.stderr, flush=True)
 
     return show
+
+
+def _amount(done: int, total: int) -> str:
+    return f"{100 * done // total} %" if total else f"{done} modules"
 
 
 def _spelled(value: Any, line: str) -> Iterator[str]:

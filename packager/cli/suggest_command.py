@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import io
+import sys
 from pathlib import Path
 from typing import Any
 
-from .building import add_policy_options, add_target, exporter_for, json_object, request_target
-from .screen import print_text
+from .building import add_policy_options, add_target, exporter_for, policy_of, request_target
+from .screen import print_text, stages
+from .tracing import add_trace_options, trace_and_prune
 
 __all__ = ["add"]
 
@@ -40,38 +42,21 @@ def add(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def add_trace_options(parser: argparse.ArgumentParser) -> None:
-    """Declare what a traced call needs."""
-    group = parser.add_argument_group(
-        "trace", "Run the target once in a fresh process, and see what it really uses."
-    )
-    group.add_argument("--trace", action="store_true", help="trace a call, and compare it with the plan")
-    group.add_argument(
-        "--kwargs", type=json_object, default={}, metavar="JSON", help="arguments of the factory"
-    )
-    group.add_argument(
-        "--input", metavar="X.npz", help="arrays to call the object with: by name, or arg0, arg1, ..."
-    )
-
-
 def run(options: argparse.Namespace) -> int:
-    """Suggest a policy from the plan, and from a trace where one was asked for."""
+    """Suggest a policy from the plan, or from a trace where one was asked for."""
     from packager.exporting.suggesting import suggested_policy
 
     exporter = exporter_for(options, io.BytesIO())
-    request_target(exporter, options.target)
-    plan = exporter.plan()
-    unused = compare_with_trace(plan, options).unused if options.trace else ()
-    text = suggested_policy(plan, of=options.target, unused=unused)
+    with stages() as exporter.progress:
+        request_target(exporter, options.target)
+        plan = exporter.plan()
+    if options.trace:
+        comparison, text = trace_and_prune(plan, options, lambda other: request_target(other, options.target))
+        print(comparison, file=sys.stderr)
+    else:
+        text = suggested_policy(plan, of=options.target, like=policy_of(options))
     if options.output is None:
         print_text(text)
     else:
         options.output.write_text(text, encoding="utf-8")
     return 0 if plan.ok else 1
-
-
-def compare_with_trace(plan: Any, options: argparse.Namespace) -> Any:
-    """Trace the call that the options describe, and compare it with the plan."""
-    from packager.analysis import compare_trace, trace_call
-
-    return compare_trace(plan, trace_call(options.target, options.kwargs, options.input))

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from .building import add_policy_options, add_target, exporter_for, request_target
-from .screen import print_json, print_text
+from .screen import print_json, print_text, stages
 
 __all__ = ["add"]
 
@@ -43,9 +43,10 @@ def run(options: argparse.Namespace) -> int:
     if os.path.exists(options.target):
         return _why_recorded(options)
     exporter = exporter_for(options, io.BytesIO())
-    request_target(exporter, options.target)
     try:
-        answer = exporter.why(options.module)
+        with stages() as exporter.progress:
+            request_target(exporter, options.target)
+            answer = exporter.why(options.module)
     except KeyError as error:
         return _unknown(str(error.args[0]))
     if options.json:

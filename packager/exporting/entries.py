@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 from packager.archive.entry_names import MIGRATIONS
 from packager.environment import Distributions
@@ -86,7 +85,7 @@ def _data_files(survey: Survey, modules: Sequence[PlannedModule]) -> Iterator[Pl
             if file.package in packages:
                 because = file.because or f"beside the code of {file.package}"
                 name = resource_entry(file.package, file.resource)
-                yield PlannedEntry(name, "resource", file.bytes, because, Path(file.path).read_bytes)
+                yield PlannedEntry(name, "resource", file.bytes, because, file.read)
 
 
 def _archived_files(modules: Sequence[PlannedModule], finder: SourceFinder) -> Iterator[PlannedEntry]:

@@ -30,7 +30,8 @@ class Findings:
 
     A module that is not there is a problem where its import runs for certain: the code could not be
     imported here either. Inside functions and guards it is a warning: the code goes on there as it
-    goes on here. Without a preset every module needs a rule, present or not, as in torch.package.
+    goes on here. Without a preset every module needs a rule, present or not, as in torch.package;
+    under "strict" every one that is there.
     """
 
     def __init__(self, survey: Survey, decisions: Decisions) -> None:
@@ -58,6 +59,8 @@ class Findings:
         for name in self._decisions.undecided:
             if self._is_absent(name) and not self._is_needed(name):
                 yield f"{name} was not found here; code that imports it will fail there as it does here"
+        for question in self._walk.unused_answers:
+            yield f"{question} was answered, and no computed import is there; see the plan for those that are"
 
     def _without_home(self, name: str, decision: Decision) -> Iterator[str]:
         origin = self._decisions.origin(name)
@@ -82,7 +85,8 @@ class Findings:
     def _undecided(self, name: str, decision: Decision | None) -> Iterator[PlanProblem]:
         if decision is None or self._is_only_a_folder(name):
             return
-        if self._decisions.policy.preset in (None, "strict"):
+        preset = self._decisions.policy.preset
+        if preset is None or (preset == "strict" and not self._is_absent(name)):
             yield self._problem("no action", name, fix=paste_rule(name, self._decisions.origin(name)))
         elif not self._is_absent(name):
             yield self._problem(

@@ -13,24 +13,17 @@ __all__ = ["suggested_policy"]
 _WITHOUT_RULE = ("implicit", "resources")
 
 
-def suggested_policy(plan: ExportPlan, *, of: str, unused: Iterable[str] = ()) -> str:
+def suggested_policy(plan: ExportPlan, *, of: str, like: Policy | None = None) -> str:
     """A strict policy, as TOML, that decides as `plan` does; `of` says what was planned.
 
-    Modules in `unused` were stored by the plan and not needed by a trace: they get mocks, before
-    the rules that would store them.
+    Data files that the policy `like`, by which the plan was made, leaves out, and its answers, stay.
     """
-    policy, reasons = Policy("strict"), {}
-    for rule, reason in (*_unused_rules(plan, unused), *_rules(plan)):
-        policy.add(rule.action, rule.globs.include, exclude=rule.globs.exclude)
-        reasons[rule] = reason
+    reasons = dict(_rules(plan))
+    exclude_data = like.exclude_data.include if like is not None else ()
+    answers = like.answers if like is not None else {}
+    policy = Policy("strict", reasons, exclude_data=exclude_data, answers=answers)
     head = [f"What {of} needs, one rule for each package. The first rule that matches decides."]
     return format_policy(policy, reasons, head=head)
-
-
-def _unused_rules(plan: ExportPlan, unused: Iterable[str]) -> Iterable[tuple[Rule, str]]:
-    stored = {module.name for module in plan.by_action("intern")}
-    for name in sorted(stored & set(unused)):
-        yield Rule("mock", GlobGroup(name)), "the trace did not import it"
 
 
 def _rules(plan: ExportPlan) -> Iterable[tuple[Rule, str]]:
@@ -43,14 +36,15 @@ def _rules(plan: ExportPlan) -> Iterable[tuple[Rule, str]]:
     for top, actions in sorted(tops.items()):
         main = max(actions, key=lambda action: len(actions[action]))
         for action, modules in actions.items():
-            if action != main:
-                names = [module.name for module in modules]
-                yield Rule(action, GlobGroup(names)), _reason(modules)
+            for module in modules if action != main else ():
+                yield Rule(action, GlobGroup(module.name)), _reason([module])
         yield Rule(main, GlobGroup(f"{top}.**")), _reason(actions[main])
 
 
 def _reason(modules: list[PlannedModule]) -> str:
     first = modules[0]
+    if first.action == "mock":
+        return first.because
     sites = [f"{edge.file}:{edge.line}" for module in modules for edge in module.importers if edge.line]
     count = f"{len(modules)} module{'s' if len(modules) > 1 else ''}"
     place = f", imported at {sites[0]}" if sites else ""

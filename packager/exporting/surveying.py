@@ -8,11 +8,13 @@ next, so that a survey may be made as often as somebody asks.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from packager.graph import Importer, Walk
+from packager.graph import Edge, Importer, Verdict, Walk
+from packager.graph.records import Decide
+from packager.policy import Answer
 
 from .contents import StoredObject, StoredState, Storing, frameworks_of, store_object, store_state
 from .deciding import Decisions
@@ -59,7 +61,10 @@ class Survey:
 
 
 class Surveyor:
-    """Makes surveys of one request; `touch()` says that the last one is out of date."""
+    """Makes surveys of one request; `touch()` says that the last one is out of date.
+
+    `tell(count)` is called during a walk with the number of modules that it has come to.
+    """
 
     def __init__(
         self,
@@ -71,6 +76,7 @@ class Surveyor:
         *,
         guards: Literal["here", "all"],
         parents: Literal["eager", "lazy"],
+        tell: Callable[[int], None],
     ) -> None:
         self._request = request
         self._decisions = decisions
@@ -78,7 +84,8 @@ class Surveyor:
         self._storing = Storing(importer, decisions.is_interned, exporter)
         self._guards = guards
         self._parents = parents
-        self._answers: dict[str, Sequence[str] | Literal["all", "none"]] = {}
+        self._tell = tell
+        self._answers: dict[str, Answer] = dict(decisions.policy.answers)
         self._objects: dict[int, StoredObject] = {}
         self._states: dict[int, StoredState] = {}
         self._last: Survey | None = None
@@ -87,7 +94,7 @@ class Surveyor:
         """The request or the rules have changed."""
         self._last = None
 
-    def answer(self, question: str, names: Sequence[str] | Literal["all", "none"]) -> None:
+    def answer(self, question: str, names: Answer) -> None:
         """Keep the answer to a question of the walk for this and every later survey."""
         self._answers[question] = names
 
@@ -126,7 +133,12 @@ class Surveyor:
 
     def _walk(self, uses: Sequence[Use]) -> Walk:
         self._decisions.forget_undecided()
-        walk = Walk(self._decisions.decide, sources=self._sources, guards=self._guards, parents=self._parents)
+        walk = Walk(
+            self._counting(self._decisions.decide),
+            sources=self._sources,
+            guards=self._guards,
+            parents=self._parents,
+        )
         for source in self._request.of(SourceRequest):
             walk.add_source(
                 source.name, source.text, is_package=source.is_package, dependencies=source.dependencies
@@ -139,6 +151,18 @@ class Surveyor:
             walk.answer(question, answer)
         walk.run()
         return walk
+
+    def _counting(self, decide: Decide) -> Decide:
+        """`decide`, telling how often it was asked: once for each module."""
+        count = 0
+
+        def counted(name: str, edges: Sequence[Edge]) -> Verdict:
+            nonlocal count
+            count += 1
+            self._tell(count)
+            return decide(name, edges)
+
+        return counted
 
 
 def _uses(contents: Sequence[StoredObject | StoredState | StoredMigrations]) -> list[Use]:

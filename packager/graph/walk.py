@@ -148,6 +148,15 @@ class Walk:
                 asked.append(question_for(self._library, volume, dynamic, followed, measured))
         return tuple(sorted(asked, key=lambda question: -sum(found.bytes for found in question.candidates)))
 
+    @property
+    def unused_answers(self) -> Sequence[str]:
+        """The ids that were answered, and that no computed import in live code has."""
+        asked = set()
+        for name, at in self._following.dynamics:
+            volume = self._library[name]
+            asked.add(question_id(volume, volume.scan.dynamics[at]))
+        return tuple(question for question in self._answers if question not in asked)
+
     def data_files(self, package: str) -> Sequence[DataFile]:
         """The data files below a top-level package that the walk followed; those named by code first."""
         volumes = [

@@ -14,6 +14,7 @@ from .glob import GlobGroup as GlobGroup
 from .glob import GlobPattern as GlobPattern
 from .hooks import ActionHooks as ActionHooks
 from .hooks import HookAnswerError as HookAnswerError
+from .policy import Answer as Answer
 from .policy import Policy as Policy
 from .policy import implicit_reason as implicit_reason
 from .presets import PRESETS as PRESETS
@@ -29,6 +30,7 @@ __all__ = [
     "PRESETS",
     "Action",
     "ActionHooks",
+    "Answer",
     "Decision",
     "GlobGroup",
     "GlobPattern",

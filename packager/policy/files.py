@@ -6,7 +6,12 @@
         { action = "extern", include = "numpy.**" },     # compiled distribution numpy 2.1.0
     ]
 
-`include` and `exclude` take a string or a list; `allow_empty` and `because` are optional.
+`include` and `exclude` take a string or a list; `allow_empty` and `because` are optional. So are data
+files to leave out, and answers to the questions of a plan, by their ids:
+
+    exclude_data = ["mymodel/tests/**"]
+    [answers]
+    "mymodel/plugins.py:12:load" = ["mymodel.plugins.fast"]     # or "all", or "none"
 """
 
 from __future__ import annotations
@@ -17,12 +22,13 @@ from collections.abc import Mapping, Sequence
 from packager.errors import PackagingError
 
 from .glob import GlobGroup
-from .policy import Policy
+from .policy import Answer, Policy
 from .presets import require_preset
 from .rules import Rule
 
 __all__ = ["PolicyFileError", "as_policy", "format_policy", "parse_policy", "read_policy"]
 
+_KEYS = ("preset", "rules", "exclude_data", "answers")
 _RULE_KEYS = ("action", "include", "exclude", "allow_empty", "because")
 _FILE_ACTIONS = ("intern", "extern", "mock", "deny")
 
@@ -74,7 +80,7 @@ def parse_policy(text: str, *, name: str = "<policy>") -> Policy:
     except tomllib.TOMLDecodeError as error:
         raise PolicyFileError(f"policy {name} is not TOML: {error}") from error
     problems = [
-        f"unknown key {key!r}; expected preset or rules" for key in table if key not in ("preset", "rules")
+        f"unknown key {key!r}; expected one of {', '.join(_KEYS)}" for key in table if key not in _KEYS
     ]
     preset = None
     try:
@@ -82,10 +88,12 @@ def parse_policy(text: str, *, name: str = "<policy>") -> Policy:
     except ValueError as error:
         problems.append(str(error))
     rules = _rules(table.get("rules", []), problems)
+    exclude_data = _excluded(table.get("exclude_data", []), problems)
+    answers = _answers(table.get("answers", {}), problems)
     if problems:
         listed = "\n".join(f"    {problem}" for problem in problems)
         raise PolicyFileError(f"policy {name} cannot be used:\n{listed}")
-    return Policy(preset, rules)
+    return Policy(preset, rules, exclude_data=exclude_data, answers=answers)
 
 
 def format_policy(
@@ -114,6 +122,10 @@ def format_policy(
         comment = f"  # {_comment(reason)}" if reason else ""
         lines.append(f"    {row.ljust(width) if comment else row}{comment}")
     lines.append("]")
+    if policy.exclude_data.include:
+        lines += ["exclude_data = [", *(f"    {_quoted(one)}," for one in policy.exclude_data.include), "]"]
+    if policy.answers:
+        lines += ["", "[answers]", *(f"{_quoted(key)} = {_answer(of)}" for key, of in policy.answers.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -123,6 +135,36 @@ def _rules(listed: object, problems: list[str]) -> list[Rule]:
         return []
     found = (_rule(entry, f"rule {number}", problems) for number, entry in enumerate(listed, start=1))
     return [rule for rule in found if rule is not None]
+
+
+def _excluded(listed: object, problems: list[str]) -> tuple[str, ...]:
+    if not isinstance(listed, str | list):
+        problems.append(f"exclude_data must be a pattern or a list of them, got {type(listed).__name__}")
+        return ()
+    try:
+        return GlobGroup(listed, separator="/").include
+    except (TypeError, ValueError) as error:
+        problems.append(f"exclude_data: {error}")
+        return ()
+
+
+def _answers(given: object, problems: list[str]) -> dict[str, Answer]:
+    if not isinstance(given, dict):
+        problems.append(f"answers must be a table, got {type(given).__name__}")
+        return {}
+    answers: dict[str, Answer] = {}
+    for question, answer in given.items():
+        if answer == "all":
+            answers[question] = "all"
+        elif answer == "none":
+            answers[question] = "none"
+        elif isinstance(answer, list) and all(isinstance(name, str) for name in answer):
+            answers[question] = tuple(answer)
+        else:
+            problems.append(
+                f'answer to {question!r}: expected a list of modules, "all" or "none", got {answer!r}'
+            )
+    return answers
 
 
 def _rule(entry: object, where: str, problems: list[str]) -> Rule | None:
@@ -169,6 +211,10 @@ def _patterns(patterns: tuple[str, ...]) -> str:
     if len(patterns) == 1:
         return _quoted(patterns[0])
     return "[" + ", ".join(_quoted(pattern) for pattern in patterns) + "]"
+
+
+def _answer(answer: Answer) -> str:
+    return _quoted(answer) if isinstance(answer, str) else f"[{', '.join(map(_quoted, answer))}]"
 
 
 def _quoted(text: str) -> str:

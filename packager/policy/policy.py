@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from .decision import Action, Decision, Origin
 from .glob import GlobGroup, GlobPattern
@@ -14,7 +14,9 @@ from .rules import Rule, Rules, require_matched
 if TYPE_CHECKING:
     from packager.graph import Edge
 
-__all__ = ["Policy", "implicit_reason"]
+__all__ = ["Answer", "Policy", "implicit_reason"]
+
+Answer = Sequence[str] | Literal["all", "none"]
 
 _OURS = frozenset({"kedge", "packager"})
 # Code written for torch.package expects it outside, whether or not a stored object needs its codec.
@@ -27,6 +29,9 @@ class Policy:
     `frameworks` are the top-level packages that the codecs in use need; they are implicit externs
     like the standard library, kedge, packager and torch. The set may grow while an export goes on.
 
+    `exclude_data` are patterns over paths of data files to leave out (`"pkg/tests/**"`); `answers`
+    say which modules computed imports load, by the id of the plan's question: names, "all" or "none".
+
     >>> policy = Policy("auto")
     >>> policy.add("deny", "tests.**")
     >>> policy.decide("tests.helpers", Origin("project")).action
@@ -37,10 +42,34 @@ class Policy:
     'implicit'
     """
 
-    def __init__(self, preset: Preset | None = None, rules: Iterable[Rule] = ()) -> None:
+    def __init__(
+        self,
+        preset: Preset | None = None,
+        rules: Iterable[Rule] = (),
+        *,
+        exclude_data: Iterable[str] = (),
+        answers: Mapping[str, Answer] | None = None,
+    ) -> None:
         self.preset = require_preset(preset)
         self.rules = Rules(tuple(rules))
+        self.exclude_data = GlobGroup(exclude_data, separator="/")
+        self.answers: Mapping[str, Answer] = dict(answers or {})
         self.frameworks: set[str] = set()
+
+    def before(
+        self,
+        rules: Iterable[Rule],
+        *,
+        exclude_data: Iterable[str] = (),
+        answers: Mapping[str, Answer] | None = None,
+    ) -> Policy:
+        """Another policy, in which `rules` come before those of this one, and the rest is added to."""
+        return Policy(
+            self.preset,
+            [*rules, *self.rules],
+            exclude_data=[*self.exclude_data.include, *exclude_data],
+            answers={**self.answers, **(answers or {})},
+        )
 
     def add(
         self,

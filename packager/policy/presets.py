@@ -9,7 +9,8 @@
 | unknown | | | |
 
 An empty field leaves the module undecided, which is an error of the plan. `strict` asks more than
-None: a rule that matched nothing is an error too, so that a policy says exactly what is done.
+None: a rule that matched nothing is an error too, so that a policy says exactly what is done. Under
+every preset but None a module that is not here, and whose import may fail, needs no rule.
 """
 
 from __future__ import annotations

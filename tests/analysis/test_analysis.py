@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter, analyze, is_from_package
-from packager.analysis import TraceError, compare_trace, trace_call, trace_dependencies
+from packager.analysis import Frame, TraceError, compare_trace, pruned, trace_call, trace_dependencies
+from packager.policy import GlobGroup, Policy, Rule
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -99,6 +100,68 @@ def test_a_plan_is_compared_with_a_trace(project: Project, tmp_path: Path) -> No
     assert comparison.missed_files == ("zoo/names.txt",)
     assert str(comparison).splitlines()[0] == "trace: 4 of 5 stored modules were used"
     assert "    used, but not stored: zoo.dog" in str(comparison)
+
+
+@pytest.mark.parametrize(
+    ("line", "question"),
+    [
+        ("exec(f'import zoo.{kind}')", "zoo/load.py:4:load"),
+        (
+            "for_all = textwrap.wrap; [importlib.import_module(n) for n in for_all('zoo.' + kind)]",
+            "zoo/load.py:4:load",
+        ),
+        ("getattr(importlib, 'import_' + 'module')('zoo.' + kind)", ""),
+    ],
+)
+def test_a_module_that_only_a_run_finds_is_a_question_at_its_place(
+    project: Project, line: str, question: str
+) -> None:
+    project(
+        {**TREE, "zoo/load.py": f"import importlib\nimport textwrap\ndef load(kind='dog'):\n    {line}\n"}
+    )
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("zoo.load")
+    (place,) = compare_trace(exporter.plan(), trace_call("zoo.load:load", {})).imports
+    assert (place.id, place.file, place.line) == (question, "zoo/load.py", 4)
+    assert place.loaded == ("zoo.dog",)
+    if question:
+        exporter = PackageExporter(io.BytesIO(), policy="auto")
+        exporter.answer(place.id, place.loaded)
+    else:
+        assert "to store it: exporter.save_module('zoo.dog')" in str(place)
+        exporter.save_module("zoo.dog")
+    exporter.save_module("zoo.load")
+    assert compare_trace(exporter.plan(), trace_call("zoo.load:load", {})).missed == ()
+
+
+def test_a_policy_for_one_call_mocks_what_it_did_not_import(project: Project) -> None:
+    project(TREE)
+    policy = Policy("auto", [Rule("deny", GlobGroup("zoo.never"))])
+    exporter = PackageExporter(io.BytesIO(), policy=policy)
+    exporter.save_module("zoo.build", names=["build"])
+    comparison = compare_trace(exporter.plan(), trace_call("zoo.build:build", {}))
+    small = pruned(policy, comparison)
+    assert [str(rule) for rule in small.rules] == ["mock('zoo.late')", "deny('zoo.never')"]
+    assert small.answers == {"zoo/build.py:6:build": ("zoo.dog",)}
+    assert (small.preset, small.exclude_data.include) == ("auto", ())
+
+
+def test_a_module_under_two_names_counts_once(project: Project) -> None:
+    project({"twice.py": "import sys\nsys.modules['other_name'] = sys.modules[__name__]\ndef go(): pass\n"})
+    modules = trace_call("twice:go", {}).modules
+    assert "twice" in modules
+    assert "other_name" not in modules
+
+
+def test_a_trace_says_who_imported_what(project: Project) -> None:
+    folder = project({"top.py": "def go():\n    class A:\n        import below\n", "below.py": ""})
+    frames = trace_call("top:go", {}).stacks["below"]
+    assert frames[:2] == (Frame(str(folder / "top.py"), 3, "go.A"), Frame(str(folder / "top.py"), 2, "go"))
+
+
+def test_files_that_are_written_are_not_read(project: Project, tmp_path: Path) -> None:
+    project({"out.py": f"def go():\n    open({str(tmp_path / 'made.txt')!r}, 'w').close()\n"})
+    assert str(tmp_path / "made.txt") not in trace_call("out:go", {}).files
 
 
 def test_what_came_from_a_package_is_recognised() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -130,11 +131,110 @@ def test_a_refused_export_writes_nothing_and_says_everything(run: Run, tmp_path:
     assert '      exporter.intern("shop.**")  # project code\n' in errors
 
 
-def test_export_compares_with_a_trace_when_asked(run: Run, tmp_path: Path) -> None:
-    code, _, errors = run("export", "shop.net:build", "--trace", "-o", tmp_path / "net.kedge")
+ZOO = {
+    "zoo/__init__.py": "",
+    "zoo/build.py": (
+        "import importlib\n"
+        "from . import cat\n"
+        "def build(kind='dog'):\n"
+        "    open(__file__.replace('build.py', 'names.txt')).close()\n"
+        "    importlib.import_module(\n"
+        "        'zoo.' + kind\n"
+        "    )\n"
+        "    return cat.Cat()\n"
+    ),
+    "zoo/cat.py": (
+        "class Cat:\n"
+        "    def __call__(self, x):\n"
+        "        return x\n"
+        "    def __len__(self):\n"
+        "        from . import unused\n"
+    ),
+    "zoo/unused.py": "import csv\n",
+    "zoo/dog.py": "from . import paw\n",
+    "zoo/paw.py": "",
+    "zoo/names.txt": "",
+    "zoo/atlas.csv": "1,2\n",
+}
+
+
+def test_a_traced_export_offers_a_policy_for_that_call_alone(
+    run: Run, project: Project, tmp_path: Path
+) -> None:
+    project(ZOO)
+    np.savez(tmp_path / "x.npz", x=np.ones(2))
+    first, second, policy = tmp_path / "1.kedge", tmp_path / "2.kedge", tmp_path / "small.toml"
+    call = ("export", "zoo.build:build", "--input", tmp_path / "x.npz", "--store", "factory")
+    code, _, errors = run(*call, "-o", first, "--trace-policy", policy)
     assert code == 0
-    assert errors.startswith("trace: 3 of 3 stored modules were used\n")
-    assert "packager suggest shop.net:build --trace" in errors
+    assert errors == (
+        "trace: 3 of 4 stored modules were used\n"
+        "    not used: zoo.unused\n"
+        "    not used: zoo/atlas.csv\n"
+        "    used, but not stored: zoo.dog\n"
+        "    used, but not stored: zoo.paw\n"
+        "questions that reading cannot answer, and the trace can, for this call:\n"
+        "    zoo/build.py:5  importlib.import_module('zoo.' + kind)\n"
+        "        the call loaded zoo.dog\n"
+        "        candidates: zoo.dog, zoo.paw\n"
+        "        to answer: exporter.answer('zoo/build.py:5:build', ['zoo.dog'])\n"
+        f"a policy for this call alone is in {policy}: give it to --policy\n"
+    )
+    with PackageImporter(first) as importer:
+        assert sorted(sources(importer)) == ["build.py", "cat.py", "unused.py"]
+    code, _, errors = run(*call, "-o", second, "--policy", policy, "--trace")
+    assert code == 0
+    assert errors.splitlines()[0] == "trace: 5 of 5 stored modules were used"
+    assert "not used" not in errors
+    assert "not stored" not in errors
+    with PackageImporter(second) as importer:
+        assert sorted(sources(importer)) == ["build.py", "cat.py", "dog.py", "paw.py"]
+        assert not any(entry.name == "zoo/atlas.csv" for entry in importer.manifest.entries)
+
+
+def sources(importer: PackageImporter) -> list[str]:
+    """The stored sources of the zoo that hold anything."""
+    entries = [entry for entry in importer.manifest.entries if entry.kind == "source"]
+    return [entry.name.removeprefix("zoo/") for entry in entries if not entry.name.endswith("__init__.py")]
+
+
+def test_what_only_making_a_stored_object_used_is_not_missed(
+    run: Run, project: Project, tmp_path: Path
+) -> None:
+    project(ZOO)
+    code, _, errors = run("export", "zoo.build:build", "--trace", "-o", tmp_path / "net.kedge")
+    assert code == 0
+    assert errors.startswith(
+        "trace: 2 of 3 stored modules were used\n    not used: zoo.unused\n    not used: zoo/atlas.csv\n"
+        "a policy for this call alone; --trace-policy FILE writes it:\n"
+    )
+    assert '{ action = "mock", include = "zoo.unused" },' in errors
+
+
+def test_a_trace_that_fails_leaves_nothing_written(run: Run, project: Project, tmp_path: Path) -> None:
+    project(ZOO)
+    np.savez(tmp_path / "x.npz", y=np.ones(2))
+    target = tmp_path / "net.kedge"
+    code, _, errors = run("export", "zoo.build:build", "--trace", "--input", tmp_path / "x.npz", "-o", target)
+    assert code == 1
+    assert "tracing zoo.build:build: the call failed with exit code 1:" in errors
+    assert "unexpected keyword argument 'y'" in errors
+    assert not target.exists()
+
+
+def test_a_question_is_answered_on_the_command_line(run: Run, project: Project) -> None:
+    project(ZOO)
+    plan = json.loads(run("plan", "zoo.build:build", "--json", "--answer", "zoo/build.py:5:build=all")[1])
+    assert plan["questions"] == []
+    assert "zoo.paw" in [module["name"] for module in plan["modules"]]
+    plan = json.loads(
+        run("plan", "zoo.build:build", "--json", "--answer", "zoo/build.py:99=zoo.dog,zoo.paw")[1]
+    )
+    assert plan["warnings"] == [
+        "zoo/build.py:99 was answered, and no computed import is there; see the plan for those that are"
+    ]
+    with pytest.raises(SystemExit, match="2"):
+        run("plan", "zoo.build:build", "--answer", "zoo.dog")
 
 
 def test_plan_runs_nothing_of_the_target(run: Run, project: Project) -> None:
@@ -183,12 +283,17 @@ def test_suggest_writes_a_policy_that_export_takes(run: Run, tmp_path: Path) -> 
     assert (code, errors) == (0, "")
 
 
-def test_suggest_prints_and_leaves_out_what_a_trace_did_not_use(run: Run, project: Project) -> None:
+def test_suggest_leaves_out_what_a_trace_did_not_use(run: Run, project: Project, tmp_path: Path) -> None:
     project({"late.py": "def build():\n    return object()\ndef other():\n    import shop.layers\n"})
     code, out, _ = run("suggest", "late", "--intern", "shop.**")
     assert (code, "the trace" in out) == (0, False)
-    code, out, errors = run("suggest", "late:build", "--trace", "--intern", "json.**")
-    assert (code, errors) == (0, "")
+    code, out, errors = run("suggest", "late", "--intern", "shop.**", "-o", tmp_path / "late.toml")
+    assert "shop.**" in (tmp_path / "late.toml").read_text()
+    code, out, errors = run("suggest", "late:other", "--trace", "--intern", "shop.**")
+    assert (code, errors) == (0, "trace: 3 of 3 stored modules were used\n    not used: shop/words.txt\n")
+    code, out, errors = run("suggest", "shop.net:build", "--trace")
+    assert "not used: shop/words.txt" in errors
+    assert '    "shop/words.txt",' in out
 
 
 def test_why_explains_a_module_of_a_target(run: Run) -> None:
@@ -375,3 +480,26 @@ def test_output_on_a_terminal_is_a_table_of_rich(archive: Path) -> None:
         [sys.executable, "-c", code, "inspect", str(archive)], capture_output=True, text=True, check=True
     )
     assert "requirement" in done.stdout
+
+
+@pytest.mark.parametrize("rich", [True, False])
+def test_a_terminal_sees_how_far_an_export_is(run: Run, tmp_path: Path, rich: bool) -> None:
+    code = (
+        f"import sys; sys.modules.update({{}} if {rich} else {{'rich': None}}); "
+        "sys.stderr.isatty = lambda: True; from packager.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, "export", "shop.net:build", "-o", str(tmp_path / "net.kedge")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert "modules, " in done.stdout
+    assert "reading modules" in done.stderr
+    assert "writing" in done.stderr
+    assert "100 %" in done.stderr
+    if not rich:
+        lines = done.stderr.split("\n")  # a carriage return is read as the end of a line
+        assert lines[1] == "reading modules: 1 modules"
+        assert [line for line in lines if line][-1] == "writing: 100 %"
+
+
+def test_without_a_terminal_nothing_is_said_of_how_far_an_export_is(run: Run, tmp_path: Path) -> None:
+    assert run("export", "shop.net:build", "-o", tmp_path / "net.kedge")[2] == ""

@@ -216,11 +216,16 @@ def test_unique_ids_are_given_once() -> None:
     assert [exporter.get_unique_id() for _ in range(3)] == ["0", "1", "2"]
 
 
-def test_progress_is_told_in_bytes(tmp_path: Path) -> None:
-    steps: list[tuple[int, int]] = []
-    exporter = PackageExporter(tmp_path / "out.kedge")
-    exporter.progress = lambda done, total: steps.append((done, total))
+def test_progress_is_told_in_modules_and_in_bytes(project: Project, tmp_path: Path) -> None:
+    project({"net.py": "import json, csv\n"})
+    steps: list[tuple[str, int, int]] = []
+    exporter = PackageExporter(tmp_path / "out.kedge", policy="auto")
+    exporter.progress = lambda *step: steps.append(step)
+    exporter.save_module("net")
     exporter.save_binary("p", "r", bytes(100_000))
+    exporter.plan()
+    assert steps == [("reading modules", count, 0) for count in (1, 2, 3)]
     exporter.close()
-    assert steps
-    assert steps[-1][0] == steps[-1][1] >= 100_000
+    step, done, total = steps[-1]
+    assert step == "writing"
+    assert done == total >= 100_000

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from packager import PackageExporter
 from packager.exporting.suggesting import suggested_policy
-from packager.policy import parse_policy
+from packager.policy import Policy, parse_policy
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -50,10 +50,37 @@ def test_the_suggested_policy_makes_the_same_decisions(project: Project) -> None
         assert getattr(second, question)() == getattr(first, question)()
 
 
-def test_what_a_trace_did_not_use_gets_a_mock_first(project: Project) -> None:
-    text = suggested_policy(
-        plan_of(project, "auto").plan(), of="net.model", unused=["net.plots", "elsewhere"]
+def test_a_policy_suggested_where_an_optional_module_is_absent_can_be_used(project: Project) -> None:
+    project({"net.py": "def late():\n    import nowhere_to_be_found\n"})
+    first = PackageExporter(io.BytesIO(), policy="auto")
+    first.save_module("net")
+    second = PackageExporter(io.BytesIO(), policy=parse_policy(suggested_policy(first.plan(), of="net")))
+    second.save_module("net")
+    second.close()
+    assert second.interned_modules() == ["net"]
+    assert second.plan().warnings == first.plan().warnings != ()
+
+
+def test_what_a_policy_leaves_out_and_answers_is_suggested_again(project: Project) -> None:
+    project(
+        {
+            **TREE,
+            "net/words.txt": "",
+            "net/model.py": "import importlib, sys\nimportlib.import_module(sys.argv[1])\n",
+        }
     )
-    policy = parse_policy(text)
-    assert next(str(rule) for rule in policy.rules) == "mock('net.plots')"
-    assert "elsewhere" not in text
+    policy = Policy("auto", exclude_data=["net/*.txt"], answers={"net/model.py:2": ["net.plots"]})
+    first = plan_of_model(policy)
+    text = suggested_policy(first.plan(), of="net.model", like=policy)
+    again = parse_policy(text)
+    assert (again.preset, again.exclude_data.include) == ("strict", ("net/*.txt",))
+    assert again.answers == {"net/model.py:2": ("net.plots",)}
+    second = plan_of_model(again)
+    assert second.interned_modules() == first.interned_modules() == ["net", "net.model", "net.plots"]
+    assert [entry.name for entry in second.plan().entries if entry.kind == "resource"] == []
+
+
+def plan_of_model(policy: Policy) -> PackageExporter:
+    exporter = PackageExporter(io.BytesIO(), policy=policy)
+    exporter.save_module("net.model")
+    return exporter

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -51,7 +52,7 @@ def test_every_problem_of_a_file_is_told_at_once() -> None:
         parse_policy(text, name="p.toml")
     assert str(caught.value).splitlines() == [
         "policy p.toml cannot be used:",
-        "    unknown key 'presets'; expected preset or rules",
+        "    unknown key 'presets'; expected one of preset, rules, exclude_data, answers",
         "    unknown policy 'lenient'; one of auto, hermetic, strict, None, or a policy file (.toml)",
         "    rule 1: action must be one of intern, extern, mock, deny, got 'drop'",
         "    rule 2: ** can only appear as an entire path segment, found '**b'",
@@ -70,6 +71,26 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, data: bytes, message:
     path.write_bytes(data)
     with pytest.raises(PolicyFileError, match=message):
         read_policy(path)
+
+
+def test_excluded_data_and_answers_are_read(tmp_path: Path) -> None:
+    policy = parse_policy(
+        'exclude_data = "a/**"\n[answers]\n"a.py:1:f" = ["b", "c"]\n"a.py:2" = "all"\n"a.py:3" = "none"\n'
+    )
+    assert policy.exclude_data.matches("a/b/c.txt")
+    assert policy.answers == {"a.py:1:f": ("b", "c"), "a.py:2": "all", "a.py:3": "none"}
+
+
+def test_excluded_data_and_answers_that_mean_nothing_are_refused() -> None:
+    text = 'exclude_data = 3\n[answers]\n"a.py:1" = "some"\n"a.py:2" = [1]\n'
+    with pytest.raises(PolicyFileError) as caught:
+        parse_policy(text, name="p.toml")
+    assert str(caught.value).splitlines() == [
+        "policy p.toml cannot be used:",
+        "    exclude_data must be a pattern or a list of them, got int",
+        "    answer to 'a.py:1': expected a list of modules, \"all\" or \"none\", got 'some'",
+        '    answer to \'a.py:2\': expected a list of modules, "all" or "none", got [1]',
+    ]
 
 
 def test_rules_that_are_no_list_are_refused() -> None:
@@ -106,10 +127,15 @@ def test_each_rule_is_written_with_its_reason_on_its_line() -> None:
         max_size=4,
     ),
     TEXT,
+    st.lists(TEXT, max_size=2),
+    st.dictionaries(TEXT, st.sampled_from(["all", "none"]) | st.lists(TEXT).map(tuple), max_size=2),
 )
-def test_what_is_written_is_read_back(preset: str | None, rules: list[Rule], reason: str) -> None:
-    policy = Policy(preset, rules)  # type: ignore[arg-type]  # sampled from the literals
+def test_what_is_written_is_read_back(
+    preset: Any, rules: list[Rule], reason: str, excluded: list[str], answers: dict[str, Any]
+) -> None:
+    policy = Policy(preset, rules, exclude_data=excluded, answers=answers)
     text = format_policy(policy, dict.fromkeys(rules, reason), head=[reason])
     again = parse_policy(text)
     assert (again.preset, list(again.rules)) == (preset, rules)
+    assert (again.exclude_data, again.answers) == (policy.exclude_data, answers)
     tomllib.loads(text)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, Final, Generic, TypeVar
 
 from packager.errors import ArchiveError
@@ -33,18 +33,22 @@ class Mismatch(Exception):
 class Cell:
     """One field: `load` checks plain data and gives the field's value, `dump` gives plain data.
 
-    Values of a `plain` type are their own plain data, so that a column of them needs one look.
+    Values of the `plain` types are their own plain data, so that a column of them needs one look.
+    `together` loads a column field by field where its values have the right form, and answers None
+    where they do not.
     """
 
     load: Callable[[Any], Any]
     dump: Callable[[Any], Any] = lambda value: value
-    plain: type | None = None
+    plain: frozenset[type] = frozenset()
+    together: Callable[[list[Any]], list[Any] | None] | None = None
 
     def load_all(self, column: list[Any]) -> list[Any]:
         """The values of a whole column."""
-        if self.plain is not None and set(map(type, column)) <= {self.plain}:
+        if self.plain and set(map(type, column)) <= self.plain:
             return column
-        return [self.load(value) for value in column]
+        loaded = None if self.together is None else self.together(column)
+        return [self.load(value) for value in column] if loaded is None else loaded
 
 
 def _plain(kind: type, name: str) -> Cell:
@@ -53,7 +57,7 @@ def _plain(kind: type, name: str) -> Cell:
             raise Mismatch(value, name)
         return value
 
-    return Cell(load, plain=kind)
+    return Cell(load, plain=frozenset({kind}))
 
 
 text = _plain(str, "a string")
@@ -87,6 +91,7 @@ def optional(cell: Cell) -> Cell:
     return Cell(
         lambda value: None if value is None else cell.load(value),
         lambda value: None if value is None else cell.dump(value),
+        cell.plain | {type(None)} if cell.plain else frozenset(),
     )
 
 
@@ -98,7 +103,11 @@ def choice(options: Collection[str]) -> Cell:
             raise Mismatch(value, f"one of {', '.join(sorted(options))}")
         return value
 
-    return Cell(load)
+    def together(column: list[Any]) -> list[Any] | None:
+        return column if set(map(type, column)) <= {str} and set(column) <= known else None
+
+    known = frozenset(options)
+    return Cell(load, together=together)
 
 
 def many(cell: Cell) -> Cell:
@@ -109,7 +118,13 @@ def many(cell: Cell) -> Cell:
             raise Mismatch(value, "a list")
         return tuple(cell.load_all(value))
 
-    return Cell(load, lambda values: [cell.dump(value) for value in values])
+    def together(column: list[Any]) -> list[Any] | None:
+        if not set(map(type, column)) <= {list}:
+            return None
+        values = iter(cell.load_all(list(chain.from_iterable(column))))
+        return [tuple(islice(values, len(value))) for value in column]
+
+    return Cell(load, lambda values: [cell.dump(value) for value in values], together=together)
 
 
 def row(make: Callable[..., Any], *cells: Cell) -> Cell:
@@ -120,11 +135,19 @@ def row(make: Callable[..., Any], *cells: Cell) -> Cell:
             raise Mismatch(value, f"a list of {len(cells)}")
         return make(*[cell.load(item) for cell, item in zip(cells, value, strict=True)])
 
+    def together(column: list[Any]) -> list[Any] | None:
+        if not set(map(type, column)) <= {list} or set(map(len, column)) != {len(cells)}:
+            return None
+        parts = [
+            cell.load_all(list(part)) for cell, part in zip(cells, zip(*column, strict=True), strict=True)
+        ]
+        return list(map(make, *parts))
+
     def dump(value: Any) -> list[Any]:
         parts = value if isinstance(value, tuple) else [getattr(value, f.name) for f in fields(value)]
         return [cell.dump(part) for cell, part in zip(cells, parts, strict=True)]
 
-    return Cell(load, dump)
+    return Cell(load, dump, together=together)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,21 +193,22 @@ class Table(Generic[Row]):
     def _load_column(cell: Cell, column: list[Any], where: str) -> list[Any]:
         try:
             return cell.load_all(column)
-        except Mismatch as mismatch:
-            place = next(i for i, value in enumerate(column) if _mismatches(cell, value))
-            raise _unexpected(f"{where} of row {place}", mismatch.value, mismatch.expected) from None
+        except Mismatch:
+            found = ((place, _mismatch(cell, value)) for place, value in enumerate(column))
+            place, first = next((place, wrong) for place, wrong in found if wrong is not None)
+            raise _unexpected(f"{where} of row {place}", first.value, first.expected) from None
 
     def _key_of(self, item: Row) -> tuple[Any, ...]:
         # Strings compare by code point, which is the order of their UTF-8 bytes.
         return tuple([getattr(item, name) for name in self.key])
 
 
-def _mismatches(cell: Cell, value: Any) -> bool:
+def _mismatch(cell: Cell, value: Any) -> Mismatch | None:
     try:
         cell.load(value)
-    except Mismatch:
-        return True
-    return False
+    except Mismatch as mismatch:
+        return mismatch
+    return None
 
 
 def _unexpected(where: str, value: Any, expected: str) -> ArchiveError:

@@ -174,6 +174,10 @@ class LegacyTensor:
         """The elements in another dtype, as an array."""
         return self.numpy().astype(dtype)
 
+    def __mul__(self, factor: Any) -> Any:
+        """The elements times a number, as an array."""
+        return self.numpy() * factor
+
     def numpy(self) -> Any:
         """The elements as a new NumPy array in C order. bfloat16 and float8 need ml_dtypes."""
         return self.raw().view(numpy_dtype(self.dtype))

@@ -1,0 +1,144 @@
+"""Values read piece by piece are the values made at once, whatever transforms they go through."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from packager.migrations import (
+    Cast,
+    Migration,
+    NamedFunction,
+    Permute,
+    Reshape,
+    Roll,
+    Scale,
+    Slice,
+    Transpose,
+    default,
+    merge,
+    migrate,
+    open_checkpoint,
+    rename,
+    split,
+    write_checkpoint,
+)
+from packager.migrations.legacy import LegacyTensor
+from packager.migrations.streaming import as_lazy, pieces
+from packager.migrations.transforms import Header
+
+
+def transforms_of(shape: tuple[int, ...]) -> st.SearchStrategy:
+    """Transforms that a value of this shape can go through."""
+    axis = st.integers(0, max(len(shape) - 1, 0))
+    some = [st.just(Reshape((-1,))), st.just(Cast("float64")), st.just(Scale(0.5))]
+    if shape:
+        some += [
+            st.permutations(range(len(shape))).map(lambda order: Transpose(tuple(order))),
+            st.builds(Roll, axis, st.integers(-7, 7)),
+            st.builds(Slice, axis, st.integers(0, 2), st.integers(2, 5)),
+        ]
+        even = [at for at, extent in enumerate(shape) if extent and extent % 2 == 0]
+        some += [st.builds(Permute, st.just(at), st.just((2, -1)), st.just((1, 0))) for at in even]
+    if len(shape) > 1:
+        some.append(st.just(Reshape((shape[0] * shape[1], *shape[2:]))))
+    return st.one_of(some)
+
+
+@given(
+    shape=st.lists(st.integers(1, 5), max_size=4).map(tuple),
+    data=st.data(),
+    size=st.sampled_from([1, 16, 4096]),
+)
+def test_pieces_of_a_migrated_value_are_its_bytes(shape, data, size, tmp_path_factory):
+    array = np.arange(np.prod(shape, dtype=int), dtype="f4").reshape(shape)
+    chosen, header = [], shape
+    for _ in range(data.draw(st.integers(0, 4))):
+        transform = data.draw(transforms_of(header))
+        header = transform.header(Header(header, "float32")).shape
+        chosen.append(transform)
+    migration = Migration("m", [rename("w", "v", *chosen)])
+    path = tmp_path_factory.getbasetemp() / "w.npy"
+    np.save(path, array)
+    for state in ({"w": array}, open_checkpoint(path)):
+        migrated = migrate(migration, state)
+        expected = np.asarray(migrated["v"])
+        lazy = migrated.lazy("v")
+        assert (lazy.shape, lazy.dtype) == (expected.shape, str(expected.dtype))
+        assert b"".join(pieces(lazy, size)) == expected.tobytes()
+
+
+STATE = {
+    "qkv": np.arange(36, dtype="f4").reshape(12, 3),
+    "a.0.w": np.arange(4, dtype="f4"),
+    "a.1.w": np.arange(4, dtype="f4") + 10,
+    "a.2.w": np.arange(4, dtype="f4") + 20,
+    "left": np.arange(6, dtype="f2").reshape(2, 3),
+    "right": np.arange(4, dtype="f2").reshape(2, 2),
+    "note": "a text",
+}
+STEPS = [
+    split("qkv", ["q", "k", "v"]),
+    merge(["a.{n:int}.w"], "stacked", over="n"),
+    merge(["left", "right"], "both", axis=1, sizes=[3, 2]),
+    rename("q", "qt", Transpose(), Roll(1, 1)),
+    default("new", like="k", fill=2),
+]
+
+
+@pytest.mark.parametrize("size", [1, 8, 1 << 20])
+def test_splits_merges_and_defaults_are_streamed(size):
+    migrated = migrate(Migration("m", STEPS), STATE)
+    assert migrated.lazy("note") == "a text"
+    for key in migrated:
+        if key != "note":
+            assert b"".join(pieces(migrated.lazy(key), size)) == np.asarray(migrated[key]).tobytes(), key
+
+
+@pytest.mark.parametrize("ending", ["kedge", "safetensors"])
+def test_a_migrated_checkpoint_is_written_and_read_again(tmp_path, ending):
+    migrated = migrate(Migration("m", STEPS), STATE)
+    written = write_checkpoint(tmp_path / f"new.{ending}", migrated, fsync=False)
+    again = open_checkpoint(written.path)
+    for key, value in migrated.items():
+        if key == "note":
+            assert again[key] == "a text" if ending == "kedge" else key not in again
+            continue
+        assert np.asarray(again[key]).tolist() == np.asarray(value).tolist()
+    if ending == "kedge":
+        assert again.metadata.migrations == ("m",)
+    else:
+        assert [(part.path, part.why) for part in written.left_out] == [
+            ("note", "safetensors holds tensors alone")
+        ]
+
+
+def test_renamed_tensors_of_a_file_stay_views_of_it(tmp_path):
+    np.save(tmp_path / "w.npy", np.arange(6.0))
+    migrated = migrate(
+        Migration("m", [rename("w", "v", Transpose(), Slice(0, 1, 3))]), open_checkpoint(tmp_path / "w.npy")
+    )
+    assert isinstance(migrated.lazy("v"), LegacyTensor)
+    assert b"".join(pieces(migrated.lazy("v"))) == np.arange(6.0)[1:3].tobytes()
+
+
+def test_functions_of_the_users_own_are_called_once():
+    calls = []
+
+    def double(value):
+        calls.append(value.shape)
+        return value * 2
+
+    function = NamedFunction("somewhere:double", find=lambda module, name: double)
+    migrated = migrate(Migration("m", [rename("w", "v", function)]), {"w": np.arange(8.0)})
+    assert b"".join(pieces(migrated.lazy("v"), 8)) == (np.arange(8.0) * 2).tobytes()
+    assert calls == [(8,)]
+
+
+def test_arrays_of_kedge_are_read_in_pieces():
+    import kedge
+
+    value = as_lazy(kedge.tensor(np.arange(6.0).reshape(2, 3)))
+    assert b"".join(pieces(value, 8)) == np.arange(6.0).tobytes()

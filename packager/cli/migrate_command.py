@@ -75,7 +75,7 @@ def add_unwrap(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Plan, and write where that was asked for."""
-    from packager.migrations import migrate, plan_migration
+    from packager.migrations import cannot_go_back, migrate, plan_migration
     from packager.migrations.into_modules import open_wrapped
 
     given = _migrations(options)
@@ -89,6 +89,10 @@ def run(options: argparse.Namespace) -> int:
         print_json(_report(plan, fit))
     else:
         print_text(str(plan))
+        reasons = cannot_go_back(given, checkpoint, version)
+        print_text(
+            "\n".join(["does not go back:", *(f"    {one}" for one in reasons)]) if reasons else "goes back"
+        )
         if fit is not None:
             print_text(f"\n{options.target}: {fit}")
     plan.require_matched(strict=options.strict)

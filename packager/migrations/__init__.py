@@ -26,6 +26,7 @@ from .fitting import Fit as Fit
 from .functions import NamedFunction as NamedFunction
 from .into_modules import load_checkpoint as load_checkpoint
 from .legacy.checkpoint import open_checkpoint as open_checkpoint
+from .reversing import cannot_go_back as cannot_go_back
 from .suggesting import SuggestedMigration as SuggestedMigration
 from .suggesting import suggest_migration as suggest_migration
 from .templates import Template as Template
@@ -62,6 +63,7 @@ __all__ = [
     "WrittenCheckpoint",
     "attach",
     "attached",
+    "cannot_go_back",
     "default",
     "drop",
     "load_checkpoint",

@@ -5,7 +5,7 @@ No array is touched here. What cannot be done is gathered over all keys of a ste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,7 +16,7 @@ from .templates import Template, TemplateError
 from .transforms import Header, Reshape, TransformError, checked_axis
 from .values import Filled, Value, joined, split, stored_keys
 
-__all__ = ["NO_MATCH", "Row", "Values", "apply_steps"]
+__all__ = ["NO_MATCH", "Row", "Values", "apply_steps", "step_by_step"]
 
 Values = dict[str, Value]
 
@@ -58,19 +58,30 @@ def apply_steps(
     keys of the step together, for two values with one name, shapes that do not fit, and merges of
     which a part is missing.
     """
-    entered = dict.fromkeys(values)
     rows: list[Row] = []
+    for _, after, more in step_by_step(steps, values, version):
+        values = after
+        rows += more
+    return values, rows
+
+
+def step_by_step(
+    steps: Iterable[Step], values: Values, version: int | None = None
+) -> Iterator[tuple[Step, Values, list[Row]]]:
+    """Each step with the values after it and its rows; raises as `apply_steps` does."""
+    entered = dict.fromkeys(values)
     for step in steps:
         if not step.gates.open_at(version):
-            rows.append(Row(described(step), (), (), skipped=f"the state dict has version {version}"))
+            yield (
+                step,
+                values,
+                [Row(described(step), (), (), skipped=f"the state dict has version {version}")],
+            )
             continue
         moves, skips = _moves(step, values, entered)
-        rows.extend(_row(step, move, values) for move in moves)
-        rows.extend(skips)
-        if not moves and not skips:
-            rows.append(_idle(step, entered))
+        rows = [*(_row(step, move, values) for move in moves), *skips]
         values = _moved(step, moves, values)
-    return values, rows
+        yield step, values, rows or [_idle(step, entered)]
 
 
 def _idle(step: Step, entered: Collection[str]) -> Row:

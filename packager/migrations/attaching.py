@@ -145,11 +145,7 @@ def attach_stored(
 ) -> None:
     """Attach migrations out of an archive, except those that the class's own code has attached."""
     known = {one.name for one in attached(cls)}
-    stored = [
-        StoredMigration(one.name, one.steps, one.target, one.to, one.unwrap, one.since, one.where, allow)
-        for one in migrations
-        if one.name not in known
-    ]
+    stored = [StoredMigration(**vars(one), allow=allow) for one in migrations if one.name not in known]
     if stored:
         _check(cls, attached(cls), stored)
         _put(cls, chain((*attached(cls), *stored)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from packager.errors import MigrationError
@@ -102,7 +102,7 @@ def plan_migration(
             continue
         _require_start(migration, version, ran)
         values, more = apply_steps(migration.steps, values, version)
-        rows.extend(more)
+        rows.extend(replace(row, literal=False) if migration.undoes else row for row in more)
         ran.append(migration.name)
     return MigrationPlan(tuple(rows), values, tuple(ran))
 

@@ -49,7 +49,8 @@ class Migration:
     "package.module:Class"; keys are then relative to each instance; "" means a checkpoint as a whole.
     `to` is the version that is reached: the migration is for older ones, and None for any. `since` is
     the version that it starts from, where it is not for every older one. `where` is the file that it
-    was read from.
+    was read from; `undoes` names the migration whose inverse this is: its steps need not find
+    anything, as those that they undo need not have.
 
     Raises TemplateError when the sides of a step do not fit together, MigrationError for versions
     that do not rise.
@@ -62,6 +63,7 @@ class Migration:
     unwrap: tuple[str, ...] = ()
     since: int | None = None
     where: str = ""
+    undoes: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", tuple(self.steps))
@@ -94,7 +96,8 @@ class Migration:
         if stuck or self.unwrap:
             what = (["unwrap"] if self.unwrap else []) + stuck
             raise TemplateError(f"{self} cannot go back: no inverse for {'; '.join(what)}")
-        return Migration(f"{self.name} (back)", tuple(step for step in back if step is not None), self.target)
+        steps = tuple(step for step in back if step is not None)
+        return Migration(f"{self.name} (back)", steps, self.target, undoes=self.name)
 
 
 def rename(

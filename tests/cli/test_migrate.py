@@ -76,6 +76,7 @@ def test_a_plan_shows_every_change_and_writes_nothing(run: Run) -> None:
         "m.toml:12: split norm -> 1.weight, 1.bias  norm       1.weight  float32[4]     float32[2]",
         "                                                      1.bias                   float32[2]",
         "3 changes, 0 skipped, 4 keys afterwards",
+        "goes back",
         "",
         "shop:build: every key of the target has a value of its shape",
     ]

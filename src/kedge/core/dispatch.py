@@ -37,9 +37,10 @@ WEAK_NUMBERS = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
 def apply(rule: Rule, inputs: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
     """Run `rule`, of one output, on tensors, numbers and None; record it where a gradient is due."""
     arrays, needs = _taken(inputs)
-    kept: dict[str, Any] = {} if rule.keeps else NONE
+    recording = True in needs and rule.backward is not None and recorded()
+    kept: Any = ({} if recording else None) if rule.keeps else NONE
     out: Any = wrap(compute(rule, arrays, options, kept))
-    if True in needs and rule.backward is not None and recorded() and is_differentiable(out._array.dtype):
+    if recording and is_differentiable(out._array.dtype):
         record(rule, inputs, options, tuple(needs), kept, (out,))
     if rule.view and np.may_share_memory(out._array, arrays[0]):
         make_view(out, inputs[0], rule, options, None, recorded())
@@ -49,10 +50,10 @@ def apply(rule: Rule, inputs: tuple[Any, ...], options: dict[str, Any]) -> Tenso
 def apply_all(rule: Rule, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Tensor, ...]:
     """`apply` for a rule of several outputs."""
     arrays, needs = _taken(inputs)
-    kept: dict[str, Any] = {} if rule.keeps else NONE
+    recording = True in needs and rule.backward is not None and recorded()
+    kept: Any = ({} if recording else None) if rule.keeps else NONE
     outputs: tuple[Any, ...] = tuple([wrap(array) for array in compute(rule, arrays, options, kept)])
-    smooth = any(is_differentiable(out._array.dtype) for out in outputs)
-    if True in needs and rule.backward is not None and recorded() and smooth:
+    if recording and any(is_differentiable(out._array.dtype) for out in outputs):
         record(rule, inputs, options, tuple(needs), kept, outputs)
     if rule.view:
         for number, out in enumerate(outputs):
@@ -82,8 +83,8 @@ def recorded() -> bool:
     return not modes.odd or state.grad
 
 
-def compute(rule: Rule, arrays: list[Any], options: dict[str, Any], kept: dict[str, Any]) -> Any:
-    """Promotion and forward on arrays.
+def compute(rule: Rule, arrays: list[Any], options: dict[str, Any], kept: dict[str, Any] | None) -> Any:
+    """Promotion and forward on arrays; `kept` is None where nothing will be derived.
 
     Raises ShapeError where NumPy finds that shapes do not fit.
     """

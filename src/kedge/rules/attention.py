@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,13 +11,16 @@ import numpy as np
 from .levels import move_axis
 from .rows import as_rows, row_dots
 from .rule import rule
-from .softmax import softmax_rows
+from .softmax import shared_top, softmax_rows
 
 __all__: list[str] = []
 
+MOST = 2**18
+"""Scores worked on at a time: a megabyte in single precision, which stays in the cache."""
+
 
 def _attention_forward(
-    kept: dict[str, Any],
+    kept: dict[str, Any] | None,
     query: Any,
     key: Any,
     value: Any,
@@ -29,21 +34,65 @@ def _attention_forward(
 
     `allowed` is a bool array that broadcasts to the scores, False where a query must not look; a
     query that may look nowhere gets zeros. `dropped` multiplies the weights after the softmax.
+
+    A few heads at a time, so that their scores stay in the cache from the first step to the last; all
+    of them at once are made only where the derivative will want them.
     """
-    scores = np.matmul(query, key.swapaxes(-1, -2))
-    scores *= scale
+    given = [a for a in (query, key, value, bias, allowed) if a is not None]
+    lead = np.broadcast_shapes(*[a.shape[:-2] for a in given])
+    square = (query.shape[-2], key.shape[-2])
+    dtype = np.result_type(query, key) if bias is None else np.result_type(query, key, bias)
+    refused = None if allowed is None else ~allowed
+    query_parts, key_parts, value_parts = (_spread(a, (*lead, *a.shape[-2:])) for a in (query, key, value))
+    *masks, dropped_parts = (
+        None if mask is None else _spread(mask, (*lead, *square))
+        for mask in (bias, refused, _nowhere(bias, allowed), dropped)
+    )
+    out = _room(query, (*lead, square[0], value.shape[-1]), np.result_type(dtype, value))
+    blocks = list(_blocks(lead, MOST // max(1, math.prod(square))))
+    # For all weights where the derivative will want them, else of the first block, the largest.
+    room = np.empty((*(query_parts[blocks[0]] if kept is None else query_parts).shape[:-1], square[1]), dtype)
+    for block in blocks:
+        part = query_parts[block] * scale
+        weights = room[: len(part)] if kept is None else room[block]
+        np.matmul(part, key_parts[block].swapaxes(-1, -2), out=weights)
+        _to_weights(weights, *[None if mask is None else mask[block] for mask in masks])
+        used = weights if dropped is None else weights * dropped_parts[block]
+        np.matmul(used, value_parts[block], out=out[block])
+    if kept is not None:
+        kept["weights"] = room
+    return out
+
+
+def _to_weights(scores: Any, bias: Any, refused: Any, nowhere: Any) -> None:
+    """Bias, masks and softmax, in place."""
     if bias is not None:
-        scores = scores + bias
-    if allowed is not None:
-        scores = np.where(allowed, scores, scores.dtype.type(-np.inf))
-    rows = as_rows(np.ascontiguousarray(scores))
-    weights = softmax_rows(rows, out=rows)
-    weights = weights.reshape(scores.shape)
-    nowhere = _nowhere(bias, allowed)
+        scores += bias
+    rows = as_rows(scores)
+    top = shared_top(rows)
+    if refused is not None:
+        np.copyto(scores, -np.inf, where=refused)
+    softmax_rows(rows, out=rows, top=top)
     if nowhere is not None:
-        np.copyto(weights, 0, where=nowhere)
-    kept["weights"] = weights
-    return _product(weights if dropped is None else weights * dropped, value, query)
+        np.copyto(scores, 0, where=nowhere)
+
+
+def _blocks(lead: tuple[int, ...], most: int) -> Iterator[tuple[Any, ...]]:
+    """Indexes that cut the leading axes into blocks of at most `most` matrices, or of one."""
+    most, inner, axes = max(1, most), math.prod(lead), 0
+    while inner > most:
+        inner //= lead[axes]
+        axes += 1
+    if not axes:
+        yield ()
+        return
+    for outer in np.ndindex(*lead[: axes - 1]):
+        for start in range(0, lead[axes - 1], most // inner):
+            yield (*outer, slice(start, start + most // inner))
+
+
+def _spread(a: Any, shape: tuple[int, ...]) -> Any:
+    return a if a.shape == shape else np.broadcast_to(a, shape)
 
 
 def _nowhere(bias: Any, allowed: Any) -> Any:
@@ -97,15 +146,18 @@ def _times(xp: Any, a: Any, b: Any, like: Any) -> Any:
 
 
 def _product(a: Any, b: Any, like: Any) -> Any:
-    """The matrix product, its axes in memory in the order of those of `like`.
+    """The matrix product, laid out like `like`."""
+    shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+    return np.matmul(a, b, out=_room(like, shape, np.result_type(a, b)))
+
+
+def _room(like: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """A new array whose axes lie in memory in the order of those of `like`, where there are as many.
 
     Heads are usually a view of `(batch, length, heads, width)`: laid out the same way, results go back
     to that shape without a copy.
     """
-    shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
-    if len(shape) != like.ndim:
-        return np.matmul(a, b)
-    return np.matmul(a, b, out=np.empty_like(like, dtype=np.result_type(a, b), shape=shape))
+    return np.empty(shape, dtype) if len(shape) != like.ndim else np.empty_like(like, dtype, shape=shape)
 
 
 def _through_softmax(xp: Any, slope: Any, weights: Any) -> Any:

@@ -3,8 +3,8 @@
 In double precision both are good to about one unit in the last place: `erf` near zero is
 `x + x * P(x**2)`; everywhere else both come from `erfc(x) = exp(-x**2) * R(s) / (x + 3)` with
 `s = (x - 3) / (x + 3)`, which stays smooth over the whole tail. P and R are Chebyshev fits,
-computed in 50 digits. In single precision `erf` is one rational function, three times as fast
-and good to 4e-7.
+computed in 50 digits. In single precision `erf(x) = tanh(x * P(x**2))` with one short P, because NumPy's
+tanh takes no longer than three multiplications there: four times as fast, and good to 3e-7.
 
 Source of the functions: NIST DLMF, chapter 7. The coefficients are our own.
 """
@@ -63,23 +63,16 @@ TAIL = (
     -6.603038402677835e-09,
 )
 
-# erf(x) / x as a quotient in powers of x**2, for |x| <= SINGLE_LIMIT; beyond it erf is 1 in single precision.
-SINGLE_LIMIT = 3.93
-SINGLE_NUMERATOR = (
-    1.1283791065216064,
-    0.19040416181087494,
-    0.05274839326739311,
-    0.0037655122578144073,
-    0.00028487949748523533,
-    2.0500929167610593e-06,
-)
-SINGLE_DENOMINATOR = (
-    1.0,
-    0.5020740032196045,
-    0.1141081377863884,
-    0.014969006180763245,
-    0.001162508619017899,
-    3.809160625678487e-05,
+# atanh(erf(x)) / x in powers of x**2, so that the tanh is good to 1e-7 in relation; beyond 4.2, where erf
+# is 1 in single precision, so is the tanh.
+SINGLE = (
+    1.1283792743508614,
+    0.1027690547563417,
+    -0.00019182687248301138,
+    -0.0006197896007427769,
+    8.763987358411126e-05,
+    -5.669028187317465e-06,
+    1.4189369631244136e-07,
 )
 
 # Elements worked on at a time: a polynomial passes over its argument many times, these stay in the cache.
@@ -143,11 +136,9 @@ def _erfc_double(x: Array) -> Array:
 
 
 def _erf_single(x: Array) -> Array:
-    x = np.clip(x, -SINGLE_LIMIT, SINGLE_LIMIT)
-    square = x * x
-    x *= _polynomial(SINGLE_NUMERATOR, square)
-    x /= _polynomial(SINGLE_DENOMINATOR, square)
-    return np.clip(x, -1.0, 1.0, out=x)
+    result = _polynomial(SINGLE, x * x)
+    result *= x
+    return np.tanh(result, out=result)
 
 
 def _erf_near_zero(x: Array) -> Array:
@@ -170,8 +161,9 @@ def _gaussian(x: Array) -> Array:
 
 def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
     """Evaluate by Horner's rule, in place; the first coefficient is the constant term."""
-    result = np.full_like(x, coefficients[-1])
-    for coefficient in coefficients[-2::-1]:
+    result: Array = x * coefficients[-1]
+    result += coefficients[-2]
+    for coefficient in coefficients[-3::-1]:
         result *= x
         result += coefficient
     return result

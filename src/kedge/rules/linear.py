@@ -11,16 +11,19 @@ from .rule import SAME, rule
 
 __all__: list[str] = []
 
+FEW = 32
+"""Rows up to which turning them gains, from NumPy 1.26 (half the time at 8 rows) to 2.4 (a sixth less)."""
+
 
 def _linear_forward(a: Any, weight: Any, bias: Any = None) -> Any:
     """`a` is `(..., in)`, `weight` `(out, in)`, `bias` `(out,)` or None; the result is `(..., out)`.
 
-    BLAS has to turn the right factor of a product. Where `a` has fewer rows than `weight` it is the
-    quicker one to turn: the result is computed transposed, up to twice as fast, and laid out while
-    the bias is added.
+    BLAS has to turn the right factor of a product. Where `a` has a few rows only it is the quicker one
+    to turn: the result is computed transposed, up to twice as fast, and laid out while the bias is
+    added. With more rows that second array costs more than the turning saves.
     """
     rows = a if a.ndim == 2 else a.reshape(_rows(a.shape), a.shape[-1])
-    if len(rows) < len(weight):
+    if 1 < len(rows) <= min(FEW, len(weight) - 1):
         turned = np.matmul(weight, rows.T).T
         out = np.empty(turned.shape, dtype=turned.dtype)
         np.add(turned, 0 if bias is None else bias, out=out)

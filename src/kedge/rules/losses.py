@@ -16,7 +16,7 @@ __all__: list[str] = []
 
 
 def _cross_entropy_forward(
-    kept: dict[str, Any],
+    kept: dict[str, Any] | None,
     logits: Any,
     target: Any,
     weight: Any = None,
@@ -30,6 +30,7 @@ def _cross_entropy_forward(
     A row whose target is `ignore_index` counts nothing. With `smoothing`, that share of each target
     is spread evenly over all classes. `mean` divides by the sum of the targets' weights.
     """
+    kept = {} if kept is None else kept
     kept["logs"] = logs = log_softmax_rows(logits)
     _keep_coefficients(kept, logs, target, weight, ignore_index, reduction, smoothing)
     return _likelihood(kept, logs, reduction)
@@ -51,7 +52,7 @@ def _cross_entropy(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
 
 
 def _nll_loss_forward(
-    kept: dict[str, Any],
+    kept: dict[str, Any] | None,
     logs: Any,
     target: Any,
     weight: Any = None,
@@ -60,6 +61,7 @@ def _nll_loss_forward(
     reduction: str = "mean",
 ) -> Any:
     """The same for log-probabilities `(rows, classes)`."""
+    kept = {} if kept is None else kept
     _keep_coefficients(kept, logs, target, weight, ignore_index, reduction, 0.0)
     return _likelihood(kept, logs, reduction)
 

@@ -20,7 +20,7 @@ __all__: list[str] = []
 
 
 def _layer_norm_forward(
-    kept: dict[str, Any], a: Any, weight: Any, bias: Any, *, axes: int, eps: float
+    kept: dict[str, Any] | None, a: Any, weight: Any, bias: Any, *, axes: int, eps: float
 ) -> Any:
     """Normalize over the last `axes` axes, which `weight` and `bias` have the shape of."""
     rows = as_rows(a, axes)
@@ -28,8 +28,10 @@ def _layer_norm_forward(
     normed = rows - row_sums(rows) / length
     scale = 1 / np.sqrt(row_dots(normed, normed) / length + a.dtype.type(eps))
     normed *= scale
-    kept["normed"], kept["scale"] = normed, scale
-    out = normed.copy() if weight is None else normed * weight.reshape(-1)
+    out = normed if kept is None else np.empty_like(normed)
+    if kept is not None:
+        kept["normed"], kept["scale"] = normed, scale
+    np.multiply(normed, 1 if weight is None else weight.reshape(-1), out=out)
     if bias is not None:
         out += bias.reshape(-1)
     return out.reshape(a.shape)

@@ -85,7 +85,7 @@ class Pooling:
 # --- the largest value ----------------------------------------------------------------------------
 
 
-def _max_pool_forward(kept: dict[str, Any], a: Any, *, pooling: Pooling) -> Any:
+def _max_pool_forward(kept: dict[str, Any] | None, a: Any, *, pooling: Pooling) -> Any:
     """Keeps which element of the window was the largest; the first of several, as in PyTorch."""
     lengths = a.shape[2:]
     lowest = -math.inf if a.dtype.kind == "f" else np.iinfo(a.dtype).min
@@ -93,13 +93,15 @@ def _max_pool_forward(kept: dict[str, Any], a: Any, *, pooling: Pooling) -> Any:
     windows = pooling.elements(lengths)
     best = padded[next(windows)].copy()
     counter = np.min_scalar_type(math.prod(pooling.size))
-    winner = np.zeros(best.shape, dtype=counter)
+    winner = None if kept is None else np.zeros(best.shape, dtype=counter)
     for number, window in enumerate(windows, 1):
         candidate = padded[window]
-        better = (candidate > best).view(np.uint8)
-        np.maximum(winner, better * counter.type(number), out=winner)
+        if winner is not None:
+            better = (candidate > best).view(np.uint8)
+            np.maximum(winner, better * counter.type(number), out=winner)
         np.maximum(best, candidate, out=best)
-    kept["winner"] = winner
+    if kept is not None:
+        kept["winner"] = winner
     return best
 
 

@@ -57,10 +57,11 @@ is None. A floating output whose gradient did not arrive is given as zeros.
 then returns a tuple.
 
 **keeps=True**: forward is called with a dict as its first argument, in which it leaves what the
-derivative wants to find (a mask, argmax positions, reciprocal deviations). Kept values are ndarrays
-at both levels, so on Tensors they are constants: use what depends smoothly on the inputs only where
-`xp.raw`, and compute it anew from the saved inputs where not. `xp.<name>` of such a rule is called
-without the dict.
+derivative wants to find (a mask, argmax positions, reciprocal deviations), or with None where no
+derivative will be asked for: then it need not make what it would leave. The result is the same, to
+the bit. Kept values are ndarrays at both levels, so on Tensors they are constants: use what depends
+smoothly on the inputs only where `xp.raw`, and compute it anew from the saved inputs where not.
+`xp.<name>` of such a rule is called without the dict.
 
 **view=True**: forward returns a view of input 0 where NumPy can. Versions, in-place history and
 bases are kept by the caller.
@@ -237,7 +238,7 @@ def _bind_raw(found: Rule) -> Callable[..., Any]:
     if not found.keeps:
         return found.forward
     forward = found.forward
-    return lambda *inputs, **options: forward({}, *inputs, **options)
+    return lambda *inputs, **options: forward(None, *inputs, **options)
 
 
 def _same(value: Any) -> Any:

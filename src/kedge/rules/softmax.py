@@ -10,27 +10,34 @@ from .levels import move_axis
 from .rows import as_rows, row_sums
 from .rule import OUT, rule
 
-__all__ = ["log_softmax_rows", "softmax_rows"]
+__all__ = ["log_softmax_rows", "shared_top", "softmax_rows"]
 
 # Exponentials of values no further than this below the largest one keep all their digits.
 WIDEST = {np.dtype(np.float32): 80.0, np.dtype(np.float64): 600.0}
 
 
-def softmax_rows(rows: Any, out: Any = None) -> Any:
+def softmax_rows(rows: Any, out: Any = None, top: Any = None) -> Any:
     """The softmax of each row of a matrix, in a new array or in `out` (which may be `rows` itself).
 
     One maximum for all rows does where no value lies far below it: looking for the maximum of each
-    short row takes longer than all the rest. One new array at most is made, because memory that is
-    touched for the first time costs more than the arithmetic.
+    short row takes longer than all the rest. `top` is one that `shared_top` found before some values
+    became -inf. One new array at most is made, because memory that is touched for the first time
+    costs more than the arithmetic.
     """
-    widest = WIDEST.get(rows.dtype, 0.0)
-    top = rows.max(initial=-np.inf)
-    if not top - rows.min(initial=np.inf) < widest:
+    if top is None:
+        top = shared_top(rows)
+    if top is None:
         top = rows.max(axis=1, keepdims=True, initial=-np.inf)
     out = np.subtract(rows, top, out=out)
     np.exp(out, out=out)
     out /= row_sums(out)
     return out
+
+
+def shared_top(rows: Any) -> Any:
+    """The largest value of all rows if it does as the maximum of each of them, else None."""
+    top = rows.max(initial=-np.inf)
+    return top if top - rows.min(initial=np.inf) < WIDEST.get(rows.dtype, 0.0) else None
 
 
 def log_softmax_rows(rows: Any) -> Any:

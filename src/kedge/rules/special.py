@@ -17,6 +17,7 @@ ROOT_HALF = math.sqrt(0.5)
 DENSITY_AT_ZERO = 1.0 / math.sqrt(2.0 * math.pi)
 ROOT_TWO_OVER_PI = math.sqrt(2.0 / math.pi)
 CUBIC = 0.044715
+BLOCK = error_function.BLOCK
 
 
 def _erf(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
@@ -32,12 +33,22 @@ def _erfc(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
 # --- GELU: a * P(X <= a) for a standard normal X --------------------------------------------------
 
 
-def _gelu_forward(kept: dict[str, Any], a: Any) -> Any:
-    share = error_function.erf(a * ROOT_HALF)
-    share += 1
-    share *= 0.5
-    kept["share"] = share
-    return a * share
+def _gelu_forward(kept: dict[str, Any] | None, a: Any) -> Any:
+    """A block at a time, which stays in the cache from the first step to the last."""
+    flat = np.ascontiguousarray(a).reshape(-1)
+    out = np.empty_like(flat)
+    share = None if kept is None else np.empty_like(flat)
+    for start in range(0, flat.size, BLOCK):
+        block = slice(start, start + BLOCK)
+        part = error_function.erf(flat[block] * ROOT_HALF)
+        part += 1
+        part *= 0.5
+        np.multiply(flat[block], part, out=out[block])
+        if share is not None:
+            share[block] = part
+    if kept is not None and share is not None:
+        kept["share"] = share.reshape(a.shape)
+    return out.reshape(a.shape)
 
 
 def _gelu(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
@@ -61,9 +72,10 @@ def _gelu_of_arrays(a: Any, share: Any, g: Any) -> Any:
     return np.multiply(slope, g, out=slope)
 
 
-def _gelu_tanh_forward(kept: dict[str, Any], a: Any) -> Any:
+def _gelu_tanh_forward(kept: dict[str, Any] | None, a: Any) -> Any:
     bend = np.tanh((a + a * a * a * CUBIC) * ROOT_TWO_OVER_PI)
-    kept["bend"] = bend
+    if kept is not None:
+        kept["bend"] = bend
     return a * (bend + 1) * 0.5
 
 

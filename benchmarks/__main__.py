@@ -28,7 +28,19 @@ from benchmarks import (
 from benchmarks.row import Outcome, Row
 from benchmarks.timing import measure
 
-FAMILIES = (archives, elementary, mlp, attention, cnn, bert, modules, state_dicts, walking, imports, loading_code)
+FAMILIES = (
+    archives,
+    elementary,
+    mlp,
+    attention,
+    cnn,
+    bert,
+    modules,
+    state_dicts,
+    walking,
+    imports,
+    loading_code,
+)
 PEERS = ("numpy", "torch", "autograd", "mygrad", "jax")
 
 PAGE = """# Benchmarks

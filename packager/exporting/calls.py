@@ -69,7 +69,8 @@ def _tensor_maker(thing: Any) -> Any:
     if "torch" in tops:
         import torch
 
-        return lambda value: torch.as_tensor(numpy.asarray(value))
+        # A copy: what comes from an archive cannot be written to, and models may change their inputs.
+        return lambda value: torch.as_tensor(numpy.array(value, order="C"))
     if "kedge" in tops:
         import kedge
 

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from packager.environment import Distributions
+from packager.environment.targets import parse_targets
 from packager.errors import EmptyMatchError as EmptyMatchError
 from packager.errors import PackagingError as PackagingError
 from packager.exporting.deciding import Decisions
@@ -31,7 +32,8 @@ from packager.exporting.request import (
 from packager.exporting.source_files import modules_in
 from packager.exporting.sources import SourcesOfRequest, as_importer, mocked_in, sources_of
 from packager.exporting.surveying import Survey, Surveyor
-from packager.exporting.writing import write_plan
+from packager.exporting.vendoring import with_wheels
+from packager.exporting.writing import require_sound, write_plan
 from packager.graph import Importer, sys_importer
 from packager.names import demangle
 from packager.policy import Action, Answer, GlobGroup, GlobPattern, Policy, as_policy
@@ -56,6 +58,9 @@ class PackageExporter:
     `parents="lazy"` leaves out what packages import only to pass it on. `digests="crc"` saves the
     time for sha256 over tensors, `fsync=False` that for waiting on the disk. A `runnable` archive
     carries its loader: `python net.kedge --info` works where there is only Python and NumPy.
+    `vendor_wheels` names targets ("here", "cp311-manylinux_2_28_x86_64", ...) for which the wheels of
+    the externs go into the archive, in the versions that are installed here; pip fetches them when it
+    is written, also from the folders `find_links`.
 
     `progress(step, done, total)`, an attribute that may be set, is called while modules are read (their
     number; the total is 0, as nobody knows it yet) and while bytes are written.
@@ -87,6 +92,8 @@ class PackageExporter:
         digests: str = "sha256",
         fsync: bool = True,
         runnable: bool = False,
+        vendor_wheels: Sequence[str] = (),
+        find_links: Sequence[str] = (),
     ) -> None:
         self.importer = as_importer(importer)
         self.debug = debug
@@ -96,6 +103,8 @@ class PackageExporter:
         self._digests = digests
         self._fsync = fsync
         self._runnable = runnable
+        self._wheel_targets = parse_targets(vendor_wheels)
+        self._find_links = tuple(find_links)
         self._request = Request()
         self._reduced: Reduced = {}
         self._unique_ids = 0
@@ -303,6 +312,7 @@ class PackageExporter:
                 self._installed,
                 self._exclude_data,
                 runnable=self._runnable,
+                wheels_for=tuple(map(str, self._wheel_targets)),
             )
         return self._plan
 
@@ -353,8 +363,8 @@ class PackageExporter:
         """Write the archive. Closing twice is fine.
 
         Raises PackagingError with everything that is wrong, else EmptyMatchError for rules that had
-        to match and did not, else ArchiveError where the file cannot be written. Nothing is left
-        behind then, and the exporter is closed.
+        to match and did not, else EnvironmentBuildError where wheels cannot be had, ArchiveError where
+        the file cannot be written. Nothing is left behind then, and the exporter is closed.
         """
         if self._state != "open":
             return
@@ -365,14 +375,17 @@ class PackageExporter:
             self._state = "abandoned"
             raise
         self._state = "abandoned"
-        self.identity = write_plan(
-            plan,
-            self._target,
-            digests=self._digests,
-            fsync=self._fsync,
-            debug=self.debug,
-            progress=partial(self._tell, "writing"),
-        )
+        require_sound(plan, debug=self.debug)
+        with with_wheels(plan, self._wheel_targets, self._find_links) as whole:
+            self.identity = write_plan(
+                whole,
+                self._target,
+                digests=self._digests,
+                fsync=self._fsync,
+                debug=self.debug,
+                progress=partial(self._tell, "writing"),
+            )
+            self._plan = whole
         self._state = "closed"
 
     def __enter__(self) -> PackageExporter:

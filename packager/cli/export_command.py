@@ -20,6 +20,7 @@ examples:
   packager export mypkg:net -o net.kedge --check x.npz
   packager export mypkg.models:build --policy policy.toml --store factory -o net.kedge
   packager export mypkg:net -o net.kedge --input x.npz --trace-policy small.toml
+  packager export mypkg:net -o net.kedge --runnable --vendor-wheels here,cp312-win_amd64
 
 The object becomes the entry `model` of the archive. On any error nothing is written, and an old
 file stays as it was.
@@ -57,6 +58,20 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--runnable", action="store_true", help="carry the loader: `python FILE --info` works without kedge"
     )
+    parser.add_argument(
+        "--vendor-wheels",
+        action="append",
+        default=[],
+        metavar="TARGETS",
+        help="carry the wheels of what is left to the target: here, or cp311-manylinux_2_28_x86_64,cp312-...",
+    )
+    parser.add_argument(
+        "--find-links",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="a folder with more wheels; repeatable",
+    )
     parser.add_argument("--no-fsync", action="store_true", help="do not wait for the disk")
     parser.add_argument("--debug", action="store_true", help="show paths of imports in errors")
     parser.add_argument("--json", action="store_true", help="print what was written for machines")
@@ -81,6 +96,8 @@ def run(options: argparse.Namespace) -> int:
             digests=options.digests,
             fsync=not options.no_fsync,
             runnable=options.runnable,
+            vendor_wheels=options.vendor_wheels,
+            find_links=options.find_links,
         )
         exporter.progress = show
         with exporter:

@@ -1,0 +1,184 @@
+"""Wheels for other Pythons and platforms: fetched by target, with what holds there, into an archive.
+
+A test that takes more than a second runs pip.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+from packager import PackageExporter
+from packager.archive import ArchiveReader
+from packager.cli import main
+from packager.environment import RecordedEnvironment, vendoring
+from packager.environment.creating import create_environment
+from packager.environment.errors import EnvironmentBuildError, NoSuchVersionError, ToolMissingError
+from packager.environment.targets import Target, parse_targets
+from packager.environment.vendoring import fetch_wheels
+from packager.environment.wheels import vendored_wheels
+
+from .conftest import MakeWheel
+
+LINUX = "cp311-manylinux_2_28_x86_64"
+WINDOWS = "cp313-win_amd64"
+
+
+def fetched(folder: Path, *targets: str, **pins: str) -> list[str]:
+    folder.mkdir()
+    fetch_wheels({"top": "1.0"}, {"top": "1.0", **pins}, parse_targets(targets), folder)
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_each_target_has_the_wheels_and_requirements_that_hold_there(
+    make_wheel: MakeWheel, no_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def copy(target: Target, wanted: list[str], place: Path, links: list[str]) -> None:
+        """What pip does, for requirements that are `name`, `name>=1` or `name==version`."""
+        for requirement in wanted:
+            name, _, version = requirement.replace(">=1", "").partition("==")
+            for path in no_index.glob(f"{name}-{version}*"):
+                if path.stem.endswith(("-any", target.platform[-6:])):
+                    shutil.copy(path, place)
+
+    monkeypatch.setattr(vendoring, "_download", copy)
+    make_wheel("top", "1.0", tag="cp311-cp311-manylinux_2_17_x86_64", requires=("under>=1",))
+    requires = ("under>=1", 'winonly; sys_platform == "win32"', 'new; python_version >= "3.13"')
+    make_wheel("top", "1.0", tag="cp311-abi3-win_amd64", requires=(*requires, 'other; extra == "more"'))
+    make_wheel("under", "1.0", requires=("lower[fast]",))
+    make_wheel("under", "2.0")
+    make_wheel("lower", "5", requires=('quick; extra == "fast"', 'slow; extra == "slow"'))
+    for name in ("winonly", "new", "quick"):
+        make_wheel(name, "3")
+    assert fetched(tmp_path / "wheels", LINUX, WINDOWS, under="1.0") == [
+        "lower-5-py3-none-any.whl",
+        "new-3-py3-none-any.whl",
+        "quick-3-py3-none-any.whl",
+        "top-1.0-cp311-abi3-win_amd64.whl",
+        "top-1.0-cp311-cp311-manylinux_2_17_x86_64.whl",
+        "under-1.0-py3-none-any.whl",
+        "winonly-3-py3-none-any.whl",
+    ]
+
+
+def test_pip_takes_older_platforms_and_the_target_without_a_wheel_is_told(
+    make_wheel: MakeWheel, no_index: Path, tmp_path: Path
+) -> None:
+    file = make_wheel("top", "1.0", tag="cp311-cp311-manylinux_2_17_x86_64").name
+    assert fetched(tmp_path / "one", LINUX) == [file]
+    with pytest.raises(
+        NoSuchVersionError,
+        match=f"wheels for {WINDOWS}: no top 1.0 for Python 3.13 on win-amd64 was found; .* or leave this "
+        "target out",
+    ):
+        fetched(tmp_path / "wheels", LINUX, WINDOWS)
+    assert list((tmp_path / "wheels").iterdir()) == []
+
+
+def test_without_packaging_it_says_what_to_install(
+    make_wheel: MakeWheel, no_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_wheel("top", "1.0")
+    monkeypatch.setitem(sys.modules, "packaging", None)
+    with pytest.raises(ToolMissingError, match=r"python -m pip install 'kedge\[wheels\]'"):
+        fetched(tmp_path / "wheels", LINUX)
+
+
+def test_a_file_that_is_no_wheel_is_told(
+    make_wheel: MakeWheel, no_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_wheel(target: Target, wanted: list[str], place: Path, links: list[str]) -> None:
+        (place / "top-1.0-py3-none-any.whl").write_bytes(b"something else")
+
+    monkeypatch.setattr(vendoring, "_download", no_wheel)
+    with pytest.raises(EnvironmentBuildError, match=r"top-1\.0-py3-none-any\.whl: not a wheel"):
+        fetched(tmp_path / "wheels", LINUX)
+
+
+@pytest.mark.parametrize("text", ["cp311", "cp27-win32", "cp311-solaris_sparc", "cp311-linux x", "--pre"])
+def test_a_target_that_is_none_is_told_at_once(text: str) -> None:
+    with pytest.raises(
+        EnvironmentBuildError, match="expected a Python and a platform, as cp311-manylinux_2_28"
+    ):
+        PackageExporter("net.kedge", vendor_wheels=[text])
+
+
+def test_here_is_the_running_python() -> None:
+    here = Target.here()
+    assert parse_targets(["here", str(here)]) == (here,)
+    assert here.interpreter.fingerprint.python_series == f"3.{sys.version_info.minor}"
+    if sys.platform == "linux":
+        assert here.markers["sys_platform"] == "linux"
+
+
+def test_an_archive_with_wheels_fills_an_environment_without_an_index(
+    make_wheel: MakeWheel, no_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module of a distribution that is installed here is left outside, and its wheel goes in."""
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    (site / "outside.py").write_text("VALUE = 3\n")
+    info = site / "outside-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: outside\nVersion: 1.0\nRequires-Dist: under\n"
+    )
+    (info / "RECORD").write_text("outside.py,,\n")
+    (site / "under-1.0.dist-info").mkdir()
+    (site / "under-1.0.dist-info" / "METADATA").write_text("Name: under\nVersion: 1.0\n")
+    monkeypatch.syspath_prepend(site)
+    make_wheel("outside", "1.0", requires=("under",))
+    make_wheel("under", "1.0")
+    make_wheel("under", "1.5")
+
+    target = tmp_path / "net.kedge"
+    with PackageExporter(target, policy="auto", vendor_wheels=["here"]) as exporter:
+        exporter.save_source_string("net", "import outside\n")
+        assert exporter.plan().wheels_for == (str(Target.here()),)
+    for wheel in no_index.iterdir():
+        wheel.unlink()
+
+    with ArchiveReader(target) as reader:
+        assert reader.verify().problems == ()
+        assert RecordedEnvironment.of(reader.manifest).versions == {"outside": "1.0", "under": "1.0"}
+        assert [wheel.file for wheel in vendored_wheels(reader.manifest)] == [
+            "outside-1.0-py3-none-any.whl",
+            "under-1.0-py3-none-any.whl",
+        ]
+        made = create_environment(reader, tmp_path / "env", offline=True, installer="pip")
+    assert not made.report
+
+
+def test_wheels_that_cannot_be_had_leave_no_archive(
+    no_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "net.kedge"
+    exporter = PackageExporter(target, policy="auto", vendor_wheels=[LINUX])
+    exporter.save_source_string("net", "import numpy\n")
+    with pytest.raises(NoSuchVersionError, match="no numpy "):
+        exporter.close()
+    assert not target.exists()
+
+
+def test_the_command_takes_targets_and_folders(
+    make_wheel: MakeWheel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(vendoring, "choose_installer", lambda name: None)
+    told: list[object] = []
+
+    def no_pip(target: Target, wanted: list[str], place: Path, links: list[str]) -> None:
+        told.extend((str(target), wanted, list(links)))
+
+    monkeypatch.setattr(vendoring, "_download", no_pip)
+    (tmp_path / "needs.py").write_text("import numpy\nclass Thing:\n    pass\n")
+    command = ["export", "needs:Thing", "-o", "net.kedge", "--vendor-wheels", LINUX, "--find-links", "links"]
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(command) == 0
+    assert told == [LINUX, [f"numpy=={numpy.__version__}"], ["links"]]
+    assert main([*command[:4], "--vendor-wheels", "cp311"]) == 1
+    assert "--vendor-wheels 'cp311': expected a Python and a platform" in capsys.readouterr().err

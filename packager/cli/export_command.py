@@ -129,8 +129,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _built(options: argparse.Namespace) -> Any:
     """The object to export, with its weights."""
-    from packager.exporting.targets import TargetError, resolve_target
+    from packager.exporting.targets import TargetError, put_folder_on_path, resolve_target
 
+    put_folder_on_path()
     obj = resolve_target(options.target, options.kwargs)
     if options.store == "factory" and obj is resolve_target(options.target):
         raise TargetError(f"--store factory: {options.target} is an object, no factory")

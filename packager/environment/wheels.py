@@ -26,8 +26,8 @@ WHEELS = ".data/wheels/"
 """Where an archive keeps wheels; section 12 of the format."""
 
 _NAME = re.compile(
-    r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[^-]+)(?:-\d[^-]*)?"
-    r"-(?P<pythons>[^-]+)-(?P<abis>[^-]+)-(?P<platforms>[^-]+)\.whl"
+    r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[A-Za-z0-9._!+]+)(?:-\d[A-Za-z0-9._]*)?"
+    r"-(?P<pythons>[A-Za-z0-9._]+)-(?P<abis>[A-Za-z0-9._]+)-(?P<platforms>[A-Za-z0-9._]+)\.whl"
 )
 
 

@@ -1,0 +1,304 @@
+"""The work of `.ci/matrix`: makes environments, takes archives through them, and prints what came of it.
+
+python .ci/matrix.py FOLDER 3.11=/path/to/python3.11 3.12=...
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from packager.environment.own import own_wheel
+
+NOBODY = "65534"
+AT_ONCE = os.cpu_count() or 1
+# NumPy rounds tanh and exp in other ways from release to release; everything else must be the same bits.
+SMOOTH = 1e-6
+
+PROJECT = {
+    "harbour/__init__.py": "from .net import Net as Net, build as build\n",
+    "harbour/net.py": """
+from importlib.resources import files
+
+from kedge import nn
+
+from .blocks import Block
+
+try:
+    import a_distribution_that_is_not_here as optional
+except ImportError:
+    optional = None
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.words = (files(__package__) / "words.txt").read_text().split()
+        self.block = Block(width)
+        self.head = nn.Linear(width, len(self.words))
+
+    def forward(self, x):
+        y = self.head(self.block(x))
+        return {"exact": y, "smooth": y.tanh()}
+
+def build(width=4):
+    net = Net(width)
+    values = {}
+    for name, parameter in net.state_dict().items():
+        count = parameter.numel()
+        # Multiples of 1/8: sums and products of them are exact, in whichever order they are made.
+        values[name] = ((counted(count) % 17) - 8).reshape(parameter.shape) / 8
+    net.load_state_dict(values)
+    return net
+
+def counted(count):
+    import kedge
+    return kedge.arange(count, dtype=kedge.float32) * 7
+""",
+    "harbour/blocks.py": """
+from kedge import nn
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
+        self.calls = 0
+        self.register_forward_hook(self.count)
+
+    def count(self, module, args, output):
+        self.calls += 1
+
+    def forward(self, x):
+        return x + self.layers(x)
+""",
+    "harbour/words.txt": "anchor buoy crane\n",
+}
+
+EXPORT = """
+import sys
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+from packager import PackageExporter
+from harbour import build
+with PackageExporter(sys.argv[2], policy="auto", runnable=True) as exporter:
+    exporter.save_object("model", "model", build())
+    exporter.save_check("model", {"x": (np.arange(12, dtype="f4") - 6).reshape(3, 4) / 4})
+"""
+
+# What a serving process would do, with nothing but the file.
+SERVE = """
+import sys, warnings
+warnings.simplefilter("ignore")
+sys.path.insert(0, sys.argv[1])
+import packager
+with packager.PackageImporter(sys.argv[1]) as importer:
+    print([(one.name, one.same_bits, one.largest) for one in importer.check()[0].deviations])
+"""
+
+MANY = """
+import sys
+from packager import PackageExporter
+with PackageExporter(sys.argv[1], policy="auto", runnable=True, fsync=False) as exporter:
+    for number in range(65600):
+        exporter.save_binary("many", str(number), b"")
+    print(*exporter.plan().warnings)
+"""
+
+failures: list[str] = []
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A Python, what is installed in it, and whether that is kedge."""
+
+    name: str
+    python: str
+    has_kedge: bool
+
+
+def main(work: Path, pythons: Mapping[str, str]) -> int:
+    began = time.monotonic()
+    os.environ.update(PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_INPUT="1", KEDGE_CACHE=str(work / "cache"))
+    name, data = own_wheel()
+    (work / name).write_bytes(data)
+    for path, text in PROJECT.items():
+        (work / "project" / path).parent.mkdir(parents=True, exist_ok=True)
+        (work / "project" / path).write_text(text)
+    environments = make_environments(work, pythons, str(work / name))
+    say(f"{len(environments)} environments made in {time.monotonic() - began:.0f} s")
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        archives = list(pool.map(partial(export, work), (one for one in environments if one.has_kedge)))
+        shutil.rmtree(work / "project")
+        pairs = [(environment, archive) for archive in archives for environment in environments]
+        list(pool.map(lambda pair: check_in(*pair), pairs))
+    bare = next(one for one in environments if not one.has_kedge)
+    serve(environments, archives)
+    read_only(work, bare, archives[0])
+    as_nobody(work, environments, archives[0])
+    full_disk(work, archives[0])
+    many_entries(work, pythons)
+    for failure in failures:
+        print(f"FAILED: {failure}")
+    say(f"{len(archives)} archives, {len(environments)} environments, {time.monotonic() - began:.0f} s")
+    return 1 if failures else 0
+
+
+def make_environments(work: Path, pythons: Mapping[str, str], wheel: str) -> list[Environment]:
+    wanted = []
+    for version, python in pythons.items():
+        wanted.append((f"{version}, kedge, newest NumPy", python, wheel, "numpy"))
+        if version in ("3.11", "3.12"):
+            wanted.append((f"{version}, kedge, NumPy 1.26", python, wheel, "numpy==1.26.*"))
+        wanted.append((f"{version}, NumPy alone", python, "numpy"))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        made = list(pool.map(lambda row: make(work, *row), wanted))
+    if Path("/etc/debian_version").exists():
+        found = run(["/usr/bin/python3", "-c", "import numpy, sys; assert sys.version_info >= (3, 11)"])
+        if found.returncode == 0:
+            made.append(Environment("Debian's own Python and NumPy", "/usr/bin/python3", False))
+        else:
+            say("NOT RUN: Debian's own Python is older than 3.11, or has no NumPy")
+    return made
+
+
+def make(work: Path, name: str, python: str, *requirements: str) -> Environment:
+    folder = work / "".join(letter if letter.isalnum() else "-" for letter in name)
+    subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "-q"]
+    done = run([*pip, "--no-compile", *requirements])
+    if done.returncode:
+        raise SystemExit(f"{name}: pip could not install {requirements}:\n{done.stdout}{done.stderr}")
+    return Environment(name, str(folder / "bin" / "python"), len(requirements) > 1)
+
+
+def export(work: Path, environment: Environment) -> Path:
+    target = work / "".join(letter if letter.isalnum() else "-" for letter in environment.name)
+    target = target.with_name(target.name + ".kedge")
+    done = run([environment.python, "-c", EXPORT, str(work / "project"), str(target)])
+    if done.returncode:
+        raise SystemExit(f"export under {environment.name} failed:\n{done.stderr}")
+    return target
+
+
+def check_in(
+    environment: Environment, archive: Path, *, before: tuple[str, ...] = (), **variables: str
+) -> None:
+    """Run the stored call, started from the archive where kedge is not installed; compare the answers."""
+    start = ["-m", "packager", "check", str(archive)] if environment.has_kedge else [str(archive), "--check"]
+    done = run([*before, environment.python, *start, "--json", "--tolerance", str(SMOOTH)], **variables)
+    what = f"made by {archive.stem:32} loaded by {environment.name}"
+    try:
+        (outcome,) = json.loads(done.stdout)
+        found = {one["name"]: one for one in outcome["deviations"]}
+        exact, smooth = found["output.exact"], found["output.smooth"]
+    except (ValueError, KeyError) as error:
+        report(what, f"{error!r}: {done.stdout}{done.stderr}")
+        return
+    good = exact["same_bits"] and smooth["largest"] is not None and smooth["largest"] <= SMOOTH
+    detail = "same bits" if smooth["same_bits"] else f"same bits, tanh within {smooth['largest']:.1g}"
+    report(what, "" if good and done.returncode == 0 else f"{found}", detail)
+
+
+def serve(environments: list[Environment], archives: list[Path]) -> None:
+    for environment in environments:
+        if not environment.has_kedge:
+            done = run([environment.python, "-c", SERVE, str(archives[0])])
+            good = done.stdout.startswith("[('output.exact', True, 0.0)")
+            report(f"imported by a process of {environment.name}", "" if good else done.stdout + done.stderr)
+
+
+def read_only(work: Path, environment: Environment, archive: Path) -> None:
+    """The archive, the working folder, the home and the folder for temporary files: all read-only."""
+    mounted = work / "mounted-read-only"
+    mounted.mkdir()
+    if os.geteuid() or run(["mount", "-t", "tmpfs", "none", str(mounted)]).returncode:
+        say("NOT RUN: a read-only file system (mounting is not permitted)")
+        return
+    (mounted / "home").mkdir()
+    shutil.copy(archive, mounted / "net.kedge")
+    subprocess.run(["mount", "-o", "remount,ro", str(mounted)], check=True)
+    places = {"HOME": f"{mounted}/home", "TMPDIR": f"{mounted}/home", "KEDGE_CACHE": f"{mounted}/home/cache"}
+    check_in(environment, mounted / "net.kedge", before=("env", "-C", str(mounted)), **places)
+
+
+def as_nobody(work: Path, environments: list[Environment], archive: Path) -> None:
+    """Another user, who has no home; only with Pythons that others may use."""
+    if os.geteuid() or shutil.which("setpriv") is None:
+        say("NOT RUN: another user without a home (this needs root and setpriv)")
+        return
+    before = ("setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups")
+    before += ("env", "-i", "-C", "/", "HOME=/nonexistent", "PATH=/usr/bin:/bin")
+    archive.chmod(0o644)
+    for environment in environments:
+        if run([*before, environment.python, "-c", "import numpy"]).returncode:
+            say(f"NOT RUN: another user cannot use the Python of {environment.name}")
+        else:
+            check_in(environment, archive, before=before)
+
+
+def full_disk(work: Path, archive: Path) -> None:
+    """Two MiB, and what needs more: a typed error each time, and nothing left behind."""
+    mounted = work / "mounted-full"
+    mounted.mkdir()
+    if os.geteuid() or run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(mounted)]).returncode:
+        say("NOT RUN: a full disk (mounting is not permitted)")
+        return
+    packager = [sys.executable, "-m", "packager"]
+    commands = {
+        "env create": ([*packager, "env", "create", str(archive), str(mounted / "env")], 3),
+        "extract": ([*packager, "extract", str(archive), str(mounted / "net")], 3),
+        "export": (
+            [*packager, "export", "collections:OrderedDict", "--runnable", "-o", str(mounted / "j.kedge")],
+            3,
+        ),
+    }
+    for name, (command, code) in commands.items():
+        done = run(command)
+        left = [path.name for path in mounted.iterdir()]
+        good = done.returncode == code and "o space left" in done.stderr and not left
+        report(f"a full disk under {name}", "" if good else f"exit {done.returncode}, {left}, {done.stderr}")
+
+
+def many_entries(work: Path, pythons: Mapping[str, str]) -> None:
+    """More entries than a ZIP without ZIP64 can have: said at export, and true."""
+    target = work / "many.kedge"
+    done = run([sys.executable, "-c", MANY, str(target)])
+    good = "has 65535 entries or more, and Python 3.11 and 3.12 cannot start" in done.stdout
+    report("65,600 entries are warned of", "" if good else done.stdout + done.stderr)
+    for version, python in pythons.items():
+        starts = "identity" in run([python, str(target), "--info"]).stdout
+        report(
+            f"65,600 entries started by {version}: {starts}", "" if starts == (version >= "3.13") else "wrong"
+        )
+    target.unlink()
+
+
+def run(command: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **variables}
+    for name in ("PYTHONPATH", "VIRTUAL_ENV"):
+        environment.pop(name, None)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd="/")
+
+
+def report(what: str, problem: str, detail: str = "") -> None:
+    if problem:
+        failures.append(f"{what}: {problem}")
+    say(f"{'FAILED' if problem else 'ok':7}{what}{f': {detail}' if detail else ''}")
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    say(f"kedge on {platform.platform()}")
+    raise SystemExit(main(Path(sys.argv[1]), dict(word.split("=", 1) for word in sys.argv[2:])))

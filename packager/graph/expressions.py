@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from packager.graph.guards import dotted
 from packager.graph.scan import Literal
 
-__all__ = ["Collected", "Expressions", "FoundDynamic"]
+__all__ = ["READERS_OF_RESOURCES", "Collected", "Expressions", "FoundDynamic"]
 
 _FILE_NAME = re.compile(r"[^\s\x00-\x1f<>|{}:;,()'\"\\]{1,150}\.[A-Za-z*][A-Za-z0-9_*]{0,9}")
 _PATH_PART = re.compile(r"[^\s\x00-\x1f<>|{}:;,()'\"\\]{1,80}")
@@ -23,6 +24,12 @@ _JOINERS = frozenset(
     "is_resource resource_filename resource_string resource_stream resource_listdir contents listdir "
     "glob rglob iglob".split()
 )
+# What is given a package by name, and imports it.
+_OF_PACKAGES = frozenset(
+    "files read_text read_binary open_text open_binary path is_resource contents get_data resource_filename "
+    "resource_string resource_stream resource_listdir".split()
+)
+READERS_OF_RESOURCES = frozenset(["importlib.resources", "importlib_resources", "pkgutil", "pkg_resources"])
 _ATTRIBUTE_READERS = frozenset(["getattr", "hasattr", "attrgetter", "methodcaller", "getattr_static"])
 _PACKAGES = {"__name__": "name", "__package__": "package", "__spec__.parent": "package"}
 _COMPUTED = {
@@ -75,6 +82,7 @@ class Expressions:
         self._lines: list[bytes] | None = None
         self.import_functions = {"__import__", "import_module"}
         self.importlibs = {"importlib"}
+        self.resource_functions: set[str] = set()
         self.literals: list[Literal] = []
         text = source if isinstance(source, str) else source.decode("latin-1")
         self.own_path = "__file__" in text or "__path__" in text
@@ -159,6 +167,8 @@ class Expressions:
             _read_attribute(call, name, used)
         elif name in _JOINERS:
             self._joined_by_call(call, block)
+            if name in _OF_PACKAGES and self._reads_resources(name, owner):
+                found.extend(_import_of_package(call))
         elif name in self.import_functions and self._imports(name, owner):
             found.append(self._read_import(call, name))
         elif name in _COMPUTED and (owner is None or name != "exec"):
@@ -166,6 +176,12 @@ class Expressions:
 
     def _imports(self, name: str, owner: ast.expr | None) -> bool:
         return owner is None or dotted(owner) in self.importlibs or name == "__import__"
+
+    def _reads_resources(self, name: str, owner: ast.expr | None) -> bool:
+        if owner is None:
+            return name in self.resource_functions
+        spelt = dotted(owner)
+        return spelt in READERS_OF_RESOURCES or spelt.rpartition(".")[2] == "resources"
 
     def _read_import(self, call: ast.Call, function: str) -> FoundDynamic:
         arguments = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
@@ -228,6 +244,13 @@ class Expressions:
         path = "/".join(part.strip("/") for part in parts if part.strip("./"))
         if path and _PATH_PART.fullmatch(path) and not (len(parts) == 1 and _FILE_NAME.fullmatch(path)):
             self.literals.append(Literal(line, block, path))
+
+
+def _import_of_package(call: ast.Call) -> Iterator[FoundDynamic]:
+    """The package that a reader of resources is given as a literal."""
+    match call.args[:1]:
+        case [ast.Constant(value=str(package))] if package.replace(".", "").isidentifier():
+            yield FoundDynamic(call.lineno, "import", "", 0, package, "package", (0, package, ()))
 
 
 def _other(node: ast.AST, used: Collected, stack: list[ast.AST]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from packager.graph.drafts import ClassDraft, Draft, Place
-from packager.graph.expressions import Collected, Expressions
+from packager.graph.expressions import READERS_OF_RESOURCES, Collected, Expressions
 from packager.graph.functions import active_decorators, availability, function_scope, lines_with_imports
 from packager.graph.guards import UNKNOWN, caught_by, dotted, is_main_test, is_typing_test, read_test
 from packager.graph.scan import MODULE_BLOCK, Dynamic, Scan
@@ -248,6 +248,8 @@ class _Reader:
                 self.draft.bind_import(bound, place, index, part)
                 if name == "import_module" and node.module == "importlib":
                     self.expressions.import_functions.add(bound)
+                elif node.module in READERS_OF_RESOURCES:
+                    self.expressions.resource_functions.add(bound)
 
     def _assign(self, node: ast.Assign, place: Place) -> None:
         value = node.value

@@ -25,7 +25,7 @@ __all__ = [
     "unpack_scan",
 ]
 
-SCAN_VERSION = 13
+SCAN_VERSION = 14
 """Raise it with every change of what a scan holds or how it is read off the source."""
 
 MODULE_BLOCK = 0

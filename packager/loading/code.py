@@ -75,6 +75,16 @@ class PackagedCode:
             self._children = by_parent
         return self._children.get(package, [])
 
+    def resource_folder(self, name: str) -> ModuleRecord | None:
+        """The namespace package that a folder of resources alone is inside a stored package, as on disk."""
+        parent = name
+        while parent and parent not in self.modules:
+            parent = parent.rpartition(".")[0]
+        stored = bool(parent) and self.modules[parent].action == "intern"
+        if not stored or self.folder(name.replace(".", "/")) is None:
+            return None
+        return ModuleRecord(name, "intern", "namespace package", "it is a folder of resources", None, True)
+
     def folder(self, path: str) -> Folder | None:
         """The folder `path` ("pkg/data") of the archive, without what belongs to the format itself."""
         found: Folder | str | None = self._root()

@@ -66,7 +66,7 @@ class World:
         `path` is the `__path__` of its package, to which packaged code may have added folders.
         """
         name = self.true_name(fullname)
-        record = self.code.modules.get(name)
+        record = self.code.modules.get(name) or self.code.resource_folder(name)
         if record is None:
             return found_beside(fullname, path, self.builtins)
         if record.action == "extern":

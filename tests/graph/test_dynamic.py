@@ -50,6 +50,28 @@ def test_a_literal_name_is_followed(walk_tree: WalkTree, code: str) -> None:
     assert {edge.kind for edge in walked.walk.edges if edge.target == "pkg.sub.a"} == {"dynamic"}
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from importlib import resources\nresources.files('pkg.words') / 'a.txt'",
+        "import importlib.resources\nimportlib.resources.read_text('pkg.words', 'a.txt')",
+        "from importlib.resources import files\ndef load():\n    return files('pkg.words')",
+        "import pkgutil\npkgutil.get_data('pkg.words', 'a.txt')",
+    ],
+)
+def test_a_package_whose_resources_are_read_is_imported(walk_tree: WalkTree, code: str) -> None:
+    walked = walk_tree(f"== pkg/__init__.py\n{code}\n== pkg/words/a.txt\nalpha\n")
+    assert walked.walk.modules["pkg.words"].kind == "resources"
+    assert walked.edge("pkg", "pkg.words").kind == "dynamic"
+
+
+def test_other_functions_of_those_names_import_nothing(walk_tree: WalkTree) -> None:
+    walked = walk_tree(
+        "== pkg/__init__.py\ndef files(name): pass\nfiles('pkg.words')\nopen.path('pkg.words')\n"
+    )
+    assert list(walked.walk.modules) == ["pkg"]
+
+
 def test_a_name_that_is_no_identifier_can_be_imported(walk_tree: WalkTree) -> None:
     assert "pkg.odd-name" in walk_tree(with_code("import_module('pkg.odd-name')\n"), "pkg.main").followed
 

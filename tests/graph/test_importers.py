@@ -68,6 +68,16 @@ def test_another_object_of_the_same_name_is_a_mismatch_that_tells_both() -> None
     assert "'fractions', it's coming from the current Python environment" in str(caught.value)
 
 
+def test_an_object_made_at_run_time_is_a_mismatch_that_says_so() -> None:
+    made = type("Fraction", (), {"__module__": "fractions"})
+    message = (
+        r"^The name fractions:Fraction leads to another object, <class 'fractions\.Fraction'>: this one was "
+        r"made while code ran .* Give it a name of its own at the top of a module, or store what makes it\.$"
+    )
+    with pytest.raises(ObjMismatchError, match=message):
+        sys_importer.get_name(made)
+
+
 def test_stored_names_carry_no_mark() -> None:
     mangler = PackageMangler("abcdef0123456789")
     home = types.ModuleType("net")

@@ -271,6 +271,28 @@ def test_resources_are_paths_where_code_takes_them_for_paths(pack, installed):
     assert module.below == "below"
 
 
+def test_a_folder_of_resources_is_a_package_without_code(pack, installed):
+    loaded = pack(
+        {
+            **package("""
+            import modelpkg.data.deep
+            from importlib import import_module, resources
+            one = resources.files("modelpkg.data").joinpath("a.txt").read_text()
+            two = resources.files(import_module(".data.deep", __name__)).joinpath("b.txt").read_text()
+            try:
+                import modelpkg.nothing
+            except ModuleNotFoundError as error:
+                missing = error.name
+        """),
+            "modelpkg/data/a.txt": "alpha",
+            "modelpkg/data/deep/b.txt": "beta",
+        },
+        installed=installed,
+    )
+    module = loaded.module("modelpkg")
+    assert (module.one, module.two, module.missing) == ("alpha", "beta", "modelpkg.nothing")
+
+
 def test_get_data_by_true_name(pack, installed):
     loaded = pack(
         {

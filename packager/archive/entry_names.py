@@ -33,6 +33,9 @@ SIGNATURES: Final = ".data/signatures/"
 MAX_NAMES: Final = 1 << 20
 """Entries that an archive may have, the reserved ones among them."""
 
+MAX_FOLDERS: Final = 1 << 17
+"""Folders that all names together may lie in; a short name can lie in 31."""
+
 MAX_BYTES: Final = 1024
 MAX_PARTS: Final = 32
 """Bytes and parts that a name may have; both bound what a list of hostile names costs."""
@@ -159,6 +162,8 @@ def _folders(names: Iterable[str]) -> list[str]:
     while pending:
         pending.discard("")
         found |= pending
+        if len(found) > MAX_FOLDERS:
+            raise ArchiveError(f"archive of more than {MAX_FOLDERS} folders: so many are not read; split it")
         pending = {folder.rpartition("/")[0] for folder in pending} - found
     return sorted(found)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -58,6 +59,9 @@ class ArchiveReader:
     (('net/data.txt',), b'text', True)
     """
 
+    progress: Callable[[int, int], None] | None = None
+    """Called while bytes are checked as they are used, with how many are, and the size of the archive."""
+
     identity: str
     """The sha256 of the manifest, in hexadecimal: what identifies the archive."""
 
@@ -73,6 +77,7 @@ class ArchiveReader:
         if digests not in _CHECKS:
             raise ValueError(f"digests={digests!r} is unknown; choose one of {', '.join(map(repr, _CHECKS))}")
         self._digests = digests
+        self._seen = 0
         self._closed = False
         self._container = _open(source, mmap, zip64_limit)
         try:
@@ -179,11 +184,15 @@ class ArchiveReader:
         data = source.view(offset + unknown[0] * CHUNK, offset + min(last * CHUNK, entry.size))
         check_chunks(entry, data, unknown, self._digests)
         right[first:last] = b"\x01" * (last - first)
+        if self.progress is not None:
+            self._seen += len(data)
+            self.progress(min(self._seen, self.size), self.size)
 
-    def check(self, name: str) -> None:
+    def check(self, name: str, progress: Callable[[int], None] | None = None) -> None:
         """Check everything about one entry's bytes: header, CRC-32 and sha256, whatever `digests` says.
 
-        Raises MissingEntryError for an unknown name, and ArchiveError for what is wrong.
+        Of a long entry `progress` is told along the way how many bytes are checked. Raises
+        MissingEntryError for an unknown name, and ArchiveError for what is wrong.
         """
         index = self._find(name)
         entry = self._sealed.entries[index]
@@ -194,6 +203,8 @@ class ArchiveReader:
             data = source.view(offset + first * CHUNK, offset + min(last * CHUNK, entry.size))
             for digests in ("crc", "sha256") if entry.sha256s else ("crc",):
                 check_chunks(entry, data, range(first, last), digests)
+            if progress is not None and last < entry.chunks:
+                progress(last * CHUNK)
 
     def verify(self) -> Verification:
         """Check every byte of the archive against every rule; see `packager.archive.verify`."""

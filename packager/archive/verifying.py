@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
-from packager.errors import IntegrityError, PackageError
+from packager.errors import ArchiveError, IntegrityError, PackageError
 
+from .entry_names import MIGRATIONS
 from .listing import EntryRecord
 from .manifest import Manifest
 from .packed import scan
@@ -75,7 +77,7 @@ def verify(
     for name in reader.names():
         entry = reader.entry(name)
         try:
-            reader.check(name)
+            reader.check(name, None if progress is None else partial(_along, progress, done, total))
             if entry.kind in inner:
                 inner[entry.kind](reader, entry)
         except PackageError as error:
@@ -86,6 +88,10 @@ def verify(
     problems += _manifest_problems(reader)
     problems += _signature_problems(reader)
     return Verification(reader.identity, reader.digests, len(reader.names()), reader.size, tuple(problems))
+
+
+def _along(progress: Callable[[int, int], None], done: int, total: int, here: int) -> None:
+    progress(done + here, total)
 
 
 def _manifest_problems(reader: ArchiveReader) -> Iterator[Problem]:
@@ -138,10 +144,16 @@ def _check_msgpack(reader: ArchiveReader, entry: EntryRecord) -> None:
     scan(data, what=f"entry {entry.name!r}", max_nodes=len(data))
 
 
+def _check_migrations(reader: ArchiveReader, entry: EntryRecord) -> None:
+    if entry.name != MIGRATIONS:
+        raise ArchiveError(f"entry {entry.name!r}: migrations lie in {MIGRATIONS!r} and nowhere else")
+    _check_msgpack(reader, entry)
+
+
 _CHECKS: Mapping[str, EntryCheck] = {
     "extras": _check_msgpack,
     "index": check_index,
-    "migration": _check_msgpack,
+    "migration": _check_migrations,
     "object": _check_msgpack,
     "tensors": check_tensors,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .screen import print_json, print_text
+from .screen import print_json, print_text, progress
 
 __all__ = ["add"]
 
@@ -51,7 +51,8 @@ def run(options: argparse.Namespace) -> int:
     """Run every check, print every deviation, and say by the exit code whether all is within bounds."""
     from packager.package_importer import PackageImporter
 
-    with PackageImporter(options.file, trust=options.trust) as importer:
+    with progress("reading") as show, PackageImporter(options.file, trust=options.trust) as importer:
+        importer.archive.progress = show
         outcomes = importer.check()
     if options.json:
         print_json(list(outcomes))

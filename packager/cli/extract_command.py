@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from .screen import print_text
+from .reading import FILE_HELP, source_of
+from .screen import print_text, progress
 
 if TYPE_CHECKING:
     from packager.archive import ArchiveReader
@@ -27,6 +28,9 @@ Nothing is run. The folder must not exist, or be empty; it appears whole or not 
 """
 
 
+_AT_ONCE: Final = 32 << 20  # bytes; whole chunks of the format
+
+
 def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
@@ -36,7 +40,7 @@ def add(commands: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", metavar="FILE", help="the archive")
+    parser.add_argument("file", metavar="FILE", help=FILE_HELP)
     parser.add_argument("folder", metavar="DIR", help="where to write")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="which entries (default: everything)")
     parser.set_defaults(run=run)
@@ -50,35 +54,68 @@ def run(options: argparse.Namespace) -> int:
     target = Path(options.folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise PackageError(f"{target}: not an empty folder; name one that does not exist")
-    with ArchiveReader(options.file, digests="sha256") as reader:
-        files = _wanted(reader, options.patterns)
-        if not files:
+    with ArchiveReader(source_of(options.file), digests="sha256", mmap=False) as reader:
+        entries = _wanted(reader, options.patterns)
+        if options.patterns and not entries:
             raise PackageError(f"{options.file}: no entry matches {', '.join(options.patterns)}")
-        _write_folder(files, target)
-    print_text(f"{target}: {len(files)} files of {options.file}")
+        # Without patterns everything, so that the folder opens again.
+        reserved = {} if options.patterns else reader.reserved()
+        if os.name == "nt":
+            refuse_names_of_windows([*entries, *reserved])
+        with progress("extracting") as show:
+            _write_folder(reader, entries, reserved, target, show or _silence)
+    print_text(f"{target}: {len(entries) + len(reserved)} files of {options.file}")
     return 0
 
 
-def _wanted(reader: ArchiveReader, patterns: Sequence[str]) -> dict[str, Callable[[], bytes]]:
-    """What gives the bytes of each file; without patterns everything, so that the folder opens again."""
+def refuse_names_of_windows(names: Sequence[str]) -> None:
+    """Raise PackageError where a name would not be a file's there, but a device's or a stream's."""
+    from packager.errors import PackageError
+
+    found = [name for name in names if _NO_FILE_ON_WINDOWS.search(name)]
+    if found:
+        raise PackageError(
+            f"{', '.join(found[:5])}: Windows has no files of such names; extract the archive elsewhere, or "
+            "only what you need of it"
+        )
+
+
+# Devices have their names in every folder and with every ending; a colon starts a stream of a file.
+_NO_FILE_ON_WINDOWS: Final = re.compile(
+    r'[<>:"|?*]|(?:^|/)(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])[ ]*(?:[./]|$)', re.IGNORECASE
+)
+
+
+def _wanted(reader: ArchiveReader, patterns: Sequence[str]) -> list[str]:
     from packager.policy import GlobGroup
 
-    files: dict[str, Callable[[], bytes]] = {name: partial(reader.read, name) for name in reader.names()}
-    if patterns:
-        group = GlobGroup(patterns, separator="/")
-        return {name: read for name, read in files.items() if group.matches(name)}
-    return files | {name: partial(bytes, data) for name, data in reader.reserved().items()}
+    if not patterns:
+        return list(reader.names())
+    group = GlobGroup(patterns, separator="/")
+    return [name for name in reader.names() if group.matches(name)]
 
 
-def _write_folder(files: Mapping[str, Callable[[], bytes]], target: Path) -> None:
+def _write_folder(
+    reader: ArchiveReader,
+    entries: Sequence[str],
+    reserved: Mapping[str, bytes],
+    target: Path,
+    show: Callable[[int, int], None],
+) -> None:
     """Make the folder whole, or not at all."""
+    total, done = sum(reader.entry(name).size for name in entries), 0
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=".extracting-"))
     try:
-        for name, read in files.items():
-            path = aside.joinpath(*name.split("/"))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(read())
+        for name in entries:
+            with _new_file(aside, name) as file:
+                for piece in _pieces(reader, name):
+                    file.write(piece)
+                    done += len(piece)
+                    show(done, total)
+        for name, data in reserved.items():
+            with _new_file(aside, name) as file:
+                file.write(data)
         os.chmod(aside, 0o755)
         if target.exists():
             target.rmdir()
@@ -86,3 +123,20 @@ def _write_folder(files: Mapping[str, Callable[[], bytes]], target: Path) -> Non
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
+
+
+def _pieces(reader: ArchiveReader, name: str) -> Iterator[memoryview]:
+    """The checked bytes of an entry, a part of it in memory at a time."""
+    size = reader.entry(name).size
+    for start in range(0, size, _AT_ONCE):
+        yield reader.view(name, start, min(start + _AT_ONCE, size))
+
+
+def _new_file(folder: Path, name: str) -> BinaryIO:
+    path = folder.joinpath(*name.split("/"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return open(path, "xb")
+
+
+def _silence(done: int, total: int) -> None:
+    """Nobody looks."""

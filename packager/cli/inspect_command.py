@@ -1,11 +1,16 @@
-"""`packager inspect`: what is inside an archive, read from its manifest; nothing of it is run."""
+"""`packager inspect`: what is inside an archive, read from its manifest; nothing of it is run.
+
+A file of weights of another kind is shown as far as it is data (`foreign.py`).
+"""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
+from .reading import FILE_HELP, source_of
 from .screen import print_json, print_table, print_text
 
 __all__ = ["add"]
@@ -15,7 +20,10 @@ examples:
   packager inspect net.kedge
   packager inspect net.kedge --tensors
   packager inspect net.kedge --json | jq '.externs'
+  packager inspect old.pt                             weights of PyTorch, safetensors and NumPy, too
 """
+_MOST_IN_TREE: Final = 20_000  # files; a tree of more would not be read by anybody
+_ROWS_AT_ONCE: Final = 1000
 
 
 def add(commands: Any) -> None:
@@ -27,7 +35,7 @@ def add(commands: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", metavar="FILE", help="the archive, or the folder of an unzipped one")
+    parser.add_argument("file", metavar="FILE", help=f"{FILE_HELP}; or a file of weights")
     parser.add_argument("--tensors", action="store_true", help="list every tensor, not the members alone")
     parser.add_argument("--json", action="store_true", help="print everything for machines")
     parser.set_defaults(run=run)
@@ -36,30 +44,45 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read the manifest and the tensor indexes, and print them."""
     from packager.archive import ArchiveReader
+    from packager.errors import ArchiveError
 
-    with ArchiveReader(options.file) as reader:
+    try:
+        reader = ArchiveReader(source_of(options.file), mmap=False)
+    except ArchiveError as error:
+        from .foreign import inspect_foreign
+
+        return inspect_foreign(options, error)
+    with reader:
         manifest = reader.manifest
-        tensors = {name: list(_tensors(reader, name)) for name in _members(manifest)}
+        members = _members(reader)
         if options.json:
-            print_json(_everything(reader, tensors))
+            print_json(_everything(reader, members))
             return 0
         print_text(f"{options.file}: format {manifest.format}, identity {reader.identity}\n")
         _print_tree(options.file, reader)
         _print_code(manifest)
         _print_contents(manifest, reader)
-        _print_tensors(tensors, every=options.tensors)
+        _print_tensors(members, every=options.tensors)
     return 0
 
 
-def _members(manifest: Any) -> list[str]:
-    return [entry.name for entry in manifest.entries if entry.kind == "tensors"]
-
-
-def _tensors(reader: Any, member: str) -> Iterator[dict[str, Any]]:
+def _members(reader: Any) -> dict[str, Any]:
+    """Every member with tensors, each of which has been found to lie inside it."""
     from packager.archive import TensorReader
+
+    names = [entry.name for entry in reader.manifest.entries if entry.kind == "tensors"]
+    members = {name: TensorReader(reader, name) for name in names}
+    for tensors in members.values():
+        for _ in tensors.values():
+            pass
+    return members
+
+
+def _tensors(member: Any) -> Iterator[dict[str, Any]]:
+    """Made one by one: of a hostile index there are more than would fit into memory."""
     from packager.archive.safetensors import tensor_bytes
 
-    for key, spec in TensorReader(reader, member).items():
+    for key, spec in member.items():
         size = tensor_bytes(spec.dtype, spec.shape)
         yield {
             "key": key,
@@ -70,19 +93,19 @@ def _tensors(reader: Any, member: str) -> Iterator[dict[str, Any]]:
         }
 
 
-def _everything(reader: Any, tensors: dict[str, Any]) -> dict[str, Any]:
+def _everything(reader: Any, members: dict[str, Any]) -> dict[str, Any]:
     manifest = reader.manifest
-    entries = [
+    entries = (
         {"name": entry.name, "kind": entry.kind, "size": entry.size, "sha256": entry.sha256}
         for entry in manifest.entries
-    ]
+    )
     sections = {name: getattr(manifest, name) for name in manifest.__dataclass_fields__ if name != "entries"}
     return {
         "identity": reader.identity,
         "entries": entries,
         **sections,
         "migrations": _migrations(reader),
-        "tensors": tensors,
+        "tensors": {name: _tensors(member) for name, member in members.items()},
     }
 
 
@@ -90,6 +113,9 @@ def _print_tree(file: str, reader: Any) -> None:
     from packager.loading.directory import directory_of
 
     names = [name for name in reader.names() if not name.startswith(".data/")]
+    if len(names) > _MOST_IN_TREE:
+        print_text(f"{len(names)} files; --json lists them\n")
+        return
     print_text(f"{directory_of(file, names)}\n")
 
 
@@ -108,7 +134,7 @@ def _print_code(manifest: Any) -> None:
     ]
     print_table("left to the target", ("package", "requirement", "origin"), rows)
     facts = dict(manifest.environment)
-    versions = facts.pop("distributions", {})
+    versions = facts.pop("distributions", {}) if isinstance(facts.get("distributions"), dict) else {}
     print_table("environment", ("what", "recorded"), sorted(facts.items()))
     print_table("installed beside it", ("distribution", "version"), sorted(versions.items()))
 
@@ -171,14 +197,17 @@ def _migrations(reader: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _print_tensors(tensors: dict[str, list[dict[str, Any]]], *, every: bool) -> None:
+def _print_tensors(members: dict[str, Any], *, every: bool) -> None:
     from packager.exporting.printing import size_text
 
-    members = [
-        (name, len(rows), size_text(sum(row["bytes"] for row in rows))) for name, rows in tensors.items()
+    rows = [
+        (name, len(member), size_text(sum(row["bytes"] for row in _tensors(member))))
+        for name, member in members.items()
     ]
-    print_table("tensors", ("member", "count", "size"), members)
-    if every:
-        for name, rows in tensors.items():
-            shown = [(row["key"], row["dtype"], row["shape"], size_text(row["bytes"])) for row in rows]
-            print_table(name, ("key", "dtype", "shape", "size"), shown)
+    print_table("tensors", ("member", "count", "size"), rows)
+    for name, member in members.items() if every else ():
+        shown = (
+            (row["key"], row["dtype"], row["shape"], size_text(row["bytes"])) for row in _tensors(member)
+        )
+        while block := list(islice(shown, _ROWS_AT_ONCE)):
+            print_table(name, ("key", "dtype", "shape", "size"), block)

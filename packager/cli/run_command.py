@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from .files import whole_file
-from .screen import print_text
+from .screen import print_text, progress
 
 __all__ = ["add"]
 
@@ -53,7 +53,8 @@ def run(options: argparse.Namespace) -> int:
     from packager.package_importer import PackageImporter
 
     inputs = load_arrays(options.input)
-    with PackageImporter(options.file, trust=options.trust) as importer:
+    with progress("reading") as show, PackageImporter(options.file, trust=options.trust) as importer:
+        importer.archive.progress = show
         answer = importer.run(inputs, options.entry)
     if options.output:
         with whole_file(options.output) as file:

@@ -160,15 +160,14 @@ def _amount(done: int, total: int) -> str:
 
 def _spelled(value: Any, line: str) -> Iterator[str]:
     """The pieces of a value as JSON; `line` begins a line at its depth."""
-    if isinstance(value, Mapping) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
-        items = value.items() if isinstance(value, Mapping) else _fields(value)
-        named = ((_json(str(key)) + ": ", inner) for key, inner in items)
-        yield from _spelled_items("{", named, "}", line)
-    elif isinstance(value, list | tuple | set | frozenset | Iterator):
+    if isinstance(value, Iterator):
         yield from _spelled_items("[", (("", inner) for inner in value), "]", line)
+    elif isinstance(value, Mapping) and any(
+        isinstance(inner, Iterator | Mapping) for inner in value.values()
+    ):
+        yield from _spelled_items("{", ((_json(str(key)) + ": ", value[key]) for key in value), "}", line)
     else:
-        plain = len(value) if isinstance(value, bytes | memoryview) else value
-        yield _json(plain)
+        yield _json(_plain(value)).replace("\n", line)
 
 
 def _spelled_items(first: str, items: Iterable[tuple[str, Any]], last: str, line: str) -> Iterator[str]:
@@ -180,10 +179,24 @@ def _spelled_items(first: str, items: Iterable[tuple[str, Any]], last: str, line
     yield f"{first}{last}" if empty else f"{line}{last}"
 
 
-def _fields(value: Any) -> Iterator[tuple[str, Any]]:
-    return ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value) if field.repr)
-
-
 def _json(value: Any) -> str:
-    """A value without parts; what JSON leaves as it is and a terminal would not is spelled out too."""
-    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
+    """Plain data; what JSON leaves as it is and a terminal would not is spelled out too."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return text if text.isascii() and "\x7f" not in text else _CONTROL.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = (field for field in dataclasses.fields(value) if field.repr)
+        return {field.name: _plain(getattr(value, field.name)) for field in fields}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, tuple | list | set | frozenset):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, bytes | memoryview):
+        return len(value)
+    return value

@@ -23,7 +23,8 @@ with ArchiveWriter(sys.argv[1]) as writer:
     for name in {*names}:
         writer.add(name, name.encode(), kind="source" if name.endswith(".py") else "resource")
     add_tensors(writer, "net/w", [TensorSpec("x", "U8", (3_000_000,), (1,), 0, 0)], [bytes(3_000_000)])
-    rows = [ModuleRecord(name, "intern", "rule", "because", name) for name in names if name.endswith(".py")]
+    sources = {name[:-3].replace("/", "."): name for name in names if name.endswith(".py")}
+    rows = [ModuleRecord(name, "intern", "rule", "because", entry) for name, entry in sources.items()]
     print(writer.seal(Manifest(modules=tuple(rows), environment={key: 1 for key in {"b", "a", "c"}})))
 """
 

@@ -119,8 +119,8 @@ CASES: dict[str, Callable[[Any], bytes]] = {
     ).build(),
     "deep names": lambda forge: forge(
         entries=sorted(
-            (f"{number:05}/" + "/".join("x" * 32 for _ in range(30)), "resource", 1, b"")
-            for number in range(600)
+            (f"{number:05}/" + "/".join("x" for _ in range(30)), "resource", 1, b"")
+            for number in range(5_000)
         )
     ).build(),
     "names of nothing but lines": lambda forge: forge(

@@ -79,7 +79,8 @@ def step_by_step(
             )
             continue
         moves, skips = _moves(step, values, entered)
-        rows = [*(_row(step, move, values) for move in moves), *skips]
+        label = described(step)
+        rows = [*(_row(label, move, values) for move in moves), *skips]
         values = _moved(step, moves, values)
         yield step, values, rows or [_idle(step, entered)]
 
@@ -299,11 +300,11 @@ def _source(value: Value) -> str:
     return " + ".join(map(repr, keys)) if keys else "a default"
 
 
-def _row(step: Step, move: _Move, values: Values) -> Row:
+def _row(label: str, move: _Move, values: Values) -> Row:
     return Row(
-        described(step),
+        label,
         move.old,
-        tuple(key for key, _ in move.new),
-        tuple(values[key].header for key in move.old),
-        tuple(value.header for _, value in move.new),
+        tuple([key for key, _ in move.new]),
+        tuple([values[key].header for key in move.old]),
+        tuple([value.header for _, value in move.new]),
     )

@@ -1,9 +1,9 @@
 """Migrations as bytes of an archive, and the judgement over what a stored one may run.
 
-The bytes are canonical msgpack: a list of tables, each as a TOML file would hold it (`tables.py`),
-those of one class together and in the order in which they run. Reading them runs nothing. A stored
-migration may name functions, and may hold regular expressions, which can be made to run for years;
-both are carried out only where the archive's own code or the caller vouches for them.
+The format is docs/spec/migrations.md: a list of tables in canonical msgpack, each as a TOML file would
+hold it (`tables.py`), those of one class together and in the order in which they run. Reading them runs
+nothing. A stored migration may name functions, and may hold regular expressions, which can be made to
+run for years; both are carried out only where the archive's own code or the caller vouches for them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def unpack_migrations(data: bytes | memoryview) -> dict[str, tuple[Migration, ..
     tables = unpack(bytes(data), what=what)
     found: dict[str, list[Migration]] = {}
     try:
-        if type(tables) is not list or not all(type(table) is dict for table in tables):
+        if type(tables) is not list or not tables or not all(type(table) is dict for table in tables):
             raise ArchiveError(f"{what}: expected a list of tables")
         for number, table in enumerate(tables):
             steps = table.get("step")
@@ -71,6 +71,8 @@ def unpack_migrations(data: bytes | memoryview) -> dict[str, tuple[Migration, ..
             migration = migration_from_table(table, f"{what}, {number}", lines=lines)
             if not migration.name or not migration.target:
                 raise ArchiveError(f"{what}, {number}: it has no name, or no class")
+            if any(one.name == migration.name for one in found.get(migration.target, ())):
+                raise ArchiveError(f"{what}, {number}: {migration.target} has two of this name")
             found.setdefault(migration.target, []).append(migration)
         if pack_migrations(found) != bytes(data):
             raise ArchiveError(f"{what}: they are not spelled as the format demands")

@@ -102,7 +102,7 @@ class Template:
         _check_apart(parts, text)
         return cls(text, tuple(parts))
 
-    @property
+    @cached_property
     def holes(self) -> tuple[Hole, ...]:
         """The holes, in order."""
         return tuple(part for part in self.parts if isinstance(part, Hole))
@@ -127,6 +127,8 @@ class Template:
         found = self._spans(key)
         if found is None:
             return None
+        if self._names is not None:
+            return dict(zip(self._names, found, strict=True))
         values: dict[str, str | int] = {}
         for hole, text in zip(self.holes, found, strict=True):
             value: str | int | None = text
@@ -140,7 +142,8 @@ class Template:
 
     def fill(self, values: HoleValues) -> str:
         """The key that the template stands for. Raises TemplateError when a number would be negative."""
-        return "".join(part if isinstance(part, str) else self._written(part, values) for part in self.parts)
+        written = [part if type(part) is str else self._written(part, values) for part in self.parts]  # type: ignore[arg-type]  # the others are holes
+        return "".join(written)
 
     def _written(self, hole: Hole, values: HoleValues) -> str:
         value = values[hole.name]
@@ -153,6 +156,13 @@ class Template:
                 "a number in a key cannot be negative"
             )
         return str(number)
+
+    @cached_property
+    def _names(self) -> tuple[str, ...] | None:
+        """The names of the holes, where what they match is what they stand for."""
+        names = tuple(hole.name for hole in self.holes)
+        plain = len(set(names)) == len(names) and all(hole.kind != "int" for hole in self.holes)
+        return names if plain else None
 
     @cached_property
     def _regex(self) -> re.Pattern[str] | None:
@@ -243,22 +253,35 @@ def _error(text: str, column: int, what: str) -> TemplateError:
 
 
 def _reads_straight(parts: tuple[str | Hole, ...]) -> bool:
-    """Whether a backtracking matcher has one hole at most to try lengths for.
+    """Whether a backtracking matcher reads every key in time proportional to its length.
 
     An `any` hole at the end takes what is left. A segment before a dot, and a number before
-    something that is no digit, can end in one place only.
+    something that is no digit, can end in one place only. One other hole may be there, whose end is
+    tried for; what is read behind it at each try must not be read again at the next.
     """
-    open_ended = 0
-    for part, after in zip(parts, (*parts[1:], None), strict=True):
-        if isinstance(part, str) or after is None:
+    searching = False
+    for before, part, after in zip(("", *parts), parts, (*parts[1:], None), strict=False):
+        if isinstance(part, str) or (part.kind == "any" and after is None):
             continue
-        if not isinstance(after, str):
-            raise AssertionError("two holes touch")
-        ends_in_one_place = (part.kind in ("", "segment") and after[0] == ".") or (
-            part.kind == "int" and not after[0].isdecimal()
-        )
-        open_ended += not ends_in_one_place
-    return open_ended <= 1
+        if searching and not _starts_anew(part, str(before)):
+            return False
+        if after is None or _ends_in_one_place(part, str(after)):
+            continue
+        if searching:
+            return False
+        searching = True
+    return True
+
+
+def _ends_in_one_place(hole: Hole, after: str) -> bool:
+    if hole.kind == "int":
+        return not after[0].isdecimal()
+    return hole.kind in ("", "segment") and after[0] == "."
+
+
+def _starts_anew(hole: Hole, before: str) -> bool:
+    """Whether what the hole takes after one place of `before` ends ahead of the next such place."""
+    return not before.isdecimal() if hole.kind == "int" else "." in before
 
 
 def _match_by_table(parts: tuple[str | Hole, ...], key: str) -> tuple[str, ...] | None:

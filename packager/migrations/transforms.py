@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Protocol
 
 from packager.errors import MigrationError
@@ -264,7 +265,13 @@ def header_of(value: Any) -> Header:
     >>> header_of(np.zeros((2, 3), np.float32))
     Header(shape=(2, 3), dtype='float32')
     """
-    return Header(tuple(int(n) for n in value.shape), str(value.dtype).rpartition(".")[2])
+    return Header(tuple(map(int, value.shape)), _dtype_name(value.dtype))
+
+
+@lru_cache(maxsize=256)
+def _dtype_name(dtype: Any) -> str:
+    """NumPy's name for a dtype of any library; asking a dtype itself takes its time."""
+    return str(dtype).rpartition(".")[2]
 
 
 def checked_axis(what: str, axis: int, shape: Sequence[int]) -> int:

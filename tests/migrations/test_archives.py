@@ -264,9 +264,14 @@ def test_reading_stored_migrations_imports_nothing_and_refuses_other_spellings()
     known = {"a:A": (Migration("m", [rename("x", "y", NamedFunction("not_there:f"))], to=1, target="a:A"),)}
     data = pack_migrations(known)
     assert pack_migrations(unpack_migrations(data)) == data
-    with pytest.raises(ArchiveError, match="expected a list of tables"):
-        unpack_migrations(b"\x01")
     from packager.archive import pack
+
+    for data in (b"\x01", pack([]), pack([1])):
+        with pytest.raises(ArchiveError, match="expected a list of tables"):
+            unpack_migrations(data)
+    table = {"name": "m", "class": "a:A", "step": []}
+    with pytest.raises(ArchiveError, match="a:A has two of this name"):
+        unpack_migrations(pack([table, table]))
 
     for table, message in (
         (
@@ -274,6 +279,7 @@ def test_reading_stored_migrations_imports_nothing_and_refuses_other_spellings()
             "stored migrations, 0, step 0: a step has one of",
         ),
         ({"name": "m", "step": []}, "no name, or no class"),
+        ({"class": "a:A", "name": "", "step": []}, "no name, or no class"),
         ({"name": "m", "class": "a:A", "step": [], "colour": 1}, "unknown 'colour'"),
         ({"name": "m", "class": "a:A", "step": 3}, "step = 3 is int, expected list"),
         ({"name": "m", "class": "a:A", "step": [], "to": 1, "from": 2}, "versions only rise"),

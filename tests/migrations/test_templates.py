@@ -83,6 +83,29 @@ def test_matching_a_hostile_template_takes_bounded_time():
     assert template.match("x" * 2000) is None
 
 
+HOSTILE = {
+    "{a}x{b}": "x" * 100_000 + ".",
+    "{a:any}.{b}.{c:any}": "." * 100_000,
+    "{a:any}x{b:any}": "y" * 100_000,
+    "{a:any}.w{n:int}.{rest:any}z": ".w1" * 30_000,
+    "{a}1{n:int}.": "1" * 100_000,
+    "{a:any}.b.{c}.d": ".b.c" * 25_000,
+    "{a:any}x{b}x{c:any}y": "x" * 20_000,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_key_is_read_in_time_proportional_to_its_length(text):
+    from time import process_time
+
+    template, key = Template.parse(text), HOSTILE[text]
+    began = process_time()
+    found = template.match(key)
+    assert process_time() - began < 2.5  # in its square it would be a minute
+    if found is not None:
+        assert template.fill(found) == key
+
+
 keys = st.text(alphabet="ab.01", max_size=10)
 templates = st.lists(st.sampled_from(["a", "b", ".", "{s}", "{n:int}", "{x:any}"]), min_size=1, max_size=6)
 

@@ -1,0 +1,133 @@
+"""A migration against a loop written by hand: 20,000 keys of 1,000 layers, planned and applied."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import Any
+
+import numpy as np
+
+from benchmarks.row import Contender, Goal, Row
+
+SECTION = "Migrations"
+LAYERS = 1_000
+WHY = (
+    "every step is tried on every key and leaves a record of what it did, which is what a plan is made of; "
+    "the loop does all of it in one pass and knows nothing afterwards."
+)
+STEPS = """
+name = "bench"
+[[step]]
+rename = "module.{rest:any}"
+to = "{rest}"
+[[step]]
+rename = "{p:any}.gamma"
+to = "{p}.weight"
+[[step]]
+rename = "{p:any}.beta"
+to = "{p}.bias"
+[[step]]
+rename = "encoder.layer.{n:int}.{rest:any}"
+to = "blocks.{n+1}.{rest}"
+[[step]]
+drop = "{p:any}.attn_mask"
+[[step]]
+split = "{p:any}.in_proj_weight"
+to = ["{p}.q.weight", "{p}.k.weight", "{p}.v.weight"]
+"""
+_PARTS = ("query", "out", "up", "down", "gate", "extra", "more")
+
+
+def rows() -> list[Row]:
+    contenders = {"kedge": _kedge, "by hand": _by_hand}
+    planning = {"kedge": _plan, "by hand": _by_hand}
+    title = "20,000 keys, six steps"
+    return [
+        Row(SECTION, f"{title}: planned", "ms", planning, (Goal(500), Goal(15, "by hand")), why=WHY),
+        Row(
+            SECTION,
+            f"{title}: planned and applied",
+            "ms",
+            contenders,
+            (Goal(500), Goal(15, "by hand")),
+            why=WHY,
+        ),
+    ]
+
+
+def _state() -> dict[str, Any]:
+    value, fused = np.zeros(2, np.float32), np.arange(6, dtype=np.float32)
+    state = {}
+    for layer in range(LAYERS):
+        at = f"module.encoder.layer.{layer}."
+        state[f"{at}attn.in_proj_weight"] = fused
+        state[f"{at}attn.attn_mask"] = value
+        for name in ("norm1", "norm2"):
+            state[f"{at}{name}.gamma"], state[f"{at}{name}.beta"] = value, value
+        for name in _PARTS:
+            state[f"{at}mlp.{name}.weight"], state[f"{at}mlp.{name}.bias"] = value, value
+    return state
+
+
+def _kedge() -> Contender:
+    from packager.migrations import migrate
+    from packager.migrations.files import migration_from_text
+
+    migration, state = migration_from_text(STEPS), _state()
+    return Contender(lambda: dict(migrate(migration, state)), result=lambda: _told(migrate(migration, state)))
+
+
+def _plan() -> Contender:
+    from packager.migrations import plan_migration
+    from packager.migrations.files import migration_from_text
+
+    migration, state = migration_from_text(STEPS), _state()
+
+    def told() -> list[Any]:
+        from packager.migrations import MigratedDict
+
+        return _told(MigratedDict(plan_migration(migration, state).values, state))
+
+    return Contender(lambda: plan_migration(migration, state), result=told)
+
+
+_LAYER = re.compile(r"encoder\.layer\.(0|[1-9][0-9]*)\.(.*)")
+
+
+def _by_hand() -> Contender:
+    state = _state()
+
+    def migrated() -> dict[str, Any]:
+        new: dict[str, Any] = {}
+        for key, value in state.items():
+            name = key.removeprefix("module.")
+            if name.endswith(".gamma"):
+                name = name.removesuffix("gamma") + "weight"
+            elif name.endswith(".beta"):
+                name = name.removesuffix("beta") + "bias"
+            found = _LAYER.fullmatch(name)
+            if found is not None:
+                name = f"blocks.{int(found[1]) + 1}.{found[2]}"
+            if name.endswith(".attn_mask"):
+                continue
+            if name.endswith(".in_proj_weight"):
+                prefix = name.removesuffix("in_proj_weight")
+                for part, role in zip(np.split(value, 3), "qkv", strict=True):
+                    new[f"{prefix}{role}.weight"] = part
+            else:
+                new[name] = value
+        return new
+
+    return Contender(migrated, result=lambda: _told(migrated()))
+
+
+def _told(state: Any) -> list[Any]:
+    """The values in the order of their names: equal where names and values are."""
+    names = sorted(state)
+    return [np.array([_number_of(name) for name in names]), *(np.asarray(state[name]) for name in names[:50])]
+
+
+def _number_of(name: str) -> int:
+    """A number for a name, the same in every process."""
+    return zlib.crc32(name.encode())

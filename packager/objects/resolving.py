@@ -64,6 +64,8 @@ def resolved_names(
         try:
             found[name] = resolve(*name)
             listed = getattr(resolve(name[0], ""), "__all__", ())
+        except EnvironmentMismatchError:
+            raise  # it says all there is to say, and is the same for every name
         except (AttributeError, ImportError) as error:
             missing.append(f"{name[0]}:{name[1]}: {error}")
             continue

@@ -92,6 +92,20 @@ def test_one_report_for_all_that_differs(archive):
     assert lines[-1] == 'or load with environment="ignore" to try all the same'
 
 
+@pytest.mark.parametrize("route", ROUTES.values(), ids=ROUTES)
+def test_what_is_missing_is_told_once_whatever_was_asked_for(archive, route):
+    path = archive(HERE, ExternRecord("nolib", "installed", "no-lib", "1.2.0", "no-lib>=1.2,<2"))
+    told = (
+        f"{path}: the environment is not as recorded:\n"
+        "    no-lib: recorded 1.2.0 (no-lib>=1.2,<2), found nothing\n"
+        "to bring it there: python -m pip install 'no-lib>=1.2,<2'\n"
+        'or load with environment="ignore" to try all the same'
+    )
+    with PackageImporter(path) as importer, pytest.raises(EnvironmentMismatchError) as caught:
+        route(importer)
+    assert str(caught.value) == told
+
+
 def test_silence_is_silent(archive):
     with warnings.catch_warnings(), PackageImporter(archive(), environment="ignore") as importer:
         warnings.simplefilter("error")

@@ -1,7 +1,8 @@
 """The files of packaged code, for `importlib.resources`: read from the archive, never from the disk.
 
-Code that is used to installed packages takes what `files()` gives for a path. Asked for one
-(`os.fspath`, `str`), a file or folder of the archive is unpacked and names its place.
+Code that is used to installed packages takes what `files()` gives for a pathlib.Path. Asked for a path
+(`os.fspath`, `str`), or for what only a Path has (`stem`, `exists`, `glob`), a file or folder of the
+archive is unpacked, and is the one on disk.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from importlib.resources.abc import Traversable, TraversableResources
+from pathlib import Path
 from typing import Any
 
 from .code import Folder, PackagedCode
@@ -48,6 +50,14 @@ class _Archived:
 
     def __str__(self) -> str:
         return self.__fspath__()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(Path(self), name)
+
+    def __lt__(self, other: object) -> bool:
+        return self._path < other._path if isinstance(other, _Archived) else NotImplemented
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._path!r})"

@@ -256,6 +256,8 @@ def test_resources_are_paths_where_code_takes_them_for_paths(pack, installed):
             with open(os.path.join(str(root), "data", "b.txt")) as file:
                 two = file.read()
             three = sorted(os.listdir(root / "data"))
+            four = [(path.stem, path.suffix, path.exists()) for path in sorted((root / "data").iterdir())]
+            five = [path.name for path in root.glob("data/b*")]
             try:
                 open(root.joinpath("data/a.txt/below"))
             except NotADirectoryError as error:
@@ -268,7 +270,8 @@ def test_resources_are_paths_where_code_takes_them_for_paths(pack, installed):
     )
     module = loaded.module("modelpkg")
     assert (module.one, module.two, module.three) == ("alpha", "beta", ["a.txt", "b.txt"])
-    assert module.below == "below"
+    assert module.four == [("a", ".txt", True), ("b", ".txt", True)]
+    assert (module.five, module.below) == (["b.txt"], "below")
 
 
 def test_a_folder_of_resources_is_a_package_without_code(pack, installed):

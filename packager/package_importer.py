@@ -264,7 +264,7 @@ class PackageImporter(Importer):
 
     def python_version(self) -> str:
         """The Python that the archive was made with: "3.11.7"."""
-        from packager.loading.opening import recorded_fingerprint
+        from packager.environment import recorded_fingerprint
 
         return recorded_fingerprint(self.manifest).python
 

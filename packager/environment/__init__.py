@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .installed import normalized_name as normalized_name
     from .interpreter import Interpreter as Interpreter
     from .recorded import RecordedEnvironment as RecordedEnvironment
+    from .recorded import recorded_fingerprint as recorded_fingerprint
     from .versions import Requirement as Requirement
     from .versions import requirement_for as requirement_for
     from .versions import version_key as version_key
@@ -37,6 +38,7 @@ __all__ = [
     "compare_environment",
     "installed_closure",
     "normalized_name",
+    "recorded_fingerprint",
     "requirement_for",
     "version_key",
 ]
@@ -50,7 +52,7 @@ __getattr__ = lazy_names(
         "fingerprint": "Fingerprint",
         "installed": "Installed normalized_name",
         "interpreter": "Interpreter",
-        "recorded": "RecordedEnvironment",
+        "recorded": "RecordedEnvironment recorded_fingerprint",
         "versions": "Requirement requirement_for version_key",
     },
 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 from dataclasses import dataclass
 
@@ -53,6 +51,9 @@ class Interpreter:
         """
         if executable is None:
             return cls.here()
+        import json  # not needed where archives are loaded, and subprocess takes as long as all the rest
+        import subprocess
+
         shown = os.fspath(executable)
         try:
             # Isolated, from the root: neither the current folder nor PYTHONPATH is part of it.

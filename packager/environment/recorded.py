@@ -17,10 +17,11 @@ from .fingerprint import Fingerprint
 from .installed import normalized_name
 from .versions import Requirement
 
-__all__ = ["RecordedEnvironment", "exact_requirement"]
+__all__ = ["RecordedEnvironment", "exact_requirement", "recorded_fingerprint"]
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,199}")
+_LONGEST_REQUIREMENT = 1000  # characters; numbers beyond it would take Python itself long
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class RecordedEnvironment:
     def of(cls, manifest: Manifest) -> RecordedEnvironment:
         """Read it from a manifest. Raises ArchiveError where that cannot be understood."""
         return cls(
-            _fingerprint(manifest.environment),
+            recorded_fingerprint(manifest),
             tuple(_by_distribution(manifest.externs)),
             _versions(manifest.environment.get("distributions", {})),
         )
@@ -67,11 +68,13 @@ def exact_requirement(name: str, version: str) -> str:
     return f"{name}=={version.partition('+')[0]}"
 
 
-def _fingerprint(recorded: Mapping[str, object]) -> Fingerprint:
-    found = {name: recorded.get(name) for name in Fingerprint.__dataclass_fields__}
+def recorded_fingerprint(manifest: Manifest) -> Fingerprint:
+    """The Python and platform that an archive was made with. Raises ArchiveError where they are missing."""
+    found = {name: manifest.environment.get(name) for name in Fingerprint.__dataclass_fields__}
     odd = [name for name, value in found.items() if type(value) is not str]
     if odd:
-        raise _not_understood("environment", f"no text for {', '.join(odd)}", "a Python and its platform")
+        found_instead = f"{', '.join(odd)} missing, or no text"
+        raise _not_understood("environment", found_instead, "what describes a Python and its platform")
     return Fingerprint(**{name: str(value) for name, value in found.items()})
 
 
@@ -104,10 +107,15 @@ def _check_extern(record: ExternRecord) -> None:
     where = f"extern {record.name!r}"
     if record.distribution is not None:
         _check(record.distribution, record.version or "0", where)
+    if record.requirement is None:
+        return
     try:
-        Requirement.parse((record.requirement or "x")[:1000])
+        if len(record.requirement) > _LONGEST_REQUIREMENT:
+            raise ValueError(f"{len(record.requirement)} characters")
+        Requirement.parse(record.requirement)
     except ValueError as error:
-        raise _not_understood(where, str(error), "a name and versions, as numpy>=1.26,<2") from error
+        expected = "a name and versions, as numpy>=1.26,<2"
+        raise _not_understood(where, f"as its requirement {error}", expected) from error
 
 
 def _check(name: object, version: object, where: str) -> None:

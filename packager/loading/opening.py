@@ -8,13 +8,13 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from packager.archive.manifest import ExternRecord, Manifest
-from packager.errors import ArchiveError, EnvironmentMismatchError, PackageError
+from packager.archive.manifest import Manifest
+from packager.errors import EnvironmentMismatchError, PackageError
 
 if TYPE_CHECKING:
-    from packager.environment import Distributions, EnvironmentReport, Fingerprint, RecordedExtern
+    from packager.environment import Distributions, EnvironmentReport
 
 __all__ = [
     "DisallowedModuleError",
@@ -23,7 +23,6 @@ __all__ = [
     "check_environment",
     "check_externs_allowed",
     "environment_report",
-    "recorded_fingerprint",
 ]
 
 
@@ -62,24 +61,10 @@ def environment_report(manifest: Manifest, installed: Distributions | None = Non
 
     Raises ArchiveError where what was recorded cannot be understood.
     """
-    from packager.environment import compare_environment
+    from packager.environment import RecordedEnvironment, compare_environment
 
-    externs = _by_distribution(manifest.externs)
-    return compare_environment(recorded_fingerprint(manifest), externs, installed=installed)
-
-
-def recorded_fingerprint(manifest: Manifest) -> Fingerprint:
-    """The Python and platform that an archive was made with. Raises ArchiveError where they are missing."""
-    from packager.environment import Fingerprint
-
-    found = {name: manifest.environment.get(name) for name in Fingerprint.__dataclass_fields__}
-    odd = [name for name, value in found.items() if type(value) is not str]
-    if odd:
-        raise ArchiveError(
-            f"manifest, environment: {', '.join(odd)} missing, or no text; expected what describes a Python "
-            "and its platform. The archive was not written by a PackageExporter"
-        )
-    return Fingerprint(**{name: str(value) for name, value in found.items()})
+    recorded = RecordedEnvironment.of(manifest)
+    return compare_environment(recorded.fingerprint, recorded.externs, installed=installed)
 
 
 def check_environment(manifest: Manifest, choice: str, what: str) -> None:
@@ -109,41 +94,3 @@ def _callers_level() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == own:
         level, frame = level + 1, frame.f_back
     return level
-
-
-_LONGEST_REQUIREMENT: Final = 1000  # characters; numbers beyond it would take Python itself long
-
-
-def _check_requirement(record: ExternRecord) -> None:
-    """Requirements end up in a command to paste, so nothing else may stand in their place."""
-    from packager.environment import Requirement
-
-    try:
-        if len(record.requirement or "") > _LONGEST_REQUIREMENT:
-            raise ValueError(f"{len(record.requirement or '')} characters")
-        Requirement.parse(record.requirement or "")
-    except ValueError as error:
-        raise ArchiveError(
-            f"manifest, extern {record.name!r}: found as its requirement {error}; expected a name and "
-            "versions, as numpy>=1.26,<2. The archive was not written by a PackageExporter"
-        ) from error
-
-
-def _by_distribution(externs: Iterable[ExternRecord]) -> list[RecordedExtern]:
-    from packager.environment import RecordedExtern
-
-    grouped: dict[str, list[ExternRecord]] = {}
-    for record in externs:
-        if record.origin not in ("stdlib", "builtin"):
-            if record.requirement is not None:
-                _check_requirement(record)
-            grouped.setdefault(record.distribution or f"\0{record.name}", []).append(record)
-    return [
-        RecordedExtern(
-            tuple(record.name for record in records),
-            records[0].distribution or "",
-            records[0].version or "",
-            records[0].requirement or "",
-        )
-        for records in grouped.values()
-    ]

@@ -16,6 +16,7 @@ import threading
 from packager.errors import PackageError
 
 __all__ = [
+    "OWN_IMPORTER",
     "InvalidNameError",
     "PackageMangler",
     "check_module_name",
@@ -27,6 +28,9 @@ __all__ = [
     "mangled_identity",
     "source_path",
 ]
+
+OWN_IMPORTER = "torch_package_importer"
+"""What packaged code imports to have the PackageImporter that loaded it; spelled as in torch.package."""
 
 IDENTITY_DIGITS = 12
 ANONYMOUS = "0" * IDENTITY_DIGITS

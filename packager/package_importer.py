@@ -338,6 +338,7 @@ class PackageImporter(Importer):
         world = World(code, self.identity, suffix, undeclared=self._undeclared, bytecode=self._bytecode)
         if MIGRATIONS in self._archive:
             world.imported = self._migrations().attach
+        world.give_importer(self)
         finder.register(world)
         if self._path is not None:
             processes.announce(world, self._path, self._digests, self._mmap)

@@ -66,7 +66,8 @@ def wrong_chunks(entry: EntryRecord, data: memoryview, chunks: Sequence[int], di
 
 def _in_threads(work: Callable[[int], bool], items: Sequence[int]) -> list[bool]:
     """`work` of every item, in order; the calling thread does its share."""
-    count = min(thread_count(), len(items) // _WORTH_A_THREAD)
+    shares = len(items) // _WORTH_A_THREAD
+    count = min(thread_count(), shares) if shares > 1 else 1
     if count < 2:
         return [work(item) for item in items]
     results: list[list[bool]] = [[] for _ in range(count)]

@@ -74,6 +74,14 @@ class Memory:
         self._view = memoryview(b"")
 
 
+class _Descriptor:
+    """The number of an open file, closed when nobody holds this object: never under a thread that reads."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        weakref.finalize(self, os.close, number)
+
+
 class BoundedFile:
     """A file that is read anew for every view; one that is cut short gives an error, never a signal."""
 
@@ -83,23 +91,29 @@ class BoundedFile:
         """Take over an open descriptor, once nothing can fail any more."""
         self.size = os.fstat(descriptor).st_size
         self._name = name
-        self._descriptor = descriptor
-        self._close = weakref.finalize(self, os.close, descriptor)
+        self._descriptor: _Descriptor | None = _Descriptor(descriptor)
 
     def view(self, start: int, stop: int) -> memoryview:
         return memoryview(self._read(start, stop)).toreadonly()
 
     def changed(self) -> int:
-        return os.fstat(self._descriptor).st_mtime_ns
+        return os.fstat(self._held().number).st_mtime_ns
 
     def private(self, start: int, stop: int) -> memoryview:
         return anonymous(stop - start)
 
     def close(self) -> None:
-        self._close()
+        self._descriptor = None
+
+    def _held(self) -> _Descriptor:
+        descriptor = self._descriptor
+        if descriptor is None:
+            raise ArchiveError("the archive is closed; open it again to read more")
+        return descriptor
 
     def _read(self, start: int, stop: int) -> bytearray:
-        self._check_size()
+        descriptor = self._held()
+        self._check_size(descriptor)
         try:
             data = bytearray(stop - start)
         except MemoryError as error:
@@ -110,7 +124,7 @@ class BoundedFile:
         rest = memoryview(data)
         try:
             while rest:
-                done = os.preadv(self._descriptor, [rest], stop - len(rest))
+                done = os.preadv(descriptor.number, [rest], stop - len(rest))
                 if not done:
                     raise self._shrunk(stop - len(rest))
                 rest = rest[done:]
@@ -120,8 +134,8 @@ class BoundedFile:
             ) from error
         return data
 
-    def _check_size(self) -> None:
-        size = os.fstat(self._descriptor).st_size
+    def _check_size(self, descriptor: _Descriptor) -> None:
+        size = os.fstat(descriptor.number).st_size
         if size != self.size:
             raise self._shrunk(size)
 
@@ -143,11 +157,13 @@ class MappedFile(BoundedFile):
         self._view = self._view[: self.size]
 
     def view(self, start: int, stop: int) -> memoryview:
-        self._check_size()
-        return self._view[start:stop]
+        view = self._view  # taken first: another thread may close in between
+        self._check_size(self._held())
+        return view[start:stop]
 
     def private(self, start: int, stop: int) -> memoryview:
-        self._check_size()
+        descriptor = self._held()
+        self._check_size(descriptor)
         if start == stop:
             return memoryview(bytearray())
         first = start - start % mmap.ALLOCATIONGRANULARITY
@@ -155,7 +171,7 @@ class MappedFile(BoundedFile):
         # only copied page by page where somebody writes.
         unreserved = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
         copy = mmap.mmap(
-            self._descriptor,
+            descriptor.number,
             stop - first,
             flags=mmap.MAP_PRIVATE | unreserved,
             prot=mmap.PROT_READ | mmap.PROT_WRITE,

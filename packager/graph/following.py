@@ -14,6 +14,7 @@ from packager.graph.library import Library, Volume
 from packager.graph.records import Decide, Edge, Problem, Verdict
 from packager.graph.resolve import LazyTarget, Names
 from packager.graph.scan import MODULE_BLOCK, Import
+from packager.names import OWN_IMPORTER
 
 __all__ = ["Following", "circumstance"]
 
@@ -146,6 +147,8 @@ class Following:
     def _follow_import(self, volume: Volume, statement: Import) -> None:
         target = volume.target(statement)
         file = volume.found.file
+        if target == OWN_IMPORTER:  # no module: each loader gives itself
+            return
         if not target:
             spelt = "." * statement.level + statement.module
             message = f"attempted relative import beyond top-level package: {spelt} in {volume.name}"

@@ -27,6 +27,7 @@ from packager.errors import IntegrityError
 
 __all__ = ["BytecodeCache", "Compiled"]
 
+_PLACES = frozenset({"__file__", "__path__"})
 _BASIS = f"{sys.implementation.cache_tag} {sys.flags.optimize} ".encode() + MAGIC_NUMBER
 
 
@@ -80,8 +81,27 @@ class BytecodeCache:
 
 
 def _compiled(source: bytes, filename: str) -> Compiled:
-    names_its_file = b"__file__" in source or b"__path__" in source
-    return Compiled(compile(source, filename, "exec", dont_inherit=True), names_its_file)
+    code = compile(source, filename, "exec", dont_inherit=True)
+    mentioned = any(name.encode() in source for name in _PLACES)
+    return Compiled(code, mentioned and _uses_place(code))
+
+
+def _uses_place(code: CodeType) -> bool:
+    """Whether code uses a place as a name, an attribute, or a text of its own, as `getattr` takes it.
+
+    A comment, or a list of names to compare with, is no use.
+    """
+    work = [code]
+    while work:
+        current = work.pop()
+        if any(name in _PLACES for name in current.co_names):
+            return True
+        for constant in current.co_consts:
+            if type(constant) is str and constant in _PLACES:
+                return True
+            if isinstance(constant, CodeType):
+                work.append(constant)
+    return False
 
 
 def _key(digest: str, filename: str) -> str:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from packager.errors import UndeclaredImportError
-from packager.names import demangle
+from packager.names import OWN_IMPORTER, demangle
 
 __all__ = ["ImportRules", "PackagedImport", "say_true_names"]
 
@@ -70,12 +70,13 @@ class ModuleTable(Protocol):
 class PackagedImport:
     """The callable that stands as `__import__`."""
 
-    __slots__ = ("_original", "_rules", "proxies")
+    __slots__ = ("_original", "_rules", "importer", "proxies")
 
     def __init__(self, rules: ImportRules) -> None:
         self._rules = rules
         self._original = builtins.__import__
         self.proxies: ModuleTable = {}
+        self.importer: Callable[[], Any] = lambda: None  # a weak reference: see above
 
     def __call__(
         self,
@@ -90,11 +91,23 @@ class PackagedImport:
             # here too; it alone passes an empty list. Its imports are not the package's.
             if level or (type(fromlist) is list and not fromlist):
                 return self._original(name, globals, locals, fromlist, level)
+            if name == OWN_IMPORTER:
+                return self._own_importer()
             target = self._rules.in_process(name)
             found = self._original(target, globals, locals, fromlist, 0)
         except ImportError as error:
             raise say_true_names(error) from error.__cause__
         return self.proxies.get(found.__name__, found) if self._is_proxied(name) else found
+
+    def _own_importer(self) -> Any:
+        importer = self.importer()
+        if importer is None:
+            raise ModuleNotFoundError(
+                f"{OWN_IMPORTER}: no PackageImporter is open for this code: it was closed, or belongs to the "
+                "process that started this one",
+                name=OWN_IMPORTER,
+            )
+        return importer
 
     def _is_proxied(self, name: str) -> bool:
         return name.partition(".")[0] in ("importlib", "pkgutil", "runpy", "sys")

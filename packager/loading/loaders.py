@@ -46,6 +46,7 @@ class ArchiveLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__["__builtins__"] = self._world.builtins
+        module.__dict__["__torch_package__"] = True  # what code written for torch.package looks for
         compiled = self._compiled()
         if compiled is None:
             return

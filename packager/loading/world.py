@@ -11,6 +11,7 @@ import builtins
 import linecache
 import os
 import sys
+import weakref
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -50,6 +51,10 @@ class World:
         if suffix:
             self._import.proxies = Proxies(self.rules, code, self.builtins)
 
+    def give_importer(self, importer: object) -> None:
+        """What `import torch_package_importer` gives to packaged code; held weakly."""
+        self._import.importer = weakref.ref(importer)
+
     @property
     def tops(self) -> list[str]:
         """The first parts, as they stand in `sys.modules`, of everything that this world owns."""
@@ -86,7 +91,7 @@ class World:
             sys.path_importer_cache.pop(path, None)
         for path in [path for path in list(linecache.cache) if path.startswith(root)]:
             linecache.cache.pop(path, None)
-        self._import.proxies = {}
+        self._import.proxies, self._import.importer = {}, lambda: None
         self.code.close()
         self.unpacker.close()
 

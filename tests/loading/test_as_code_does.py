@@ -509,3 +509,24 @@ def test_inspect_getfile_and_realpath(pack, installed):
     module = loaded.module("oddpkg")
     assert module.text == "data"
     assert os.path.exists(os.path.join(module.folder, "data.txt"))
+
+
+def test_code_written_for_torch_package_finds_its_importer_and_knows_that_it_is_packaged(tmp_path):
+    from packager import PackageExporter, PackageImporter
+
+    with PackageExporter(tmp_path / "port.kedge") as exporter:
+        exporter.intern("portpkg.**")
+        source = """
+            packaged = "__torch_package__" in dir()
+            def words():
+                import torch_package_importer
+                return torch_package_importer.load_text("portpkg", "words.txt")
+        """
+        exporter.save_source_string("portpkg", textwrap.dedent(source), is_package=True)
+        exporter.save_text("portpkg", "words.txt", "cat dog")
+    for install in (False, True):
+        with PackageImporter(tmp_path / "port.kedge") as importer:
+            module = (importer.install() if install else importer).import_module("portpkg")
+            assert (module.packaged, module.words()) == (True, "cat dog")
+        with pytest.raises(ModuleNotFoundError, match="no PackageImporter is open for this code"):
+            module.words()

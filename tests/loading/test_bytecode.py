@@ -1,0 +1,138 @@
+"""Compiled code is kept on the loading side, by the digest of what it was compiled from."""
+
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from packager import IntegrityError, PackageExporter, PackageImporter
+from packager.loading.bytecode import BytecodeCache
+
+SOURCE = b"value = 5\n"
+DIGEST = "d9d9a7ba8d4bd8e48a1ef1b1cf8a2f1b0e2e2bb7cf7cff8a5a0c2b0f6a3f0d11"
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KEDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    with PackageExporter(tmp_path / "net.kedge", policy="auto") as exporter:
+        exporter.save_source_string("bytepkg", "from .a import value\n", is_package=True)
+        exporter.save_source_string("bytepkg.a", "value = 5\n")
+    return tmp_path / "net.kedge"
+
+
+def load(archive: Path, **options: object) -> int:
+    with PackageImporter(archive, **options) as importer:  # type: ignore[arg-type]
+        value: int = importer.import_module("bytepkg").value
+        return value
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def test_code_is_kept_in_the_cache_and_used_again(archive: Path, tmp_path: Path) -> None:
+    assert load(archive) == 5
+    kept = files(tmp_path / "cache" / "bytecode")
+    assert len(kept) == 2
+    assert load(archive) == 5
+    assert files(tmp_path / "cache") == kept
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in kept)
+
+
+def test_what_is_kept_is_what_runs_and_the_source_is_not_read(archive: Path, tmp_path: Path) -> None:
+    load(archive)
+    data = bytearray(archive.read_bytes())
+    data[data.index(b"value = 5")] ^= 1
+    archive.write_bytes(data)
+    assert load(archive) == 5
+    with pytest.raises(IntegrityError, match=r"bytepkg/a\.py.* do not have the crc"):
+        load(archive, bytecode=None)
+
+
+@pytest.mark.parametrize("folder", [None, "other"])
+def test_the_folder_can_be_chosen_or_left_out(archive: Path, tmp_path: Path, folder: str | None) -> None:
+    assert load(archive, bytecode=folder and tmp_path / folder) == 5
+    assert not (tmp_path / "cache" / "bytecode").exists()
+    assert len(files(tmp_path / "other")) == (2 if folder else 0)
+
+
+def test_a_python_that_writes_no_bytecode_keeps_none_unless_told(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert load(archive) == 5
+    assert not (tmp_path / "cache" / "bytecode").exists()
+    assert load(archive, bytecode=tmp_path / "other") == 5
+    assert len(files(tmp_path / "other")) == 2
+
+
+def test_a_home_that_cannot_be_written_or_is_not_known_costs_the_compile(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEDGE_CACHE", "/proc/nowhere")
+    assert load(archive) == 5
+    monkeypatch.delenv("KEDGE_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", _no_home)
+    assert load(archive) == 5
+
+
+def _no_home() -> Path:
+    raise RuntimeError("Could not determine home directory.")
+
+
+@pytest.mark.parametrize("damage", [b"", b"abc", b"\x00" * 100])
+def test_a_damaged_file_costs_the_compile_and_is_replaced(
+    archive: Path, tmp_path: Path, damage: bytes
+) -> None:
+    load(archive)
+    kept = {path: path.read_bytes() for path in files(tmp_path / "cache")}
+    for path in kept:
+        path.write_bytes(damage)
+    assert load(archive) == 5
+    assert {path: path.read_bytes() for path in files(tmp_path / "cache")} == kept
+
+
+def test_a_source_that_is_not_its_digests_is_never_kept(tmp_path: Path) -> None:
+    # Else an archive that lies about its digests would leave its code for another that does not.
+    cache = BytecodeCache(tmp_path / "bytecode")
+    with pytest.raises(
+        IntegrityError, match=f"net.py: its source has the sha256 [0-9a-f]{{64}}, the manifest says {DIGEST}"
+    ):
+        cache.compiled(DIGEST, "net.py", lambda: SOURCE)
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "asks"),
+    [
+        ("import os\nhere = os.path.dirname(__file__)", True),
+        ("def f():\n    class C:\n        def g(self): return lambda: __path__", True),
+        ("import net\nhere = net.__file__", True),
+        ("here = globals()['__file__']", True),
+        ("# beside __file__", False),
+        ("known = name in ('__file__', '__name__')", False),
+        ("value = 5", False),
+    ],
+)
+def test_code_that_asks_where_it_lies_is_told_from_code_that_does_not(
+    tmp_path: Path, source: str, asks: bool
+) -> None:
+    import hashlib
+
+    data = source.encode()
+    digest = hashlib.sha256(data).hexdigest()
+    for folder in (None, tmp_path, tmp_path):  # compiled, compiled and kept, read again
+        assert BytecodeCache(folder).compiled(digest, "net.py", lambda: data).names_its_file is asks
+
+
+def test_bytecode_of_another_python_or_file_is_another_file(tmp_path: Path) -> None:
+    import hashlib
+
+    digest = hashlib.sha256(SOURCE).hexdigest()
+    for name in ("a.py", "b.py", "a.py"):
+        assert BytecodeCache(tmp_path).compiled(digest, name, lambda: SOURCE).code.co_filename == name
+    assert len(files(tmp_path)) == 2

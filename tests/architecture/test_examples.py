@@ -22,6 +22,7 @@ PACKAGES = {"kedge": ROOT / "src" / "kedge", "packager": ROOT / "packager"}
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 PYTHON_BLOCK = re.compile(r"^```(?:python|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+IMPORTS_TORCH = re.compile(r"^(?:>>> )?(?:import|from) torch\b", re.MULTILINE)
 NOT_RUN = re.compile(r"<!-- not run: [^>]+ -->\s*\Z")
 
 
@@ -84,11 +85,19 @@ def run_page(name: str, page: str, folder: Path) -> subprocess.CompletedProcess[
     return subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, check=False)
 
 
-def pages() -> list[Path]:
+def pages(*, with_torch: bool = False) -> list[Path]:
+    """The pages that have something to run, and import torch or do not."""
     folders = ROOT / "docs"
     found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(folders.rglob("*.md"))]
+    programs = {
+        path: "".join(block for _, block in blocks_of(path.read_text(encoding="utf-8")))
+        for path in found
+        if "_build" not in path.parts
+    }
     return [
-        path for path in found if "_build" not in path.parts and blocks_of(path.read_text(encoding="utf-8"))
+        path
+        for path, program in programs.items()
+        if program and bool(IMPORTS_TORCH.search(program)) == with_torch
     ]
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from packager.graph import Edge, Module, Problem
+from packager.objects import Regime
+from packager.objects.trust import Trust, grant_for
 from packager.policy import Decision
 
 from .contents import finding_text
@@ -59,6 +61,7 @@ class Findings:
         for name in self._decisions.undecided:
             if self._is_absent(name) and not self._is_needed(name):
                 yield f"{name} was not found here; code that imports it will fail there as it does here"
+        yield from self._names_to_trust()
         for question in self._walk.unused_answers:
             yield f"{question} was answered, and no computed import is there; see the plan for those that are"
 
@@ -175,6 +178,27 @@ class Findings:
                 )
         for target, reason in self._survey.migrations.refusals:
             yield PlanProblem(REASONS["object"], f"migrations of {target}", reason)
+
+    def _names_to_trust(self) -> Iterator[str]:
+        """What loaders refuse by default, told here already: by then the one who exports is far away."""
+        names = self._decisions.standing
+        interned = [name for name, one in names.items() if one.action == "intern" and one.rule != "resources"]
+        externs = {name.partition(".")[0] for name, one in names.items() if one.action == "extern"}
+        regime = Regime.with_code(interned, externs) if interned else Regime.data_only()
+        for stored in self._survey.stored:
+            refused = sorted(
+                {
+                    str(use)
+                    for use in stored.uses
+                    if grant_for(use.module, use.qualname, use.role, regime, Trust()) is None
+                }
+            )
+            if refused:
+                trust = ", ".join(map(repr, refused))
+                yield (
+                    f"{stored.label} needs names that loaders refuse unless they are told to trust them: "
+                    f"PackageImporter(..., trust=({trust},))"
+                )
 
     def _used_mocks(self) -> Iterator[PlanProblem]:
         told: set[str] = set()

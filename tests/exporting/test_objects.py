@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 import kedge
 from kedge import nn
-from packager import PackageExporter, PackageImporter, PackagingError
+from packager import PackageExporter, PackageImporter, PackagingError, UntrustedTypeError
 from packager.archive import ArchiveReader, CheckRecord, EntryPoint, TensorReader, TypeUse, verify
 
 Project = Callable[[Mapping[str, str]], Path]
@@ -254,3 +255,24 @@ def test_warnings_about_objects_are_in_the_plan() -> None:
     exporter = PackageExporter(io.BytesIO(), policy="auto")
     exporter.save_object("model", "model", model)
     assert any(warning.startswith("object model/model: model") for warning in exporter.plan().warnings)
+
+
+def test_names_that_loaders_refuse_by_default_are_in_the_plan_already() -> None:
+    file = io.BytesIO()
+    with PackageExporter(file, policy="auto") as exporter:
+        exporter.save_object("data", "filter", logging.Filter("root.net"))
+        (warning,) = exporter.plan().warnings
+    assert warning == (
+        "object data/filter needs names that loaders refuse unless they are told to trust them: "
+        "PackageImporter(..., trust=('logging:Filter',))"
+    )
+    with PackageImporter(file) as importer, pytest.raises(UntrustedTypeError, match="logging:Filter"):
+        importer.load_object("data", "filter")
+    with PackageImporter(file, trust=("logging:Filter",)) as importer:
+        assert importer.load_object("data", "filter").name == "root.net"
+
+
+def test_names_of_stored_code_need_no_trust(net: Any) -> None:
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", net.build())
+    assert exporter.plan().warnings == ()

@@ -24,7 +24,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def load(archive: Path, **options: object) -> int:
-    with PackageImporter(archive, **options) as importer:  # type: ignore[arg-type]
+    with PackageImporter(archive, **options) as importer:  # type: ignore[arg-type]  # whichever is tried
         value: int = importer.import_module("bytepkg").value
         return value
 

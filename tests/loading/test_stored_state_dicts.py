@@ -178,7 +178,7 @@ def test_load_hooks_see_versions_and_extras(tmp_path: Path) -> None:
             return self.extra
 
         def set_extra_state(self, state: object) -> None:
-            self.extra = state  # type: ignore[assignment]
+            self.extra = state  # type: ignore[assignment]  # what was stored
 
     seen = []
     with PackageExporter(tmp_path / "net.kedge") as exporter:

@@ -31,6 +31,8 @@ def load_checkpoint(
 ) -> Any:
     """Load a file of weights of any known format into a module of kedge or PyTorch.
 
+    (What is neither, and has a `load_state_dict`, is given arrays of NumPy.)
+
     `migrations` bring its keys up to date first, WRAPPERS among them if you like; then the module's own
     `load_state_dict` runs with all its hooks and the migrations attached to its classes. Nothing in the
     file is executed, and values are read one by one. `unwrap` names the state dict where there are
@@ -48,9 +50,9 @@ def load_checkpoint(
     ...     load_checkpoint(nn.Linear(2, 1), f"{folder}/last.npz", WRAPPERS)
     <All keys matched successfully>
     """
-    library = framework_of(type(module))
-    if library is None:
-        raise TypeError(f"expected a module of kedge or PyTorch, got {type(module).__name__}")
+    if not callable(getattr(module, "load_state_dict", None)):
+        raise TypeError(f"expected a module with load_state_dict(), got {type(module).__name__}")
+    library = framework_of(type(module)) or "numpy"
     migrated = migrate(migrations, open_wrapped(path, migrations, unwrap=unwrap))
     return module.load_state_dict(_Converted(migrated, library), strict=strict)
 

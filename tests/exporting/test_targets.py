@@ -11,6 +11,7 @@ import pytest
 
 import kedge
 from kedge import nn
+from packager.errors import LegacyFormatError
 from packager.exporting.calls import CallError, call_with_arrays, load_arrays
 from packager.exporting.targets import TargetError, resolve_target
 from packager.exporting.weights import WeightsError, load_weights
@@ -108,9 +109,8 @@ def test_weights_that_do_not_fit_are_told_by_the_module(tmp_path: Path) -> None:
 
 
 def test_other_files_and_objects_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        WeightsError, match=r"w\.h5: expected one of \.npz, \.safetensors, \.pt, \.pth, \.bin; conv"
-    ):
+    (tmp_path / "w.h5").write_bytes(b"\x89HDF\r\n\x1a\n")
+    with pytest.raises(LegacyFormatError, match=r"w\.h5: found b'.*' at its start; expected a file of torch"):
         load_weights(nn.Linear(1, 1), tmp_path / "w.h5")
     with pytest.raises(WeightsError, match=r"int takes no weights: it has no load_state_dict\(\)"):
         load_weights(3, tmp_path / "w.npz")

@@ -139,7 +139,7 @@ def test_what_is_wrong_is_told_by_its_kind(tmp_path):
         load_checkpoint(nn.Linear(1, 1), tmp_path / "two.pt", WRAPPERS)
     with pytest.raises(LegacyFormatError, match="nothing lies under 'c'"):
         load_checkpoint(nn.Linear(1, 1), tmp_path / "two.pt", unwrap="c")
-    with pytest.raises(TypeError, match="expected a module of kedge or PyTorch, got dict"):
+    with pytest.raises(TypeError, match=r"expected a module with load_state_dict\(\), got dict"):
         load_checkpoint({}, tmp_path / "two.pt")
     with pytest.raises(MigrationError, match="steps that match no key:\n    drop x"):
         load_checkpoint(nn.Linear(1, 1), tmp_path / "two.pt", Migration("m", [drop("x")]), unwrap="a")

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from .legacy.tensors import PIECE, LegacyTensor, boxes, itemsize_of, numpy_dtype, reshaped_strides
+from .legacy.tensors import GATHERED, LegacyTensor, boxes, itemsize_of, numpy_dtype, reshaped_strides
 from .transforms import Cast, Header, Permute, Reshape, Roll, Scale, Slice, Transform, Transpose
 from .values import Changed, Filled, Joined, Origin, Stored, Value
 
@@ -57,14 +57,14 @@ def nbytes_of(value: Any) -> int:
     return int(math.prod(value.shape) * itemsize_of(value.dtype))
 
 
-def pieces(value: Any, size: int = PIECE) -> Iterator[memoryview]:
+def pieces(value: Any, size: int | None = None) -> Iterator[memoryview]:
     """The bytes of a lazy value in C order, little-endian, about `size` at a time."""
     if isinstance(value, LegacyTensor):
         yield from value.pieces(size)
         return
     import numpy as np
 
-    for box in boxes(value.shape, size // itemsize_of(value.dtype)):
+    for box in boxes(value.shape, (size or GATHERED) // itemsize_of(value.dtype)):
         array: Any = np.ascontiguousarray(value.read(box))
         yield memoryview(array.reshape(-1).view(np.uint8))
 

@@ -18,6 +18,7 @@ from packager.errors import LegacyFormatError
 from packager.objects.storages import largest_view
 
 __all__ = [
+    "GATHERED",
     "PIECE",
     "LegacyStorage",
     "LegacyTensor",
@@ -31,6 +32,9 @@ __all__ = [
 
 PIECE: Final = 4 << 20
 """How many bytes are read at once where a tensor is read piece by piece."""
+
+GATHERED: Final = 8 << 20
+"""The same where elements are gathered from all over a file: the fewer pieces, the longer the runs in it."""
 
 _MAX_AXES: Final = 64  # as many as NumPy takes
 # Dtypes that NumPy alone has no word for, with integers of their size.
@@ -191,14 +195,14 @@ class LegacyTensor:
         _fill(array, self.storage, self.strides, self.offset)
         return array.astype(code) if self.big_endian else array
 
-    def pieces(self, size: int = PIECE) -> Iterator[memoryview]:
+    def pieces(self, size: int | None = None) -> Iterator[memoryview]:
         """The bytes of the elements in C order, little-endian, about `size` at a time."""
         if self.is_contiguous and not self.big_endian:
-            start, stop = self.span
+            (start, stop), size = self.span, size or PIECE
             for at in range(start, stop, size):
                 yield self.storage.read(at, min(at + size, stop))
             return
-        for box in boxes(self.shape, size // itemsize_of(self.dtype)):
+        for box in boxes(self.shape, (size or GATHERED) // itemsize_of(self.dtype)):
             yield memoryview(self[tuple(slice(*ends) for ends in box)].raw().reshape(-1)).cast("B")
 
     def _view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> LegacyTensor:
@@ -356,7 +360,7 @@ def reshaped_strides(
 
 
 _AT_ONCE: Final = 16 << 20
-_SMALL: Final = 1 << 16
+_SMALL: Final = 1 << 13
 
 
 def _fill(array: Any, storage: LegacyStorage, strides: tuple[int, ...], offset: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from packager.errors import LegacyFormatError
 
 from .files import LegacyFile
-from .pickle_machine import read_pickle
+from .pickle_machine import Named, read_pickle
 from .tensors import LegacyStorage, itemsize_of
 from .torch_names import storage_dtype, torch_names
 from .zip_files import ZIP_START, ZipFile
@@ -133,9 +133,9 @@ def read_torch_stream(file: LegacyFile, *, opaque: bool = False) -> Any:
         raise LegacyFormatError(f"{file.name}: a file of torch.save without a byte order")
     storages: dict[str, _StreamStorage] = {}
 
-    def persistent(pid: Any) -> LegacyStorage:
-        if type(pid) is tuple and pid and pid[0] == "module":  # (the class, its source file, its source)
-            raise ValueError("a module saved with its source code")
+    def persistent(pid: Any) -> LegacyStorage | Named:
+        if type(pid) is tuple and len(pid) == 4 and pid[0] == "module" and isinstance(pid[1], Named):
+            return pid[1]  # a class, beside it the name and text of its source file: a name like any other
         kind, storage, key, _, count, view = pid
         if kind != "storage" or type(count) is not int or count < 0 or type(key) is not str:
             raise ValueError("a persistent id that is not that of a storage")

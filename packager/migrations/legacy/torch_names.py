@@ -32,6 +32,12 @@ _STORAGES: Final = {
     "ComplexFloatStorage": "complex64",
     "ComplexDoubleStorage": "complex128",
     "UntypedStorage": "uint8",
+    # Of quantised tensors, which are not read themselves; what lies behind them in a stream is.
+    "QInt8Storage": "int8",
+    "QUInt8Storage": "uint8",
+    "QInt32Storage": "int32",
+    "QUInt4x2Storage": "uint8",
+    "QUInt2x4Storage": "uint8",
 }
 _DTYPES: Final = {
     **{

@@ -40,7 +40,8 @@ def _export(order: dict[str, Any]) -> Any:
             exporter.save_object("model", "model", scope["model"])
         plan = exporter.plan()
         seconds = perf_counter() - started
-    stored = [module.name for module in plan.modules if module.entry is not None]
+    # Packages without a source of their own (folders) count on both sides.
+    stored = [module.name for module in plan.by_action("intern") if _is_below(module.name, order["package"])]
     return {"seconds": seconds, "stored": stored, "questions": len(plan.questions)}
 
 
@@ -71,7 +72,11 @@ def _execute(program: str, scope: dict[str, Any]) -> None:
 
 
 def _loaded_below(package: str) -> list[str]:
-    return sorted(name for name in sys.modules if name == package or name.startswith(f"{package}."))
+    return sorted(name for name in sys.modules if _is_below(name, package))
+
+
+def _is_below(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
 
 
 if __name__ == "__main__":

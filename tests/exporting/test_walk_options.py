@@ -1,0 +1,82 @@
+"""What the walk can do, seen through an exporter: code in zip files, lazy parents, data files."""
+
+from __future__ import annotations
+
+import io
+import sys
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from packager import PackageExporter, PackageImporter
+
+Project = Callable[[Mapping[str, str]], Path]
+
+
+def test_code_in_a_zip_file_is_exported_with_its_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    code = "from importlib.resources import files\nword = (files(__name__) / 'word.txt').read_text()\n"
+    with zipfile.ZipFile(tmp_path / "zipped.zip", "w") as file:
+        file.writestr("zippedpkg/__init__.py", code)
+        file.writestr("zippedpkg/word.txt", "kedge")
+    monkeypatch.syspath_prepend(tmp_path / "zipped.zip")
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_module("zippedpkg")
+    (file_entry,) = exporter.plan().data_files
+    assert (file_entry.name, file_entry.because) == ("zippedpkg/word.txt", "zippedpkg/__init__.py:2")
+    monkeypatch.undo()
+    with PackageImporter(buffer) as importer:
+        assert importer.import_module("zippedpkg").word == "kedge"
+    assert "zippedpkg" not in sys.modules
+
+
+LAYERED = {
+    "layered/__init__.py": "from .big import Big\nfrom .small import Small\n",
+    "layered/big.py": "import csv\nclass Big: pass\n",
+    "layered/small.py": "class Small:\n    size = 3\n",
+    "app.py": "from layered import Small\nsize = Small.size\n",
+}
+
+
+def test_lazy_parents_leave_out_what_a_package_only_passes_on(project: Project) -> None:
+    project(LAYERED)
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto", parents="lazy") as exporter:
+        exporter.save_module("app")
+    assert exporter.interned_modules() == ["app", "layered", "layered.small"]
+    assert exporter.externed_modules() == []
+    with PackageImporter(buffer) as importer:
+        assert importer.import_module("app").size == 3
+        with pytest.raises(ModuleNotFoundError, match=r"No module named 'layered\.big'"):
+            importer.import_module("layered").Big
+
+
+def test_eager_parents_run_as_they_are(project: Project) -> None:
+    project(LAYERED)
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("app")
+    assert exporter.interned_modules() == ["app", "layered", "layered.big", "layered.small"]
+    assert exporter.externed_modules() == ["csv"]
+
+
+def test_data_files_are_captured_and_patterns_leave_them_out(project: Project) -> None:
+    project(
+        {
+            "pkg/__init__.py": "import os\npath = os.path.join(os.path.dirname(__file__), 'named.csv')\n",
+            "pkg/named.csv": "",
+            "pkg/beside.json": "",
+            "pkg/tests/case.txt": "",
+        }
+    )
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.exclude_data(["pkg/tests/**"])
+    exporter.save_module("pkg")
+    assert {file.name: file.because for file in exporter.plan().data_files} == {
+        "pkg/named.csv": "pkg/__init__.py:2",
+        "pkg/beside.json": "beside the code of pkg",
+    }

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from packager.policy import Answer, Policy
 
 __all__ = [
+    "add_find_links",
     "add_policy_options",
     "add_target",
     "answer",
@@ -31,6 +32,17 @@ def add_target(parser: argparse.ArgumentParser) -> None:
         "target",
         metavar="TARGET",
         help="package.module:name of an object, or of a class or function that makes it; or a module",
+    )
+
+
+def add_find_links(parser: argparse.ArgumentParser) -> None:
+    """Declare where wheels may come from, besides the index that pip is configured with."""
+    parser.add_argument(
+        "--find-links",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="a folder with more wheels; repeatable",
     )
 
 

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from .building import add_find_links
 from .files import whole_file
 from .screen import print_json, print_text
 
@@ -79,7 +80,7 @@ def _add_lock(parts: Any) -> None:
         help="where wheels go that no index has (default: wheels, beside pylock.toml)",
     )
     lock.add_argument("--python", metavar="PYTHON", help=_PYTHON)
-    _add_find_links(lock)
+    add_find_links(lock)
     lock.set_defaults(run=run_lock)
 
 
@@ -98,18 +99,8 @@ def _add_create(parts: Any) -> None:
     )
     create.add_argument("--offline", action="store_true", help="from the wheels in the archive alone")
     create.add_argument("--json", action="store_true", help="print the outcome for machines")
-    _add_find_links(create)
+    add_find_links(create)
     create.set_defaults(run=run_create)
-
-
-def _add_find_links(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--find-links",
-        action="append",
-        default=[],
-        metavar="FOLDER",
-        help="a folder with more wheels; repeatable",
-    )
 
 
 def run_check(options: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .building import add_policy_options, add_target, exporter_for
+from .building import add_find_links, add_policy_options, add_target, exporter_for
 from .files import whole_file
 from .screen import print_json, print_text, stages
 from .tracing import add_trace_options, trace_and_prune
@@ -65,13 +65,7 @@ def add(commands: Any) -> None:
         metavar="TARGETS",
         help="carry the wheels of what is left to the target: here, or cp311-manylinux_2_28_x86_64,cp312-...",
     )
-    parser.add_argument(
-        "--find-links",
-        action="append",
-        default=[],
-        metavar="FOLDER",
-        help="a folder with more wheels; repeatable",
-    )
+    add_find_links(parser)
     parser.add_argument("--no-fsync", action="store_true", help="do not wait for the disk")
     parser.add_argument("--debug", action="store_true", help="show paths of imports in errors")
     parser.add_argument("--json", action="store_true", help="print what was written for machines")

@@ -11,6 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import command_line  # noqa: E402 - as the next one
 import docstrings  # noqa: E402 - it lives in this folder, which is on the path only now
 import reference  # noqa: E402 - as above
 
@@ -35,6 +36,7 @@ autodoc_preserve_defaults = True
 autodoc_inherit_docstrings = False
 
 reference.write_pages(HERE.parent, HERE / "reference" / "modules")
+command_line.write_command_page(HERE / "reference" / "modules")
 
 
 def setup(app: object) -> None:

@@ -49,16 +49,18 @@ from packager.archive import (
     verify,
 )
 from packager.archive.digests import crc32, crcs_of, sha256s_of
-from packager.archive.entry_names import DIGEST, MANIFEST, digest_line
+from packager.archive.entry_names import DIGEST, MANIFEST, MIGRATIONS, digest_line
 from packager.archive.zip_records import ZipEntry, central_directory, local_header
 from packager.environment import Distributions, Fingerprint
 from packager.errors import PackageError
 from packager.loading.objects import load_object
 from packager.loading.opening import environment_report
 from packager.loading.stored_states import load_state_dict
+from packager.migrations import Migration, drop, rename
+from packager.migrations.storing import pack_migrations, unpack_migrations
 from packager.objects import Regime, encode, encode_state_dict, names_in, resolve_name
 
-MSGPACK_KINDS = ("index", "extras", "object")
+MSGPACK_KINDS = ("index", "extras", "migration", "object")
 
 
 @dataclass(frozen=True)
@@ -246,6 +248,9 @@ def _with_everything() -> bytes:
     with ArchiveWriter(file) as writer:
         writer.add("net/__init__.py", b"answer = 42\n", kind="source")
         writer.add("net/no", b"", kind="resource")
+        steps = [drop("mask"), rename("a.{name}", "b.{name}")]
+        migrations = pack_migrations({"net:Net": [Migration("old", steps, to=2)]})
+        writer.add(MIGRATIONS, migrations, kind="migration")
         tensors = [
             TensorSpec("w", "F32", (2, 3), (3, 1), 0, 0),
             TensorSpec("w.T", "F32", (3, 2), (1, 3), 0, 0),
@@ -379,6 +384,8 @@ def _steps(reader: ArchiveReader) -> list[Callable[[], object]]:
     for name in reader.names():
         kind = reader.entry(name).kind
         steps.append(lambda name=name: reader.read(name))
+        if kind == "migration":
+            steps.append(lambda name=name: unpack_migrations(reader.read(name)))
         if kind == "tensors":
             steps.append(lambda name=name: _use_tensors(TensorReader(reader, name)))
     steps += [lambda record=record: _use_object(reader, record) for record in manifest.objects]

@@ -86,10 +86,21 @@ def span(shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[int
     >>> span((2, 3), (3, 1), 4), span((3,), (-1,), 5), span((0, 2), (1, 1), 7)
     ((4, 10), (3, 6), (7, 7))
     """
+    low, high = _reach(tuple(shape), tuple(strides))
+    return offset + low, offset + high
+
+
+@lru_cache(maxsize=4096)  # tensors share few shapes
+def _reach(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
     if 0 in shape:
-        return offset, offset
+        return 0, 0
     reaches = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
-    return offset + sum(min(r, 0) for r in reaches), offset + sum(max(r, 0) for r in reaches) + 1
+    return sum(min(r, 0) for r in reaches), sum(max(r, 0) for r in reaches) + 1
+
+
+@lru_cache(maxsize=4096)
+def _is_possible(shape: tuple[int, ...]) -> bool:
+    return len(shape) <= MAX_RANK and not prod(map(_at_least_1, shape)) >> 63
 
 
 @dataclass(frozen=True)
@@ -182,23 +193,25 @@ class TensorIndex:
 
     def spec(self, number: int, key: str) -> TensorSpec:
         """One tensor, by its number and key. Raises ArchiveError when it does not lie in its storage."""
-        where = f"tensor {key!r}"
         first = self._first_dims[number]
         shape = tuple(self.dims[first : first + self.ranks[number]])
         code = self.dtypes[number]
-        possible = len(shape) <= MAX_RANK and not prod(map(_at_least_1, shape)) >> 63
-        if code >= len(_DTYPES) or not possible:
-            raise damaged(where, f"dtype number {code}, shape {shape}", "a dtype and a shape that can be")
+        if code >= len(_DTYPES) or not _is_possible(shape):
+            raise damaged(
+                f"tensor {key!r}", f"dtype number {code}, shape {shape}", "a dtype and a shape that can be"
+            )
         offset, strides = self.views.get(number, (0, None))
         strides = contiguous_strides(shape) if strides is None else strides
         if len(strides) != len(shape):
-            raise damaged(where, f"strides {strides}", f"one for each dimension of {shape}")
+            raise damaged(f"tensor {key!r}", f"strides {strides}", f"one for each dimension of {shape}")
         spec = TensorSpec(key, _DTYPES[code], shape, strides, offset, self.storages[number])
         start, stop = self.storage_range(spec.storage)
         low, high = span(shape, strides, offset)
         if low < 0 or high * DTYPE_BITS[spec.dtype] > 8 * (stop - start):
             raise damaged(
-                where, f"elements {low} to {high}", f"them inside the {stop - start} bytes of its storage"
+                f"tensor {key!r}",
+                f"elements {low} to {high}",
+                f"them inside the {stop - start} bytes of its storage",
             )
         return spec
 

@@ -147,7 +147,10 @@ class TensorReader(Mapping[str, TensorSpec]):
 
         For a C-contiguous tensor these are its bytes, no more and no less.
         """
-        tensor = self[key]
+        return self.data_of(self[key], private=private)
+
+    def data_of(self, tensor: TensorSpec, *, private: bool = False) -> memoryview:
+        """The same for a tensor whose spec is there already."""
         low, high = span(tensor.shape, tensor.strides, tensor.offset)
         bits = DTYPE_BITS[tensor.dtype]
         return self._part(tensor.storage, low * bits // 8, high * bits // 8, private)

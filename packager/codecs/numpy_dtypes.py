@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node
@@ -55,6 +56,7 @@ def is_dtype_name(name: object) -> bool:
     return isinstance(name, str) and (name in _EXTENSION or _NAME.match(name) is not None)
 
 
+@lru_cache(maxsize=256)
 def dtype_from_name(name: str) -> Any:
     """The dtype of a name. Raises ValueError where this NumPy, or ml_dtypes, does not have it."""
     import numpy
@@ -86,6 +88,7 @@ def stored_as(name: str) -> tuple[str, int]:
     return "U8", itemsize_of_name(name)
 
 
+@lru_cache(maxsize=256)
 def dtype_of_stored(stored: str) -> str:
     """The name of the dtype that arrays of a dtype of safetensors have.
 

@@ -110,7 +110,7 @@ class StateDictView(Mapping[str, Any]):
             return self._extras.content["values"][key]
         spec = self.spec(key)
         if self._as == "numpy":
-            buffer = self._tensors.data(key)
+            buffer = self._tensors.data_of(spec)
             start = -_low(spec)
         else:
             buffer = self._storage(spec.storage)

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.row import Contender, Outcome, Row, Run
 
-UNITS = {"us": 1e6, "ms": 1e3, "s": 1.0}
+UNITS = {"us": 1e6, "ms": 1e3, "s": 1.0, "MB": 1.0}  # peaks of memory are counted in MB to begin with
 
 
 def measure(row: Row, rounds: int, sample_seconds: float) -> Outcome:

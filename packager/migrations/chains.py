@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from packager.errors import MigrationError
+from packager.objects.collecting import collector_resting
 
 from .applying import NO_MATCH, Row, Values, apply_steps
 from .checkpoints import migrated_metadata, unwrapped
@@ -92,7 +93,11 @@ def plan_migration(
     Raises MigrationError for whatever could not be carried out.
     """
     known = chain((migrations,) if isinstance(migrations, Migration) else migrations)
-    values: Values = stored_values(unwrapped_by(known, state))
+    with collector_resting():
+        return _planned(known, stored_values(unwrapped_by(known, state)), version)
+
+
+def _planned(known: Iterable[Migration], values: Values, version: int | None) -> MigrationPlan:
     rows: list[Row] = []
     ran: list[str] = []
     for migration in known:

@@ -7,7 +7,6 @@ as ObjectBuildError with the record and the attribute path.
 
 from __future__ import annotations
 
-import gc
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from packager.codecs.base import ObjectCodec, StoredTensor
 from packager.errors import PackageError
 
 from .audit import AuditedObject
+from .collecting import collector_resting
 from .functions import code_of, source_of
 from .paths import FILLS, paths_to
 from .records import KIND_NAMES, Kind, Record
@@ -55,13 +55,8 @@ def build(
     """
     names = resolved_names(audited, resolve)
     builder = _Builder(audited, names, resolve, tensors, importer, map_location)
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
+    with collector_resting():
         return builder.run()
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class _Builder:

@@ -11,11 +11,9 @@ refusals are reported together.
 
 from __future__ import annotations
 
-import gc
 import heapq
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -23,6 +21,7 @@ from packager.codecs.base import CannotStore, Finish
 from packager.codecs.registry import CodecRegistry, default_registry
 from packager.graph import Importer, sys_importer
 
+from .collecting import collector_resting
 from .encoded import EncodedObject, Finding
 from .frames import Frame, Steps
 from .instances import finish_steps
@@ -60,7 +59,7 @@ def encode(
     registry = default_registry() if registry is None else registry
     registry.load_all()
     encoder = Encoder(importer, interned, exporter, registry, root)
-    with _garbage_collector_resting():
+    with collector_resting():
         return encoder.encode(obj)
 
 
@@ -230,18 +229,6 @@ def _root_frame(obj: Any, root: str) -> Frame:
     frame = Frame(None, base=root)
     frame.steps = only_child()
     return frame
-
-
-@contextmanager
-def _garbage_collector_resting() -> Iterator[None]:
-    """Collecting while a large graph is walked finds nothing and takes four fifths of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _endless(obj: Any) -> CannotStore:

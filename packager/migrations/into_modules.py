@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from packager.codecs.base import StoredTensor
+from packager.archive.tensor_index import contiguous_strides
 from packager.codecs.numpy_dtypes import dtype_name, stored_as
 from packager.codecs.tensors import tensor_in
 from packager.errors import LegacyFormatError, MigrationError
@@ -15,7 +16,7 @@ from .attaching import framework_of
 from .chains import migrate
 from .declaring import Migration
 from .legacy.checkpoint import Checkpoint, open_checkpoint
-from .legacy.tensors import contiguous_strides, numpy_dtype
+from .legacy.tensors import numpy_dtype
 from .streaming import as_lazy, pieces
 from .values import MigratedDict, is_array
 

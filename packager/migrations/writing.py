@@ -78,7 +78,7 @@ def write_checkpoint(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     written = write_checkpoint(f"{folder}/new.safetensors", {"w": numpy.ones((2, 3), "float32")})
     ...     written.keys, written.size
-    (('w',), 88)
+    (('w',), 152)
     """
     target = Path(path)
     if metadata is None:

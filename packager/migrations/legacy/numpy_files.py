@@ -53,7 +53,11 @@ def read_npz(
 
 def read_npy(file: LegacyFile) -> LegacyTensor:
     """The array of a `.npy` file."""
-    return _read_array(file.name, file.size, file.read(0, min(file.size, _LONGEST_HEADER + 12)), file.read)
+    return _read_array(file.name, file.size, _head(file), file.read)
+
+
+def _head(file: LegacyFile) -> memoryview:
+    return file.read(0, min(file.size, _LONGEST_HEADER + 12))
 
 
 def read_npy_folder(folder: Path, left_out: Callable[[str, NotNumbers], None]) -> dict[str, LegacyTensor]:
@@ -68,10 +72,21 @@ def read_npy_folder(folder: Path, left_out: Callable[[str, NotNumbers], None]) -
         if key in found:
             raise LegacyFormatError(f"{folder}: two files give the key {key!r}; rename one of them")
         try:
-            found[key] = read_npy(LegacyFile(path))
+            with LegacyFile(path) as file:  # a folder may have more files than a process may have open
+                found[key] = _read_array(file.name, file.size, _head(file), _reopening(path, file.size))
         except NotNumbers as error:
             left_out(key, error)
     return found
+
+
+def _reopening(path: Path, size: int) -> Callable[[int, int], memoryview]:
+    def read(start: int, stop: int) -> memoryview:
+        with LegacyFile(path) as file:
+            if file.size != size:
+                raise LegacyFormatError(f"{path}: {file.size} bytes; there were {size} when it was opened")
+            return file.read(start, stop)
+
+    return read
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -72,6 +72,18 @@ def test_a_folder_of_arrays(tmp_path):
         open_checkpoint(tmp_path)
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts the open files of the process")
+def test_a_folder_of_many_arrays_keeps_none_of_them_open(tmp_path):
+    for n in range(20):
+        np.save(tmp_path / f"{n}.npy", B)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    checkpoint = open_checkpoint(tmp_path)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    np.save(tmp_path / "3.npy", np.ones(5))
+    with pytest.raises(LegacyFormatError, match=r"3\.npy: 168 bytes; there were 136 when it was opened"):
+        checkpoint["3"].numpy()
+
+
 def test_a_folder_without_weights(tmp_path):
     with pytest.raises(LegacyFormatError, match=r"found no \.npy files and no single \*\.index\.json"):
         open_checkpoint(tmp_path)

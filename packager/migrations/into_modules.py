@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from packager.codecs.base import StoredTensor
 from packager.archive.tensor_index import contiguous_strides
+from packager.codecs.base import StoredTensor
 from packager.codecs.numpy_dtypes import dtype_name, stored_as
 from packager.codecs.tensors import tensor_in
 from packager.errors import LegacyFormatError, MigrationError

@@ -43,9 +43,15 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
 def check_externs_allowed(manifest: Manifest, allowed: Callable[[str], bool], what: str) -> None:
     """Raise DisallowedModuleError, for all of them together, when `allowed` refuses externs.
 
+    So it is asked also about modules that the code may import, and that nobody asks of the target
+    because they were not there when the archive was made.
+
     Source: PackageImporter of torch.package, which stops at the first.
     """
-    refused = [record.name for record in manifest.externs if not allowed(record.name)]
+    names = [record.name for record in manifest.externs]
+    asked = {name.partition(".")[0] for name in names}
+    optional = {one.name.partition(".")[0] for one in manifest.modules if one.action == "extern"} - asked
+    refused = [name for name in (*names, *sorted(optional)) if not allowed(name)]
     if refused:
         raise DisallowedModuleError(
             f"package {what!r} needs the external module{'s' if len(refused) > 1 else ''} "

@@ -18,6 +18,7 @@ from packager.environment import Fingerprint
 from packager.errors import ArchiveError, EnvironmentMismatchError, PackageError
 from packager.loading.finder import NameTakenError
 from packager.loading.opening import DisallowedModuleError, EnvironmentWarning
+from packager.package_exporter import PackageExporter
 from packager.package_importer import PackageImporter
 
 TREE = {
@@ -115,6 +116,20 @@ def test_module_allowed_refuses_all_externs_together(archive):
     externs = (ExternRecord("numpy", "installed", "numpy"), ExternRecord("torch", "installed", "torch"))
     with pytest.raises(DisallowedModuleError, match=r"external modules 'numpy', 'torch'"):
         PackageImporter(archive(externs=externs), module_allowed=lambda name: False)
+
+
+def test_module_allowed_is_asked_about_externs_that_were_not_there_either(project, monkeypatch):
+    folder = project({"late.py": "def build():\n    import torch\n"})
+    monkeypatch.setattr(sys, "path", [str(folder)])
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_module("late")
+    assert exporter.plan().externs == ()
+    with pytest.raises(
+        DisallowedModuleError, match="the external module 'torch', but module_allowed refuses"
+    ):
+        PackageImporter(buffer, module_allowed=lambda name: name != "torch")
+    PackageImporter(buffer, module_allowed=lambda name: name == "torch").close()
 
 
 def test_a_missing_extern_is_told_with_the_command_that_installs_it(archive):

@@ -17,6 +17,7 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from benchmarks.row import Contender, Goal, Row
 
@@ -50,8 +51,8 @@ def rows() -> list[Row]:
     side = 1_000 if small else 11_180
     many, few = (2_000 if small else 20_000), f"{8 * 4 * side * side // 1_000_000:,} MB in 8 tensors"
 
-    def row(title: str, unit: str, contenders: dict[str, object], *goals: Goal) -> Row:
-        return Row(SECTION, title, unit, contenders, goals, subject="packager")  # type: ignore[arg-type]
+    def row(title: str, unit: str, contenders: dict[str, Any], *goals: Goal) -> Row:
+        return Row(SECTION, title, unit, contenders, goals, subject="packager")
 
     return [
         row(

@@ -148,7 +148,7 @@ class Attack:
     ],
 )
 def test_calls_are_refused_by_name(protocol: int, call: tuple[object, ...], name: str) -> None:
-    attack = pickle.dumps({"w": Attack(*call)}, protocol)  # type: ignore[arg-type]  # a function and its arguments
+    attack = pickle.dumps({"w": Attack(*call)}, protocol)
     with pytest.raises(PickleRefused, match=rf"names '[\w.]*{name}'|opcode \w+ is not among"):
         read(attack)
 
@@ -245,7 +245,7 @@ def test_wrong_storages_and_tensors_are_refused(
     archive: Callable[..., Path], changed: dict[str, object], message: str, opaque: bool
 ) -> None:
     with pytest.raises(PickleRefused, match=message):
-        open_checkpoint(archive(tensor(**changed)), skip_unknown=opaque)  # type: ignore[arg-type]
+        open_checkpoint(archive(tensor(**changed)), skip_unknown=opaque)
 
 
 def test_a_storage_described_in_two_ways_gives_two_readings_of_the_same_bytes_or_none(
@@ -348,7 +348,7 @@ def test_deep_nesting_is_no_depth_for_the_reader(opener: bytes) -> None:
     pickled = b"\x80\x02" + (opener + key) * depth + b"N" + closing * depth + b"."
     found = read(pickled)
     for _ in range(depth - 1):
-        found = found[None] if opener == b"}" else found[0]  # type: ignore[index]
+        found = found[None] if opener == b"}" else found[0]
     assert found in ([None], (None,), {None: None})
 
 
@@ -577,7 +577,7 @@ def check(data: bytes, path: Path) -> bool:
     path.write_bytes(data)
     try:
         for options in ({}, {"everything": True, "skip_unknown": True}):
-            checkpoint = open_checkpoint(path, **options)  # type: ignore[arg-type]  # flags
+            checkpoint = open_checkpoint(path, **options)
             for value in checkpoint.tensors.values():
                 for _ in value.pieces():
                     pass

@@ -3,6 +3,9 @@
 Three state dicts: 300 tensors of 399 MB, 8 of 1,074 MB, 20,000 of 665 MB. Everything stays in the
 page cache. A save is timed to the rename and without fsync, for everybody alike; the price of fsync
 has its own row. "writev", "mmap" and "read" are the least that the system takes for the same bytes.
+"packager" reads many tensors at once, as a program does that knows the format; "load_state_dict" is
+the mapping that a user gets, asked for every key. Memory is what a fresh process takes at most while
+it opens a file and touches nothing, beyond what it had before.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ import hashlib
 import mmap
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +29,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks.row import Contender, Goal, Row
-from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader, TensorSpec, add_tensors
+from packager import PackageImporter
+from packager.archive import (
+    ArchiveReader,
+    ArchiveWriter,
+    Manifest,
+    StateDictRecord,
+    TensorReader,
+    TensorSpec,
+    add_tensors,
+)
 from packager.archive.digests import crc32
 
 SECTION = "State dicts in files"
@@ -55,9 +69,9 @@ def rows() -> list[Row]:
 def _rows_of(case: Case) -> list[Row]:
     many, large = case.tensors > 1000, case.tensors < 100
 
-    def row(title: str, contenders: dict[str, Any], goals: tuple[Goal, ...]) -> Row:
+    def row(title: str, contenders: dict[str, Any], goals: tuple[Goal, ...], unit: str = "ms") -> Row:
         bound = {name: lambda m=make: m(case) for name, make in contenders.items()}
-        return Row(SECTION, f"{case}: {title}", "ms", bound, goals, subject="packager")
+        return Row(SECTION, f"{case}: {title}", unit, bound, goals, subject="packager")
 
     saves = {
         "packager": lambda case: _saving(case, "packager", digests="crc"),
@@ -75,12 +89,19 @@ def _rows_of(case: Case) -> list[Row]:
     }
     opens = {
         "packager": _opening,
+        "load_state_dict": _opening_importer,
         "safetensors.torch": _opening_safetensors,
         "torch": _opening_torch,
         "mmap": _opening_map,
     }
+    memories = {
+        "packager": lambda case: _memory(case, "packager"),
+        "safetensors": lambda case: _memory(case, "safetensors"),
+        "torch": lambda case: _memory(case, "torch"),
+    }
     touches = {
         "packager": lambda case: _touching(case, "none"),
+        "load_state_dict": lambda case: _touching_importer(case, "none"),
         "mmap": lambda case: _touching_map(case, None),
         "safetensors.torch": _touching_safetensors_torch,
         "safetensors": _touching_safetensors,
@@ -111,6 +132,7 @@ def _rows_of(case: Case) -> list[Row]:
         row("save with sha256", two, (Goal(1.35, "writev"),)),
         *([row("save with sha256 and fsync", synced, ())] if case.tensors == CASES[0].tensors else []),
         row("open, nothing touched", opens, open_goals),
+        row("peak memory before touching", memories, (Goal(8 if many else 2),), "MB"),
         row("load and touch everything", touches, (touch_goal,)),
         row("load and touch everything, CRC-32 checked", with_crc, (crc_goal,)),
         row("load and touch everything, sha256 checked", checked, (Goal(1.2, "mmap + sha256"),)),
@@ -156,7 +178,7 @@ def _save_packager(
             TensorSpec(key, "F32", array.shape, (1,), 0, i) for i, (key, array) in enumerate(state.items())
         ]
         add_tensors(writer, MEMBER, tensors, list(state.values()))
-        writer.seal(Manifest())
+        writer.seal(Manifest(state_dicts=(StateDictRecord("net", "weights", MEMBER),)))
 
 
 def _save_writev(state: dict[str, np.ndarray], path: Path) -> None:
@@ -228,6 +250,11 @@ def _opening(case: Case) -> Contender:
     return Contender(lambda: _stored(case, "crc"))
 
 
+def _opening_importer(case: Case) -> Contender:
+    path = _file(case, "packager")
+    return Contender(lambda: PackageImporter(path).load_state_dict("net", "weights"))
+
+
 def _opening_safetensors(case: Case) -> Contender:
     from safetensors.torch import load_file
 
@@ -252,6 +279,42 @@ def _map(path: Path) -> mmap.mmap:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
+OPEN = {
+    "packager": (
+        "from packager import PackageImporter; from packager.loading import stored_states",
+        "state = PackageImporter({path!r}).load_state_dict('net', 'weights')",
+    ),
+    "safetensors": ("from safetensors.numpy import load_file", "state = load_file({path!r})"),
+    "torch": ("import torch", "state = torch.load({path!r}, mmap=True, weights_only=True)"),
+}
+PEAK = """
+{before}
+def taken(name):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(name)) / 1000
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")
+before = taken("VmRSS")
+{opened}
+assert len(state) == {count}
+print(taken("VmHWM") - before)
+"""
+
+
+def _memory(case: Case, library: str) -> Contender:
+    """Megabytes that a fresh process takes at most while it opens the file, its libraries not counted."""
+    __import__(library)
+    path = str(_file(case, library))
+    before, opened = OPEN[library]
+    program = PEAK.format(before=before, opened=opened.format(path=path), count=case.tensors)
+
+    def run() -> float:
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        return float(done.stdout)
+
+    return Contender(run, times_itself=True)
+
+
 def _touching(case: Case, digests: str) -> Contender:
     """All tensors as arrays over the map, then one number of every page."""
 
@@ -261,6 +324,14 @@ def _touching(case: Case, digests: str) -> Contender:
         return {key: np.ndarray(shape, "<f4", section, start) for key, _, shape, start in stored.contiguous()}
 
     _file(case, "packager")
+    return Contender(lambda: _touch(load()), result=lambda: [_touch(load())])
+
+
+def _touching_importer(case: Case, digests: str) -> Contender:
+    def load() -> dict[str, np.ndarray]:
+        return dict(PackageImporter(path, digests=digests).load_state_dict("net", "weights"))
+
+    path = _file(case, "packager")
     return Contender(lambda: _touch(load()), result=lambda: [_touch(load())])
 
 

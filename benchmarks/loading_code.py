@@ -1,4 +1,4 @@
-"""Loading packaged code: networkx (285 modules) out of an archive, beside the ways in which Python imports it.
+"""Loading packaged code: networkx (285 modules) out of an archive, beside what Python itself does.
 
 Every load happens in a fresh process and is timed within it. "First" means that nothing is compiled
 yet: for an archive an empty cache, for Python no `.pyc` of networkx (those of the standard library

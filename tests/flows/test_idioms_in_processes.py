@@ -98,6 +98,21 @@ LOAD = """
         assert not [name for name in sys.modules if name.startswith(("idiompkg", "idiomspace"))]
 """
 
+EXPORT_AGAIN = """
+    from packager import PackageExporter, PackageImporter, sys_importer
+
+    with PackageImporter(sys.argv[1]) as importer:
+        if sys.argv[3] == "installed":
+            importer.install()
+        importer.import_module("idiompkg.star_imports")
+        sources = (importer, sys_importer)
+        with PackageExporter(sys.argv[4], importer=sources, policy="auto") as exporter:
+            exporter.intern(["idiompkg.**", "idiomspace.**"])
+            for name in json.loads(sys.argv[2]):
+                exporter.save_module(f"idiompkg.{name}")
+    print("null")
+"""
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
@@ -164,3 +179,12 @@ def test_what_only_type_checkers_see_is_not_in_the_archive(archive: Path) -> Non
 
 def test_the_python_that_runs_the_tests_is_tried() -> None:
     assert sys.executable in [python.executable for python in pythons_at_hand()]
+
+
+@pytest.mark.parametrize("mode", ["isolated", "installed"])
+def test_exported_again_where_the_original_is_not_it_is_the_same_bit_for_bit(
+    run: Callable[..., Any], archive: Path, tmp_path: Path, mode: str
+) -> None:
+    again = tmp_path / "again.kedge"
+    run(Python.running(), EXPORT_AGAIN, str(archive), json.dumps(list(IDIOMS)), mode, str(again))
+    assert again.read_bytes() == archive.read_bytes()

@@ -81,6 +81,7 @@ class ExternRecord:
     """A top-level import name left to the target: its distribution, version and requirement.
 
     `origin` says where it came from when the archive was made (`"stdlib"`, `"installed"`, ...).
+    `optional` says that the code goes on without it: every import of it stands in a `try`.
     """
 
     name: str
@@ -88,6 +89,7 @@ class ExternRecord:
     distribution: str | None = None
     version: str | None = None
     requirement: str | None = None
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +304,14 @@ _SECTIONS: Final[Mapping[str, c.Table[Any]]] = {
     "externs": c.Table(
         ExternRecord,
         ("name",),
-        {"name": c.dotted, "origin": c.text, "distribution": _NAME, "version": _NAME, "requirement": _NAME},
+        {
+            "name": c.dotted,
+            "origin": c.text,
+            "distribution": _NAME,
+            "version": _NAME,
+            "requirement": _NAME,
+            "optional": c.flag,
+        },
     ),
     "objects": c.Table(
         ObjectRecord,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .screen import print_json, print_text, progress
+from .archives import add_archive, opened
+from .screen import print_json, print_text
 
 __all__ = ["add"]
 
@@ -28,7 +29,7 @@ def add(commands: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", metavar="FILE", help="the archive")
+    add_archive(parser)
     parser.add_argument(
         "--tolerance",
         type=float,
@@ -36,23 +37,13 @@ def add(commands: Any) -> None:
         metavar="X",
         help="the largest difference allowed (default: 1e-5)",
     )
-    parser.add_argument(
-        "--trust",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a type to trust (module:Class); repeatable",
-    )
     parser.add_argument("--json", action="store_true", help="print the outcome for machines")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run every check, print every deviation, and say by the exit code whether all is within bounds."""
-    from packager.package_importer import PackageImporter
-
-    with progress("reading") as show, PackageImporter(options.file, trust=options.trust) as importer:
-        importer.archive.progress = show
+    with opened(options) as importer:
         outcomes = importer.check()
     if options.json:
         print_json(list(outcomes))

@@ -128,7 +128,7 @@ def _print_code(manifest: Any) -> None:
         ]
         print_table(title, ("module", "rule", "because"), rows)
     rows = [
-        (record.name, record.requirement or "", record.origin)
+        (record.name, record.requirement or "", f"{record.origin}{', optional' if record.optional else ''}")
         for record in manifest.externs
         if record.origin not in ("stdlib", "builtin")
     ]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from .archives import add_archive, opened
 from .files import whole_file
-from .screen import print_text, progress
+from .screen import print_text
 
 __all__ = ["add"]
 
@@ -29,18 +30,11 @@ def add(commands: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", metavar="FILE", help="the archive")
+    add_archive(parser)
     parser.add_argument("--entry", default="model", metavar="NAME", help="which entry point (default: model)")
     parser.add_argument("--input", required=True, metavar="NPZ", help="the file with the inputs")
     parser.add_argument(
         "-o", "--output", metavar="NPZ", help="where the answer goes; without, it is described"
-    )
-    parser.add_argument(
-        "--trust",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a type to trust (module:Class); repeatable",
     )
     parser.set_defaults(run=run)
 
@@ -50,11 +44,9 @@ def run(options: argparse.Namespace) -> int:
     import numpy as np
 
     from packager.exporting.calls import load_arrays
-    from packager.package_importer import PackageImporter
 
     inputs = load_arrays(options.input)
-    with progress("reading") as show, PackageImporter(options.file, trust=options.trust) as importer:
-        importer.archive.progress = show
+    with opened(options) as importer:
         answer = importer.run(inputs, options.entry)
     if options.output:
         with whole_file(options.output) as file:

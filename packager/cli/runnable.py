@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .archives import add_belief
 from .main import EXIT_CODES, carry_out
 from .screen import print_text
 
@@ -87,9 +88,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--tolerance", type=float, default=1e-5, metavar="X", help="for --check (default: 1e-5)"
     )
-    parser.add_argument(
-        "--trust", action="append", default=[], metavar="NAME", help="a type to trust (module:Class)"
-    )
+    add_belief(parser)
     parser.add_argument("--json", action="store_true", help="print the outcome for machines")
     return parser
 
@@ -135,7 +134,8 @@ def _lines(reader: ArchiveReader, recorded: RecordedEnvironment, report: Environ
         called = f".{point.callable}" if point.callable else ""
         yield f"entry        {point.name}: {point.package}/{point.resource}{called}"
     for extern in recorded.externs:
-        yield f"needs        {extern.requirement or ', '.join(extern.modules)}"
+        optional = "  (optional)" if extern.optional else ""
+        yield f"needs        {extern.requirement or ', '.join(extern.modules)}{optional}"
     yield f"here         {report}"
 
 

@@ -13,7 +13,7 @@ from .versions import Requirement
 
 __all__ = ["Difference", "EnvironmentReport", "RecordedExtern", "compare_environment"]
 
-DifferenceKind = Literal["missing", "version", "python", "platform"]
+DifferenceKind = Literal["missing", "optional", "version", "python", "platform"]
 
 
 @dataclass(frozen=True)
@@ -21,18 +21,22 @@ class RecordedExtern:
     """What an archive asks of the environment: modules, and the distribution that brings them.
 
     `distribution`, `version` and `requirement` are empty where modules were externed by a rule
-    although no distribution is known for them.
+    although no distribution is known for them. The code goes on without what is `optional`.
     """
 
     modules: tuple[str, ...]
     distribution: str = ""
     version: str = ""
     requirement: str = ""
+    optional: bool = False
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that is not as recorded. `kind` is missing, version, python or platform."""
+    """One thing that is not as recorded.
+
+    `kind` is missing, optional (missing too, but the code goes on without), version, python or platform.
+    """
 
     kind: DifferenceKind
     subject: str
@@ -117,15 +121,17 @@ def _interpreter(recorded: Fingerprint, here: Fingerprint) -> list[Difference]:
 def _extern(extern: RecordedExtern, installed: Distributions) -> Difference | None:
     if not extern.distribution:
         absent = [name for name in extern.modules if installed.origin(name).kind == "unknown"]
-        return (
-            Difference("missing", ", ".join(absent), "a module of no distribution", "nothing")
-            if absent
-            else None
-        )
+        return _absent(extern, ", ".join(absent), "a module of no distribution") if absent else None
     version = installed.version(extern.distribution)
     recorded = f"{extern.version} ({extern.requirement})" if extern.requirement else extern.version
     if version is None:
-        return Difference("missing", extern.distribution, recorded, "nothing")
+        return _absent(extern, extern.distribution, recorded)
     if extern.requirement and not Requirement.parse(extern.requirement).allows(version):
         return Difference("version", extern.distribution, recorded, version)
     return None
+
+
+def _absent(extern: RecordedExtern, subject: str, recorded: str) -> Difference:
+    if extern.optional:
+        return Difference("optional", subject, f"{recorded}, optional", "nothing")
+    return Difference("missing", subject, recorded, "nothing")

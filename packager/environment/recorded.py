@@ -98,6 +98,7 @@ def _by_distribution(externs: Iterable[ExternRecord]) -> list[RecordedExtern]:
             records[0].distribution or "",
             records[0].version or "",
             records[0].requirement or "",
+            all(record.optional for record in records),
         )
         for records in grouped.values()
     ]

@@ -76,7 +76,13 @@ class Decisions:
         return Verdict(decision.action == "intern" and name not in self._request.leaves, decision.source)
 
     def is_interned(self, name: str) -> bool:
-        """Whether the source of module `name` goes into the archive; decides it where need be."""
+        """Whether the source of module `name` goes into the archive; decides it where need be.
+
+        The packages around it are decided first, as they run first.
+        """
+        parts = name.split(".")
+        for count in range(1, len(parts)):
+            self.decide(".".join(parts[:count]), [Edge(name, ".".join(parts[:count]), "parent")])
         self.decide(name, [Edge("", name, "root")])
         return name in self.standing and self.standing[name].action == "intern"
 

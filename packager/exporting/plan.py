@@ -49,13 +49,15 @@ class PlannedModule:
 class PlannedExtern:
     """A top-level name left to the target, with the distribution that brings it and its requirement.
 
-    `modules` are the modules under it that the code imports.
+    `modules` are the modules under it that the code imports; `optional` says that every such import
+    stands in the body of a `try`, so that the code goes on without it.
     """
 
     name: str
     origin: Origin
     requirement: str | None
     modules: tuple[str, ...]
+    optional: bool = False
 
 
 @dataclass(frozen=True)

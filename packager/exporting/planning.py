@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from packager.archive import EntryPoint, GuardRecord, ObjectRecord, StateDictRecord, TypeUse
@@ -50,7 +50,7 @@ def make_plan(
     modules = tuple(_modules(survey, decisions, texts, runnable=runnable))
     points = _entry_points(request)
     checks, failed = _checks(request, points)
-    externs = tuple(_externs(modules))
+    externs = tuple(_externs(modules, survey.walk.edges))
     entries = planned_entries(survey, request, modules, texts, installed, exclude_data, sources)
     tensors = (*_members(survey), *(member for check in checks for member in check.members))
     carried = runtime_entries() if runnable else ()
@@ -140,7 +140,7 @@ def _importers(survey: Survey) -> Mapping[str, tuple[Edge, ...]]:
     return {name: tuple(edges) for name, edges in found.items()}
 
 
-def _externs(modules: Sequence[PlannedModule]) -> Iterator[PlannedExtern]:
+def _externs(modules: Sequence[PlannedModule], edges: Sequence[Edge]) -> Iterator[PlannedExtern]:
     """One for each top-level name; a namespace that several distributions fill, one for each of them.
 
     What is extern without having been asked for, and is not here either, is not asked of the target.
@@ -155,11 +155,19 @@ def _externs(modules: Sequence[PlannedModule]) -> Iterator[PlannedExtern]:
         if len(owners) > 1:
             for owner in owners:
                 names = tuple(sorted(origins[owner]))
-                yield PlannedExtern(names[0], owner, _requirement(owner), names)
+                yield PlannedExtern(names[0], owner, _requirement(owner), names, _optional(names, edges))
         else:
             origin = owners[0] if owners else next(iter(origins))
             names = tuple(sorted(name for group in origins.values() for name in group))
-            yield PlannedExtern(top, origin, _requirement(origin), names)
+            yield PlannedExtern(top, origin, _requirement(origin), names, _optional(names, edges))
+
+
+def _optional(names: Collection[str], edges: Iterable[Edge]) -> bool:
+    """Whether all that leads to these modules from outside are imports in the body of a `try`."""
+    reasons = {
+        edge.kind for edge in edges if edge.target in names and edge.importer not in names and edge.followed
+    }
+    return reasons == {"try"}
 
 
 def _environment(externs: Sequence[PlannedExtern], installed: Distributions) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from .problems import grouped
 
 __all__ = ["plan_text", "problems_text", "size_text"]
 
+_PYTHON = ("stdlib", "builtin")  # origins that every Python brings
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 _HEADINGS = (
     ("intern", "stored in the archive"),
@@ -69,7 +70,7 @@ def size_text(count: int) -> str:
 def _summary(plan: ExportPlan) -> str:
     counts = [
         f"{sum(entry.kind == 'source' for entry in plan.entries)} modules stored",
-        f"{len(plan.externs)} packages left to the target",
+        f"{sum(extern.origin.kind not in _PYTHON for extern in plan.externs)} packages left to the target",
     ]
     if plan.by_action("mock"):
         counts.append(f"{len(plan.by_action('mock'))} mocked")
@@ -95,10 +96,11 @@ def _modules(modules: Iterable[PlannedModule]) -> Iterator[str]:
 
 
 def _externs(plan: ExportPlan) -> Iterator[str]:
-    python = [extern.name for extern in plan.externs if extern.origin.kind in ("stdlib", "builtin")]
+    python = [extern.name for extern in plan.externs if extern.origin.kind in _PYTHON]
     for extern in plan.externs:
-        if extern.origin.kind not in ("stdlib", "builtin"):
-            yield f"{extern.name}  {extern.requirement or 'no distribution known'}  ({extern.origin})"
+        if extern.origin.kind not in _PYTHON:
+            known = extern.requirement or "no distribution known"
+            yield f"{extern.name}  {known}  ({extern.origin}{', optional' if extern.optional else ''})"
     if python:
         yield f"standard library: {', '.join(python)}"
 

@@ -82,4 +82,6 @@ def _module_record(module: PlannedModule) -> ModuleRecord:
 
 def _extern_record(extern: PlannedExtern) -> ExternRecord:
     origin = extern.origin
-    return ExternRecord(extern.name, origin.kind, origin.distribution, origin.version, extern.requirement)
+    return ExternRecord(
+        extern.name, origin.kind, origin.distribution, origin.version, extern.requirement, extern.optional
+    )

@@ -82,9 +82,9 @@ class Importer(ABC):
         other, where_other = self._home(found, name)
         if where_mine == where_other:
             return (
-                f"The name {mine}:{name} leads to another object, {found!r}: this one was made while code ran "
-                f"(a class made by a function, something decorated), or {mine} was imported twice. Give it a "
-                "name of its own at the top of a module, or store what makes it."
+                f"The name {mine}:{name} leads to another object, {found!r}: this one was made while code "
+                f"ran (a class made by a function, something decorated), or {mine} was imported twice. Give "
+                "it a name of its own at the top of a module, or store what makes it."
             )
         return (
             f"The object provided is from '{mine}', which is coming from {where_mine}. However, when we "

@@ -63,3 +63,15 @@ def test_the_fingerprint_names_python_and_platform_alone() -> None:
     text = " ".join(found.values())
     for private in (socket.gethostname(), platform.release(), str(Path.home()), str(Path.cwd())):
         assert private not in text
+
+
+def test_what_the_code_goes_on_without_is_told_but_not_missing() -> None:
+    nope = RecordedExtern(("nope",), "nope-dist", "1.2", "nope-dist>=1.2,<2", optional=True)
+    report = compare_environment(Fingerprint.here(), [nope])
+    assert [one.kind for one in report.differences] == ["optional"]
+    assert report.missing == ()
+    assert str(report) == (
+        "the environment is not as recorded:\n"
+        "    nope-dist: recorded 1.2 (nope-dist>=1.2,<2), optional, found nothing\n"
+        "to bring it there: python -m pip install 'nope-dist>=1.2,<2'"
+    )

@@ -62,6 +62,22 @@ def test_externs_have_distribution_version_and_requirement(project: Project) -> 
     ]
 
 
+def test_externs_are_optional_where_every_import_of_them_is_tried(project: Project) -> None:
+    project(
+        {
+            "shop/__init__.py": "from . import plain, tried\n",
+            "shop/plain.py": "import msgpack\n",
+            "shop/tried.py": "try:\n    import numpy.linalg, msgpack\nexcept ImportError:\n    pass\n",
+        }
+    )
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("shop")
+    plan = exporter.plan()
+    assert [(one.name, one.optional) for one in plan.externs] == [("msgpack", False), ("numpy", True)]
+    assert "(compiled distribution numpy" in str(plan)
+    assert ", optional)" in str(plan)
+
+
 def test_data_files_of_interned_packages_are_captured_with_the_place_that_reads_them(
     project: Project,
 ) -> None:

@@ -131,8 +131,8 @@ def test_each_hook_is_seen_once_for_each_module_in_one_trace(tmp_path: Path) -> 
     assert [row[:2] for row in trace[::2]] == trace[1::2]
     assert [row[1:] for row in told if row[0] == "intern"] == [
         ["shop", "preset auto"],
-        ["shop.layers", "preset auto"],
         ["shop.net", "preset auto"],
+        ["shop.layers", "preset auto"],
     ]
     externs = {row[1]: row[2] for row in told if row[0] == "extern"}
     assert {externs[name] for name in ("json", "sys", "kedge", "importlib.resources")} == {"implicit"}

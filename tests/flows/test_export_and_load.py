@@ -163,3 +163,38 @@ def test_the_command_exports_runs_checks_and_extracts(project, tmp_path, monkeyp
     assert "model: output: the same bits" in printed
     assert main(["extract", str(target), str(tmp_path / "out")]) == 1
     assert "not an empty folder" in capsys.readouterr().err
+
+
+def test_an_optional_import_may_be_there_when_exporting_and_absent_when_loading(run, tmp_path, target):
+    project, site = tmp_path / "project", tmp_path / "site"
+    project.mkdir()
+    (site / "extra_speed-1.0.dist-info").mkdir(parents=True)
+    (site / "extra_speed-1.0.dist-info" / "METADATA").write_text("Name: extra-speed\nVersion: 1.0\n")
+    (site / "extra_speed-1.0.dist-info" / "RECORD").write_text("extra_speed.py,,\n")
+    (site / "extra_speed.py").write_text("FAST = True\n")
+    (project / "fastnet.py").write_text(
+        "try:\n    from extra_speed import FAST\nexcept ImportError:\n    FAST = False\n"
+        "class Net:\n    def __call__(self):\n        return FAST\n"
+    )
+    export = f"""
+        import sys
+        sys.path.append(r"{site}")
+        import fastnet
+        from packager import PackageExporter
+
+        with PackageExporter(r"{target}", policy="auto") as exporter:
+            exporter.save_object("model", "model", fastnet.Net())
+        print(fastnet.Net()())
+    """
+    assert run(export, project) == "True\n"
+    load = f"""
+        import warnings
+        from packager import PackageImporter
+
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            with PackageImporter(r"{target}") as importer:
+                print(importer.load_object("model", "model")())
+        print(str(seen[0].message).splitlines()[1].strip())
+    """
+    assert run(load) == "False\nextra-speed: recorded 1.0 (extra-speed>=1.0,<2), optional, found nothing\n"

@@ -44,10 +44,11 @@ def _attention_forward(
     dtype = np.result_type(query, key) if bias is None else np.result_type(query, key, bias)
     refused = None if allowed is None else ~allowed
     query_parts, key_parts, value_parts = (_spread(a, (*lead, *a.shape[-2:])) for a in (query, key, value))
-    *masks, dropped_parts = (
+    bias_parts, refused_parts, nowhere_parts, dropped_parts = (
         None if mask is None else _spread(mask, (*lead, *square))
         for mask in (bias, refused, _nowhere(bias, allowed), dropped)
     )
+    masks = (bias_parts, refused_parts, nowhere_parts)
     out = _room(query, (*lead, square[0], value.shape[-1]), np.result_type(dtype, value))
     blocks = list(_blocks(lead, MOST // max(1, math.prod(square))))
     # For all weights where the derivative will want them, else of the first block, the largest.
@@ -57,7 +58,7 @@ def _attention_forward(
         weights = room[: len(part)] if kept is None else room[block]
         np.matmul(part, key_parts[block].swapaxes(-1, -2), out=weights)
         _to_weights(weights, *[None if mask is None else mask[block] for mask in masks])
-        used = weights if dropped is None else weights * dropped_parts[block]
+        used = weights if dropped_parts is None else weights * dropped_parts[block]
         np.matmul(used, value_parts[block], out=out[block])
     if kept is not None:
         kept["weights"] = room
@@ -109,7 +110,7 @@ def _attention(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     query, key, value, bias = ctx.inputs
     scale, dropped = ctx.options["scale"], ctx.options.get("dropped")
     weights = ctx.kept["weights"] if xp.raw else _weights(xp, query, key, bias, ctx.options)
-    used = weights if dropped is None else weights * xp.constant(dropped)
+    used = weights if dropped_parts is None else weights * xp.constant(dropped)
     grad_value = _times(xp, _turned(xp, used), g, key) if ctx.needs[2] else None
     if not any(ctx.needs[i] for i in (0, 1, 3)):
         return (None, None, grad_value, None)

@@ -110,7 +110,7 @@ def _attention(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     query, key, value, bias = ctx.inputs
     scale, dropped = ctx.options["scale"], ctx.options.get("dropped")
     weights = ctx.kept["weights"] if xp.raw else _weights(xp, query, key, bias, ctx.options)
-    used = weights if dropped_parts is None else weights * xp.constant(dropped)
+    used = weights if dropped is None else weights * xp.constant(dropped)
     grad_value = _times(xp, _turned(xp, used), g, key) if ctx.needs[2] else None
     if not any(ctx.needs[i] for i in (0, 1, 3)):
         return (None, None, grad_value, None)

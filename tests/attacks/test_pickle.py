@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 
 from packager.errors import LegacyFormatError, PackageError
 from packager.migrations.legacy import PickleRefused, open_checkpoint
-from packager.migrations.legacy.pickle_machine import _OPERATIONS, Opaque, read_pickle
+from packager.migrations.legacy.pickle_machine import Opaque
+from packager.migrations.legacy.pickle_opcodes import _OPERATIONS, read_pickle
 from packager.migrations.legacy.torch_names import torch_names
 
 GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "legacy"
@@ -291,7 +292,7 @@ def peak_of(pickled: bytes) -> int:
     ids="sets dicts marks memo tuples ordered numbered tuple-keys".split(),
 )
 def test_memory_is_bounded_by_the_size_of_the_pickle(pickled: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.migrations.legacy.pickle_machine._FREE", 1 << 20)
+    monkeypatch.setattr("packager.migrations.legacy.pickle_opcodes._FREE", 1 << 20)
     assert peak_of(pickled) < (2 << 20) + 33 * len(pickled)
 
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 from packager.errors import LegacyFormatError
 
 from .files import LegacyFile
-from .pickle_machine import Named, read_pickle
+from .pickle_machine import Named
+from .pickle_opcodes import read_pickle
 from .tensors import LegacyStorage, itemsize_of
 from .torch_names import storage_dtype, torch_names
 from .zip_files import ZIP_START, ZipFile
@@ -29,7 +30,7 @@ def read_torch_file(path: str | os.PathLike[str], *, opaque: bool = False) -> An
     """The object of a file that `torch.save` wrote, with LegacyTensor in place of tensors.
 
     The file stays open for as long as one of these is there. With `opaque=True` objects of unknown
-    classes are Opaque; see `packager.migrations.legacy.pickle_machine`.
+    classes are Opaque; see `packager.migrations.legacy.pickle_opcodes`.
 
     Raises LegacyFormatError for a damaged file, and PickleRefused for one that holds more than data.
     """

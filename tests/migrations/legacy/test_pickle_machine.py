@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from packager.migrations.legacy.pickle_machine import PickleRefused, read_pickle
+from packager.migrations.legacy.pickle_machine import PickleRefused
+from packager.migrations.legacy.pickle_opcodes import read_pickle
 from packager.migrations.legacy.torch_names import torch_names
 
 plain = st.recursive(
@@ -95,7 +96,8 @@ def test_a_mutated_pickle_gives_data_or_is_refused(data):
 def test_nothing_is_imported_or_run():
     script = """
 import io, pickle, sys
-from packager.migrations.legacy.pickle_machine import PickleRefused, read_pickle
+from packager.migrations.legacy.pickle_machine import PickleRefused
+from packager.migrations.legacy.pickle_opcodes import read_pickle
 from packager.migrations.legacy.torch_names import torch_names
 seen = []
 class Attack:

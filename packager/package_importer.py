@@ -341,17 +341,13 @@ class PackageImporter(Importer):
         world.give_importer(self)
         finder.register(world)
         if self._path is not None:
-            processes.announce(world, self._path, self._digests, self._mmap)
+            processes.announce(world, self._path, self._digests, self._mmap, self.trust)
         return world
 
     def _migrations(self) -> ArchiveMigrations:
-        from packager.loading.migrations import ArchiveMigrations
-        from packager.loading.objects import regime_of, resolver
+        from packager.loading.migrations import migrations_of
 
-        regime = regime_of(self._archive, PackagedCode(self._archive))
-        return ArchiveMigrations(
-            self._archive, regime, self.trust, resolver(lambda: self._open_world().rules)
-        )
+        return migrations_of(self._archive, self.trust, lambda: self._open_world().rules)
 
     def _resource(self, package: str, resource: str) -> str:
         name = f"{package.replace('.', '/')}/{check_resource_name(resource)}" if package else resource

@@ -20,7 +20,18 @@ from packager.migrations.storing import allowed_migrations, unpack_migrations
 from packager.objects.naming import walk_classes
 from packager.objects.trust import Regime
 
-__all__ = ["ArchiveMigrations"]
+from .code import PackagedCode
+from .importing import ImportRules
+from .objects import regime_of, resolver
+
+__all__ = ["ArchiveMigrations", "migrations_of"]
+
+
+def migrations_of(
+    archive: ArchiveReader, trust: Collection[str], rules: Callable[[], ImportRules]
+) -> ArchiveMigrations:
+    """The migrations of an open archive; `rules` gives its names in this process, when needed."""
+    return ArchiveMigrations(archive, regime_of(archive, PackagedCode(archive)), trust, resolver(rules))
 
 
 class ArchiveMigrations:

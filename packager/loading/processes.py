@@ -15,8 +15,10 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from typing import Any
 
+from packager.archive.entry_names import MIGRATIONS
 from packager.errors import ArchiveError
 
 from . import finder
@@ -35,7 +37,7 @@ _stub_folder: str | None = None
 _closed: set[str] = set()
 
 
-def announce(world: World, path: str, digests: str, mmap: bool) -> None:
+def announce(world: World, path: str, digests: str, mmap: bool, trust: Sequence[str]) -> None:
     """Let child processes find `world` again, from the archive at `path`, opened as it was here."""
     policy = {
         "path": path,
@@ -43,6 +45,7 @@ def announce(world: World, path: str, digests: str, mmap: bool) -> None:
         "suffix": world.suffix,
         "digests": digests,
         "mmap": mmap,
+        "trust": list(trust),
         "undeclared": world.rules.undeclared,
         "bytecode": world.bytecode.folder,
     }
@@ -98,13 +101,18 @@ def _reopened(policy: dict[str, Any]) -> World:
             f"{policy['path']}: the archive was replaced since it was opened: its identity is "
             f"{reader.identity}, expected {policy['identity']}; open it anew instead of unpickling from it"
         )
-    return World(
+    world = World(
         PackagedCode(reader),
         reader.identity,
         policy["suffix"],
         undeclared=policy["undeclared"],
         bytecode=BytecodeCache(policy["bytecode"]),
     )
+    if MIGRATIONS in reader:
+        from .migrations import migrations_of
+
+        world.imported = migrations_of(reader, policy["trust"], lambda: world.rules).attach
+    return world
 
 
 def _announced() -> dict[str, dict[str, Any]]:
@@ -119,8 +127,9 @@ def _make_stub_folder() -> str:
         import tempfile
 
         _stub_folder = tempfile.mkdtemp(prefix="kedge-stubs-")
-        sys.path.append(_stub_folder)
         atexit.register(_remove_stub_folder, _stub_folder, os.getpid())
+    if _stub_folder not in sys.path:  # also where somebody has put back an older path since
+        sys.path.append(_stub_folder)
     return _stub_folder
 
 

@@ -62,13 +62,18 @@ def resolved_names(
         if name not in roles:
             continue  # nothing uses it
         try:
-            found[name] = resolve(*name)
-            listed = getattr(resolve(name[0], ""), "__all__", ())
+            module = resolve(name[0], "")
         except EnvironmentMismatchError:
             raise  # it says all there is to say, and is the same for every name
-        except (AttributeError, ImportError) as error:
+        except ImportError as error:
             missing.append(f"{name[0]}:{name[1]}: {error}")
             continue
+        try:
+            found[name] = resolve(*name)
+        except (AttributeError, ImportError) as error:  # what a lazy module imports may be gone
+            missing.append(f"{name[0]}:{name[1]}: {error}")
+            continue
+        listed = getattr(module, "__all__", ())
         for role, grant in roles[name]:
             problem = _problem(found[name], name, role, grant, listed)
             if problem is not None:

@@ -73,6 +73,8 @@ def test_inputs_reach_what_lies_behind_right_digests(fuzz: Any) -> None:
 
 FOUND = {
     "what a state dict holds in such a dtype": "0832002e72000c0c",
+    "a dtype of extras that is a word": "0909001600001a00",
+    "a dtype of extras that is a control character": "0909001800002000",
 }
 
 

@@ -1,5 +1,9 @@
 """Migrations travel with an archive: stored with the classes, run on older states, judged before they run."""
 
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -76,6 +80,45 @@ def test_the_migrations_of_a_class_travel_with_it_and_run_on_older_states(net, t
             assert module.fc.weight.tolist() == [[5, 5]]
             assert [(ran.version, ran.names) for ran in migrations_ran(module)] == [(version, names)]
     assert [one.name for one in attached(net.Net)] == ["to 2", "to 3"]
+
+
+WORKER = """
+import pickle, sys
+sys.path[:] = eval(sys.argv[1])
+Net = pickle.loads(bytes.fromhex(sys.argv[2]))
+import kedge
+from kedge import nn
+from packager.migrations import attached, migrations_ran
+print([one.name for one in attached(Net)])
+module = Net()
+state = nn.StateDict({"proj.weight": kedge.full((1, 2), 5.0), "old": kedge.full((1,), 4.0)})
+state._metadata = {"": {"version": 1}, "proj": {"version": 1}}
+module.load_state_dict(state)
+print(module.fc.weight.tolist(), module.fc.bias.tolist(), [ran.names for ran in migrations_ran(module)])
+"""
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_worker_process_that_finds_the_archive_again_has_its_migrations(net, tmp_path, trusted):
+    attach(net.Net, renamed("proj", "fc", to=2), calling("kedge:neg"))
+    path = exported(tmp_path / "net.kedge", net.Net())
+    with PackageImporter(path, trust=["kedge:neg"] if trusted else []) as importer:
+        cls = importer.import_module("shop.net").Net
+        away = [entry for entry in sys.path if not entry.startswith(str(tmp_path / "project"))]
+        done = subprocess.run(
+            [sys.executable, "-c", WORKER, repr(away), pickle.dumps(cls).hex()],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=60,
+            check=False,
+        )
+    attached_there, _, loaded = done.stdout.partition("\n")
+    assert attached_there == "['to 2', 'calls']", done.stderr
+    if trusted:
+        assert loaded == "[[5.0, 5.0]] [-4.0] [('to 2', 'calls')]\n", done.stderr
+    else:
+        assert "UntrustedNamesError" in done.stderr
 
 
 def test_what_packaged_code_attaches_itself_is_not_attached_twice(project, tmp_path):

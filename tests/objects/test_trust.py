@@ -217,6 +217,20 @@ def test_names_that_are_gone_are_reported_together(foreign: ModuleType) -> None:
         load(encoded, EXTERN)
 
 
+@pytest.mark.parametrize("error", ["AttributeError", "ValueError"])
+def test_what_a_module_raises_while_it_is_imported_comes_out_as_it_is(
+    foreign: ModuleType, tmp_path: Path, error: str
+) -> None:
+    encoded = encode(foreign.Net())
+    (tmp_path / "foreign_lib" / "nets.py").write_text(f"raise {error}('a mistake in the module')\n")
+    for name in ("foreign_lib.nets", "foreign_lib"):
+        del sys.modules[name]
+    importlib.invalidate_caches()
+    with pytest.raises((AttributeError, ValueError), match=r"\Aa mistake in the module\Z") as caught:
+        load(encoded, EXTERN)
+    assert type(caught.value).__name__ == error
+
+
 def test_models_of_the_default_list_need_nothing() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2), nn.MultiheadAttention(2, 1))
     assert round_trip(model).is_stable

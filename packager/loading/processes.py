@@ -10,6 +10,7 @@ again there; an archive that was closed here is never opened again by its name.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import importlib
 import json
 import os
@@ -51,12 +52,12 @@ def announce(world: World, path: str, digests: str, mmap: bool, trust: Sequence[
     }
     with _lock:
         announced = _announced()
-        folder = _make_stub_folder()
         for top in world.tops:
             announced[top] = policy
             _closed.discard(top)
-            with open(os.path.join(folder, f"{top}.py"), "w", encoding="utf-8") as stub:
-                stub.write(_STUB)
+        # Where nothing can be written, workers find the archive once they have imported `packager`.
+        with contextlib.suppress(OSError):
+            _write_stubs(world.tops)
         os.environ[ENVIRONMENT_VARIABLE] = json.dumps(announced)
 
 
@@ -119,6 +120,13 @@ def _announced() -> dict[str, dict[str, Any]]:
     """What is announced: by the first part of the name, as it stands in `sys.modules`."""
     announced: dict[str, dict[str, Any]] = json.loads(os.environ.get(ENVIRONMENT_VARIABLE) or "{}")
     return announced
+
+
+def _write_stubs(tops: Sequence[str]) -> None:
+    folder = _make_stub_folder()
+    for top in tops:
+        with open(os.path.join(folder, f"{top}.py"), "w", encoding="utf-8") as stub:
+            stub.write(_STUB)
 
 
 def _make_stub_folder() -> str:

@@ -14,6 +14,8 @@ import os
 import threading
 from pathlib import Path
 
+from packager.archive.errors import ArchiveIOError
+
 from .code import Folder, PackagedCode
 
 __all__ = ["Unpacker", "cache_folder"]
@@ -48,10 +50,23 @@ class Unpacker:
         return self._prefix + entry.replace("/", os.sep)
 
     def unpack(self, top: str) -> Path:
-        """Make the files of the top-level package (or module) `top` exist; return its path."""
+        """Make the files of the top-level package (or module) `top` exist; return its path.
+
+        Raises ArchiveIOError where they cannot be written.
+        """
         with self._lock:
             if top not in self._done:
-                self._unpack(top)
+                try:
+                    self._unpack(top)
+                except OSError as error:
+                    if isinstance(error, ArchiveIOError):
+                        raise  # the archive could not be read
+                    raise ArchiveIOError(
+                        f"{top}: packaged code asks for its own files, and they cannot be written to "
+                        f"{self.root}: {error}; set KEDGE_CACHE to a folder that can be written",
+                        error,
+                        str(self.root),
+                    ) from error
                 self._done.add(top)
         return self.root / top
 
@@ -68,10 +83,8 @@ class Unpacker:
         except RuntimeError:  # no home folder is known for this user
             cache = None
         if cache is None or not _can_be_made(cache):
-            import tempfile
-
             # Only a name so far, and one that nobody can guess: made when something is unpacked.
-            self._temporary = os.path.join(tempfile.gettempdir(), f"kedge-{os.urandom(8).hex()}")
+            self._temporary = os.path.join(_temporary_folder(), f"kedge-{os.urandom(8).hex()}")
             return Path(self._temporary)
         return cache
 
@@ -103,6 +116,15 @@ class Unpacker:
                     (target / name).write_bytes(self._code.read(below))
                 else:
                     work.append((below, target / name))
+
+
+def _temporary_folder() -> str:
+    import tempfile
+
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError:  # nothing can be written anywhere, which only some code minds
+        return os.path.join(os.sep, "tmp")
 
 
 def _can_be_made(folder: Path) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from .templates import Template, TemplateError
-from .transforms import Transform
+from .transforms import Cast, Transform, is_dtype
 
 __all__ = [
     "Default",
@@ -207,20 +207,56 @@ def inverse_step(step: Step) -> Step | None:
 
 
 def check_step(step: Step) -> None:
-    """Raise TemplateError where the sides of a step do not fit together: a hole that one side lacks."""
+    """Raise TemplateError for what no state dict can make right.
+
+    A hole that one side lacks or has too much, lengths below zero, a dtype that there is not.
+    """
     match step:
         case Rename():
             _require_holes(step.new, step.old, step.line)
+            for cast in step.transforms:
+                if isinstance(cast, Cast):
+                    _require_dtypes(step, cast.dtype, cast.old)
         case Split():
+            _require_lengths(step, "sizes", step.sizes)
+            _require_over(step, step.new, step.old)
             for template in step.new:
                 _require_holes(template, step.old, step.line, extra=step.over)
         case Merge():
+            _require_lengths(step, "sizes", step.sizes)
+            _require_over(step, step.old, step.new)
             for template in step.old:
                 _require_holes(step.new, template, step.line)
-        case Default(like=Template() as like):
-            _require_holes(step.new, like, step.line)
-        case Default() if not step.new.is_literal:
-            raise TemplateError(f"{step.line or repr(step.new.text)}: a default with holes needs `like`")
+        case Default():
+            _require_dtypes(step, step.dtype)
+            _require_lengths(step, "shape", step.shape)
+            if step.like is not None:
+                _require_holes(step.new, step.like, step.line)
+            elif not step.new.is_literal:
+                raise TemplateError(f"{step.line or repr(step.new.text)}: a default with holes needs `like`")
+
+
+def _require_over(step: Split | Merge, many: tuple[Template, ...], one: Template) -> None:
+    """With `over` there is one template on the side of the parts, and it alone has that hole."""
+    if step.over is None:
+        return
+    kinds = [{hole.name: hole.kind for hole in template.holes}.get(step.over) for template in many]
+    if kinds != ["int"] or any(hole.name == step.over for hole in one.holes):
+        raise TemplateError(
+            f"{described(step)}: over = {step.over!r} needs one template of the parts, with the hole "
+            f"{{{step.over}:int}}, which the other side does not have"
+        )
+
+
+def _require_lengths(step: Step, what: str, lengths: tuple[int, ...] | None) -> None:
+    if lengths is not None and any(length < 0 for length in lengths):
+        raise TemplateError(f"{described(step)}: {what} = {list(lengths)}: lengths are not negative")
+
+
+def _require_dtypes(step: Step, *names: str | None) -> None:
+    for name in names:
+        if name is not None and not is_dtype(name):
+            raise TemplateError(f"{described(step)}: there is no dtype {name!r}; write it as 'float32' is")
 
 
 def _require_holes(wanted: Template, given: Template, line: str, extra: str | None = None) -> None:

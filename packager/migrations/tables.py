@@ -61,7 +61,7 @@ def migration_from_table(
     reading.require_sound()
     names = (unwrap,) if isinstance(unwrap, str) else tuple(unwrap)
     try:
-        return Migration(steps=steps, unwrap=names, where=where, **fields)
+        return Migration(steps=steps, unwrap=names, where=(places or {}).get("to", where), **fields)
     except MigrationError as error:
         raise MigrationFileError(_placed(error, (places or {}).get("from", where))) from None
 
@@ -259,7 +259,7 @@ def _axes(row: Mapping[str, Any]) -> Transform:
 
 
 def _slice(row: Mapping[str, Any]) -> Transform:
-    return Slice(row.get("axis", 0), *row["slice"][:2])
+    return Slice(row.get("axis", 0), *row["slice"])
 
 
 _KINDS: _Fields = {

@@ -28,7 +28,13 @@ __all__ = [
     "Transform",
     "TransformError",
     "Transpose",
+    "is_dtype",
 ]
+
+_DTYPES = frozenset(
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 complex32 "
+    "complex64 complex128 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu".split()
+)
 
 
 class TransformError(MigrationError, ValueError):
@@ -108,7 +114,7 @@ class Reshape:
         known = math.prod(n for n in self.shape if n != -1)
         rest = before.size // known if self.shape.count(-1) == 1 and known else 0
         shape = tuple(rest if n == -1 else n for n in self.shape)
-        if math.prod(shape) != before.size or self.shape.count(-1) > 1:
+        if math.prod(shape) != before.size or self.shape.count(-1) > 1 or min(shape, default=0) < 0:
             raise TransformError(
                 f"reshape of {_shown(before.shape)} ({before.size} elements) to {_shown(self.shape)}: "
                 "the number of elements must stay the same"
@@ -272,6 +278,11 @@ def header_of(value: Any) -> Header:
 def _dtype_name(dtype: Any) -> str:
     """NumPy's name for a dtype of any library; asking a dtype itself takes its time."""
     return str(dtype).rpartition(".")[2]
+
+
+def is_dtype(name: str) -> bool:
+    """Whether a dtype of NumPy, ml_dtypes, kedge or PyTorch has this name, spelled out as headers have it."""
+    return name in _DTYPES
 
 
 def checked_axis(what: str, axis: int, shape: Sequence[int]) -> int:

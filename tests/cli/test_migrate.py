@@ -179,7 +179,17 @@ def test_versions_that_do_not_rise_point_at_their_line(run: Run) -> None:
     Path("m.toml").write_text('name = "round"\nfrom = 2\nto = 1\n')
     code, _, errors = run("migrate", "old.npz", "--with", "m.toml", "--plan")
     assert code == 1
-    assert errors.startswith("packager: m.toml:2: migration 'round' (m.toml) goes from version 2 to 1")
+    assert errors.startswith("packager: m.toml:2: migration 'round' (m.toml:3) goes from version 2 to 1")
+
+
+def test_migrations_that_reach_one_version_point_at_both_lines(run: Run) -> None:
+    Path("a.toml").write_text('name = "a"\nto = 2\n')
+    Path("b.toml").write_text('name = "b"\n\nto = 2\n')
+    code, _, errors = run("migrate", "old.npz", "--with", "a.toml", "--with", "b.toml", "--plan")
+    assert code == 1
+    assert errors.startswith(
+        "packager: migration 'a' (a.toml:2) and migration 'b' (b.toml:3) both reach version 2"
+    )
 
 
 def test_a_template_that_matches_nothing_is_a_remark_or_with_strict_an_error(run: Run) -> None:

@@ -90,6 +90,37 @@ def test_every_step_is_read(tmp_path):
             r"m\.toml:1: function 'f': expected its name",
         ),
         ('[[step]]\nrename = ["a"]', r"m\.toml:1: "),
+        (
+            '[[step]]\nrename = "a"\ntransforms = [{ cast = "flot32" }]',
+            r"m\.toml:1: rename a -> a: there is no dtype 'flot32'",
+        ),
+        (
+            '[[step]]\ndefault = "n"\nfill = 0\nshape = [2]\ndtype = "f4"',
+            r"m\.toml:1: default n: there is no dtype 'f4'; write it as 'float32' is",
+        ),
+        (
+            '[[step]]\ndefault = "n"\nfill = 0\nshape = [-1]\ndtype = "int64"',
+            r"m\.toml:1: default n: shape = \[-1\]: lengths are not negative",
+        ),
+        (
+            '[[step]]\nsplit = "a"\nto = ["b", "c"]\nsizes = [-1, 3]',
+            r"m\.toml:1: split a -> b, c: sizes = \[-1, 3\]: lengths are not negative",
+        ),
+        (
+            '[[step]]\nmerge = "a.{n:int}"\nto = "b"\nover = "k"',
+            r"m\.toml:1: .*: over = 'k' needs one template",
+        ),
+        ('[[step]]\nmerge = "a.{n}"\nto = "b"\nover = "n"', r"m\.toml:1: .*: over = 'n' needs one template"),
+        (
+            '[[step]]\nmerge = ["a.{n:int}", "b.{n:int}"]\nto = "c"\nover = "n"',
+            r"m\.toml:1: .*: over = 'n' needs one template",
+        ),
+        (
+            '[[step]]\nmerge = "a.{n:int}"\nto = "b.{n}"\nover = "n"',
+            r"m\.toml:1: .*, which the other side does not have",
+        ),
+        ('[[step]]\nsplit = "a"\nto = "b"\nover = "n"', r"m\.toml:1: .*: over = 'n' needs one template"),
+        ('[[step]]\nrename = "a"\ntransforms = [{ slice = [1, 2, 3] }]', r"m\.toml:1: slice cannot be read"),
     ],
 )
 def test_a_mistake_is_told_with_its_line(tmp_path, text, message):

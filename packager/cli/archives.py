@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -10,9 +11,13 @@ from typing import TYPE_CHECKING
 from .screen import progress
 
 if TYPE_CHECKING:
+    from packager.exporting.targets import TargetError
     from packager.package_importer import PackageImporter
 
 __all__ = ["add_archive", "add_belief", "opened"]
+
+_FRAMES = 8
+"""How many of the innermost calls are shown where a model fails."""
 
 
 def add_archive(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +46,11 @@ def add_belief(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def opened(options: argparse.Namespace) -> Iterator[PackageImporter]:
-    """The importer of the archive that was named; long reads show how far they are."""
+    """The importer of the archive that was named; long reads show how far they are.
+
+    Raises TargetError where code of the archive raises something in the block.
+    """
+    from packager.errors import PackageError
     from packager.package_importer import PackageImporter
 
     with (
@@ -49,4 +58,18 @@ def opened(options: argparse.Namespace) -> Iterator[PackageImporter]:
         PackageImporter(options.file, trust=options.trust, environment=options.environment) as importer,
     ):
         importer.archive.progress = show
-        yield importer
+        try:
+            yield importer
+        except (PackageError, OSError, ImportError):  # these say by themselves what to do
+            raise
+        except Exception as error:  # whatever the model raises is told with its place
+            raise _model_failed(options.file, error) from error
+
+
+def _model_failed(file: str, error: Exception) -> TargetError:
+    from packager.exporting.targets import TargetError
+
+    failed = TargetError(f"{file}: the model failed: {type(error).__name__}: {error}")
+    for frame in traceback.extract_tb(error.__traceback__)[-_FRAMES:]:
+        failed.add_note(f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}")
+    return failed

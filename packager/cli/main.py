@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import Any
 
 __all__ = ["EXIT_CODES", "carry_out", "main"]
 
 EXIT_CODES = """\
 exit codes:
-  0  done
-  1  no: the plan holds problems, or a verification found some
-  2  the command line was not understood
-  3  a file cannot be read or written, or is damaged
-  4  the target cannot be imported, or its code failed
+  0    done
+  1    no: the plan holds problems, or a verification found some
+  2    the command line was not understood
+  3    a file cannot be read or written, or is damaged
+  4    the target cannot be imported, or its code failed
+  130  interrupted from the keyboard; nothing was written
 """
 
 _COMMANDS = (
@@ -49,12 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
-    """Call `run`; an error becomes a line on stderr and an exit code."""
+    """Call `run`; warnings and an error become lines on stderr, and an error an exit code."""
     from packager.errors import ArchiveError, LegacyFormatError, PackageError
     from packager.exporting.targets import TargetError
 
     try:
-        return int(run(options))
+        with warnings.catch_warnings():
+            warnings.showwarning = _warned
+            return int(run(options))
     except BrokenPipeError:  # whoever read the output has seen enough
         return 3
     except (TargetError, ModuleNotFoundError) as error:
@@ -78,6 +83,12 @@ def _parser() -> argparse.ArgumentParser:
     for name in _COMMANDS:
         import_module(f".{name.replace('-', '_')}_command", __package__).add(commands)
     return parser
+
+
+def _warned(message: Warning | str, *place: Any, **more: Any) -> None:
+    from .screen import printable
+
+    print(printable(f"packager: warning: {message}"), file=sys.stderr)
 
 
 def _failed(error: object, code: int) -> int:

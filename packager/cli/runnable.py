@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .archives import add_belief
 from .main import EXIT_CODES, carry_out
@@ -42,7 +40,6 @@ def main(file: str, arguments: Sequence[str] | None = None) -> int:
     parser = _parser(os.path.basename(file))
     options = parser.parse_args(arguments)
     options.file = file
-    warnings.showwarning = _show_warning
     if options.check:
         from .check_command import run
     elif options.verify:
@@ -56,7 +53,7 @@ def main(file: str, arguments: Sequence[str] | None = None) -> int:
 
 
 def _where_it_can(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
-    """`run`, once it is known that nothing is missing: before NumPy itself is imported."""
+    """`run`, once it is known that nothing is missing, or not asked: before NumPy itself is imported."""
 
     def checked(options: argparse.Namespace) -> int:
         from packager.archive import ArchiveReader
@@ -64,7 +61,7 @@ def _where_it_can(run: Callable[[argparse.Namespace], int]) -> Callable[[argpars
 
         with ArchiveReader(options.file) as reader:
             report = _compared(reader)
-        if report.missing:
+        if report.missing and options.environment != "ignore":
             raise EnvironmentMismatchError(f"{options.file}: {report}")
         return run(options)
 
@@ -91,10 +88,6 @@ def _parser(name: str) -> argparse.ArgumentParser:
     add_belief(parser)
     parser.add_argument("--json", action="store_true", help="print the outcome for machines")
     return parser
-
-
-def _show_warning(message: Warning | str, *place: Any, **more: Any) -> None:
-    print(f"{os.path.basename(sys.argv[0])}: warning: {message}", file=sys.stderr)
 
 
 def _info(options: argparse.Namespace) -> int:

@@ -24,6 +24,7 @@ from .errors import (
 from .installed import normalized_name
 from .interpreter import Interpreter
 from .recorded import RecordedEnvironment, exact_requirement
+from .targets import Target
 from .wheels import Wheel
 
 __all__ = ["Installer", "Wanted", "choose_installer", "disk_full", "explained", "is_full", "run_tool"]
@@ -183,7 +184,7 @@ def wrong_platform(what: str, held: Sequence[Wheel], python: Interpreter) -> Wro
     return WrongPlatformError(
         f"{what}: the archive has {held[0].name} for {', '.join(wheel.target for wheel in held)}; this is "
         f"{python.tag} on {python.fingerprint.platform}; name another Python with --python, or export again "
-        f"with --vendor-wheels {python.tag}-{python.fingerprint.platform.replace('-', '_')}"
+        f"with --vendor-wheels {Target.of(python)}"
     )
 
 

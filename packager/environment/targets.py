@@ -47,12 +47,16 @@ class Target:
     @classmethod
     def here(cls) -> Target:
         """The running Python, on Linux with the glibc that it has."""
-        here = Interpreter.here()
-        tag = here.fingerprint.platform.replace("-", "_").replace(".", "_")
+        return cls.of(Interpreter.here())
+
+    @classmethod
+    def of(cls, python: Interpreter) -> Target:
+        """A Python of this machine, on Linux with the glibc that there is."""
+        tag = python.fingerprint.platform.replace("-", "_").replace(".", "_")
         libc, version = platform.libc_ver()
         if tag.startswith("linux_") and libc == "glibc":
             tag = f"manylinux_{'_'.join(version.split('.')[:2])}_{tag.removeprefix('linux_')}"
-        return cls(here.tag[:2], here.fingerprint.python_series, tag)
+        return cls(python.tag[:2], python.fingerprint.python_series, tag)
 
     @property
     def platforms(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ Inputs go by parameter name, or by position as `arg0, arg1, ...`. A result is `o
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -25,6 +26,7 @@ def call_with_arrays(thing: Any, inputs: Mapping[str, Any], attribute: str | Non
     """Call `thing`, or an attribute of it, with arrays by name; return the arrays of its result by name.
 
     Where the class of `thing` comes from kedge or PyTorch, the call gets that framework's tensors.
+    Raises CallError for inputs that are no call of it, and whatever the call raises.
 
     >>> import numpy
     >>> call_with_arrays(lambda x, scale: (x * scale, {"n": len(x)}), {"arg0": numpy.ones(2), "scale": 3})
@@ -35,9 +37,9 @@ def call_with_arrays(thing: Any, inputs: Mapping[str, Any], attribute: str | Non
     for name, value in inputs.items():
         match = _POSITION.fullmatch(name)
         if match is not None:
-            positions[int(match[1])] = make(value)
+            positions[int(match[1])] = _made(make, name, value)
         else:
-            keywords[name] = make(value)
+            keywords[name] = _made(make, name, value)
     if sorted(positions) != list(range(len(positions))):
         missing = min(set(range(len(positions))) - set(positions))
         raise CallError(
@@ -45,7 +47,29 @@ def call_with_arrays(thing: Any, inputs: Mapping[str, Any], attribute: str | Non
         )
     arguments = [positions[index] for index in range(len(positions))]
     called = thing if attribute is None else getattr(thing, attribute)
-    return dict(_arrays("output", called(*arguments, **keywords)))
+    try:
+        answer = called(*arguments, **keywords)
+    except TypeError as error:  # told better where it is about the inputs; hooks may have mended those
+        misfit = _does_not_fit(called, arguments, keywords)
+        if misfit is None:
+            raise
+        raise misfit from error
+    return dict(_arrays("output", answer))
+
+
+def _does_not_fit(called: Any, arguments: list[Any], keywords: dict[str, Any]) -> CallError | None:
+    """The error for inputs that the parameters do not take; a module's are those of its `forward`."""
+    try:
+        signature = inspect.signature(getattr(called, "forward", called))
+    except (TypeError, ValueError):  # not everything that can be called says how
+        return None
+    try:
+        signature.bind(*arguments, **keywords)
+    except TypeError as error:
+        given = ", ".join([*(f"arg{index}" for index in range(len(arguments))), *keywords]) or "no arrays"
+        expected = ", ".join(signature.parameters) or "none"
+        return CallError(f"inputs: {error}; found {given}; expected arrays named for parameters: {expected}")
+    return None
 
 
 def load_arrays(path: str) -> dict[str, Any]:
@@ -53,13 +77,23 @@ def load_arrays(path: str) -> dict[str, Any]:
 
     Raises OSError where it cannot be read, CallError where it is no such file.
     """
+    import zipfile
+    import zlib
+
     import numpy
 
     try:
-        with numpy.load(path, allow_pickle=False) as arrays:
+        with open(path, "rb") as file, numpy.load(file, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
-    except (ValueError, AttributeError, EOFError) as error:
+    except (ValueError, AttributeError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise CallError(f"{path}: not a .npz file of arrays ({error}); make one with numpy.savez") from error
+
+
+def _made(make: Any, name: str, value: Any) -> Any:
+    try:
+        return make(value)
+    except TypeError as error:
+        raise CallError(f"input {name}: {error}") from error
 
 
 def _tensor_maker(thing: Any) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import pytest
 from packager import PackageExporter, PackageImporter
 from packager.archive import ArchiveReader
 from packager.cli import main
+from packager.cli.main import carry_out
 from packager.policy import read_policy
 
 Project = Callable[[Mapping[str, str]], Path]
@@ -119,6 +122,45 @@ def test_export_stores_a_golden_call(run: Run, tmp_path: Path) -> None:
         assert [check.name for check in reader.manifest.checks] == ["model"]
 
 
+FAILING = {
+    "fails/__init__.py": "",
+    "fails/net.py": (
+        "class Net:\n"
+        "    def __init__(self):\n"
+        "        self.words = ['a']\n"
+        "    def __call__(self, x):\n"
+        "        return self.words[len(x)]\n"
+    ),
+}
+
+
+def test_a_model_that_fails_is_exit_code_4_with_the_place(run: Run, project: Project, tmp_path: Path) -> None:
+    project(FAILING)
+    np.savez(tmp_path / "x.npz", x=np.ones(2))
+    np.savez(tmp_path / "y.npz", y=np.ones(2))
+    target, answer = tmp_path / "net.kedge", tmp_path / "answer.npz"
+    assert run("export", "fails.net:Net", "-o", target)[0] == 0
+    code, out, errors = run("run", target, "--input", tmp_path / "x.npz", "-o", answer)
+    assert (code, out, answer.exists()) == (4, "", False)
+    assert errors.startswith(f"packager: {target}: the model failed: IndexError: list index out of range\n")
+    assert errors.endswith("fails/net.py:5 in __call__: return self.words[len(x)]\n")
+    code, _, errors = run("run", target, "--input", tmp_path / "y.npz")
+    assert code == 1
+    assert "found y; expected arrays named for parameters: x" in errors
+
+
+def test_a_warning_is_a_line_as_errors_are(capsys: Any) -> None:
+    def warned(options: argparse.Namespace) -> int:
+        warnings.simplefilter("always")
+        warnings.warn("the environment is not\nas recorded \x1b[2J", stacklevel=1)
+        return 0
+
+    before = warnings.showwarning
+    assert carry_out(warned, argparse.Namespace()) == 0
+    assert capsys.readouterr().err == ("packager: warning: the environment is not\nas recorded \\x1b[2J\n")
+    assert warnings.showwarning is before
+
+
 def test_a_refused_export_writes_nothing_and_says_everything(run: Run, tmp_path: Path) -> None:
     target = tmp_path / "net.kedge"
     target.write_bytes(b"old")
@@ -218,7 +260,7 @@ def test_a_trace_that_fails_leaves_nothing_written(run: Run, project: Project, t
     code, _, errors = run("export", "zoo.build:build", "--trace", "--input", tmp_path / "x.npz", "-o", target)
     assert code == 1
     assert "tracing zoo.build:build: the call failed with exit code 1:" in errors
-    assert "unexpected keyword argument 'y'" in errors
+    assert "found y; expected arrays named for parameters: x" in errors
     assert not target.exists()
 
 
@@ -281,6 +323,18 @@ def test_suggest_writes_a_policy_that_export_takes(run: Run, tmp_path: Path) -> 
     assert all("#" in line for line in policy.read_text().splitlines() if "action" in line)
     code, _, errors = run("export", "shop.net:build", "--policy", policy, "-o", target)
     assert (code, errors) == (0, "")
+
+
+def test_suggest_says_what_stands_against_an_export(run: Run, project: Project, tmp_path: Path) -> None:
+    project({"lost.py": "import nowhere_at_all\n"})
+    code, _, errors = run("suggest", "lost", "-o", tmp_path / "policy.toml")
+    assert code == 1
+    assert "    nowhere_at_all\n" in errors
+    assert "Imported by: lost (asked for) -> nowhere_at_all (lost.py:1)" in errors
+    assert run("suggest", "lost", "-o", tmp_path / "no" / "policy.toml")[0] == 3
+    (tmp_path / "strict.toml").write_text('preset = "strict"\nrules = [{ action = "mock", include = "gone" }]')
+    code, _, errors = run("suggest", "shop.layers", "--policy", tmp_path / "strict.toml", "--intern", "shop.**")
+    assert (code, errors.splitlines()[-1]) == (1, "* mock('gone') matched nothing.")
 
 
 def test_suggest_leaves_out_what_a_trace_did_not_use(run: Run, project: Project, tmp_path: Path) -> None:

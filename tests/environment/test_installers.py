@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import platform
+import sys
+
 import pytest
 
 from packager.environment import Interpreter
@@ -13,6 +16,7 @@ from packager.environment.errors import (
     WrongPythonError,
 )
 from packager.environment.installers import explained
+from packager.environment.targets import Target
 from packager.environment.wheels import Wheel
 
 PIP_NONE = """\
@@ -74,3 +78,12 @@ def test_the_words_of_installers_become_typed_errors(
     with pytest.raises(kind, match=f"environment x: .*{message}"):
         raise error
     assert error.__notes__ == output.strip().splitlines()[-8:]
+
+
+def test_wheels_for_other_platforms_alone_are_told_with_a_target_that_wheels_are_for() -> None:
+    error = explained(
+        UV_TAGS, "environment x", Interpreter.here(), [Wheel.parse("fast-1.0-cp39-cp39-win32.whl")]
+    )
+    assert str(error).endswith(f"or export again with --vendor-wheels {Target.here()}")
+    if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
+        assert "-manylinux_2_" in str(Target.here())

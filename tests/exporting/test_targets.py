@@ -89,6 +89,47 @@ def test_arrays_are_read_without_pickles(tmp_path: Path) -> None:
         load_arrays(str(tmp_path / "text.npz"))
 
 
+def test_damaged_arrays_are_told_with_their_file(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", x=np.ones((4, 8), "f4"))
+    whole = (tmp_path / "x.npz").read_bytes()
+    changed = bytearray(whole)
+    changed[120] ^= 255
+    for damaged, words in ((whole[:-30], "not a zip file"), (changed, "Bad CRC-32 for file 'x.npy'")):
+        (tmp_path / "bad.npz").write_bytes(damaged)
+        with pytest.raises(CallError, match=f"bad.npz: not a .npz file of arrays .*{words}.*numpy.savez"):
+            load_arrays(str(tmp_path / "bad.npz"))
+    np.save(tmp_path / "x.npy", np.ones(2))
+    with pytest.raises(CallError, match=r"x.npy: not a .npz file of arrays"):
+        load_arrays(str(tmp_path / "x.npy"))
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["y"], "missing a required argument: 'input'; found y; expected .* parameters: input$"),
+        ([], "missing a required argument: 'input'; found no arrays; expected .*: input$"),
+        (["arg0", "arg1"], "too many positional arguments; found arg0, arg1; expected .*: input$"),
+    ],
+)
+def test_inputs_that_are_no_call_are_told_with_the_parameters(names: list[str], message: str) -> None:
+    with pytest.raises(CallError, match=f"^inputs: {message}"):
+        call_with_arrays(nn.Linear(2, 1), {name: np.ones((1, 2), "f4") for name in names})
+
+
+def test_an_array_that_is_no_tensor_is_told_by_name() -> None:
+    with pytest.raises(CallError, match=r"^input input: cannot make a tensor of dtype <U1"):
+        call_with_arrays(nn.Linear(2, 1), {"input": np.array(["a"])})
+
+
+def test_a_type_error_of_the_model_itself_comes_out_as_it_is() -> None:
+    def call(x: object) -> None:
+        raise TypeError("of the model")
+
+    with pytest.raises(TypeError, match=r"^of the model$") as caught:
+        call_with_arrays(call, {"x": np.ones(1)})
+    assert not isinstance(caught.value, CallError)
+
+
 def test_weights_are_loaded_from_npz_and_safetensors(tmp_path: Path) -> None:
     import safetensors.numpy
 

@@ -156,6 +156,22 @@ def test_without_numpy_it_says_what_is_missing_and_what_to_do(
     assert "numpy: recorded" in out
 
 
+def test_what_is_missing_can_be_tried_without(only_numpy: Path, elsewhere: Path) -> None:
+    target = elsewhere / "free.kedge"
+    with PackageExporter(target, policy="auto", runnable=True) as exporter:
+        exporter.extern("not_here_at_all.**", allow_empty=True)
+        exporter.save_source_string(
+            "free", "def build():\n    import not_here_at_all\ndef call(x):\n    return 2 * x\n"
+        )
+        exporter.save_object("model", "model", {"a": 1})
+    code, _, errors = start(only_numpy, target, "--check", cwd=elsewhere)
+    assert code == 1
+    assert "not_here_at_all: recorded a module of no distribution, found nothing" in errors
+    code, out, errors = start(only_numpy, target, "--check", "--environment", "ignore", cwd=elsewhere)
+    assert (code, errors) == (1, "")
+    assert out.endswith("no golden call is stored; export with --check\n")
+
+
 def test_without_numpy_it_still_verifies_itself(archive: Path, bare: Path, elsewhere: Path) -> None:
     code, out, errors = start(bare, archive, "--verify", "--json", cwd=elsewhere)
     assert (code, errors) == (0, "")

@@ -340,7 +340,8 @@ class PackageImporter(Importer):
             world.imported = self._migrations().attach
         world.give_importer(self)
         finder.register(world)
-        if self._path is not None:
+        # Nobody reads a pipe twice: another process would wait for its bytes for ever.
+        if self._path is not None and (os.path.isfile(self._path) or os.path.isdir(self._path)):
             processes.announce(world, self._path, self._digests, self._mmap, self.trust)
         return world
 

@@ -265,6 +265,30 @@ def test_a_worker_that_never_imported_packager_unpickles_packaged_objects(archiv
     assert run(script, archive()) == "Layer 3\nclosed ModuleNotFoundError\n"
 
 
+def test_a_pipe_loads_and_workers_do_not_wait_for_its_bytes(archive, tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(
+        textwrap.dedent("""
+            import os, pickle, subprocess, sys, threading
+            from pathlib import Path
+            from packager.package_importer import PackageImporter
+
+            data, pipe = Path(sys.argv[1]).read_bytes(), Path(sys.argv[1] + ".pipe")
+            os.mkfifo(pipe)
+            threading.Thread(target=pipe.write_bytes, args=[data]).start()
+            with PackageImporter(pipe) as importer:
+                layer = importer.import_module("netpkg.layers").Layer()
+                print(layer.size)
+                child = "import pickle, sys; sys.path[:] = eval(sys.argv[1]);" \\
+                        "import packager; pickle.loads(bytes.fromhex(sys.argv[2]))"
+                args = [sys.executable, "-c", child, repr(sys.path), pickle.dumps(layer).hex()]
+                done = subprocess.run(args, capture_output=True, text=True, timeout=30)
+                print(done.stderr.strip().splitlines()[-1].partition(":")[0])
+        """)
+    )
+    assert run(script, archive()) == "3\nModuleNotFoundError\n"
+
+
 def test_an_archive_replaced_meanwhile_is_not_adopted(archive, tmp_path):
     script = tmp_path / "parent.py"
     script.write_text(

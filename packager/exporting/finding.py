@@ -8,7 +8,7 @@ from functools import cached_property
 from packager.graph import Edge, Module, Problem
 from packager.objects import Regime
 from packager.objects.trust import Trust, grant_for
-from packager.policy import Decision
+from packager.policy import Action, Decision
 
 from .contents import finding_text
 from .deciding import Decisions
@@ -19,6 +19,8 @@ from .surveying import Survey
 __all__ = ["Findings"]
 
 _ALWAYS = frozenset(["root", "top", "parent", "star", "lazy"])
+# What decides before any rule does, so that no rule can decide otherwise.
+_WITHOUT_A_RULE = ("asked for", "mocked before", "resources")
 _UNREADABLE = {
     "extension": "extension",
     "syntax": "resolution",
@@ -79,7 +81,7 @@ class Findings:
         if decision is None:
             yield from self._undecided(name, self._decisions.undecided.get(name))
         elif decision.action == "deny":
-            yield self._problem("denied", name, _own_reason(decision))
+            yield self._problem("denied", name, _own_reason(decision), fix=self._other_rule("mock", name))
         elif decision.action == "intern":
             yield from (self._unreadable(problem) for problem in self._walk_problems.get(name, ()))
         if decision is not None and decision.action in ("intern", "mock"):
@@ -153,14 +155,21 @@ class Findings:
     def _unreadable(self, problem: Problem) -> PlanProblem:
         where = f"{problem.file}:{problem.line}: " if problem.line else ""
         if problem.reason == "beyond top level":
-            context = BEYOND_TOP
+            context = f"{BEYOND_TOP}, at {problem.file}:{problem.line}"
         elif problem.reason == "extension":
             context = ""
         else:
             context = f"{where}{problem.message}"
         reason = "missing" if problem.reason == "missing" else _UNREADABLE.get(problem.reason, "no source")
-        fix = "" if problem.reason == "beyond top level" else f'exporter.extern("{problem.module}")'
-        return self._problem(reason, problem.module, context, fix=fix)
+        return self._problem(reason, problem.module, context, fix=self._other_rule("extern", problem.module))
+
+    def _other_rule(self, action: Action, name: str) -> str:
+        """The rule to paste, and before which one it must stand; "" where no rule would help."""
+        rule = self._decisions.standing[name].rule
+        if rule in _WITHOUT_A_RULE:
+            return ""
+        before = f"  # before {rule}" if rule.endswith(")") else ""
+        return f'exporter.{action}("{name}"){before}'
 
     def _inside_extern(self, name: str) -> Iterator[PlanProblem]:
         parent = name.rpartition(".")[0]
@@ -207,7 +216,10 @@ class Findings:
             if decision is not None and decision.action == "mock" and use.module not in told:
                 told.add(use.module)
                 yield self._problem(
-                    "mocked", use.module, f"{use.qualname or use.module} is used by {use.label}"
+                    "mocked",
+                    use.module,
+                    f"{use.qualname or use.module} is used by {use.label}",
+                    fix=self._other_rule("intern", use.module),
                 )
 
     def _late_changes(self) -> Iterator[PlanProblem]:

@@ -69,6 +69,8 @@ class GlobGroup:
 
 
 def _as_tuple(patterns: GlobPattern) -> tuple[str, ...]:
+    if not isinstance(patterns, Iterable):
+        raise TypeError(f"patterns must be a string or several, got {type(patterns).__name__}: {patterns!r}")
     found = (patterns,) if isinstance(patterns, str) else tuple(patterns)
     for pattern in found:
         if not isinstance(pattern, str):

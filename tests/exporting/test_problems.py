@@ -77,7 +77,7 @@ def test_notes_give_file_line_and_a_rule_to_paste(project: Project) -> None:
         (
             "from ........ import x\n",
             "Dependency resolution failed.",
-            "attempted relative import beyond top-level package",
+            "attempted relative import beyond top-level package, at bad.py:1",
         ),
     ],
 )
@@ -90,6 +90,35 @@ def test_source_that_cannot_be_read_is_a_problem_of_its_module(
     (problem,) = refused(exporter).problems
     assert (problem.reason, problem.subject) == (reason, "bad")
     assert problem.context.startswith(context)
+    assert problem.fix == 'exporter.extern("bad")'
+
+
+def test_a_rule_to_paste_says_before_which_other(project: Project) -> None:
+    project({"app.py": "import bad\nimport no\n", "bad.py": "def (\n", "no.py": ""})
+    exporter = PackageExporter(io.BytesIO())
+    exporter.deny("no")
+    exporter.intern("**")
+    exporter.save_module("app")
+    problems = refused(exporter).problems
+    assert {problem.subject: problem.fix for problem in problems} == {
+        "bad": "exporter.extern(\"bad\")  # before intern('**')",
+        "no": "exporter.mock(\"no\")  # before deny('no')",
+    }
+    pasted = PackageExporter(io.BytesIO())
+    for problem in problems:
+        exec(problem.fix, {"exporter": pasted})
+    pasted.deny("no")
+    pasted.intern("**")
+    pasted.save_module("app")
+    assert pasted.plan().ok
+
+
+def test_no_rule_is_offered_where_none_would_help(project: Project) -> None:
+    project({"bad.py": "def (\n"})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("bad")
+    (problem,) = refused(exporter).problems
+    assert (problem.subject, problem.fix) == ("bad", "")
 
 
 def test_compiled_code_cannot_be_interned(project: Project) -> None:
@@ -237,6 +266,7 @@ def test_an_object_of_a_mocked_class_is_refused_with_its_path(project: Project) 
     assert problem.reason.startswith("Module was mocked out, but is still being used in the package.")
     assert problem.subject == "shapes"
     assert problem.context.startswith("Square is used by object model/model, at model[")
+    assert problem.fix == "exporter.intern(\"shapes\")  # before mock('shapes')"
 
 
 def test_a_mock_that_is_only_a_dependency_is_fine(project: Project) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -168,6 +171,33 @@ def test_an_error_in_the_body_leaves_nothing_and_the_old_file_as_it_was(tmp_path
     assert list(tmp_path.iterdir()) == [target]
     with pytest.raises(PackagingError, match="this exporter is abandoned"):
         exporter.save_text("p", "s", "")
+
+
+FULL = """
+import resource, sys
+import concurrent.futures.thread, numpy
+from packager import ArchiveError, PackageExporter
+exporter = PackageExporter(sys.argv[1], policy="auto")
+exporter.save_text("data", "words.txt", "one two")
+exporter.save_state_dict("model", "weights", {"w": numpy.zeros(20_000_000, "u1")})
+exporter.plan()
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
+try:
+    exporter.close()
+except ArchiveError as error:
+    print(error.errno)
+"""
+
+
+def test_an_export_that_does_not_fit_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
+    target = tmp_path / "out.kedge"
+    target.write_bytes(b"old")
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(target)], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == (f"{errno.EFBIG}\n", "")
+    assert target.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.kedge"]
 
 
 def test_a_refused_export_leaves_nothing(project: Project, tmp_path: Path) -> None:

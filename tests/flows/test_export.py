@@ -146,7 +146,7 @@ def test_each_hook_is_seen_once_for_each_module_in_one_trace(tmp_path: Path) -> 
         {"PYTHONHASHSEED": "1"},
         {"PYTHONHASHSEED": "4711"},
         {"TZ": "Asia/Tokyo", "LC_ALL": "C"},
-        {"HOME": "/nonexistent", "USER": "somebody", "XDG_CACHE_HOME": "/nonexistent"},
+        {"HOME": "/dev/null", "USER": "somebody", "XDG_CACHE_HOME": "/dev/null"},
         {"PYTHONOPTIMIZE": "1"},
     ],
     ids=lambda change: next(iter(change)),

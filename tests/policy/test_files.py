@@ -60,7 +60,7 @@ def test_every_problem_of_a_file_is_told_at_once() -> None:
         "    rule 3: include is missing",
         "    rule 3: allow_empty must be true or false, got 'no'",
         "    rule 3: because must be text, got 1",
-        "    rule 3: 'int' object is not iterable",
+        "    rule 3: patterns must be a string or several, got int: 3",
         "    rule 4: must be a table, got str",
     ]
 

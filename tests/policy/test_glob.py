@@ -53,6 +53,8 @@ def test_a_double_star_inside_a_part_is_refused() -> None:
 def test_a_pattern_that_is_no_string_is_refused() -> None:
     with pytest.raises(TypeError, match="a pattern must be a string, got int: 3"):
         GlobGroup(["a", 3])  # type: ignore[list-item]  # the wrong argument under test
+    with pytest.raises(TypeError, match="patterns must be a string or several, got int: 3"):
+        GlobGroup(3)  # type: ignore[arg-type]  # likewise
 
 
 def test_groups_of_equal_patterns_are_equal_keys() -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from .building import add_policy_options, add_target, exporter_for, policy_of, request_target
-from .screen import print_text, stages
+from .files import whole_file
+from .screen import print_text, printable, stages
 from .tracing import add_trace_options, trace_and_prune
 
 __all__ = ["add"]
@@ -20,7 +21,8 @@ examples:
   packager suggest mypkg.models:build --trace --kwargs '{"width": 64}' --input x.npz
 
 The file is a strict policy: a module that it does not name is an error, and so is a rule that
-matches nothing. Give it to `packager export --policy policy.toml`.
+matches nothing. Give it to `packager export --policy policy.toml`. What stands against an export is
+said beside it, and the exit code is 1.
 """
 
 
@@ -44,6 +46,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Suggest a policy from the plan, or from a trace where one was asked for."""
+    from packager.exporting.printing import problems_text
     from packager.exporting.suggesting import suggested_policy
 
     exporter = exporter_for(options, io.BytesIO())
@@ -58,5 +61,9 @@ def run(options: argparse.Namespace) -> int:
     if options.output is None:
         print_text(text)
     else:
-        options.output.write_text(text, encoding="utf-8")
+        with whole_file(options.output) as file:
+            file.write(text.encode())
+    against = (*problems_text(plan.problems), *(f"* {rule} matched nothing." for rule in plan.empty_rules))
+    for line in against:
+        print(printable(line), file=sys.stderr)
     return 0 if plan.ok else 1

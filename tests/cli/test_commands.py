@@ -332,8 +332,9 @@ def test_suggest_says_what_stands_against_an_export(run: Run, project: Project, 
     assert "    nowhere_at_all\n" in errors
     assert "Imported by: lost (asked for) -> nowhere_at_all (lost.py:1)" in errors
     assert run("suggest", "lost", "-o", tmp_path / "no" / "policy.toml")[0] == 3
-    (tmp_path / "strict.toml").write_text('preset = "strict"\nrules = [{ action = "mock", include = "gone" }]')
-    code, _, errors = run("suggest", "shop.layers", "--policy", tmp_path / "strict.toml", "--intern", "shop.**")
+    strict = tmp_path / "strict.toml"
+    strict.write_text('preset = "strict"\nrules = [{ action = "mock", include = "gone" }]')
+    code, _, errors = run("suggest", "shop.layers", "--policy", strict, "--intern", "shop.**")
     assert (code, errors.splitlines()[-1]) == (1, "* mock('gone') matched nothing.")
 
 

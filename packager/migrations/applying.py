@@ -5,6 +5,7 @@ No array is touched here. What cannot be done is gathered over all keys of a ste
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -159,7 +160,8 @@ def _renamed(step: Rename, key: str, holes: Mapping[str, str | int], values: Val
 
 
 def _substituted(step: RenamePattern, values: Values) -> list[_Candidate]:
-    renamed = ((key, step.pattern.sub(step.replacement, key)) for key in values)
+    pattern = re.compile(step.pattern)
+    renamed = ((key, pattern.sub(step.replacement, key)) for key in values)
     return [((old,), {}, partial(_as_is, new, values[old])) for old, new in renamed if new != old]
 
 

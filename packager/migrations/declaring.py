@@ -13,7 +13,6 @@ The same words are the keys of a TOML file (`files.py`).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +27,7 @@ from .steps import (
     RenamePattern,
     Split,
     Step,
+    check_pattern,
     check_step,
     described,
     inverse_step,
@@ -35,7 +35,7 @@ from .steps import (
 from .templates import Template, TemplateError
 from .transforms import Transform
 
-__all__ = ["Migration", "default", "drop", "merge", "rename", "rename_pattern", "split"]
+__all__ = ["Migration", "default", "drop", "merge", "rename", "rename_pattern", "split", "unchecked_pattern"]
 
 Templates = str | Sequence[str]
 
@@ -130,12 +130,22 @@ def rename_pattern(
     line: str = "",
 ) -> RenamePattern:
     """Replace what a regular expression finds in keys: one-way, for what templates cannot say."""
-    try:
-        compiled = re.compile(pattern)
-        compiled.sub(replacement, "")
-    except re.error as error:
-        raise TemplateError(f"{line or 'pattern'}: /{pattern}/ -> {replacement}: {error}") from None
-    return RenamePattern(compiled, replacement, _gates((), before, unless, if_all), line)
+    step = unchecked_pattern(pattern, replacement, before=before, unless=unless, if_all=if_all, line=line)
+    check_pattern(step)
+    return step
+
+
+def unchecked_pattern(
+    pattern: str,
+    replacement: str,
+    *,
+    before: int | None = None,
+    unless: Templates = (),
+    if_all: Templates = (),
+    line: str = "",
+) -> RenamePattern:
+    """The same, of somebody who may not be trusted: it is not even compiled."""
+    return RenamePattern(pattern, replacement, _gates((), before, unless, if_all), line)
 
 
 def drop(

@@ -23,6 +23,7 @@ __all__ = [
     "RenamePattern",
     "Split",
     "Step",
+    "check_pattern",
     "check_step",
     "described",
     "inverse_step",
@@ -90,10 +91,11 @@ class Rename:
 class RenamePattern:
     """Replace what a regular expression finds anywhere in a key.
 
-    It has no inverse, may take very long, and is carried out from an archive only when trusted.
+    It has no inverse, may take very long, and is carried out from an archive only when trusted; so
+    it is text until then.
     """
 
-    pattern: re.Pattern[str]
+    pattern: str
     replacement: str
     gates: Gates = field(default_factory=Gates)
     line: str = ""
@@ -166,7 +168,7 @@ def described(step: Step) -> str:
     """A step in one line: what it does, and before it the line of the file that says so."""
     match step:
         case RenamePattern():
-            what = f"rename /{step.pattern.pattern}/ -> {step.replacement}"
+            what = f"rename /{step.pattern}/ -> {step.replacement}"
         case Drop():
             what = f"drop {step.old.text}"
         case Default():
@@ -234,6 +236,15 @@ def check_step(step: Step) -> None:
                 _require_holes(step.new, step.like, step.line)
             elif not step.new.is_literal:
                 raise TemplateError(f"{step.line or repr(step.new.text)}: a default with holes needs `like`")
+
+
+def check_pattern(step: RenamePattern) -> None:
+    """Raise TemplateError for a regular expression that is none. It is tried, so whoever asks trusts it."""
+    try:
+        re.compile(step.pattern).sub(step.replacement, "")
+    except (re.error, RecursionError, OverflowError) as error:
+        where = step.line or "pattern"
+        raise TemplateError(f"{where}: /{step.pattern}/ -> {step.replacement}: {error}") from None
 
 
 def _require_over(step: Split | Merge, many: tuple[Template, ...], one: Template) -> None:

@@ -21,7 +21,7 @@ from packager.objects.trust import Regime, Trust, grant_for
 from .chains import chain
 from .declaring import Migration
 from .functions import NamedFunction
-from .steps import Rename, RenamePattern, Step
+from .steps import Rename, RenamePattern, Step, check_pattern
 from .tables import migration_from_table, table_of
 
 __all__ = [
@@ -68,7 +68,7 @@ def unpack_migrations(data: bytes | memoryview) -> dict[str, tuple[Migration, ..
             steps = table.get("step")
             count = len(steps) if type(steps) is list else 0
             lines = [f"{what}, {number}, step {step}" for step in range(count)]
-            migration = migration_from_table(table, f"{what}, {number}", lines=lines)
+            migration = migration_from_table(table, f"{what}, {number}", lines=lines, stored=True)
             if not migration.name or not migration.target:
                 raise ArchiveError(f"{what}, {number}: it has no name, or no class")
             if any(one.name == migration.name for one in found.get(migration.target, ())):
@@ -92,7 +92,7 @@ def functions_of(migration: Migration) -> tuple[NameUse, ...]:
 
 def patterns_of(migration: Migration) -> tuple[str, ...]:
     """The regular expressions of a migration."""
-    return tuple(step.pattern.pattern for step in migration.steps if isinstance(step, RenamePattern))
+    return tuple(step.pattern for step in migration.steps if isinstance(step, RenamePattern))
 
 
 def allowed_migrations(
@@ -124,7 +124,9 @@ def allowed_migrations(
 
 
 def _finding(step: Step, find: Callable[[str, str], Any]) -> Step:
-    """The step, with functions that are looked up by `find`."""
+    """The step, with functions that are looked up by `find`, and a regular expression that is one."""
+    if isinstance(step, RenamePattern):
+        check_pattern(step)
     if not isinstance(step, Rename):
         return step
     transforms = tuple(

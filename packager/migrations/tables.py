@@ -12,9 +12,9 @@ from typing import Any
 
 from packager.errors import MigrationError
 
-from .declaring import Migration, default, drop, merge, rename, rename_pattern, split
+from .declaring import Migration, default, drop, merge, rename, split, unchecked_pattern
 from .functions import NamedFunction
-from .steps import Default, Drop, Merge, Rename, RenamePattern, Split, Step, check_step
+from .steps import Default, Drop, Merge, Rename, RenamePattern, Split, Step, check_pattern, check_step
 from .transforms import Cast, Permute, Reshape, Roll, Scale, Slice, Transform, Transpose
 
 __all__ = ["MigrationFileError", "migration_from_table", "step_table", "table_of"]
@@ -32,11 +32,14 @@ def migration_from_table(
     name: str = "",
     lines: Sequence[str] = (),
     places: Mapping[str, str] | None = None,
+    *,
+    stored: bool = False,
 ) -> Migration:
     """The migration that a table describes.
 
     `where` names its source in messages, `lines` the place of each step, `places` those of single
-    keys; `name` is what it is called where the table does not say.
+    keys; `name` is what it is called where the table does not say. Regular expressions of a `stored`
+    one are not looked at.
 
     Raises MigrationFileError for all mistakes together.
 
@@ -47,7 +50,7 @@ def migration_from_table(
     reading.tried(_check_keys, table, {"name", "class", "from", "to", "unwrap", "step"}, where)
     rows = reading.tried(_typed, table, "step", list, where, []) or []
     known = [*lines[: len(rows)], *[where] * (len(rows) - len(lines))]
-    steps = [reading.tried(_step, row, line) for row, line in zip(rows, known, strict=True)]
+    steps = [reading.tried(_step, row, line, stored) for row, line in zip(rows, known, strict=True)]
     unwrap = reading.tried(_typed, table, "unwrap", (str, list), where, [])
     fields = {
         field: reading.tried(_typed, table, key, kind, where, absent)
@@ -109,7 +112,7 @@ def step_table(step: Step) -> dict[str, Any]:
             if step.repeat:
                 fields["repeat"] = True
         case RenamePattern():
-            fields = {"pattern": step.pattern.pattern, "to": step.replacement}
+            fields = {"pattern": step.pattern, "to": step.replacement}
         case Drop():
             fields = {"drop": step.old.text}
         case Default():
@@ -138,7 +141,7 @@ def _parts(step: Split | Merge) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value not in (None, 0)}
 
 
-def _step(row: Any, line: str) -> Step:
+def _step(row: Any, line: str, stored: bool) -> Step:
     if not isinstance(row, Mapping):
         raise MigrationFileError(f"{line}: a step is a table, found {row!r}")
     actions = [action for action in _ACTIONS if action in row]
@@ -156,6 +159,8 @@ def _step(row: Any, line: str) -> Step:
     try:
         step = make(row[actions[0]], line, **given)
         check_step(step)
+        if isinstance(step, RenamePattern) and not stored:
+            check_pattern(step)
     except (MigrationError, TypeError) as error:
         raise MigrationFileError(_placed(error, line)) from None
     return step
@@ -171,7 +176,9 @@ def _rename(old: str, line: str, *, to: str = "", transforms: list[Any] | None =
 
 
 def _pattern(old: str, line: str, *, to: str, **rest: Any) -> Step:
-    return rename_pattern(old, to, line=line, **rest)
+    if type(old) is not str:
+        raise TypeError(f"pattern = {old!r} is {type(old).__name__}, expected str")
+    return unchecked_pattern(old, to, line=line, **rest)
 
 
 def _drop(old: str, line: str, **rest: Any) -> Step:

@@ -1,6 +1,5 @@
 """Steps on whole state dicts: all keys at once, gates, collisions, views, and going back."""
 
-import re
 
 import numpy as np
 import pytest
@@ -190,7 +189,7 @@ def test_drop_and_pattern():
     moved = migrate(
         state,
         Drop(template("{p:any}.relative_position_index")),
-        RenamePattern(re.compile("_"), "."),
+        RenamePattern("_", "."),
     )
     assert list(moved) == ["conv1.w", "res2.0.w"]
 

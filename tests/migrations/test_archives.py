@@ -9,11 +9,20 @@ import pytest
 
 import kedge
 from kedge import nn
-from packager import ArchiveError, PackageError, PackageExporter, PackageImporter, UntrustedTypeError
+from packager import (
+    ArchiveError,
+    MigrationError,
+    PackageError,
+    PackageExporter,
+    PackageImporter,
+    UntrustedTypeError,
+)
 from packager.archive import ArchiveReader, verify
 from packager.archive.entry_names import MIGRATIONS
+from packager.cli import main
 from packager.migrations import Migration, NamedFunction, attach, attached, migrate, migrations_ran, rename
-from packager.migrations.storing import pack_migrations, unpack_migrations
+from packager.migrations.steps import RenamePattern
+from packager.migrations.storing import pack_migrations, patterns_of, unpack_migrations
 
 NET = """
 from kedge import nn
@@ -301,6 +310,35 @@ def test_regular_expressions_out_of_an_archive_run_only_when_trusted(net, tmp_pa
         module = importer.load_object("model", "model")
         module.load_state_dict(state)
         assert module.fc.bias.tolist() == [3]
+
+
+def stored_pattern(pattern):
+    from packager.archive import pack
+
+    return pack([{"name": "m", "class": "a:A", "step": [{"pattern": pattern, "to": "x"}]}])
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(", "(" * 5000, "a{99999999999999999999}", "(?:|||||){40}(?!)"],  # the last would search for years
+    ids=["wrong", "deep", "large", "endless"],
+)
+def test_regular_expressions_out_of_an_archive_are_read_as_text_alone(pattern):
+    ((migration,),) = unpack_migrations(stored_pattern(pattern)).values()
+    assert patterns_of(migration) == (pattern,)
+    assert pack_migrations({"a:A": [migration]}) == stored_pattern(pattern)
+    with pytest.raises(ArchiveError, match="stored migrations, 0, step 0: pattern = 3 is int, expected str"):
+        unpack_migrations(stored_pattern(3))
+
+
+def test_a_trusted_regular_expression_that_is_none_is_an_error_with_its_place(net, tmp_path, capsys):
+    wrong = Migration("wrong", [RenamePattern("(", "x")], to=3)
+    with hostile(tmp_path, net, wrong, trust=["packager.migrations:rename_pattern"]) as importer:
+        module = importer.load_object("model", "model")
+        with pytest.raises(MigrationError, match=r"stored migrations, 0, step 0: /\(/ -> x: missing \)"):
+            module.load_state_dict({"old": kedge.ones(1)})
+    assert main(["inspect", str(tmp_path / "net.kedge")]) == 0
+    assert "/(/" in capsys.readouterr().out
 
 
 def test_reading_stored_migrations_imports_nothing_and_refuses_other_spellings():

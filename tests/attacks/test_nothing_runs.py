@@ -1,10 +1,19 @@
-"""Promise 1 over hostile archives: opening, listing, verifying and reading run and write nothing."""
+"""Promise 1 over hostile archives: opening, listing, verifying and reading run and write nothing.
+
+Every archive that the other files here forge is watched too, by `accepts`.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+
+import pytest
+
+from packager.archive import ArchiveReader
 
 WATCHED = """
 import random, sys
@@ -52,3 +61,34 @@ def test_nothing_runs_and_nothing_is_written_whatever_is_opened() -> None:
     assert 50 < int(sound) < 1500, "most are hostile, and some are harmless"
     assert [event for event in events if event.startswith(BAD)] == []
     assert "mmap.__new__" in events, "the hook sees what is done"
+
+
+CODE = compile("1", "forged", "eval")
+DEEDS = {
+    "compile": lambda folder: compile("1", "forged", "eval"),
+    "exec": lambda folder: exec(CODE),
+    "import": lambda folder: __import__("packager.no_such_module"),
+    "open": lambda folder: (folder / "written").write_text("x"),
+    "os.mkdir": lambda folder: (folder / "made").mkdir(exist_ok=True),
+    "subprocess.Popen": lambda folder: subprocess.run(["true"], check=True),
+}
+
+
+@pytest.mark.parametrize("event", DEEDS)
+def test_the_watch_over_all_other_attacks_would_notice(
+    accepts: Callable[..., bool],
+    honest: bytes,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    event: str,
+) -> None:
+    def misbehaving(reader: ArchiveReader) -> None:
+        with suppress(ModuleNotFoundError):
+            DEEDS[event](tmp_path)
+
+    assert accepts(honest)
+    monkeypatch.setattr(ArchiveReader, "signatures", misbehaving)
+    with pytest.raises(AssertionError, match=f"'{event}'"):
+        accepts(honest)
+    monkeypatch.undo()
+    assert accepts(honest)

@@ -33,6 +33,15 @@ def weight_norm_old() -> dict[str, torch.Tensor]:
         return torch.nn.utils.weight_norm(torch.nn.Linear(3, 2)).state_dict()
 
 
+def ddp() -> dict[str, torch.Tensor]:
+    """In a group of this process alone."""
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    try:
+        return torch.nn.parallel.DistributedDataParallel(module()).state_dict()
+    finally:
+        torch.distributed.destroy_process_group()
+
+
 def ema() -> dict[str, torch.Tensor]:
     averaged = torch.optim.swa_utils.AveragedModel(module())
     averaged.update_parameters(module())
@@ -48,7 +57,8 @@ def tied() -> dict[str, torch.Tensor]:
 # State dicts with the keys that wrappers of PyTorch give them.
 STYLES = {
     "plain": lambda: module().state_dict(),
-    "ddp": lambda: torch.nn.DataParallel(module()).state_dict(),
+    "ddp": ddp,
+    "dp": lambda: torch.nn.DataParallel(module()).state_dict(),
     "compile": lambda: torch.compile(module()).state_dict(),
     "ema": ema,
     "weight_norm": weight_norm_old,
@@ -62,6 +72,7 @@ STYLES = {
 }
 MARKS = {
     "ddp": "module.0.0.weight",
+    "dp": "module.0.0.weight",
     "compile": "_orig_mod.0.0.weight",
     "ema": "module.0.0.weight",
     "weight_norm": "weight_g",

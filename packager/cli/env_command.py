@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from .building import add_find_links
-from .files import whole_file
+from .files import whole_file, whole_folder
 from .screen import print_json, print_text
 
 __all__ = ["add"]
@@ -136,23 +137,28 @@ def run_lock(options: argparse.Namespace) -> int:
     from packager.environment.locks import pylock_text, requirements_text, resolve_wheels, wheels_held
 
     output: Path | None = options.output
-    with ArchiveReader(options.file) as reader:
+    folder: Path | None = options.wheels
+    seen = ""  # the folder, as a pylock file names it
+    if output is not None and output.suffix == ".toml":
+        folder = folder or output.parent / "wheels"
+        seen = _seen_from(output, folder)
+    # A lock file and the wheels that it names come together, or neither does.
+    with ArchiveReader(options.file) as reader, whole_folder(folder) if folder else nullcontext() as part:
         recorded = RecordedEnvironment.of(reader.manifest)
-        if output is None or output.suffix != ".toml":
-            text = requirements_text(recorded, wheels_held(reader, options.wheels))
+        if part is None or not seen:
+            text = requirements_text(recorded, wheels_held(reader, part))
         else:
-            folder = options.wheels or output.parent / "wheels"
-            wheels = wheels_held(reader, folder) if _holds_wheels(reader) else ()
+            wheels = wheels_held(reader, part) if _holds_wheels(reader) else ()
             python = None if wheels else Interpreter.ask(options.python)
             wheels = wheels or resolve_wheels(
-                reader, folder, python=options.python, find_links=options.find_links
+                reader, part, python=options.python, find_links=options.find_links
             )
-            text = pylock_text(wheels, _seen_from(output, folder), python)
-    if output is None:
-        print_text(text)
-    else:
-        with whole_file(output) as file:
-            file.write(text.encode())
+            text = pylock_text(wheels, seen, python)
+        if output is None:
+            print_text(text)
+        else:
+            with whole_file(output) as file:
+                file.write(text.encode())
     return 0
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["whole_file"]
+__all__ = ["whole_file", "whole_folder"]
 
 
 @contextlib.contextmanager
@@ -26,7 +29,29 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with open(part, "wb") as file:
             yield file
         os.replace(part, target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(part)
+        if isinstance(error, OSError) and error.filename in (None, part):  # users know the file by its name
+            error.filename = os.fspath(path)
         raise
+
+
+@contextlib.contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """Give a folder to write files to; they come into `folder` together when the block ends without an error.
+
+    What is in `folder` already stays, but for files of the same names.
+    """
+    there = folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(prefix=".part-", dir=folder))
+    try:
+        yield part
+        for file in list(part.iterdir()):
+            os.replace(file, folder / file.name)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        if not there:
+            with contextlib.suppress(OSError):  # something is in it, as it should be
+                folder.rmdir()

@@ -7,6 +7,7 @@ and returns an exit code. Nothing heavy is imported before a command runs.
 from __future__ import annotations
 
 import argparse
+import errno
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -65,6 +66,10 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
     except (TargetError, ModuleNotFoundError) as error:
         return _failed(error, 4)
     except (ArchiveError, LegacyFormatError, OSError) as error:
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) and not isinstance(
+            error, PackageError
+        ):
+            error.add_note("make room, or write to another disk")
         return _failed(error, 3)
     except PackageError as error:
         return _failed(error, 1)

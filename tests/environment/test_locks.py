@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import hashlib
 import json
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,43 @@ def test_wheels_in_the_archive_give_their_digests(
         f"fast==1.0 \\\n    --hash=sha256:{digests[0]} \\\n    --hash=sha256:{digests[1]}\n"
         f"under==3 \\\n    --hash=sha256:{digests[2]}\n"
     )
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_full_disk_leaves_neither_a_lock_nor_half_a_wheel(
+    record: Record,
+    make_wheel: MakeWheel,
+    tmp_path: Path,
+    capsys: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    there: bool,
+) -> None:
+    archive = record({"fast": "1.0"}, wheels=[make_wheel("fast", "1.0")])
+    deploy = tmp_path / "deploy"
+    deploy.mkdir()
+    if there:
+        (deploy / "wheels").mkdir()
+        (deploy / "wheels" / "other.whl").write_text("other")
+
+    def full(archive: object, wheels: object, folder: Path) -> None:
+        (folder / "fast-1.0-py3-none-any.whl").write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("packager.environment.locks.extract_wheels", full)
+    assert main(["env", "lock", str(archive), "-o", str(deploy / "pylock.toml")]) == 3
+    assert capsys.readouterr().err == (
+        "packager: [Errno 28] No space left on device\n  make room, or write to another disk\n"
+    )
+    left = sorted(str(path.relative_to(deploy)) for path in deploy.rglob("*"))
+    assert left == (["wheels", "wheels/other.whl"] if there else [])
+
+
+def test_a_lock_file_that_cannot_be_written_is_told_by_its_name(
+    record: Record, tmp_path: Path, capsys: Any
+) -> None:
+    target = tmp_path / "not" / "here" / "requirements.txt"
+    assert main(["env", "lock", str(record({"tiny": "1.0"})), "-o", str(target)]) == 3
+    assert capsys.readouterr().err == f"packager: [Errno 2] No such file or directory: '{target}'\n"
 
 
 def test_pylock_of_wheels_in_the_archive_is_one_by_pep_751(

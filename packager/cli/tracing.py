@@ -47,4 +47,7 @@ def trace_and_prune(
     policy = pruned(policy_of(options), comparison)
     exporter = exporter_for(options, io.BytesIO(), policy=policy)
     save(exporter)
-    return comparison, suggested_policy(exporter.plan(), of=options.target, like=policy)
+    unread = dict.fromkeys(comparison.unused_files, "the trace did not open it")
+    loaded = {place.id: f"the trace loaded it: {place.text}" for place in comparison.imports if place.id}
+    text = suggested_policy(exporter.plan(), of=options.target, like=policy, notes={**unread, **loaded})
+    return comparison, text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from packager.policy import Action, GlobGroup, Policy, Rule, format_policy
 
@@ -13,17 +13,21 @@ __all__ = ["suggested_policy"]
 _WITHOUT_RULE = ("implicit", "resources")
 
 
-def suggested_policy(plan: ExportPlan, *, of: str, like: Policy | None = None) -> str:
+def suggested_policy(
+    plan: ExportPlan, *, of: str, like: Policy | None = None, notes: Mapping[str, str] | None = None
+) -> str:
     """A strict policy, as TOML, that decides as `plan` does; `of` says what was planned.
 
-    Data files that the policy `like`, by which the plan was made, leaves out, and its answers, stay.
+    Data files that the policy `like`, by which the plan was made, leaves out, and its answers, stay;
+    `notes` say why, by pattern and question, where it was not simply asked for.
     """
     reasons = dict(_rules(plan))
     exclude_data = like.exclude_data.include if like is not None else ()
     answers = like.answers if like is not None else {}
     policy = Policy("strict", reasons, exclude_data=exclude_data, answers=answers)
     head = [f"What {of} needs, one rule for each package. The first rule that matches decides."]
-    return format_policy(policy, reasons, head=head)
+    asked = {**dict.fromkeys(exclude_data, "left out as asked"), **dict.fromkeys(answers, "as answered")}
+    return format_policy(policy, reasons, head=head, notes={**asked, **(notes or {})})
 
 
 def _rules(plan: ExportPlan) -> Iterable[tuple[Rule, str]]:

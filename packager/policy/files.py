@@ -17,7 +17,7 @@ files to leave out, and answers to the questions of a plan, by their ids:
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from packager.errors import PackagingError
 
@@ -97,12 +97,16 @@ def parse_policy(text: str, *, name: str = "<policy>") -> Policy:
 
 
 def format_policy(
-    policy: Policy, reasons: Mapping[Rule, str] | None = None, *, head: Sequence[str] = ()
+    policy: Policy,
+    reasons: Mapping[Rule, str] | None = None,
+    *,
+    head: Sequence[str] = (),
+    notes: Mapping[str, str] | None = None,
 ) -> str:
     """`policy` as TOML text: one rule to a line, its reason in a comment behind it.
 
-    `reasons` gives the comment of a rule that carries none of its own; `head` becomes comment
-    lines at the top. Reading the text gives the same rules.
+    `reasons` gives the comments of rules, `notes` those of data that is left out and of answers, by pattern
+    and question; `head` becomes comment lines at the top. Reading the text gives the same rules.
 
     >>> policy = Policy("auto")
     >>> policy.add("extern", "numpy.**")
@@ -116,17 +120,23 @@ def format_policy(
     if policy.preset is not None:
         lines.append(f"preset = {_quoted(policy.preset)}")
     lines.append("rules = [")
-    rows = [(_rule_line(rule), (reasons or {}).get(rule, "")) for rule in policy.rules]
-    width = max((len(row) for row, _ in rows), default=0)
-    for row, reason in rows:
-        comment = f"  # {_comment(reason)}" if reason else ""
-        lines.append(f"    {row.ljust(width) if comment else row}{comment}")
+    lines += _commented((f"    {_rule_line(rule)}", (reasons or {}).get(rule, "")) for rule in policy.rules)
     lines.append("]")
     if policy.exclude_data.include:
-        lines += ["exclude_data = [", *(f"    {_quoted(one)}," for one in policy.exclude_data.include), "]"]
+        rows = ((f"    {_quoted(one)},", (notes or {}).get(one, "")) for one in policy.exclude_data.include)
+        lines += ["exclude_data = [", *_commented(rows), "]"]
     if policy.answers:
-        lines += ["", "[answers]", *(f"{_quoted(key)} = {_answer(of)}" for key, of in policy.answers.items())]
+        given = policy.answers.items()
+        rows = ((f"{_quoted(key)} = {_answer(of)}", (notes or {}).get(key, "")) for key, of in given)
+        lines += ["", "[answers]", *_commented(rows)]
     return "\n".join(lines) + "\n"
+
+
+def _commented(rows: Iterable[tuple[str, str]]) -> list[str]:
+    """Lines with their comments behind them, one below the other."""
+    rows = list(rows)
+    width = max((len(row) for row, _ in rows), default=0)
+    return [f"{row.ljust(width)}  # {_comment(note)}" if note else row for row, note in rows]
 
 
 def _rules(listed: object, problems: list[str]) -> list[Rule]:

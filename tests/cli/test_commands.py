@@ -222,6 +222,9 @@ def test_a_traced_export_offers_a_policy_for_that_call_alone(
         "        to answer: exporter.answer('zoo/build.py:5:build', ['zoo.dog'])\n"
         f"a policy for this call alone is in {policy}: give it to --policy\n"
     )
+    written = policy.read_text().splitlines()
+    assert '    "zoo/atlas.csv",  # the trace did not open it' in written
+    assert written[-1].endswith("""  # the trace loaded it: importlib.import_module('zoo.' + kind)""")
     with PackageImporter(first) as importer:
         assert sorted(sources(importer)) == ["build.py", "cat.py", "unused.py"]
     code, _, errors = run(*call, "-o", second, "--policy", policy, "--trace")

@@ -73,6 +73,8 @@ def test_what_a_policy_leaves_out_and_answers_is_suggested_again(project: Projec
     first = plan_of_model(policy)
     text = suggested_policy(first.plan(), of="net.model", like=policy)
     again = parse_policy(text)
+    assert '    "net/*.txt",  # left out as asked\n' in text
+    assert '"net/model.py:2" = ["net.plots"]  # as answered\n' in text
     assert (again.preset, again.exclude_data.include) == ("strict", ("net/*.txt",))
     assert again.answers == {"net/model.py:2": ("net.plots",)}
     second = plan_of_model(again)

@@ -114,6 +114,22 @@ def test_each_rule_is_written_with_its_reason_on_its_line() -> None:
     )
 
 
+def test_data_that_is_left_out_and_answers_have_their_reasons_too() -> None:
+    policy = Policy("auto", exclude_data=["a/*", "bb/*"], answers={"a.py:2:load": ["a.b"]})
+    assert format_policy(policy, notes={"a/*": "not opened", "a.py:2:load": "import_module(name)"}) == (
+        'preset = "auto"\n'
+        "rules = [\n"
+        "]\n"
+        "exclude_data = [\n"
+        '    "a/*",   # not opened\n'
+        '    "bb/*",\n'
+        "]\n"
+        "\n"
+        "[answers]\n"
+        '"a.py:2:load" = ["a.b"]  # import_module(name)\n'
+    )
+
+
 @given(
     st.sampled_from([None, "auto", "hermetic", "strict"]),
     st.lists(

@@ -122,6 +122,7 @@ def test_everything_loads_where_this_user_may_write_nowhere(folder: Path, tmp_pa
     folder.chmod(0o555)
     paths = [str(folder / "net.kedge"), str(folder / "unzipped"), str(folder)]
     found = printed([sys.executable, "-c", AS_NOBODY, *paths], tmp_path / "cache")
+    folder.chmod(0o755)  # or what clears up after tests could not
     refused = "True ropkg set KEDGE_CACHE to a folder that can be written\n"
     assert found == ANSWER + "cat\n" + ANSWER * 2 + refused
     assert sorted(os.listdir(folder)) == ["net.kedge", "unzipped"]

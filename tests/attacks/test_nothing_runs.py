@@ -1,6 +1,6 @@
 """Promise 1 over hostile archives: opening, listing, verifying and reading run and write nothing.
 
-Every archive that the other files here forge is watched too, by `accepts`.
+What other files here hand to `accepts` is watched too; records of objects are in `test_objects.py`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ DEEDS = {
 
 
 @pytest.mark.parametrize("event", DEEDS)
-def test_the_watch_over_all_other_attacks_would_notice(
+def test_the_watch_over_what_accepts_is_handed_would_notice(
     accepts: Callable[..., bool],
     honest: bytes,
     tmp_path: Path,

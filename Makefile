@@ -64,6 +64,7 @@ wheel: $(VENV)/.installed-dev
 	@rm -rf dist build
 	@$(PY) -m build -o dist . > $(VENV)/build.log 2>&1 || { tail -n 25 $(VENV)/build.log; exit 1; }
 	@$(PY) .ci/check_wheel.py dist
+	@rm -rf build
 
 check:
 	@bash .ci/run

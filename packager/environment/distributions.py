@@ -45,6 +45,7 @@ class Distributions:
     def __init__(self, path: Sequence[str] | None = None) -> None:
         self._installed: dict[str, Installed] = {}
         self._places: dict[str, str] = {}
+        self._bare_folders: dict[str, str] = {}
         self._sites: list[str] = []
         folders = [os.path.abspath(entry or os.curdir) for entry in (sys.path if path is None else path)]
         for folder in dict.fromkeys(folders):
@@ -91,7 +92,7 @@ class Distributions:
         if file is not None:
             candidates = [one for one in candidates if one.holds(file)]
         else:
-            place = self._places.get(name.partition(".")[0])
+            place = self._place(name.partition(".")[0])
             candidates = [one for one in candidates if one.editable or place in (None, one.location)]
         if len(candidates) > 1:  # a namespace package: several distributions fill one folder
             depth = {one.name: one.claim_depth(name) for one in candidates}
@@ -102,6 +103,10 @@ class Distributions:
     def __contains__(self, distribution: str) -> bool:
         return normalized_name(distribution) in self._installed
 
+    def _place(self, top: str) -> str | None:
+        """The folder that `import top` leads to: as there, a folder without `__init__` comes last."""
+        return self._places.get(top) or self._bare_folders.get(top)
+
     def _scan(self, folder: str) -> None:
         try:
             names = os.listdir(folder)
@@ -111,7 +116,9 @@ class Distributions:
             self._sites.append(os.path.join(folder, ""))
         for name in sorted(names):
             top, dot, suffix = name.partition(".")
-            if not dot or suffix == "py" or suffix.endswith(("so", "pyd")):
+            if not dot and not os.path.isfile(os.path.join(folder, name, "__init__.py")):
+                self._bare_folders.setdefault(top, folder)
+            elif not dot or suffix == "py" or suffix.endswith(("so", "pyd")):
                 self._places.setdefault(top, folder)
             match = _METADATA_FOLDER.fullmatch(name)
             if match is not None:
@@ -134,7 +141,7 @@ class Distributions:
 
     def _is_at_hand(self, top: str, file: str | None) -> bool:
         """Whether a module that no distribution claims lies outside of folders of installed packages."""
-        where = file if file is not None else self._places.get(top)
+        where = file if file is not None else self._place(top)
         if where is None:
             return False
         where = os.path.join(where, "")

@@ -148,6 +148,7 @@ def test_a_file_settles_which_of_two_packages_of_one_name_is_meant(tmp_path: Pat
     install(site, "spoils-tests", "1", {"tests/__init__.py": ""})
     mine = tmp_path / "proj" / "tests"
     mine.mkdir(parents=True)
+    (mine / "__init__.py").write_text("")
     here = Distributions([str(tmp_path / "proj"), str(site)])
     assert here.origin("tests.helpers", str(mine / "helpers.py")).kind == "project"
     assert here.origin("tests.helpers", str(site / "tests" / "helpers.py")).distribution == "spoils-tests"
@@ -205,6 +206,13 @@ def test_versions_are_sorted_and_normalised(site: Path) -> None:
 
 def test_names_have_one_spelling() -> None:
     assert normalized_name("Zope.Interface__x-_.y") == "zope-interface-x-y"
+
+
+def test_a_folder_without_modules_does_not_hide_what_is_installed(site: Path, tmp_path: Path) -> None:
+    (tmp_path / "work" / "ours").mkdir(parents=True)
+    install(site, "ours", "0.1", {"ours/__init__.py": ""})
+    here = Distributions([str(tmp_path / "work"), str(site)])
+    assert here.origin("ours") == Origin("installed", "ours", "0.1")
 
 
 def test_what_is_installed_here_agrees_with_importlib_metadata() -> None:

@@ -1,6 +1,5 @@
 """Steps on whole state dicts: all keys at once, gates, collisions, views, and going back."""
 
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -52,7 +52,7 @@ OPENING = (
     "believed; a bare header is neither digested nor compared with anything."
 )
 REMEMBERING = "the records of the manifest and the modules that check them are part of it."
-TOUCHING = "each tensor is looked up and handed out as a view of its own, in Python; a bare map is walked in one step."
+TOUCHING = "each tensor is looked up and handed out as a view of its own, in Python; a map is walked at once."
 MEMBER = "net/weights"
 CHUNK = 1 << 20
 

@@ -57,8 +57,8 @@ IMPORT_TORCH = "from torch.package import PackageImporter"
 
 WHY_FIRST = "every source is also digested, and its compiled code written for the next time."
 WHY_WHOLE = (
-    "almost all of torch.package's time is the import of torch, which differs from machine to machine; ours is "
-    "the making of 285 modules by Python's own import machinery, and the reading of the manifest."
+    "almost all of torch.package's time is the import of torch, which differs from machine to machine; ours "
+    "is the making of 285 modules by Python's own import machinery, and the reading of the manifest."
 )
 
 

@@ -84,7 +84,9 @@ def _rows_of(case: Case) -> list[Row]:
         title: str, contenders: dict[str, Any], goals: tuple[Goal, ...], why: str = "", unit: str = "ms"
     ) -> Row:
         bound = {name: lambda m=make: m(case) for name, make in contenders.items()}
-        return Row(SECTION, f"{case}: {title}", unit, bound, goals, subject="packager", why=why)
+        return Row(
+            SECTION, f"{case}: {title}", unit, bound, goals, subject="packager", why=why, most_rounds=5
+        )
 
     saves = {
         "packager": lambda case: _saving(case, "packager", digests="crc"),

@@ -41,7 +41,8 @@ class Row:
     """One line of a table. A contender's set-up raises ImportError where its library is not installed.
 
     `subject` is the contender that the goals are about. `why` says, in a sentence or two, what
-    stands in the way where a goal is missed.
+    stands in the way where a goal is missed. A row whose contenders take seconds is timed in
+    `most_rounds` rounds at most.
     """
 
     section: str
@@ -52,6 +53,7 @@ class Row:
     subject: str = "kedge"
     tolerance: float = 1e-3
     why: str = ""
+    most_rounds: int = 1000
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,9 @@ def rows() -> list[Row]:
         peer = _torch_package(top, root)
         for when, goals, reason in (("cold", cold, COLD), ("again", again, why)):
             sides = _sides(top, root, names, peer, keep=when == "again")
-            found.append(Row(SECTION, f"{title}, {when}", "s", sides, goals, "packager", why=reason))
+            found.append(
+                Row(SECTION, f"{title}, {when}", "s", sides, goals, "packager", why=reason, most_rounds=5)
+            )
     return found
 
 

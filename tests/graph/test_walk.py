@@ -338,6 +338,7 @@ def test_packages_that_are_not_followed_have_no_data_files(walk_tree: WalkTree) 
 
 @pytest.mark.parametrize("frozen", [False, True])
 def test_a_walk_leaves_the_garbage_collector_as_it_was(walk_tree: WalkTree, frozen: bool) -> None:
+    gc.unfreeze()  # what tests before this one may have left
     if frozen:
         gc.freeze()
     try:

@@ -77,6 +77,19 @@ def rows() -> list[Row]:
     return [row for case in cases for row in _rows_of(case)]
 
 
+def _savers(case: Case) -> dict[str, Callable[[Case], Contender]]:
+    """Who saves; the slower peers in the first case alone."""
+    saves: dict[str, Callable[[Case], Contender]] = {
+        "packager": lambda case: _saving(case, "packager", digests="crc"),
+        "writev": lambda case: _saving(case, "writev"),
+        "safetensors": lambda case: _saving(case, "safetensors"),
+    }
+    if case.tensors == CASES[0].tensors:
+        saves["torch"] = lambda case: _saving(case, "torch")
+        saves["numpy"] = lambda case: _saving(case, "numpy")
+    return saves
+
+
 def _rows_of(case: Case) -> list[Row]:
     many, large = case.tensors > 1000, case.tensors < 100
 
@@ -88,15 +101,7 @@ def _rows_of(case: Case) -> list[Row]:
             SECTION, f"{case}: {title}", unit, bound, goals, subject="packager", why=why, most_rounds=5
         )
 
-    saves = {
-        "packager": lambda case: _saving(case, "packager", digests="crc"),
-        "writev": lambda case: _saving(case, "writev"),
-        "safetensors": lambda case: _saving(case, "safetensors"),
-        "torch": lambda case: _saving(case, "torch"),
-        "numpy": lambda case: _saving(case, "numpy"),
-    }
-    if case.tensors != CASES[0].tensors:
-        del saves["torch"], saves["numpy"]
+    saves = _savers(case)
     with_sha256 = {**saves, "packager": lambda case: _saving(case, "packager", digests="sha256")}
     synced = {
         "packager": lambda case: _saving(case, "packager", digests="sha256", fsync=True),

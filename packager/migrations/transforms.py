@@ -306,6 +306,14 @@ def _shown(shape: Sequence[int]) -> str:
 
 
 def numpy_dtype(name: str) -> Any:
+    """The NumPy dtype of a name, those that ml_dtypes brings (`bfloat16`, `float8_e5m2`) included.
+
+    Raises ImportError where such a one is named and ml_dtypes is not installed, AttributeError for a
+    name that neither knows.
+
+    >>> numpy_dtype("float32")
+    dtype('float32')
+    """
     import numpy as np
 
     try:

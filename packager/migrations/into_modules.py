@@ -101,7 +101,8 @@ class _Converted(Mapping[str, Any]):
         if name is None:
             raise MigrationError(f"{key!r}: values of dtype {lazy.dtype} are no numbers")
         dtype, width = stored_as(name)
-        stored = StoredTensor(dtype, lazy.shape, contiguous_strides(lazy.shape), 0, memoryview(content))
+        shape = (*lazy.shape, width) if width else lazy.shape  # what has no word is rows of bytes
+        stored = StoredTensor(dtype, shape, contiguous_strides(shape), 0, memoryview(content))
         return tensor_in(stored, name if width else None, self._library)
 
     def __iter__(self) -> Iterator[str]:

@@ -25,6 +25,7 @@ from .legacy.contents import LeftOut
 from .legacy.safetensors_files import SAFETENSORS_NAMES
 from .legacy.tensors import PIECE, LegacyTensor, itemsize_of
 from .streaming import as_lazy, nbytes_of, pieces
+from .ties import Span, lost_ties, ties
 from .values import MigratedDict, is_array
 
 __all__ = ["PACKAGE", "RESOURCE", "WrittenCheckpoint", "write_checkpoint"]
@@ -165,7 +166,8 @@ def _write_safetensors(
         left_out.append(
             LeftOut("", f"versions of {len(metadata.versions)} modules", "safetensors has no place")
         )
-    groups = _ties(tensors)
+    left_out += lost_ties(tensors)
+    groups = ties(tensors)
     tied = tuple(tuple(group) for group, _ in groups if len(group) > 1)
     return WrittenCheckpoint(target, "safetensors", tuple(tensors), total, tied, tuple(left_out))
 
@@ -198,7 +200,7 @@ def _write_kedge(
     from packager.environment import Fingerprint
     from packager.objects.state_dicts import encode_extras
 
-    groups = _ties(tensors)
+    groups = ties(tensors)
     specs: dict[str, TensorSpec] = {}
     sizes: list[int] = []
     streams: list[Callable[[], Iterator[memoryview]]] = []
@@ -228,40 +230,8 @@ def _write_kedge(
         environment = asdict(Fingerprint.here())
         identity = writer.seal(Manifest(state_dicts=(record,), environment=environment))
     tied = tuple(tuple(keys) for keys, _ in groups if len(keys) > 1)
-    return WrittenCheckpoint(target, "kedge", tuple(state), os.path.getsize(target), tied, (), identity)
-
-
-Span = tuple[int, int]
-
-
-def _ties(tensors: Mapping[str, Any]) -> list[tuple[list[str], Span | None]]:
-    """Keys that go into one storage, with the bytes of the old storage that they span.
-
-    Tensors that lie in the same bytes of a file go together; any other is a storage of its own, without a
-    span, and is written in C order.
-    """
-    by_storage: dict[int, list[tuple[int, int, str]]] = {}
-    groups: list[tuple[list[str], Span | None]] = []
-    for key, value in tensors.items():
-        if isinstance(value, LegacyTensor) and value.size and not value.big_endian:
-            by_storage.setdefault(id(value.storage), []).append((*value.span, key))
-        else:
-            groups.append(([key], None))
-    for places in by_storage.values():
-        end = -1
-        overlapping: list[tuple[list[str], Span]] = []
-        for start, stop, key in sorted(places):
-            if start < end:
-                keys, span = overlapping[-1]
-                overlapping[-1] = ([*keys, key], (span[0], max(span[1], stop)))
-            else:
-                overlapping.append(([key], (start - start % 16, stop)))
-            end = max(end, stop)
-        groups += [(keys, span if len(keys) > 1 else None) for keys, span in overlapping]
-    order = {key: at for at, key in enumerate(tensors)}
-    for keys, _ in groups:
-        keys.sort(key=order.__getitem__)
-    return sorted(groups, key=lambda group: order[group[0][0]])
+    lost = tuple(lost_ties(tensors))
+    return WrittenCheckpoint(target, "kedge", tuple(state), os.path.getsize(target), tied, lost, identity)
 
 
 def _storage_of(

@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from packager.migrations.legacy import LegacyTensor, array_of, read_torch_file
+import kedge
+from kedge import nn
+from packager import PackageImporter
+from packager.migrations import load_checkpoint, open_checkpoint, write_checkpoint
+from packager.migrations.legacy import LegacyTensor, PickleRefused, array_of, read_torch_file
 
 
 @pytest.fixture(params=[True, False], ids=["zip", "stream"])
@@ -85,3 +89,104 @@ def test_torch_is_not_needed(save):
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[0.0, 1.0, 2.0]\n"
+
+
+def resolved(tensor):
+    return tensor.detach().resolve_conj().resolve_neg()
+
+
+def bits(tensor):
+    tensor = resolved(tensor).contiguous().reshape(-1)
+    return bytes(tensor.view(torch.uint8).numpy()) if tensor.numel() else b""
+
+
+COMPLEX = torch.tensor([[1 + 2j, 3 - 4j, 9 + 1j], [-5 + 6j, 7 - 1j, -2 - 8j]])
+VIEWS = {
+    "conj": lambda base: base.conj(),
+    "neg": torch._neg_view,
+    "both": lambda base: torch._neg_view(base.conj()),
+    "twice": lambda base: base.conj().conj(),
+    "transposed": lambda base: base.conj().T,
+    "row": lambda base: base.conj()[1],
+    "step": lambda base: base[:, ::2].conj(),
+    "scalar": lambda base: base.conj()[0, 1],
+    "empty": lambda base: base.conj()[:0],
+    "expanded": lambda base: base.conj()[:1].expand(3, 3),
+    "parameter": lambda base: torch.nn.Parameter(base.conj()),
+    "buffer": lambda base: torch.nn.Buffer(base.conj()),
+    "imag": lambda base: base.conj().imag,
+    "part of imag": lambda base: base.conj().imag[:, 1],
+}
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_conjugated_and_negated_views_give_the_values_that_torch_gives(save, tmp_path, dtype, view):
+    shown = VIEWS[view](COMPLEX.to(getattr(torch, dtype)))
+    path = save({"w": shown})
+    again = torch.load(path)["w"]
+    assert (again.is_conj(), again.is_neg()) == (shown.is_conj(), shown.is_neg())
+    found = read_torch_file(path)["w"]
+    assert b"".join(found.pieces()) == bits(shown)
+    assert array_of(found).tolist() == resolved(shown).tolist()
+    for library in (torch.nn, nn):
+        module = library.Module()
+        zeros = torch.zeros if library is torch.nn else kedge.zeros
+        kind = getattr(torch if library is torch.nn else kedge, str(shown.dtype).removeprefix("torch."))
+        module.register_buffer("w", zeros(tuple(shown.shape), dtype=kind))
+        load_checkpoint(module, path)
+        assert module.w.tolist() == resolved(shown).tolist()
+    write_checkpoint(tmp_path / "new.kedge", open_checkpoint(path), fsync=False)
+    with PackageImporter(tmp_path / "new.kedge") as importer:
+        state = importer.load_state_dict("model", "weights", as_="torch")
+        assert bits(state["w"]) == bits(shown)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "uint8", "int8", "int16", "int64"])
+def test_negated_views_of_every_dtype_that_torch_negates(save, dtype):
+    shown = torch._neg_view(torch.tensor([0, 1, 2, 100]).to(getattr(torch, dtype)))
+    assert b"".join(read_torch_file(save({"w": shown}))["w"].pieces()) == bits(shown)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint16", "uint64", "float8_e4m3fn", "float8_e5m2"])
+def test_what_torch_cannot_negate_is_refused(save, dtype):
+    shown = torch._neg_view(torch.tensor([0, 1]).to(getattr(torch, dtype)))
+    with pytest.raises(NotImplementedError):
+        shown.resolve_neg()
+    with pytest.raises(PickleRefused, match=f"a tensor of {dtype} is marked as negated"):
+        read_torch_file(save({"w": shown}))
+
+
+def test_views_that_show_one_storage_with_other_signs_keep_their_own_values(save, tmp_path):
+    path = save({"a": COMPLEX, "b": COMPLEX.conj(), "c": torch._neg_view(COMPLEX), "d": COMPLEX.conj()[0]})
+    for ending in ("safetensors", "kedge"):
+        written = write_checkpoint(tmp_path / f"new.{ending}", open_checkpoint(path), fsync=False)
+        again = open_checkpoint(written.path)
+        for key, value in torch.load(path).items():
+            assert b"".join(again[key].pieces()) == bits(value), key
+        assert [(part.path, part.what) for part in written.left_out] == [
+            ("b", "tie with 'a'"),
+            ("c", "tie with 'a'"),
+            ("d", "tie with 'a'"),
+        ]
+        assert written.tied == (("b", "d"),)
+
+
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+@pytest.mark.filterwarnings("ignore:ComplexHalf support:UserWarning")
+def test_tensors_that_are_made_of_others_are_refused_by_the_name_of_what_makes_them(save):
+    whole = torch.tensor([[0.0, 1.0], [2.0, 0.0]])
+    others = {
+        "_rebuild_sparse_tensor": whole.to_sparse(),
+        "_rebuild_qtensor": torch.quantize_per_tensor(whole, 0.1, 0, torch.qint8),
+        "_rebuild_nested_tensor": torch.nested.nested_tensor([whole, whole]),
+        "_rebuild_meta_tensor_no_storage": torch.empty(2, dtype=torch.complex64, device="meta").conj(),
+        "torch.complex32": COMPLEX.to(torch.complex32).conj(),
+    }
+    for name, tensor in others.items():
+        with pytest.raises(PickleRefused, match=name):
+            read_torch_file(save({"w": tensor}))
+        checkpoint = open_checkpoint(save({"w": tensor, "plain": whole}), skip_unknown=True)
+        assert list(checkpoint) == ["plain"]
+        assert [part.path for part in checkpoint.left_out] == ["w"]

@@ -14,6 +14,7 @@ from typing import Any, Final
 from packager.archive.tensor_index import contiguous_strides
 
 from .pickle_machine import Handler, HasState, Named
+from .sign_bits import ViewedStorages, sign_bits_in
 from .tensors import LegacyStorage, LegacyTensor, checked_tensor, itemsize_of
 
 __all__ = ["storage_dtype", "torch_names"]
@@ -61,6 +62,7 @@ def torch_names(big_endian: bool = False) -> Mapping[str, Handler | None]:
 
     None where a name may be mentioned only. `big_endian` is that of the file's storages.
     """
+    views = ViewedStorages(big_endian)
 
     def tensor(
         storage: LegacyStorage,
@@ -71,7 +73,8 @@ def torch_names(big_endian: bool = False) -> Mapping[str, Handler | None]:
         hooks: Any = None,
         metadata: Any = None,
     ) -> LegacyTensor:
-        return checked_tensor(storage, storage.dtype, offset, shape, strides, big_endian)
+        shown = views.shown(storage, storage.dtype, sign_bits_in(metadata))
+        return checked_tensor(shown, storage.dtype, offset, shape, strides, big_endian)
 
     def tensor_v3(
         storage: LegacyStorage,
@@ -84,7 +87,8 @@ def torch_names(big_endian: bool = False) -> Mapping[str, Handler | None]:
         metadata: Any = None,
     ) -> LegacyTensor:
         known = _DTYPES[dtype.name.rpartition(" ")[2]]
-        return checked_tensor(storage, known, offset, shape, strides, big_endian)
+        shown = views.shown(storage, known, sign_bits_in(metadata))
+        return checked_tensor(shown, known, offset, shape, strides, big_endian)
 
     rebuilt: Mapping[str, Handler] = {
         "torch._utils _rebuild_tensor": tensor,

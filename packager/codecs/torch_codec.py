@@ -18,7 +18,7 @@ from .modules import HANDLES, ModuleCodec
 from .optimizers import OptimizerCodec
 from .torch_layouts import QUANTIZED, SPARSE, GeneratorCodec
 from .torch_refusals import computed_by_hooks, is_obsolete, is_refused, require_storable
-from .torch_tensors import TensorCodec, TensorSubclassCodec, memory_key, plain_data
+from .torch_tensors import TensorCodec, TensorSubclassCodec, memory_key, plain_memory
 
 __all__ = ["CODECS"]
 
@@ -124,8 +124,8 @@ class TorchModuleCodec(ModuleCodec):
         return memory_key(tensor)
 
     def memory(self, tensor: Any, context: Encoding) -> Sequence[TensorData]:
-        found = plain_data(tensor.detach(), context) if tensor.numel() else None
-        return () if found is None else found[:1]
+        found = plain_memory(tensor.detach(), context) if tensor.numel() else None
+        return () if found is None else (found,)
 
     def is_tensor(self, value: Any) -> bool:
         import torch

@@ -25,7 +25,7 @@ from .base import (
 from .checks import ITEMSIZE, expect, expect_sizes, expect_tensor, shares_methods
 from .module_frameworks import EmptySlots, ModuleNotes
 
-__all__ = ["TensorCodec", "TensorSubclassCodec", "memory_key", "plain_data", "tensor_of"]
+__all__ = ["TensorCodec", "TensorSubclassCodec", "memory_key", "plain_data", "plain_memory", "tensor_of"]
 
 # By the names of torch.dtype: the dtype of safetensors, or None for what is stored as rows of bytes.
 _DTYPES: Final[dict[str, str | None]] = {
@@ -57,13 +57,20 @@ _NUMPY_NAMES: Final = {
     **{name: name for name in ("float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")},
 }
 _KINDS: Final = ("Tensor", "Parameter")
+_CONJ: Final = ("complex32", "complex64", "complex128")
+_MARKS: Final = (["conj"], ["neg"], ["conj", "neg"])
 
 
 @dataclass(slots=True, eq=False)
 class _Saving:
-    """Copies of what is not in the memory of this process, by storage, and whether `.grad` was mentioned."""
+    """What codecs of tensors keep in mind while one thing is stored.
+
+    `copies` are those of what is not in the memory of this process, by storage. `shown` are the tensors of
+    state dicts: the bytes that each spans, by storage, and with which signs it shows them.
+    """
 
     copies: dict[int, Any] = field(default_factory=dict)
+    shown: dict[int, list[tuple[int, int, tuple[bool, bool]]]] = field(default_factory=dict)
     said_grad: bool = False
 
 
@@ -78,8 +85,9 @@ class _Loading:
 class TensorCodec(Codec):
     """Tensors and parameters with strided memory.
 
-    The literal is [kind, dtype, device, requires_grad], and for a tensor without values
-    (a slot whose values a hook replaced, or the device "meta") also "empty" and the shape.
+    The literal is [kind, dtype, device, requires_grad], for a tensor without values (a slot whose values
+    a hook replaced, or the device "meta") also "empty" and the shape, and for one that shows its memory
+    conjugated or negated also "conj", "neg" or both: what shares the memory stays tied to it.
     """
 
     name = "torch.tensor"
@@ -116,7 +124,7 @@ class TensorCodec(Codec):
         attributes = dict(vars(obj))
         if id(obj) in context.notes(ModuleNotes).dropped or obj.is_meta:
             return Node([*literal, "empty", *obj.shape], attributes=attributes)
-        return Node(literal, (tensor_data(obj, name, context),), attributes=attributes)
+        return Node([*literal, *_marks(obj)], (tensor_data(obj, name, context),), attributes=attributes)
 
     def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and len(literal) >= 4, "kind, dtype, device, requires_grad")
@@ -125,31 +133,33 @@ class TensorCodec(Codec):
         expect(kind in _KINDS and isinstance(name, str) and name in _DTYPES, "a kind of tensor and a dtype")
         expect(isinstance(device, str) and device.replace(":", "_").isidentifier(), "a device")
         expect(type(requires_grad) is bool, "requires_grad")
-        if rest:
+        if rest and rest not in _MARKS:
             expect(rest[0] == "empty" and not children, "no values")
             expect_sizes(rest[1:])
             return
+        expect("conj" not in rest or name in _CONJ, "complex numbers")
         expect(len(children) == 1, "memory")
         _check_memory(children[0], str(name))
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         torch = _torch()
         kind, name, device, requires_grad, *rest = literal
-        if rest:
+        empty = rest[:1] == ["empty"]
+        if empty:
             tensor = _without_values(tuple(rest[1:]), name, device, context)
         else:
-            tensor = tensor_from(children[0], name, device, context)
+            tensor = _shown(tensor_from(children[0], name, device, context), rest)
         if kind == "Parameter":
             made = torch.nn.Parameter(tensor, requires_grad)
         else:
             made = tensor.requires_grad_(requires_grad)
-        if rest and device != "meta":
+        if empty and device != "meta":
             context.notes(EmptySlots).tensors[id(made)] = made
         return made
 
 
 def memory_key(tensor: Any) -> Hashable:
-    """Address, dtype, shape and strides; the tensor itself where it has no memory."""
+    """Address, dtype, shape, strides and signs; the tensor itself where it has no memory."""
     torch = _torch()
     if (
         torch.nn.parameter.is_lazy(tensor)
@@ -165,14 +175,16 @@ def memory_key(tensor: Any) -> Hashable:
         tensor.stride(),
         str(tensor.device),
         tensor.is_conj(),
+        tensor.is_neg(),
     )
 
 
 def tensor_data(tensor: Any, name: str, context: Encoding) -> TensorData:
-    """The memory of a strided tensor; what lies on another device is copied, a storage at a time."""
+    """The memory of a strided tensor, whatever signs it is shown with.
+
+    What lies on another device is copied, a storage at a time.
+    """
     tensor = tensor.detach()
-    if tensor.is_conj() or tensor.is_neg():
-        tensor = tensor.resolve_conj().resolve_neg()
     if tensor.device.type != "cpu":
         tensor = _on_cpu(tensor, context.notes(_Saving))
     stored, shape, strides = _DTYPES[name], tuple(tensor.shape), tuple(tensor.stride())
@@ -202,15 +214,35 @@ def tensor_from(stored: StoredTensor, name: str, device: str, context: Decoding)
 
 def plain_data(value: Any, context: Encoding) -> tuple[TensorData, str | None] | None:
     """A tensor as a state dict holds it, and the NumPy name of a dtype that safetensors has no word for."""
+    name = _plain_dtype(value)
+    if name is None:
+        return None
+    _say_which_ties_are_lost(value, context)
+    try:
+        resolved = value.detach().resolve_conj().resolve_neg()
+    except NotImplementedError:
+        raise CannotStore(
+            f"a view of {value.dtype} whose signs are turned, which torch cannot make plain",
+            "store the tensor that it is a view of",
+        ) from None
+    return tensor_data(resolved, name, context), (None if _DTYPES[name] is not None else _NUMPY_NAMES[name])
+
+
+def plain_memory(value: Any, context: Encoding) -> TensorData | None:
+    """The memory of a tensor that a state dict could hold, as it is; None for others."""
+    name = _plain_dtype(value)
+    return None if name is None else tensor_data(value, name, context)
+
+
+def _plain_dtype(value: Any) -> str | None:
+    """The dtype of a tensor that is nothing but strided values which a state dict has a place for."""
     torch = _torch()
     if type(value) not in (torch.Tensor, torch.nn.Parameter) or vars(value):
         return None
     name = str(value.dtype).removeprefix("torch.")
     if value.layout is not torch.strided or value.is_meta or value.is_nested or name not in _DTYPES:
         return None
-    if _DTYPES[name] is None and name not in _NUMPY_NAMES:
-        return None
-    return tensor_data(value, name, context), (None if _DTYPES[name] is not None else _NUMPY_NAMES[name])
+    return None if _DTYPES[name] is None and name not in _NUMPY_NAMES else name
 
 
 def tensor_of(stored: StoredTensor, raw: str | None, device: Any) -> Any:
@@ -220,6 +252,34 @@ def tensor_of(stored: StoredTensor, raw: str | None, device: Any) -> Any:
     if raw is not None and raw not in back:
         raise ValueError(f"torch has no dtype for {raw!r}; read it with as_='numpy'")
     return tensor_from(stored, names[stored.dtype] if raw is None else back[raw], "cpu", _Anywhere(device))
+
+
+def _marks(tensor: Any) -> list[str]:
+    return ["conj"] * tensor.is_conj() + ["neg"] * tensor.is_neg()
+
+
+def _shown(tensor: Any, marks: Sequence[str]) -> Any:
+    """The view of a tensor that shows its memory with these signs."""
+    if "conj" in marks:
+        tensor = tensor.conj()
+    return _torch()._neg_view(tensor) if "neg" in marks else tensor
+
+
+def _say_which_ties_are_lost(tensor: Any, context: Encoding) -> None:
+    """Warn of a tensor of a state dict over memory that another shows with other signs: values have one."""
+    if not tensor.numel():
+        return
+    signs = tensor.is_conj(), tensor.is_neg()
+    reach = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True)) + 1
+    start = tensor.data_ptr()
+    stop = start + reach * tensor.element_size()
+    known = context.notes(_Saving).shown.setdefault(tensor.untyped_storage().data_ptr(), [])
+    if any(other != signs and low < stop and start < high for low, high, other in known):
+        context.warn(
+            "it shares memory with a tensor that shows it with other signs (a conjugated or negated view); in a "
+            "state dict both have values of their own, and are no longer tied"
+        )
+    known.append((start, stop, signs))
 
 
 class _Anywhere:

@@ -173,6 +173,12 @@ class Recorder:
         """Add a warning about the object at hand."""
         self._warnings.append(Finding(self.path(), reason, options))
 
+    def take_warnings(self) -> tuple[Finding, ...]:
+        """Hand over the warnings so far; they are no longer part of the result."""
+        taken = tuple(self._warnings)
+        self._warnings.clear()
+        return taken
+
     def refuse(self, reason: str, *options: str) -> None:
         """Add a refusal of the object at hand."""
         self._refusals.append(Finding(self.path(), reason, options))

@@ -76,7 +76,7 @@ def encode_state_dict(
     registry = default_registry() if registry is None else registry
     registry.load_all()
     context = Encoder(importer, interned, exporter, registry, root)
-    tensors, raw, others, refusals = _sorted_out(state, context, root)
+    tensors, raw, others, refusals, warnings = _sorted_out(state, context, root)
     placed, storages = lay_out(list(tensors.values()))
     specs = [
         TensorSpec(
@@ -95,7 +95,13 @@ def encode_state_dict(
         )
     buffers = [*(storage.buffer for storage in storages), *(storage.buffer for storage in extras.storages)]
     return EncodedStateDict(
-        tuple(specs), tuple(buffers), extras.records, extras.names, versions, extras.warnings, tuple(refusals)
+        tuple(specs),
+        tuple(buffers),
+        extras.records,
+        extras.names,
+        versions,
+        (*warnings, *extras.warnings),
+        tuple(refusals),
     )
 
 
@@ -128,9 +134,9 @@ def _state_of(module: Any) -> Mapping[str, Any]:
 
 def _sorted_out(
     state: Mapping[str, Any], context: Encoder, root: str
-) -> tuple[dict[str, TensorData], dict[str, str], dict[str, Any], list[Finding]]:
-    """Tensors, the raw dtypes of some, everything else, and what is no key."""
-    tensors, raw, others, refusals = {}, {}, {}, []
+) -> tuple[dict[str, TensorData], dict[str, str], dict[str, Any], list[Finding], list[Finding]]:
+    """Tensors, the raw dtypes of some, everything else, what is no key, and what is said of tensors."""
+    tensors, raw, others, refusals, warnings = {}, {}, {}, [], []
     for key, value in state.items():
         if type(key) is not str or key.startswith(EXTRA) or "\0" in key or key == "__metadata__":
             refusals.append(Finding(f"{root}[{key!r}]", "is no key of a state dict", ("use another string",)))
@@ -140,13 +146,14 @@ def _sorted_out(
         except CannotStore as error:
             refusals.append(Finding(f"{root}[{key!r}]", error.reason, tuple(error.options)))
             continue
+        warnings += [replace(said, path=f"{root}[{key!r}]") for said in context.take_warnings()]
         if found is None:
             others[key] = value
             continue
         tensors[key], raw_name = found
         if raw_name is not None:
             raw[key] = raw_name
-    return _in_order_of_axes(tensors), raw, others, refusals
+    return _in_order_of_axes(tensors), raw, others, refusals, warnings
 
 
 def _in_order_of_axes(tensors: dict[str, TensorData]) -> dict[str, TensorData]:

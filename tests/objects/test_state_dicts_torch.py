@@ -74,3 +74,52 @@ def test_state_of_an_optimizer() -> None:
 def test_numpy_reads_what_torch_wrote() -> None:
     loaded = _trip({"w": torch.arange(3.0)}, "numpy")
     assert loaded["w"].tolist() == [0.0, 1.0, 2.0]
+
+
+SIGNED = torch.tensor([1 + 2j, 3 - 4j])
+
+
+def test_conjugated_and_negated_views_are_stored_with_their_values() -> None:
+    state = {
+        "conj": SIGNED.conj(),
+        "imag": SIGNED.conj().imag,
+        "neg": torch._neg_view(torch.ones(2, dtype=torch.float16)),
+        "both": torch._neg_view(torch.tensor([1j]).conj()),
+        "wide": torch.tensor([1 + 2j], dtype=torch.complex128).conj(),
+    }
+    expected = {
+        "conj": [1 - 2j, 3 + 4j],
+        "imag": [-2.0, 4.0],
+        "neg": [-1.0, -1.0],
+        "both": [1j],
+        "wide": [1 - 2j],
+    }
+    for library in ("torch", "numpy"):
+        loaded = _trip(state, library)
+        assert {key: loaded[key].tolist() for key in loaded} == expected
+
+
+def test_a_tie_between_other_signs_is_said_to_be_lost_and_no_other_is() -> None:
+    base = torch.arange(4.0)
+    state = {
+        "base": base,
+        "tied": base[1:],
+        "neg": torch._neg_view(base),
+        "same": torch._neg_view(base)[:1],
+        "alone": torch._neg_view(torch.ones(2)),
+        "empty": torch._neg_view(base)[:0],
+    }
+    warnings = encode_state_dict(state).warnings
+    assert [warning.path for warning in warnings] == ["state['neg']", "state['same']"]
+    assert "no longer tied" in warnings[0].reason
+    beside = {"left": base[:2], "right": torch._neg_view(base[2:])}
+    assert encode_state_dict(beside).warnings == ()
+    loaded = _trip(state)
+    loaded["base"][1] = 9
+    assert (loaded["tied"][0].item(), loaded["neg"].tolist()) == (9, [0, -1, -2, -3])
+
+
+def test_a_view_that_torch_cannot_make_plain_is_refused_by_its_key() -> None:
+    (refusal,) = encode_state_dict({"w": torch._neg_view(torch.ones(2, dtype=torch.uint16))}).refusals
+    assert refusal.path == "state['w']"
+    assert "a view of torch.uint16 whose signs are turned" in refusal.reason

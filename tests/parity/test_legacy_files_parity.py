@@ -142,7 +142,9 @@ def test_conjugated_and_negated_views_give_the_values_that_torch_gives(save, tmp
         assert bits(state["w"]) == bits(shown)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "uint8", "int8", "int16", "int64"])
+@pytest.mark.parametrize(
+    "dtype", ["float64", "float32", "float16", "bfloat16", "uint8", "int8", "int16", "int64"]
+)
 def test_negated_views_of_every_dtype_that_torch_negates(save, dtype):
     shown = torch._neg_view(torch.tensor([0, 1, 2, 100]).to(getattr(torch, dtype)))
     assert b"".join(read_torch_file(save({"w": shown}))["w"].pieces()) == bits(shown)

@@ -58,7 +58,11 @@ def path(request):
 
 def same_bits(found, expected):
     """Whether two arrays are one bit for bit: minus zero is not zero."""
-    return found.dtype == expected.dtype and found.shape == expected.shape and found.tobytes() == expected.tobytes()
+    return (
+        found.dtype == expected.dtype
+        and found.shape == expected.shape
+        and found.tobytes() == expected.tobytes()
+    )
 
 
 def test_every_view_gives_its_values_bit_for_bit(path):
@@ -274,7 +278,9 @@ def test_a_dtype_that_has_no_such_view_is_refused(dtype, bits, message):
         ViewedStorages(False).shown(memory(b"\0" * 16), dtype, bits)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128", "int16", "int64"])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", "complex64", "complex128", "int16", "int64"]
+)
 @pytest.mark.parametrize("big_endian", [False, True])
 @pytest.mark.parametrize("bits", [SignBits(neg=True), SignBits(conj=True), SignBits(True, True)], ids=str)
 def test_signs_turn_in_both_byte_orders_wherever_reading_starts(dtype, big_endian, bits):

@@ -71,7 +71,7 @@ class ViewedStorages:
 
         Raises ValueError for a dtype that PyTorch cannot conjugate or negate.
         """
-        if not isinstance(storage, LegacyStorage) or bits == SignBits():
+        if bits == SignBits():
             return storage
         if bits.conj and _PARTS.get(dtype) != 2:
             raise ValueError(f"a tensor of {dtype} is marked as conjugated; only complex ones can be")

@@ -1,4 +1,4 @@
-"""Conjugated and negated views that PyTorch 2.13 saved: their values come out, in every format and on every way.
+"""Conjugated and negated views that PyTorch 2.13 saved: their values come out, in every format.
 
 `fixtures/legacy/conjugated_files.py` made the files.
 """
@@ -231,8 +231,8 @@ def test_metadata_of_another_kind_is_refused_by_its_key(tmp_path, skip_unknown):
     other = changed(FILES[0], tmp_path / "new.pt", TEXT + b"conj", TEXT + b"fake")
     with pytest.raises(
         PickleRefused,
-        match=r"torch\._utils\._rebuild_tensor_v2 with arguments that do not fit: the metadata of a tensor has "
-        r"'fake', and what that means for its values is not known; expected 'conj' and 'neg' alone",
+        match=r"torch\._utils\._rebuild_tensor_v2 with arguments that do not fit: the metadata of a tensor "
+        r"has 'fake', and what that means for its values is not known; expected 'conj' and 'neg' alone",
     ):
         open_checkpoint(other, skip_unknown=skip_unknown)
 

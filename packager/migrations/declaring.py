@@ -14,7 +14,7 @@ The same words are the keys of a TOML file (`files.py`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from packager.errors import MigrationError
 
@@ -27,6 +27,7 @@ from .steps import (
     RenamePattern,
     Split,
     Step,
+    check_numbers,
     check_pattern,
     check_step,
     described,
@@ -64,6 +65,7 @@ class Migration:
     since: int | None = None
     where: str = ""
     undoes: str = ""
+    stored: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", tuple(self.steps))
@@ -75,6 +77,8 @@ class Migration:
             )
         for step in self.steps:
             check_step(step)
+            if not self.stored:
+                check_numbers(step)
 
     def __str__(self) -> str:
         where = f" ({self.where})" if self.where else ""
@@ -210,7 +214,9 @@ def merge(
     line: str = "",
 ) -> Merge:
     """Put values behind one another; with `over`, those of each number of that hole on a new axis."""
-    sources = tuple(Template.parse(text) for text in _several(old))
+    texts = [Template.parse(text) for text in _several(old)]
+    kinds = {hole.name: hole.kind for template in texts for hole in template.holes if hole.kind}
+    sources = tuple(template.with_kinds(kinds) for template in texts)
     gates = _gates(sources, before, unless, if_all)
     return Merge(
         sources, _beside(new, *sources), axis, None if sizes is None else tuple(sizes), over, gates, line

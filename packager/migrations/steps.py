@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from .mixed_holes import find_mixed_holes
 from .templates import Template, TemplateError
 from .transforms import Cast, Transform, is_dtype
 
@@ -23,6 +24,7 @@ __all__ = [
     "RenamePattern",
     "Split",
     "Step",
+    "check_numbers",
     "check_pattern",
     "check_step",
     "described",
@@ -199,13 +201,16 @@ def inverse_step(step: Step) -> Step | None:
         case Rename(repeat=False):
             back = [transform.inverse() for transform in reversed(step.transforms)]
             found = tuple(transform for transform in back if transform is not None)
-            return Rename(step.new, step.old, found, line=step.line) if len(found) == len(back) else None
+            if len(found) < len(back):
+                return None
+            inverse: Step = Rename(step.new, step.old, found, line=step.line)
         case Split():
-            return Merge(step.new, step.old, step.axis, step.sizes, step.over, line=step.line)
+            inverse = Merge(step.new, step.old, step.axis, step.sizes, step.over, line=step.line)
         case Merge():
-            return Split(step.new, step.old, step.axis, step.sizes, step.over, line=step.line)
+            inverse = Split(step.new, step.old, step.axis, step.sizes, step.over, line=step.line)
         case _:
             return None
+    return None if _number_problems(inverse) else inverse
 
 
 def check_step(step: Step) -> None:
@@ -238,6 +243,17 @@ def check_step(step: Step) -> None:
                 raise TemplateError(f"{step.line or repr(step.new.text)}: a default with holes needs `like`")
 
 
+def check_numbers(step: Step) -> None:
+    """Raise TemplateError for holes that are numbers in one place of a step, and text in another.
+
+    Arithmetic on text would leave the text as it is, and a text is never equal to a number: the step
+    would do nothing, and say nothing. All such holes are told together.
+    """
+    problems = _number_problems(step)
+    if problems:
+        raise TemplateError(f"{described(step)}: {'; '.join(problems)}")
+
+
 def check_pattern(step: RenamePattern) -> None:
     """Raise TemplateError for a regular expression that is none. It is tried, so whoever asks trusts it."""
     try:
@@ -245,6 +261,26 @@ def check_pattern(step: RenamePattern) -> None:
     except (re.error, RecursionError, OverflowError) as error:
         where = step.line or "pattern"
         raise TemplateError(f"{where}: /{step.pattern}/ -> {step.replacement}: {error}") from None
+
+
+def _number_problems(step: Step) -> list[str]:
+    """The holes of a step that are numbers in one place and text in another."""
+    given: tuple[Template, ...] = ()
+    made: tuple[Template, ...] = ()
+    match step:
+        case Rename():
+            given, made = (step.old,), (step.new,)
+        case Drop():
+            given = (step.old,)
+        case Default():
+            given, made = (() if step.like is None else (step.like,)), (step.new,)
+        case Split():
+            given, made = (step.old,), step.new
+        case Merge():
+            given, made = step.old, (step.new,)
+        case RenamePattern():
+            pass
+    return find_mixed_holes(given, made, (*step.gates.unless, *step.gates.if_all))
 
 
 def _require_over(step: Split | Merge, many: tuple[Template, ...], one: Template) -> None:

@@ -119,7 +119,8 @@ def allowed_migrations(
             f'load with trust=["{PATTERNS}"]'
         )
     return tuple(
-        replace(migration, steps=[_finding(step, find) for step in migration.steps]) for migration in known
+        replace(migration, steps=[_finding(step, find) for step in migration.steps], stored=False)
+        for migration in known
     )
 
 

@@ -14,7 +14,18 @@ from packager.errors import MigrationError
 
 from .declaring import Migration, default, drop, merge, rename, split, unchecked_pattern
 from .functions import NamedFunction
-from .steps import Default, Drop, Merge, Rename, RenamePattern, Split, Step, check_pattern, check_step
+from .steps import (
+    Default,
+    Drop,
+    Merge,
+    Rename,
+    RenamePattern,
+    Split,
+    Step,
+    check_numbers,
+    check_pattern,
+    check_step,
+)
 from .transforms import Cast, Permute, Reshape, Roll, Scale, Slice, Transform, Transpose
 
 __all__ = ["MigrationFileError", "migration_from_table", "step_table", "table_of"]
@@ -38,8 +49,8 @@ def migration_from_table(
     """The migration that a table describes.
 
     `where` names its source in messages, `lines` the place of each step, `places` those of single
-    keys; `name` is what it is called where the table does not say. Regular expressions of a `stored`
-    one are not looked at.
+    keys; `name` is what it is called where the table does not say. Of a `stored` one, what only running
+    needs is not looked at: regular expressions, and whether its holes are numbers.
 
     Raises MigrationFileError for all mistakes together.
 
@@ -64,7 +75,8 @@ def migration_from_table(
     reading.require_sound()
     names = (unwrap,) if isinstance(unwrap, str) else tuple(unwrap)
     try:
-        return Migration(steps=steps, unwrap=names, where=(places or {}).get("to", where), **fields)
+        place = (places or {}).get("to", where)
+        return Migration(steps=steps, unwrap=names, where=place, stored=stored, **fields)
     except MigrationError as error:
         raise MigrationFileError(_placed(error, (places or {}).get("from", where))) from None
 
@@ -159,8 +171,10 @@ def _step(row: Any, line: str, stored: bool) -> Step:
     try:
         step = make(row[actions[0]], line, **given)
         check_step(step)
-        if isinstance(step, RenamePattern) and not stored:
-            check_pattern(step)
+        if not stored:
+            check_numbers(step)
+            if isinstance(step, RenamePattern):
+                check_pattern(step)
     except (MigrationError, TypeError) as error:
         raise MigrationFileError(_placed(error, line)) from None
     return step

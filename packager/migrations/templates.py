@@ -7,7 +7,8 @@ A hole is `{name}` or `{name:kind}`; the kinds are
     int       digits, without a leading zero, read as a number
     any       anything, dots included, nothing at all too
 On the other side of a rename a hole stands again by name; an int hole may carry whole-number
-arithmetic that has an inverse (`{n+1}`, `{3*(n-1)}`). A brace is written twice to stand for itself.
+arithmetic that has an inverse (`{n+1}`, `{3*(n-1)}`). Where a hole stands twice in a template, its kind
+is said once. A brace is written twice to stand for itself.
 
 Where a key can be read in several ways, each `any` hole takes as little as it can, from left to right.
 
@@ -100,7 +101,8 @@ class Template:
             else:
                 _append_text(parts, found)
         _check_apart(parts, text)
-        return cls(text, tuple(parts))
+        kinds = {part.name: part.kind for part in parts if isinstance(part, Hole) and part.kind}
+        return cls(text, tuple(parts)).with_kinds(kinds, "")
 
     @cached_property
     def holes(self) -> tuple[Hole, ...]:
@@ -112,10 +114,10 @@ class Template:
         """Whether the template has no hole, and so names one key."""
         return not self.holes
 
-    def with_kinds(self, kinds: Mapping[str, str]) -> Template:
-        """The template with the kinds of holes that it leaves open taken from the other side."""
+    def with_kinds(self, kinds: Mapping[str, str], otherwise: str = "segment") -> Template:
+        """The template with the kinds of holes that it leaves open taken from elsewhere."""
         parts = tuple(
-            Hole(part.name, part.kind or kinds.get(part.name, "segment"), part.linear)
+            Hole(part.name, part.kind or kinds.get(part.name, otherwise), part.linear)
             if isinstance(part, Hole)
             else part
             for part in self.parts
@@ -141,13 +143,21 @@ class Template:
         return values
 
     def fill(self, values: HoleValues) -> str:
-        """The key that the template stands for. Raises TemplateError when a number would be negative."""
+        """The key that the template stands for.
+
+        Raises TemplateError when a number would be negative, and for arithmetic on what is text.
+        """
         written = [part if type(part) is str else self._written(part, values) for part in self.parts]  # type: ignore[arg-type]  # the others are holes
         return "".join(written)
 
     def _written(self, hole: Hole, values: HoleValues) -> str:
         value = values[hole.name]
         if isinstance(value, str):
+            if hole.linear != Linear():
+                raise TemplateError(
+                    f"template {self.text!r}: hole {hole.name!r} is reckoned with, and stands for the text "
+                    f"{value!r}; write {{{hole.name}:int}} where the hole takes its value"
+                )
             return value
         number = hole.linear.apply(value)
         if number < 0:

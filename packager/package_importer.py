@@ -80,6 +80,7 @@ class PackageImporter(Importer):
         self.allow_pickle = allow_pickle
         self.trust = tuple(trust)
         self._path = os.path.abspath(file) if isinstance(file, str | os.PathLike) else None
+        self._module_allowed = module_allowed
         self._digests = digests
         self._mmap = mmap
         self._environment = environment
@@ -336,19 +337,25 @@ class PackageImporter(Importer):
             finder.require_free(code.owned, self.filename)
         suffix = "" if self._installed else _free_suffix(self.identity, code.owned)
         world = World(code, self.identity, suffix, undeclared=self._undeclared, bytecode=self._bytecode)
+        admitted: list[str] = []
         if MIGRATIONS in self._archive:
+            from packager.loading.migrations import admitted_names
+
             world.imported = self._migrations().attach
+            admitted = admitted_names(self._archive, self._module_allowed)
         world.give_importer(self)
         finder.register(world)
         # Nobody reads a pipe twice: another process would wait for its bytes for ever.
         if self._path is not None and (os.path.isfile(self._path) or os.path.isdir(self._path)):
-            processes.announce(world, self._path, self._digests, self._mmap, self.trust)
+            processes.announce(world, self._path, self._digests, self._mmap, self.trust, admitted)
         return world
 
     def _migrations(self) -> ArchiveMigrations:
         from packager.loading.migrations import migrations_of
 
-        return migrations_of(self._archive, self.trust, lambda: self._open_world().rules)
+        return migrations_of(
+            self._archive, self.trust, lambda: self._open_world().rules, self._module_allowed
+        )
 
     def _resource(self, package: str, resource: str) -> str:
         name = f"{package.replace('.', '/')}/{check_resource_name(resource)}" if package else resource

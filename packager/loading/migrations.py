@@ -16,22 +16,60 @@ from packager.archive.entry_names import MIGRATIONS
 from packager.archive.reader import ArchiveReader
 from packager.migrations import Migration
 from packager.migrations.attaching import attach_stored, framework_of
-from packager.migrations.storing import allowed_migrations, unpack_migrations
+from packager.migrations.storing import allowed_migrations, functions_of, unpack_migrations
 from packager.objects.naming import walk_classes
 from packager.objects.trust import Regime
 
 from .code import PackagedCode
 from .importing import ImportRules
 from .objects import regime_of, resolver
+from .opening import DisallowedModuleError
 
-__all__ = ["ArchiveMigrations", "migrations_of"]
+__all__ = ["ArchiveMigrations", "admitted_names", "migrations_of"]
 
 
 def migrations_of(
-    archive: ArchiveReader, trust: Collection[str], rules: Callable[[], ImportRules]
+    archive: ArchiveReader,
+    trust: Collection[str],
+    rules: Callable[[], ImportRules],
+    admitted: Callable[[str], bool] = lambda name: True,
 ) -> ArchiveMigrations:
-    """The migrations of an open archive; `rules` gives its names in this process, when needed."""
-    return ArchiveMigrations(archive, regime_of(archive, PackagedCode(archive)), trust, resolver(rules))
+    """The migrations of an open archive; `rules` gives its names in this process, when needed.
+
+    `admitted` is asked about each stored module that a migration names a function of, before that runs.
+    """
+    resolve = _admitting(resolver(rules), rules, admitted)
+    return ArchiveMigrations(archive, regime_of(archive, PackagedCode(archive)), trust, resolve)
+
+
+def admitted_names(archive: ArchiveReader, admitted: Callable[[str], bool]) -> list[str]:
+    """The modules with functions of stored migrations that `admitted` takes, for a process that cannot ask.
+
+    Raises ArchiveError for damaged bytes.
+    """
+    if MIGRATIONS not in archive:
+        return []
+    stored = unpack_migrations(archive.read(MIGRATIONS))
+    uses = [use for known in stored.values() for one in known for use in functions_of(one)]
+    owned = PackagedCode(archive).owned
+    names = sorted({use.module for use in uses if use.module.partition(".")[0] in owned})
+    return [name for name in names if admitted(name)]
+
+
+def _admitting(
+    resolve: Callable[[str, str], Any], rules: Callable[[], ImportRules], admitted: Callable[[str], bool]
+) -> Callable[[str, str], Any]:
+    """`resolve`, for functions of the archive's own modules after they have been admitted."""
+
+    def find(module: str, name: str) -> Any:
+        if module.partition(".")[0] in rules().owned and not admitted(module):
+            raise DisallowedModuleError(
+                f"module_allowed refuses {module!r}, a module of the archive (disallowed); allow it, or "
+                "bring the state dict up to date by a migration of your own"
+            )
+        return resolve(module, name)
+
+    return find
 
 
 class ArchiveMigrations:

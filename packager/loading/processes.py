@@ -38,8 +38,13 @@ _stub_folder: str | None = None
 _closed: set[str] = set()
 
 
-def announce(world: World, path: str, digests: str, mmap: bool, trust: Sequence[str]) -> None:
-    """Let child processes find `world` again, from the archive at `path`, opened as it was here."""
+def announce(
+    world: World, path: str, digests: str, mmap: bool, trust: Sequence[str], admitted: Sequence[str]
+) -> None:
+    """Let child processes find `world` again, from the archive at `path`, opened as it was here.
+
+    `admitted` are the stored modules whose functions migrations may call.
+    """
     policy = {
         "path": path,
         "identity": world.identity,
@@ -47,6 +52,7 @@ def announce(world: World, path: str, digests: str, mmap: bool, trust: Sequence[
         "digests": digests,
         "mmap": mmap,
         "trust": list(trust),
+        "admitted": list(admitted),
         "undeclared": world.rules.undeclared,
         "bytecode": world.bytecode.folder,
     }
@@ -112,7 +118,9 @@ def _reopened(policy: dict[str, Any]) -> World:
     if MIGRATIONS in reader:
         from .migrations import migrations_of
 
-        world.imported = migrations_of(reader, policy["trust"], lambda: world.rules).attach
+        admitted = frozenset(policy["admitted"])
+        stored = migrations_of(reader, policy["trust"], lambda: world.rules, admitted.__contains__)
+        world.imported = stored.attach
     return world
 
 

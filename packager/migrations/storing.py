@@ -21,7 +21,7 @@ from packager.objects.trust import Regime, Trust, grant_for
 from .chains import chain
 from .declaring import Migration
 from .functions import NamedFunction
-from .steps import Rename, RenamePattern, Step, check_pattern
+from .steps import Rename, RenamePattern, Step, check_pattern, described
 from .tables import migration_from_table, table_of
 
 __all__ = [
@@ -84,8 +84,13 @@ def unpack_migrations(data: bytes | memoryview) -> dict[str, tuple[Migration, ..
 def functions_of(migration: Migration) -> tuple[NameUse, ...]:
     """The functions that a migration names, which are called with values of the state dict."""
     return tuple(
-        NameUse(*_split(transform.name), "call", f"migration {migration.name!r} of {migration.target}")
-        for transform in (transform for step in migration.steps for transform in _transforms(step))
+        NameUse(
+            *_split(transform.name),
+            "call",
+            f"migration {migration.name!r} of {migration.target}, {described(replace(step, line=''))}",
+        )
+        for step in migration.steps
+        for transform in _transforms(step)
         if isinstance(transform, NamedFunction)
     )
 

@@ -276,8 +276,8 @@ def _say_which_ties_are_lost(tensor: Any, context: Encoding) -> None:
     known = context.notes(_Saving).shown.setdefault(tensor.untyped_storage().data_ptr(), [])
     if any(other != signs and low < stop and start < high for low, high, other in known):
         context.warn(
-            "it shares memory with a tensor that shows it with other signs (a conjugated or negated view); in "
-            "a state dict both have values of their own, and are no longer tied"
+            "it shares memory with a tensor that shows it with other signs (a conjugated or negated view); "
+            "in a state dict both have values of their own, and are no longer tied"
         )
     known.append((start, stop, signs))
 

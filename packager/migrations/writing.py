@@ -23,7 +23,7 @@ from packager.errors import MigrationError
 from .legacy.checkpoint import Checkpoint, CheckpointMetadata
 from .legacy.contents import LeftOut
 from .legacy.safetensors_files import SAFETENSORS_NAMES
-from .legacy.tensors import PIECE, LegacyTensor, itemsize_of
+from .legacy.tensors import PIECE, itemsize_of
 from .streaming import as_lazy, nbytes_of, pieces
 from .ties import Span, lost_ties, ties
 from .values import MigratedDict, is_array

@@ -71,6 +71,10 @@ class Policy:
             answers={**self.answers, **(answers or {})},
         )
 
+    def copy(self) -> Policy:
+        """Return another policy of the same rules, of which none has matched yet."""
+        return self.before(())
+
     def add(
         self,
         action: Action,

@@ -70,4 +70,4 @@ check:
 	@bash .ci/run
 
 clean:
-	@rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis kedge.egg-info
+	@rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

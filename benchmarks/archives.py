@@ -38,6 +38,7 @@ from packager.archive import (
     TensorReader,
     TensorSpec,
     add_tensors,
+    verify,
 )
 from packager.archive.digests import crc32
 
@@ -436,6 +437,6 @@ def _verifying(case: Case) -> Contender:
 
     def run() -> None:
         with ArchiveReader(path) as reader:
-            reader.verify().raise_for_problems()
+            verify(reader).raise_for_problems()
 
     return Contender(run)

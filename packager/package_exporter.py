@@ -114,7 +114,7 @@ class PackageExporter:
         self._sources = SourcesOfRequest(sources_of(self.importer), self._request)
         self._decisions = Decisions(
             self,
-            as_policy(policy),
+            as_policy(policy).copy(),
             self._sources,
             self._installed,
             self._request,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from packager.archive.entry_names import MIGRATIONS
 from packager.archive.manifest import Manifest
 from packager.archive.reader import ArchiveReader
+from packager.atomic import cache_folder
 from packager.errors import PackageError
 from packager.graph.importers import Importer
 from packager.loading import finder, processes
@@ -24,7 +25,6 @@ from packager.loading.bytecode import BytecodeCache
 from packager.loading.code import PackagedCode
 from packager.loading.directory import Directory, directory_of
 from packager.loading.opening import check_choice, check_environment, check_externs_allowed
-from packager.loading.unpacking import cache_folder
 from packager.loading.world import World
 from packager.names import PackageMangler, check_resource_name, demangle
 
@@ -376,7 +376,7 @@ def _bytecode_folder(choice: str | os.PathLike[str] | None) -> str | os.PathLike
     if choice != "cache":
         return choice
     try:
-        return None if sys.dont_write_bytecode else cache_folder() / "bytecode"
+        return None if sys.dont_write_bytecode else cache_folder("bytecode")
     except RuntimeError:  # no home folder is known for this user
         return None
 

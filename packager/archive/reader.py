@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from packager.errors import ArchiveError, IntegrityError
 
@@ -27,9 +27,6 @@ from .listing import EntryRecord
 from .manifest import Manifest, load_manifest
 from .sources import Source, open_source
 from .zip_records import ZIP64_LIMIT
-
-if TYPE_CHECKING:
-    from .verifying import Verification
 
 __all__ = ["ArchiveReader", "PrivateEntry"]
 
@@ -205,12 +202,6 @@ class ArchiveReader:
                 check_chunks(entry, data, range(first, last), digests)
             if progress is not None and last < entry.chunks:
                 progress(last * CHUNK)
-
-    def verify(self) -> Verification:
-        """Check every byte of the archive against every rule; see `packager.archive.verify`."""
-        from .verifying import verify
-
-        return verify(self)
 
     def signatures(self) -> dict[str, bytes]:
         """The signatures that lie in the archive, by name. The format reserves their place."""

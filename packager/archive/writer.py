@@ -8,20 +8,22 @@ CRC-32 of a large entry is patched into its local header afterwards.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, BinaryIO
 
 from packager.errors import ArchiveError
 
-from .archive_body import ArchiveBody, PendingEntry
-from .entry_names import DIGEST, MANIFEST, check_name, check_names, is_reserved
-from .listing import ALIGNMENT, DIGESTS, KINDS
-from .manifest import Manifest, dump_manifest
-from .output import BatchedFile, Digester, flat_view
+from .digests import CHUNK, combined_crc, crc32, crcs_of, sha256s_of
+from .entry_names import DIGEST, MANIFEST, check_name, check_names, digest_line, is_reserved
+from .listing import ALIGNMENT, DIGESTS, KINDS, EntryRecord
+from .manifest import Manifest, dump_manifest, load_manifest
+from .output import BatchedFile, ChunkDigests, Digester, flat_view, in_batches
 from .targets import FileTarget, PathTarget, Target
-from .zip_records import ZIP64_LIMIT
+from .zip_records import CRC_POSITION, ZIP64_LIMIT, ZipEntry, central_directory, local_header
 
 __all__ = ["ArchiveWriter"]
 
@@ -69,7 +71,7 @@ class ArchiveWriter:
         self._digests = digests
         self._progress = progress
         self._limit = zip64_limit
-        self._pending: dict[str, PendingEntry] | None = {}
+        self._pending: dict[str, _Pending] | None = {}
 
     def __contains__(self, name: object) -> bool:
         """Whether an entry of this name was added."""
@@ -106,7 +108,7 @@ class ArchiveWriter:
             size = found
         if size is None:
             raise ValueError(f"entry {name!r}: the content is an iterable; give its size in bytes")
-        pending[name] = PendingEntry(name, kind, align, size, content)
+        pending[name] = _Pending(name, kind, align, size, content)
 
     def seal(self, manifest: Manifest) -> str:
         """Write the archive and return its identity, the sha256 of the manifest.
@@ -126,7 +128,7 @@ class ArchiveWriter:
         report = self._progress or (lambda done, total: None)
         with self._target.open() as descriptor, Digester(sha256=self._digests == "sha256") as digester:
             file = BatchedFile(descriptor, lambda done: report(min(done, total), total))
-            body = ArchiveBody(file, digester, self._digests, self._limit)
+            body = _Body(file, digester, self._digests, self._limit)
             for entry in ordered:
                 body.add(entry)
             identity = body.finish(manifest)
@@ -137,7 +139,7 @@ class ArchiveWriter:
         """Forget everything that was added. Nothing has been written."""
         self._pending = None
 
-    def _open(self) -> dict[str, PendingEntry]:
+    def _open(self) -> dict[str, _Pending]:
         if self._pending is None:
             raise ValueError("the archive is sealed or aborted; make a new writer")
         return self._pending
@@ -149,6 +151,111 @@ class ArchiveWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.abort()
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """An entry that waits to be written; `content` is a list of flat views, or a stream of buffers."""
+
+    name: str
+    kind: str
+    align: int
+    size: int
+    content: Iterable[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """An entry that is in the file; its digests may still be under way."""
+
+    entry: _Pending
+    offset: int
+    digests: ChunkDigests
+
+
+class _Body:
+    """The bytes of one archive, in the order of the format: `add` for each entry in order, then `finish`."""
+
+    def __init__(self, file: BatchedFile, digester: Digester, digests: str, limit: int) -> None:
+        self._file = file
+        self._digester = digester
+        self._digests = digests
+        self._limit = limit
+        self._written: list[_Written] = []
+
+    def add(self, entry: _Pending) -> None:
+        """Write one entry. A large one is digested by other threads, and its CRC-32 patched in later."""
+        offset = self._file.position
+        if isinstance(entry.content, list) and entry.size <= CHUNK:
+            digests = self._write_small(entry, b"".join(entry.content))
+        else:
+            self._file.write(local_header(self._record(entry, offset, 0), self._limit))
+            digests = self._write_large(entry)
+        self._written.append(_Written(entry, offset, digests))
+
+    def finish(self, manifest: Manifest) -> str:
+        """Wait for the digests, write everything that follows the entries, and return the identity."""
+        self._file.flush()
+        entries, records = [], []
+        for written in self._written:
+            entry, (crcs, sha256s) = written.entry, written.digests.result()
+            entries.append(EntryRecord(entry.name, entry.kind, entry.size, entry.align, crcs, sha256s))
+            records.append(self._record(entry, written.offset, combined_crc(crcs, entry.size)))
+            if written.digests.late:
+                self._file.patch(written.offset + CRC_POSITION, records[-1].crc.to_bytes(4, "little"))
+        data = dump_manifest(dataclasses.replace(manifest, entries=tuple(entries), digests=self._digests))
+        load_manifest(data).open()  # what a reader would refuse is never written
+        identity = hashlib.sha256(data).hexdigest()
+        records += [self._write_reserved(MANIFEST, data), self._write_reserved(DIGEST, digest_line(identity))]
+        self._file.write(central_directory(records, self._file.position, self._limit))
+        self._file.flush()
+        return identity
+
+    def _write_small(self, entry: _Pending, data: bytes) -> ChunkDigests:
+        view = memoryview(data)
+        crcs = crcs_of(view)
+        record = self._record(entry, self._file.position, combined_crc(crcs, entry.size))
+        self._file.write(local_header(record, self._limit))
+        self._file.write(view)
+        return ChunkDigests.known(crcs, sha256s_of(view) if self._wants_sha256(entry) else b"")
+
+    def _write_large(self, entry: _Pending) -> ChunkDigests:
+        digests = ChunkDigests()
+        with_sha256 = self._wants_sha256(entry)
+        for batch in in_batches(_exactly(entry)):
+            digests.append(self._digester.submit(batch, sha256=with_sha256))
+            for chunk in batch:
+                for piece in chunk:
+                    self._file.write(piece)
+        return digests
+
+    def _write_reserved(self, name: str, data: bytes) -> ZipEntry:
+        record = ZipEntry(name.encode(), len(data), crc32(data), 1, self._file.position)
+        self._file.write(local_header(record, self._limit))
+        self._file.write(data)
+        return record
+
+    def _record(self, entry: _Pending, offset: int, crc: int) -> ZipEntry:
+        return ZipEntry(entry.name.encode(), entry.size, crc, entry.align, offset)
+
+    def _wants_sha256(self, entry: _Pending) -> bool:
+        return self._digests == "sha256" or entry.align == 1
+
+
+def _exactly(entry: _Pending) -> Iterator[memoryview]:
+    """The content of an entry, which must have the size that was said."""
+    missing = entry.size
+    for buffer in entry.content:
+        view = flat_view(buffer)
+        missing -= len(view)
+        if missing < 0:
+            break
+        yield view
+    if missing:
+        found = "more" if missing < 0 else f"{entry.size - missing} bytes"
+        raise ArchiveError(
+            f"entry {entry.name!r}: its content has {found}; expected the {entry.size} bytes that were said"
+        )
 
 
 def _is_buffer(content: Any) -> bool:

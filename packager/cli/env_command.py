@@ -8,8 +8,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from packager.atomic import files_into, replaced_file
+
 from .building import add_find_links
-from .files import whole_file, whole_folder
 from .screen import print_json, print_text
 
 __all__ = ["add"]
@@ -143,7 +144,7 @@ def run_lock(options: argparse.Namespace) -> int:
         folder = folder or output.parent / "wheels"
         seen = _seen_from(output, folder)
     # A lock file and the wheels that it names come together, or neither does.
-    with ArchiveReader(options.file) as reader, whole_folder(folder) if folder else nullcontext() as part:
+    with ArchiveReader(options.file) as reader, files_into(folder) if folder else nullcontext() as part:
         recorded = RecordedEnvironment.of(reader.manifest)
         if part is None or not seen:
             text = requirements_text(recorded, wheels_held(reader, part))
@@ -157,7 +158,7 @@ def run_lock(options: argparse.Namespace) -> int:
         if output is None:
             print_text(text)
         else:
-            with whole_file(output) as file:
+            with replaced_file(output) as file:
                 file.write(text.encode())
     return 0
 

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from packager.atomic import replaced_file
+
 from .building import add_find_links, add_policy_options, add_target, exporter_for
-from .files import whole_file
 from .screen import print_json, print_text, stages
 from .tracing import add_trace_options, trace_and_prune
 
@@ -150,7 +151,7 @@ def _offer(plan: Any, obj: Any, options: argparse.Namespace) -> str:
     comparison, policy = trace_and_prune(plan, options, lambda other: _save(other, obj, options))
     if options.trace_policy is None:
         return f"{comparison}\na policy for this call alone; --trace-policy FILE writes it:\n\n{policy}"
-    with whole_file(options.trace_policy) as file:
+    with replaced_file(options.trace_policy) as file:
         file.write(policy.encode())
     return f"{comparison}\na policy for this call alone is in {options.trace_policy}: give it to --policy"
 

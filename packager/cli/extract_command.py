@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from packager.atomic import replaced_folder
 
 from .reading import FILE_HELP, source_of
 from .screen import print_text, progress
@@ -104,25 +104,16 @@ def _write_folder(
 ) -> None:
     """Make the folder whole, or not at all."""
     total, done = sum(reader.entry(name).size for name in entries), 0
-    target.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=".extracting-"))
-    try:
+    with replaced_folder(target) as part:
         for name in entries:
-            with _new_file(aside, name) as file:
+            with _new_file(part, name) as file:
                 for piece in _pieces(reader, name):
                     file.write(piece)
                     done += len(piece)
                     show(done, total)
         for name, data in reserved.items():
-            with _new_file(aside, name) as file:
+            with _new_file(part, name) as file:
                 file.write(data)
-        os.chmod(aside, 0o755)
-        if target.exists():
-            target.rmdir()
-        os.replace(aside, target)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
 
 
 def _pieces(reader: ArchiveReader, name: str) -> Iterator[memoryview]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from packager.atomic import replaced_file
+
 from .archives import add_archive, opened
-from .files import whole_file
 from .screen import print_text
 
 __all__ = ["add"]
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     with opened(options) as importer:
         answer = importer.run(inputs, options.entry)
     if options.output:
-        with whole_file(options.output) as file:
+        with replaced_file(options.output) as file:
             np.savez(file, **answer)
     for name, array in answer.items():
         print_text(f"{name}: {array.dtype} {list(array.shape)}")

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from packager.atomic import replaced_file
+
 from .building import add_policy_options, add_target, exporter_for, policy_of, request_target
-from .files import whole_file
 from .screen import print_text, printable, stages
 from .tracing import add_trace_options, trace_and_prune
 
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output is None:
         print_text(text)
     else:
-        with whole_file(options.output) as file:
+        with replaced_file(options.output) as file:
             file.write(text.encode())
     against = (*problems_text(plan.problems), *(f"* {rule} matched nothing." for rule in plan.empty_rules))
     for line in against:

@@ -1,6 +1,6 @@
 """Scans kept between runs, by the digest of the source they were read off.
 
-One small file per source under `$XDG_CACHE_HOME/kedge/scans` (or `~/.cache/kedge/scans`), apart
+One small file per source in the folder `scans` of the cache (see `cache_folder`), apart
 for each version of the scan and of Python's grammar. Nothing that goes wrong here matters: a file
 that cannot be read, or says something else, counts as absent; a folder that cannot be written is
 left alone.
@@ -8,23 +8,16 @@ left alone.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import msgpack
 
+from packager.atomic import cache_folder, keep_file
 from packager.graph.scan import SCAN_VERSION, Scan, pack_scan, unpack_scan
 
-__all__ = ["ScanCache", "default_cache_folder"]
-
-
-def default_cache_folder() -> Path:
-    """Where the user's scans are kept."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "kedge" / "scans"
+__all__ = ["ScanCache"]
 
 
 class ScanCache:
@@ -41,8 +34,12 @@ class ScanCache:
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
-        base = default_cache_folder() if folder is None else Path(folder)
-        self._folder = os.path.join(base, f"{SCAN_VERSION}-{sys.implementation.cache_tag}")
+        if folder is None:
+            try:
+                folder = cache_folder("scans")
+            except RuntimeError:  # no home folder is known for this user
+                folder = os.devnull
+        self._folder = os.path.join(folder, f"{SCAN_VERSION}-{sys.implementation.cache_tag}")
         self._writable = True
 
     def get(self, digest: str) -> Scan | None:
@@ -60,22 +57,10 @@ class ScanCache:
         """Keep a scan; written beside its place and renamed, so that no reader sees half of it."""
         if not self._writable:
             return
-        path = self._path(digest)
-        beside = f"{path}.{os.getpid()}"
         try:
-            data = msgpack.packb([digest, pack_scan(scan)])
-            try:
-                file = open(beside, "wb")  # noqa: SIM115 - closed below, on both ways
-            except FileNotFoundError:
-                os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-                file = open(beside, "wb")  # noqa: SIM115 - closed below, on both ways
-            with file:
-                file.write(data)
-            os.replace(beside, path)
+            keep_file(self._path(digest), msgpack.packb([digest, pack_scan(scan)]))
         except (OSError, ValueError, TypeError, OverflowError):
             self._writable = False
-            with contextlib.suppress(OSError):
-                os.unlink(beside)
 
     def _path(self, digest: str) -> str:
         return f"{self._folder}/{digest[:2]}/{digest}"

@@ -16,13 +16,13 @@ import hashlib
 import marshal
 import os
 import sys
-import threading
 from collections.abc import Callable
 from importlib.util import MAGIC_NUMBER
 from types import CodeType
 from typing import NamedTuple
 
 from packager.archive.digests import crc32, entry_digest, sha256s_of
+from packager.atomic import keep_file
 from packager.errors import IntegrityError
 
 __all__ = ["BytecodeCache", "Compiled"]
@@ -75,7 +75,7 @@ class BytecodeCache:
             return
         data = marshal.dumps(tuple(compiled))
         try:
-            _write(path, crc32(data).to_bytes(4, "little") + data)
+            keep_file(path, crc32(data).to_bytes(4, "little") + data)
         except OSError:  # a read-only home, a full disk: not tried for every module again
             self._writable = False
 
@@ -119,20 +119,3 @@ def _read(path: str) -> Compiled | None:
     if len(data) < 4 or crc32(content).to_bytes(4, "little") != data[:4]:
         return None
     return Compiled(*marshal.loads(content))
-
-
-def _write(path: str, data: bytes) -> None:
-    aside = f"{path}.{os.getpid()}-{threading.get_ident()}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    try:
-        handle = os.open(aside, flags, 0o600)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        handle = os.open(aside, flags, 0o600)
-    try:
-        with open(handle, "wb") as file:
-            file.write(data)
-        os.replace(aside, path)
-    except OSError:
-        os.unlink(aside)
-        raise

@@ -15,18 +15,11 @@ import threading
 from pathlib import Path
 
 from packager.archive.errors import ArchiveIOError
+from packager.atomic import cache_folder, keep_file, keep_folder
 
 from .code import Folder, PackagedCode
 
-__all__ = ["Unpacker", "cache_folder"]
-
-
-def cache_folder() -> Path:
-    """The folder for what loading keeps: `$KEDGE_CACHE`, else `kedge` under the user's cache folder."""
-    if own := os.environ.get("KEDGE_CACHE"):
-        return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "kedge"
+__all__ = ["Unpacker"]
 
 
 class Unpacker:
@@ -79,7 +72,7 @@ class Unpacker:
 
     def _choose_root(self) -> Path:
         try:
-            cache = cache_folder() / "code" / self._identity
+            cache = cache_folder("code", self._identity)
         except RuntimeError:  # no home folder is known for this user
             cache = None
         if cache is None or not _can_be_made(cache):
@@ -89,28 +82,21 @@ class Unpacker:
         return cache
 
     def _unpack(self, top: str) -> None:
-        import shutil
-        import tempfile
-
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         module_file = self._code.entry_at(f"{top}.py")
         folder = self._code.folder(top)
         if module_file is not None and not (self.root / module_file).exists():
-            _write_aside(self.root / module_file, self._code.read(module_file))
+            keep_file(self.root / module_file, self._code.read(module_file))
         if folder is not None and not (self.root / top).exists():
-            aside = Path(tempfile.mkdtemp(dir=self.root, prefix=".unpacking-"))
-            try:
-                self._write_folder(folder, aside / top)
-                _rename_unless_there(aside / top, self.root / top)
-            finally:
-                shutil.rmtree(aside, ignore_errors=True)
+            with keep_folder(self.root / top) as part:
+                self._write_folder(folder, part)
 
     def _write_folder(self, folder: Folder, path: Path) -> None:
         """Write `folder` as `path`, without recursion: names may nest deeply."""
         work = [(folder, path)]
         while work:
             current, target = work.pop()
-            target.mkdir(parents=True)
+            target.mkdir(exist_ok=True)
             for name, below in current.items():
                 if isinstance(below, str):
                     (target / name).write_bytes(self._code.read(below))
@@ -130,20 +116,3 @@ def _temporary_folder() -> str:
 def _can_be_made(folder: Path) -> bool:
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
-
-
-def _write_aside(path: Path, data: bytes) -> None:
-    import tempfile
-
-    handle, name = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    os.replace(name, path)
-
-
-def _rename_unless_there(source: Path, target: Path) -> None:
-    try:
-        os.rename(source, target)
-    except OSError:
-        if not target.is_dir():  # another process was first: its copy has the same digest
-            raise

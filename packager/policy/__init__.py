@@ -10,25 +10,25 @@ if TYPE_CHECKING:
     from .decision import Decision as Decision
     from .decision import Origin as Origin
     from .decision import OriginKind as OriginKind
-    from .files import PolicyFileError as PolicyFileError
-    from .files import as_policy as as_policy
-    from .files import format_policy as format_policy
-    from .files import parse_policy as parse_policy
-    from .files import read_policy as read_policy
     from .glob import GlobGroup as GlobGroup
     from .glob import GlobPattern as GlobPattern
     from .hooks import ActionHooks as ActionHooks
     from .hooks import HookAnswerError as HookAnswerError
+    from .policy import PRESETS as PRESETS
     from .policy import Answer as Answer
     from .policy import Policy as Policy
+    from .policy import Preset as Preset
+    from .policy import Rule as Rule
+    from .policy import Rules as Rules
     from .policy import implicit_reason as implicit_reason
-    from .presets import PRESETS as PRESETS
-    from .presets import Preset as Preset
-    from .presets import preset_action as preset_action
-    from .presets import require_preset as require_preset
-    from .rules import Rule as Rule
-    from .rules import Rules as Rules
-    from .rules import require_matched as require_matched
+    from .policy import preset_action as preset_action
+    from .policy import require_matched as require_matched
+    from .policy import require_preset as require_preset
+    from .toml import PolicyFileError as PolicyFileError
+    from .toml import as_policy as as_policy
+    from .toml import format_policy as format_policy
+    from .toml import parse_policy as parse_policy
+    from .toml import read_policy as read_policy
 
 __all__ = [
     "ACTIONS",
@@ -61,11 +61,10 @@ __getattr__ = lazy_names(
     __name__,
     {
         "decision": "ACTIONS Action Decision Origin OriginKind",
-        "files": "PolicyFileError as_policy format_policy parse_policy read_policy",
+        "toml": "PolicyFileError as_policy format_policy parse_policy read_policy",
         "glob": "GlobGroup GlobPattern",
         "hooks": "ActionHooks HookAnswerError",
-        "policy": "Answer Policy implicit_reason",
-        "presets": "PRESETS Preset preset_action require_preset",
-        "rules": "Rule Rules require_matched",
+        "policy": "PRESETS Answer Policy Preset Rule Rules implicit_reason preset_action "
+        "require_matched require_preset",
     },
 )

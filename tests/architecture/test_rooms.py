@@ -32,7 +32,7 @@ ROOMS = {
         "__init__",
     ),
     "packager": (
-        "errors names lazy",
+        "errors names lazy atomic",
         "archive",
         "graph",
         "policy",
@@ -53,7 +53,7 @@ ROOMS = {
 # else is optional: inside a function, or in a `try` that catches ImportError.
 REQUIRED = {"kedge": {"numpy"}, "packager": {"numpy", "msgpack", "importlib_metadata"}}
 # Archives are read where neither NumPy nor kedge is installed.
-BARE_ROOMS = {"packager.errors", "packager.names", "packager.archive"}
+BARE_ROOMS = {"packager.errors", "packager.names", "packager.atomic", "packager.archive"}
 # Contract tests are made of these.
 TESTING_ROOMS = {"kedge.testing": {"pytest", "hypothesis"}, "packager.testing": {"pytest", "hypothesis"}}
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import ast
 import io
 import re
+import subprocess
+import sys
 import tokenize
-import tomllib
 from collections.abc import Iterator
-from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (ROOT / "src" / "kedge", ROOT / "packager")
-CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK|[Pp]laceholder)\b")
 
@@ -87,18 +86,23 @@ def test_pages_announce_nothing_unfinished() -> None:
     assert [str(p.relative_to(ROOT)) for p in pages if UNFINISHED.search(p.read_text(encoding="utf-8"))] == []
 
 
-def test_a_wheel_carries_code_and_declared_data_only() -> None:
-    declared = [
-        pattern for patterns in CONFIG["tool"]["setuptools"]["package-data"].values() for pattern in patterns
-    ]
-    stray = []
-    for package in PACKAGES:
-        for path in package.rglob("*"):
-            within = path.relative_to(package).as_posix()
-            if path.is_dir() or "__pycache__" in path.parts or path.suffix == ".py":
-                continue
-            stray += [] if any(fnmatch(within, p) or fnmatch(path.name, p) for p in declared) else [within]
+def test_packages_hold_code_alone() -> None:
+    """Whatever lies in them is in the wheel."""
+    files = [path for package in PACKAGES for path in package.rglob("*") if path.is_file()]
+    kept = [path for path in files if "__pycache__" not in path.parts]
+    stray = [path for path in kept if path.suffix != ".py" and path.name != "py.typed"]
     assert stray == []
+
+
+def test_a_folder_named_like_a_package_hides_nothing(tmp_path: Path) -> None:
+    """As a checkout named like the package does for whoever stands beside it."""
+    for name in ("kedge", "packager"):
+        (tmp_path / name).mkdir()
+    code = "import kedge, packager; print(kedge.nn.Linear.__name__, packager.PackageExporter.__name__)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "Linear PackageExporter\n"
 
 
 def test_every_folder_with_code_is_a_package() -> None:

@@ -338,7 +338,7 @@ def test_file_systems_without_locks_are_written_to_and_not_tidied(
     def fail(*arguments: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr("packager.archive.targets.fcntl.flock", fail)
+    monkeypatch.setattr("packager.atomic.fcntl.flock", fail)
     save(tmp_path / "x.kedge")
     assert sorted(os.listdir(tmp_path)) == [litter.name, "x.kedge"]
 

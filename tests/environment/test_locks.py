@@ -84,7 +84,7 @@ def test_a_lock_file_that_cannot_be_written_is_told_by_its_name(
 ) -> None:
     target = tmp_path / "not" / "here" / "requirements.txt"
     assert main(["env", "lock", str(record({"tiny": "1.0"})), "-o", str(target)]) == 3
-    assert capsys.readouterr().err == f"packager: [Errno 2] No such file or directory: '{target}'\n"
+    assert capsys.readouterr().err == f"packager: [Errno 2] there is no such folder: '{target.parent}'\n"
 
 
 def test_pylock_of_wheels_in_the_archive_is_one_by_pep_751(

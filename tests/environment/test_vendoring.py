@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 from packager import PackageExporter
-from packager.archive import ArchiveReader
+from packager.archive import ArchiveReader, verify
 from packager.cli import main
 from packager.environment import RecordedEnvironment, vendoring
 from packager.environment.creating import create_environment
@@ -143,7 +143,7 @@ def test_an_archive_with_wheels_fills_an_environment_without_an_index(
         wheel.unlink()
 
     with ArchiveReader(target) as reader:
-        assert reader.verify().problems == ()
+        assert verify(reader).problems == ()
         assert RecordedEnvironment.of(reader.manifest).versions == {"outside": "1.0", "under": "1.0"}
         assert [wheel.file for wheel in vendored_wheels(reader.manifest)] == [
             "outside-1.0-py3-none-any.whl",

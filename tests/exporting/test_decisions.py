@@ -11,6 +11,7 @@ import pytest
 
 from packager import Decision, EmptyMatchError, PackageExporter, PackagingError
 from packager.archive import ArchiveReader
+from packager.policy import Policy
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -336,3 +337,28 @@ def test_hooks_that_remove_each_other_while_running_are_skipped(exporter: Packag
     handles.append(exporter.register_extern_hook(lambda exporter, name: seen.append(name)))
     exporter.plan()
     assert seen == []
+
+
+def test_a_policy_given_to_an_exporter_stays_as_it_is(project: Project) -> None:
+    project({"own_a.py": "import own_b\n", "own_b.py": "X = 1\n", "own_c.py": "import own_b\n"})
+    policy = Policy("auto")
+    with PackageExporter(io.BytesIO(), policy=policy) as first:
+        first.mock("own_b")
+        first.save_module("own_a")
+        assert first.mocked_modules() == ["own_b"]
+    assert len(policy.rules) == 0
+    with PackageExporter(io.BytesIO(), policy=policy) as second:
+        second.save_module("own_c")
+        assert second.interned_modules() == ["own_b", "own_c"]
+
+
+def test_a_rule_that_an_earlier_export_used_is_not_used_in_the_next(project: Project) -> None:
+    project({"own_a.py": "X = 1\n", "own_b.py": "X = 1\n"})
+    policy = Policy("auto")
+    policy.add("intern", "own_a", allow_empty=False)
+    with PackageExporter(io.BytesIO(), policy=policy) as first:
+        first.save_module("own_a")
+    second = PackageExporter(io.BytesIO(), policy=policy)
+    second.save_module("own_b")
+    with pytest.raises(EmptyMatchError, match=r"did not match any modules to intern\('own_a'\)"):
+        second.close()

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.archive import ArchiveReader
+from packager.archive import ArchiveReader, verify
 from packager.cli import main
 from packager.exporting import PlannedTensors
 from packager.exporting.runtime import zip64_warnings
@@ -260,7 +260,7 @@ def test_an_object_of_main_is_stored_beside_what_starts_it(only_numpy: Path, els
 
 def test_the_loader_is_no_part_of_the_model(archive: Path) -> None:
     with ArchiveReader(archive) as reader:
-        assert reader.verify().problems == ()
+        assert verify(reader).problems == ()
         carried = [name for name in reader.names() if name.startswith(".data/runtime/")]
         assert {reader.entry(name).kind for name in carried} == {"source", "resource"}
         stored = {record.name for record in reader.manifest.modules if record.action == "intern"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 from packager.graph import Verdict, Walk
 from packager.graph import library as library_module
-from packager.graph.cache import ScanCache, default_cache_folder
+from packager.graph.cache import ScanCache
 from packager.graph.imports import scan_source
 from packager.graph.scan import Scan
 from packager.graph.sources import Sources
@@ -119,10 +118,25 @@ def test_a_syntax_error_is_not_kept(tree: Tree, tmp_path: Path) -> None:
     assert files(tmp_path / "cache") == []
 
 
-def test_the_users_cache_goes_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert default_cache_folder() == Path("/somewhere/kedge/scans")
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", "/home/ada")
-    assert default_cache_folder() == Path("/home/ada/.cache/kedge/scans")
-    assert os.fspath(default_cache_folder())
+def test_the_users_scans_lie_where_the_cache_variable_says(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEDGE_CACHE", str(tmp_path / "own"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    walked(tree("== pkg/__init__.py\nimport json\n"), ScanCache())
+    assert len(files(tmp_path / "own" / "scans")) == 1
+    assert not (tmp_path / "xdg").exists()
+
+
+def test_a_user_without_a_home_keeps_no_scans(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def homeless(*_: object) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("KEDGE_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    cache = ScanCache()
+    walked(tree("== pkg/__init__.py\nimport json\n"), cache)
+    assert cache.get("5e1f") is None

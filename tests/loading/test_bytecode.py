@@ -38,7 +38,7 @@ def test_code_is_kept_in_the_cache_and_used_again(archive: Path, tmp_path: Path)
     kept = files(tmp_path / "cache" / "bytecode")
     assert len(kept) == 2
     assert load(archive) == 5
-    assert files(tmp_path / "cache") == kept
+    assert files(tmp_path / "cache" / "bytecode") == kept
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in kept)
 
 
@@ -89,11 +89,11 @@ def test_a_damaged_file_costs_the_compile_and_is_replaced(
     archive: Path, tmp_path: Path, damage: bytes
 ) -> None:
     load(archive)
-    kept = {path: path.read_bytes() for path in files(tmp_path / "cache")}
+    kept = {path: path.read_bytes() for path in files(tmp_path / "cache" / "bytecode")}
     for path in kept:
         path.write_bytes(damage)
     assert load(archive) == 5
-    assert {path: path.read_bytes() for path in files(tmp_path / "cache")} == kept
+    assert {path: path.read_bytes() for path in files(tmp_path / "cache" / "bytecode")} == kept
 
 
 def test_a_source_that_is_not_its_digests_is_never_kept(tmp_path: Path) -> None:

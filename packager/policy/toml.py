@@ -22,9 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from packager.errors import PackagingError
 
 from .glob import GlobGroup
-from .policy import Answer, Policy
-from .presets import require_preset
-from .rules import Rule
+from .policy import Answer, Policy, Rule, require_preset
 
 __all__ = ["PolicyFileError", "as_policy", "format_policy", "parse_policy", "read_policy"]
 

@@ -20,6 +20,7 @@ from .lazy import lazy_names
 if TYPE_CHECKING:
     from .analysis import is_from_package as is_from_package
     from .errors import ArchiveError as ArchiveError
+    from .errors import CodeExitError as CodeExitError
     from .errors import EmptyMatchError as EmptyMatchError
     from .errors import EnvironmentMismatchError as EnvironmentMismatchError
     from .errors import IntegrityError as IntegrityError
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArchiveError",
+    "CodeExitError",
     "Decision",
     "DiGraph",
     "Directory",
@@ -89,9 +91,9 @@ _named = lazy_names(
     __name__,
     {
         "analysis": "is_from_package",
-        "errors": "ArchiveError EmptyMatchError EnvironmentMismatchError IntegrityError LegacyFormatError "
-        "MigrationError PackageError PackagingError PickleRefusedError UndeclaredImportError "
-        "UntrustedTypeError",
+        "errors": "ArchiveError CodeExitError EmptyMatchError EnvironmentMismatchError IntegrityError "
+        "LegacyFormatError MigrationError PackageError PackagingError PickleRefusedError "
+        "UndeclaredImportError UntrustedTypeError",
         "exporting": "ExportPlan",
         "graph": "DiGraph Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
         "loading.directory": "Directory",

@@ -9,6 +9,7 @@
     |-- PickleRefusedError        also pickle.UnpicklingError: a real pickle, and allow_pickle is False
     |-- EnvironmentMismatchError  also ImportError: this environment lacks what the archive recorded
     |-- UndeclaredImportError     also ModuleNotFoundError: packaged code imports what no rule declared
+    |-- CodeExitError           also RuntimeError: code of a model ended with sys.exit() or the like
     |-- MigrationError            also RuntimeError: a migration cannot be carried out
     `-- LegacyFormatError         also ValueError: a legacy file cannot be read without running it
 
@@ -23,6 +24,7 @@ from pickle import UnpicklingError
 
 __all__ = [
     "ArchiveError",
+    "CodeExitError",
     "EmptyMatchError",
     "EnvironmentMismatchError",
     "IntegrityError",
@@ -70,6 +72,10 @@ class EnvironmentMismatchError(PackageError, ImportError):
 
 class UndeclaredImportError(PackageError, ModuleNotFoundError):
     """Packaged code imports a module that no rule declared when the archive was made."""
+
+
+class CodeExitError(PackageError, RuntimeError):
+    """Code of a model ended with SystemExit, or another exception that is no Exception, for an answer."""
 
 
 class MigrationError(PackageError, RuntimeError):

@@ -22,6 +22,7 @@ __all__ = [
     "check_module_name",
     "check_resource_name",
     "demangle",
+    "demangle_text",
     "get_mangle_prefix",
     "is_mangled",
     "mangle",
@@ -36,6 +37,7 @@ IDENTITY_DIGITS = 12
 ANONYMOUS = "0" * IDENTITY_DIGITS
 
 _MARK = re.compile(r"([^.]*?)__w([0-9a-f]{8,64})_([0-9]+)(?=\.|\Z)")
+_DOTTED = re.compile(r"[\w.]+")
 _BAD_IN_NAME = re.compile(r"[\x00-\x1f\x7f/\\:<>\"|?*]")
 
 _counts: dict[str, itertools.count[int]] = {}
@@ -124,6 +126,15 @@ def demangle(name: str) -> str:
     """
     mark = _MARK.match(name)
     return name if mark is None else mark[1] + name[mark.end() :]
+
+
+def demangle_text(text: str) -> str:
+    """A text, such as an error's message, with the stored names in the place of mangled ones.
+
+    >>> demangle_text("No module named 'timm__w3f9a1c0b77de_0.models'.")
+    "No module named 'timm.models'."
+    """
+    return _DOTTED.sub(lambda found: demangle(found[0]), text) if "__w" in text else text
 
 
 def get_mangle_prefix(name: str) -> str:

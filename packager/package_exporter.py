@@ -13,6 +13,7 @@ from packager.environment import Distributions
 from packager.environment.targets import parse_targets
 from packager.errors import EmptyMatchError as EmptyMatchError
 from packager.errors import PackagingError as PackagingError
+from packager.exits import AnswerRequired
 from packager.exporting.deciding import Decisions
 from packager.exporting.pickles import Reduced, globals_in, make_pickle
 from packager.exporting.plan import ExportPlan
@@ -293,7 +294,8 @@ class PackageExporter:
     def save_check(self, name: str, inputs: Mapping[str, Any]) -> None:
         """Store a call of the entry point `name` and its result, for `packager check` to repeat.
 
-        `inputs` are arrays by parameter name, or by position as `arg0`, `arg1`, ...
+        `inputs` are arrays by parameter name, or by position as `arg0`, `arg1`, ... The call is made
+        with copies, twice, in evaluation mode; an answer that differs is a problem of the plan.
         """
         self._before("save a check")
         self._add(CheckRequest(name, dict(inputs)))
@@ -304,16 +306,17 @@ class PackageExporter:
         """What `close()` would write as things stand, with everything that is wrong; frozen, printable."""
         survey = self._survey("ask for the plan")
         if self._plan is None:
-            self._plan = make_plan(
-                survey,
-                self._request,
-                self._decisions,
-                self._sources,
-                self._installed,
-                self._exclude_data,
-                runnable=self._runnable,
-                wheels_for=tuple(map(str, self._wheel_targets)),
-            )
+            with AnswerRequired("making the plan"):
+                self._plan = make_plan(
+                    survey,
+                    self._request,
+                    self._decisions,
+                    self._sources,
+                    self._installed,
+                    self._exclude_data,
+                    runnable=self._runnable,
+                    wheels_for=tuple(map(str, self._wheel_targets)),
+                )
         return self._plan
 
     def why(self, module_name: str) -> Why:
@@ -438,7 +441,8 @@ class PackageExporter:
 
     def _survey(self, what: str) -> Survey:
         self._decisions.require_outside_hooks(what)
-        return self._surveyor.survey()
+        with AnswerRequired("reading what is to be stored"):
+            return self._surveyor.survey()
 
     def _decided(self, action: Action) -> list[str]:
         self._survey("ask for decisions")

@@ -19,6 +19,7 @@ from packager.archive.manifest import Manifest
 from packager.archive.reader import ArchiveReader
 from packager.atomic import cache_folder
 from packager.errors import PackageError
+from packager.exits import AnswerRequired
 from packager.graph.importers import Importer
 from packager.loading import finder, processes
 from packager.loading.bytecode import BytecodeCache
@@ -180,16 +181,18 @@ class PackageImporter(Importer):
         one would run. `map_location` is handed to codecs of tensors, as in torch.load.
 
         Raises StoredObjectError where there is no such object, UntrustedTypeError, once for all
-        names together, where it needs types that neither the archive holds nor `trust` allows.
+        names together, where it needs types that neither the archive holds nor `trust` allows,
+        CodeExitError where code of the archive ends with `sys.exit()` or the like.
         """
         from packager.loading.objects import find_object, load_object, regime_of, resolver
 
         record = find_object(self._archive, package, resource)
         regime = regime_of(self._archive, PackagedCode(self._archive))
         resolve = resolver(lambda: self._open_world().rules)
-        return load_object(
-            self._archive, record, regime, self.trust, resolve, importer=self, map_location=map_location
-        )
+        with AnswerRequired(f"{self.filename}: loading object {package}/{resource}"):
+            return load_object(
+                self._archive, record, regime, self.trust, resolve, importer=self, map_location=map_location
+            )
 
     def load_state_dict(
         self, package: str, resource: str, *, as_: str = "numpy", map_location: Any = None
@@ -243,13 +246,19 @@ class PackageImporter(Importer):
         )
 
     def run(self, inputs: Mapping[str, Any], entry: str = "model") -> dict[str, Any]:
-        """Call an entry point with arrays by name, and return the arrays of its answer by name."""
+        """Call an entry point with arrays by name, and return the arrays of its answer by name.
+
+        Modules of kedge and PyTorch are in evaluation mode for the call.
+        """
         from packager.loading.running import run_entry
 
         return run_entry(self, entry, inputs)
 
     def check(self) -> tuple[CheckOutcome, ...]:
-        """Run the golden calls that were stored, and say how far the answers are off here."""
+        """Run the golden calls that were stored, and say how far the answers are off here.
+
+        Modules are in evaluation mode for it, as they were when the calls were stored.
+        """
         from packager.loading.running import run_checks
 
         return run_checks(self)

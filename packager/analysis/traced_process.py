@@ -42,13 +42,14 @@ def main() -> None:
     watcher: Any = _Watcher()
     sys.meta_path.insert(0, watcher)
     sys.addaudithook(lambda event, arguments: _note(opened, event, arguments))
-    from packager.exporting.calls import call_with_arrays, load_arrays
+    from packager.exporting.calls import load_arrays
+    from packager.exporting.evaluation import call_in_evaluation_mode
     from packager.exporting.targets import resolve_target
 
     thing = resolve_target(order["target"], order["kwargs"])
     built = _used(before, opened)
     if order["inputs"] is not None:
-        call_with_arrays(thing, load_arrays(order["inputs"]))
+        call_in_evaluation_mode(thing, load_arrays(order["inputs"]))
     json.dump({"built": built, "used": _used(before, opened), "stacks": watcher.stacks}, answer)
     answer.write("\n")
 

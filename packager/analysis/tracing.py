@@ -95,7 +95,7 @@ def trace_call(
         )
     except subprocess.TimeoutExpired as error:
         raise TraceError(f"tracing {target}: no end after {timeout:g} seconds") from error
-    if done.returncode != 0:
+    if done.returncode != 0 or not done.stdout.strip():  # the code may end the process itself, with 0
         last = "\n".join(done.stderr.strip().splitlines()[-5:])
         raise TraceError(f"tracing {target}: the call failed with exit code {done.returncode}:\n{last}")
     found = json.loads(done.stdout.splitlines()[-1])

@@ -16,7 +16,8 @@ examples:
   packager check net.kedge --tolerance 0
 
 Golden calls are stored by `packager export --check`. The exit code is 0 when every answer is within
-the tolerance, 1 when one is not, or when none was stored. This runs code of the archive.
+the tolerance, 1 when one is not, or when none was stored. Integers are compared exactly. Modules are
+in evaluation mode, as they were when the calls were stored. This runs code of the archive.
 """
 
 
@@ -52,8 +53,5 @@ def run(options: argparse.Namespace) -> int:
     else:
         for outcome in outcomes:
             for one in outcome.deviations:
-                state = (
-                    "the same bits" if one.same_bits else one.message or f"off by {one.largest:.3g} at most"
-                )
-                print_text(f"{outcome.name}: {one.name}: {state}")
+                print_text(f"{outcome.name}: {one.name}: {one}")
     return 0 if outcomes and all(outcome.within(options.tolerance) for outcome in outcomes) else 1

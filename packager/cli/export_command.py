@@ -45,7 +45,9 @@ def add(commands: Any) -> None:
         "--weights", metavar="FILE", help="load this state dict first (.npz, .safetensors, .pt)"
     )
     parser.add_argument(
-        "--check", metavar="X.npz", help="call the object with these arrays, and store call and result"
+        "--check",
+        metavar="X.npz",
+        help="call the object with these arrays, in evaluation mode, and store call and result",
     )
     parser.add_argument(
         "--store",

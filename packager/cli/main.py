@@ -22,7 +22,7 @@ exit codes:
   1    no: the plan holds problems, or a verification found some
   2    the command line was not understood
   3    a file cannot be read or written, or is damaged
-  4    the target cannot be imported, or its code failed
+  4    the target cannot be imported, or its code failed, or ended with sys.exit()
   130  interrupted from the keyboard; nothing was written
 """
 
@@ -53,17 +53,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
-    """Call `run`; warnings and an error become lines on stderr, and an error an exit code."""
-    from packager.errors import ArchiveError, LegacyFormatError, PackageError
+    """Call `run`; warnings and an error become lines on stderr, and an error an exit code.
+
+    Code of a model that ends with `sys.exit()` has failed, whatever code it gives.
+    """
+    from packager.errors import ArchiveError, CodeExitError, LegacyFormatError, PackageError
+    from packager.exits import AnswerRequired
     from packager.exporting.targets import TargetError
 
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warned
-            return int(run(options))
+            with AnswerRequired("running the code of the model"):
+                return int(run(options))
     except BrokenPipeError:  # whoever read the output has seen enough
         return 3
-    except (TargetError, ModuleNotFoundError) as error:
+    except (TargetError, CodeExitError, ModuleNotFoundError) as error:
         return _failed(error, 4)
     except (ArchiveError, LegacyFormatError, OSError) as error:
         if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) and not isinstance(
@@ -73,6 +78,8 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
         return _failed(error, 3)
     except PackageError as error:
         return _failed(error, 1)
+    except ImportError as error:
+        return _failed(error, 4)
     except KeyboardInterrupt:
         return _failed("interrupted; nothing was written", 130)
 

@@ -18,7 +18,8 @@ examples:
   packager run net.kedge --entry encode --input tokens.npz -o out.npz
 
 In the input file arrays are named for parameters, or arg0, arg1, ...; answers are called output, or
-output.0, output.key. This runs code of the archive: `packager inspect` and `verify` do not.
+output.0, output.key. Modules are in evaluation mode for the call. This runs code of the archive:
+`packager inspect` and `verify` do not.
 """
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from packager.errors import PackageError
+from packager.exits import AnswerRequired
 
 __all__ = ["CallError", "call_with_arrays", "load_arrays"]
 
@@ -26,7 +27,8 @@ def call_with_arrays(thing: Any, inputs: Mapping[str, Any], attribute: str | Non
     """Call `thing`, or an attribute of it, with arrays by name; return the arrays of its result by name.
 
     Where the class of `thing` comes from kedge or PyTorch, the call gets that framework's tensors.
-    Raises CallError for inputs that are no call of it, and whatever the call raises.
+    Raises CallError for inputs that are no call of it, CodeExitError where the called code ends with
+    `sys.exit()` or the like, and whatever else the call raises.
 
     >>> import numpy
     >>> call_with_arrays(lambda x, scale: (x * scale, {"n": len(x)}), {"arg0": numpy.ones(2), "scale": 3})
@@ -46,15 +48,17 @@ def call_with_arrays(thing: Any, inputs: Mapping[str, Any], attribute: str | Non
             f"inputs {', '.join(inputs)}: arg{missing} is missing; positions go from arg0 without gaps"
         )
     arguments = [positions[index] for index in range(len(positions))]
-    called = thing if attribute is None else getattr(thing, attribute)
-    try:
-        answer = called(*arguments, **keywords)
-    except TypeError as error:  # told better where it is about the inputs; hooks may have mended those
-        misfit = _does_not_fit(called, arguments, keywords)
-        if misfit is None:
-            raise
-        raise misfit from error
-    return dict(_arrays("output", answer))
+    what = type(thing).__name__ if attribute is None else f"{type(thing).__name__}.{attribute}"
+    with AnswerRequired(f"calling {what}"):
+        called = thing if attribute is None else getattr(thing, attribute)
+        try:
+            answer = called(*arguments, **keywords)
+        except TypeError as error:  # told better where it is about the inputs; hooks may have mended those
+            misfit = _does_not_fit(called, arguments, keywords)
+            if misfit is None:
+                raise
+            raise misfit from error
+        return dict(_arrays("output", answer))
 
 
 def _does_not_fit(called: Any, arguments: list[Any], keywords: dict[str, Any]) -> CallError | None:
@@ -100,16 +104,16 @@ def _tensor_maker(thing: Any) -> Any:
     import numpy
 
     tops = {cls.__module__.partition(".")[0] for cls in type(thing).__mro__}
+    # Copies all: what comes from an archive cannot be written to, and models may change their inputs.
     if "torch" in tops:
         import torch
 
-        # A copy: what comes from an archive cannot be written to, and models may change their inputs.
         return lambda value: torch.as_tensor(numpy.array(value, order="C"))
     if "kedge" in tops:
         import kedge
 
         return lambda value: kedge.tensor(numpy.asarray(value))
-    return lambda value: value
+    return lambda value: value.copy() if isinstance(value, numpy.ndarray) else value
 
 
 def _arrays(name: str, value: Any) -> Iterator[tuple[str, Any]]:

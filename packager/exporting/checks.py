@@ -1,4 +1,7 @@
-"""Golden calls: an entry point is called with given arrays, and inputs and result are stored."""
+"""Golden calls: an entry point is called with given arrays, and inputs and result are stored.
+
+It is called twice: an answer that is another one the second time is refused as random.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from packager.archive import CheckRecord, EntryPoint
-from packager.errors import PackageError
+from packager.errors import CodeExitError, PackageError
+from packager.exits import AnswerRequired
 from packager.objects import encode_state_dict
 
-from .calls import call_with_arrays
+from .answers import DEFAULT_TOLERANCE, compare_answers
 from .contents import finding_text, member_of_state
+from .evaluation import call_in_evaluation_mode
 from .plan import PlannedTensors
 from .request import CheckRequest, ObjectRequest
 
@@ -36,8 +41,10 @@ def store_check(
 ) -> StoredCheck:
     """Call the entry point on a copy of its object: what is stored must not see the call.
 
-    Raises CheckStoreError where there is no such entry point, the call fails, or the arrays have
-    dtypes that safetensors has no word for.
+    It is called twice, in evaluation mode, each time on a copy of its own.
+
+    Raises CheckStoreError where there is no such entry point, the call fails, the two answers differ,
+    or the arrays have dtypes that safetensors has no word for.
     """
     point = next((point for point in points if point.name == request.name), None)
     obj = _object(point, objects) if point is not None else None
@@ -45,14 +52,42 @@ def store_check(
         known = ", ".join(point.name for point in points) or "none"
         raise CheckStoreError(f"there is no entry point {request.name!r} with an object; there is {known}")
     try:
-        thing = copy.deepcopy(obj)
-        result = call_with_arrays(thing, request.inputs, point.callable)
+        result = _answer(obj, request, point)
+        again = _answer(obj, request, point)
+    except CodeExitError as error:  # says by itself what was called, and where it ended
+        raise CheckStoreError(str(error)) from error
     except Exception as error:  # whatever the model's code raises is told with the check's name
         raise CheckStoreError(f"calling it failed: {type(error).__name__}: {error}") from error
+    _require_repeatable(result, again)
     base = f".data/checks/{request.name}"
     inputs = _member(f"{base}/inputs.safetensors", request.inputs)
     outputs = _member(f"{base}/outputs.safetensors", result)
     return StoredCheck(CheckRecord(request.name, point.name, inputs.name, outputs.name), (inputs, outputs))
+
+
+def _answer(obj: Any, request: CheckRequest, point: EntryPoint) -> dict[str, Any]:
+    """The arrays of one call; nothing of them is shared with the model, which may write to its own."""
+    import numpy
+
+    with AnswerRequired(f"copying {type(obj).__name__} for the call"):
+        thing = copy.deepcopy(obj)
+    answer = call_in_evaluation_mode(thing, request.inputs, point.callable)
+    return {name: numpy.array(value) for name, value in answer.items()}
+
+
+def _require_repeatable(first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
+    """Raise CheckStoreError where a second call answered otherwise: no check of it could ever pass."""
+    differing = [
+        f"{one.name} ({'not in every answer' if one.name not in first or one.name not in second else one})"
+        for one in compare_answers(first, second)
+        if not one.within(DEFAULT_TOLERANCE)
+    ]
+    if differing:
+        raise CheckStoreError(
+            "the answer is random: a second call with the same arrays, in evaluation mode, gave another "
+            f"{', '.join(differing)}; let the code draw from a generator that it seeds in each call, keep no "
+            "state from call to call outside of the object, or leave the check out"
+        )
 
 
 def _object(point: EntryPoint, objects: Sequence[ObjectRequest]) -> Any:

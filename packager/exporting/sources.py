@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from packager.graph import Importer, OrderedImporter, sys_importer
+from packager.graph.loaders import COMPILED, found_by_loader
 from packager.graph.sources import ChainedSources, Found, LoaderSources, SourceFinder, Sources
-from packager.names import source_path
 
 from .main_module import definitions_of_main
 from .request import Request
@@ -186,13 +186,5 @@ def _found(name: str, module: ModuleType) -> Found:
     is_package = hasattr(module, "__path__")
     file = getattr(module, "__file__", None)
     if file is not None and file.endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES)):
-        return Found(name, "extension", is_package, path=file, problem="it is compiled code (a C extension)")
-    get_source = getattr(getattr(module, "__loader__", None), "get_source", None)
-    try:
-        text = get_source(name) if get_source is not None else None
-    except ImportError:
-        text = None
-    if text is None:
-        return Found(name, "unknown", is_package, path=file, problem="its loader gives no source")
-    data = text.encode()
-    return Found(name, "loader", is_package, source_path(name, is_package), file, (), lambda: data)
+        return Found(name, "extension", is_package, path=file, problem=COMPILED)
+    return found_by_loader(name, getattr(module, "__loader__", None), is_package, file)

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from packager.errors import PackageError
+from packager.exits import AnswerRequired
 
 __all__ = ["TargetError", "put_folder_on_path", "resolve_target", "split_target"]
 
@@ -41,22 +42,27 @@ def resolve_target(target: str, kwargs: Mapping[str, Any] | None = None) -> Any:
     """Import what `target` names. A class or function is a factory and called with `kwargs`.
 
     Raises TargetError where it is not there, where `kwargs` are given for something that is no
-    factory, and where its code fails; the error behind it is the cause.
+    factory, and where its code fails; the error behind it is the cause. Raises CodeExitError where the
+    code ends with `sys.exit()` or the like.
     """
     module, name = split_target(target)
     if not name:
         raise TargetError(f"target {target!r} is a module: name the object or factory, as {target}:name")
-    try:
-        found: Any = import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise TargetError(f"target {target}: {error}") from error
-    if not (inspect.isclass(found) or inspect.isroutine(found)):
-        if kwargs:
-            raise TargetError(f"target {target} is an object, no factory: it takes no arguments")
-        return found
-    try:
-        return found(**(kwargs or {}))
-    except Exception as error:  # whatever the user's factory raises is told with its name
-        raise TargetError(f"target {target}: calling it failed: {type(error).__name__}: {error}") from error
+    what = f"target {target}"
+    with AnswerRequired(what):
+        try:
+            found: Any = import_module(module)
+            for part in name.split("."):
+                found = getattr(found, part)
+        except (ImportError, AttributeError) as error:
+            raise TargetError(f"{what}: {error}") from error
+        except Exception as error:  # whatever the user's module raises is told with its name
+            raise TargetError(f"{what}: importing it failed: {type(error).__name__}: {error}") from error
+        if not (inspect.isclass(found) or inspect.isroutine(found)):
+            if kwargs:
+                raise TargetError(f"{what} is an object, no factory: it takes no arguments")
+            return found
+        try:
+            return found(**(kwargs or {}))
+        except Exception as error:  # whatever the user's factory raises is told with its name
+            raise TargetError(f"{what}: calling it failed: {type(error).__name__}: {error}") from error

@@ -17,6 +17,7 @@ __all__ = [
     "Decide",
     "Edge",
     "Fact",
+    "Found",
     "Module",
     "Problem",
     "Question",
@@ -81,6 +82,27 @@ Decide = Callable[[str, Sequence[Edge]], Verdict]
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """A module that was looked for: `kind` as in records.Module.
+
+    `search` are the folders in which its submodules are. `read` gives the source's bytes, for the
+    kinds "source", "zip", "loader" and "main"; it may raise OSError. `package` is what relative
+    imports start from, where that is not as usual. `caveat` says why what runs may not be that source.
+    """
+
+    name: str
+    kind: str
+    is_package: bool = False
+    file: str = ""
+    path: str | None = None
+    search: tuple[str, ...] = ()
+    read: Callable[[], bytes] | None = None
+    problem: str = ""
+    package: str | None = None
+    caveat: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Module:
     """One module that was reached.
 
@@ -94,7 +116,7 @@ class Module:
     `file` is relative, as in Edge; `path` is the absolute place, for reading data beside it, or
     None. `source` holds the bytes that were read, for followed modules alone, and `digest` their
     sha256. `problem` is why there is no source, "" where there is one. `uses_path` says that the
-    code asks for `__file__` or `__path__`, and so may need its files on disk.
+    code asks for `__file__` or `__path__`, and so may need its files on disk. `caveat` is as in Found.
     """
 
     name: str
@@ -107,6 +129,7 @@ class Module:
     digest: str = ""
     problem: str = ""
     uses_path: bool = False
+    caveat: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,23 @@ import importlib.machinery
 import os
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
 from packager.graph.listing import Listings
+from packager.graph.loaders import (
+    COMPILED,
+    ask_finder,
+    found_by_loader,
+    found_by_spec,
+    imported_by,
+    is_plain,
+    is_plain_finder,
+)
 from packager.graph.mainmodule import main_source
-from packager.names import source_path
+from packager.graph.records import Found as Found
 
 __all__ = ["ChainedSources", "Found", "LoaderSources", "SourceFinder", "Sources"]
 
@@ -33,26 +42,6 @@ _STANDARD_FINDERS = (
     importlib.machinery.FrozenImporter,
     importlib.machinery.PathFinder,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A module that was looked for: `kind` as in records.Module.
-
-    `search` are the folders in which its submodules are. `read` gives the source's bytes, for the
-    kinds "source", "zip", "loader" and "main"; it may raise OSError. `package` is what relative
-    imports start from, where that is not as usual.
-    """
-
-    name: str
-    kind: str
-    is_package: bool = False
-    file: str = ""
-    path: str | None = None
-    search: tuple[str, ...] = ()
-    read: Callable[[], bytes] | None = None
-    problem: str = ""
-    package: str | None = None
 
 
 class SourceFinder(Protocol):
@@ -80,6 +69,7 @@ class Sources:
         self._path = self._current_path()
         self._found: dict[str, Found] = {}
         self._below: dict[str, Sequence[str]] = {}
+        self._plain: dict[str, bool] = {}
 
     def find(self, name: str) -> Found:
         found = self._found.get(name)
@@ -113,6 +103,7 @@ class Sources:
         self._path = self._current_path()
         self._found.clear()
         self._below.clear()
+        self._plain.clear()
 
     def _list_submodules(self, name: str) -> Sequence[str]:
         names = set()
@@ -146,8 +137,10 @@ class Sources:
         else:
             where = self._path
         found = self._search_path(name, where)
-        if found is None and self._own_path is None:
-            found = self._search_elsewhere(name, where if parent else None)
+        if self._own_path is None:
+            found = self._as_loaded(name, where, found)
+            if found is None:
+                found = self._search_elsewhere(name, where if parent else None)
         return found or Found(name, "missing", problem="no module of that name was found")
 
     def _beside(self, name: str, above: Found) -> Found:
@@ -157,6 +150,36 @@ class Sources:
         if self._own_path is None and name in sys.modules and above.name in sys.modules:
             return Found(name, "unknown", problem=f"{above.name} makes it while it is imported")
         return Found(name, "missing", problem=f"{above.name} is not a package")
+
+    def _as_loaded(self, name: str, where: Sequence[str], found: Found | None) -> Found | None:
+        """What was found in the folders, or what a loader of another make has in its place.
+
+        How a module that is imported already was loaded is known: its hook may be gone by now.
+        """
+        spec = imported_by(name)
+        if spec is not None:
+            return found if is_plain(spec.loader) else found_by_spec(name, spec, found)
+        above = list(where) if "." in name else None
+        for finder in list(sys.meta_path):
+            if finder is importlib.machinery.PathFinder:
+                break
+            if finder not in _STANDARD_FINDERS and hasattr(finder, "find_spec"):
+                spec = ask_finder(finder, name, above)
+                if spec is not None:
+                    return found if is_plain(spec.loader) and found else found_by_spec(name, spec, found)
+        for folder in where:
+            if not self._is_plain(folder):
+                spec = ask_finder(pkgutil.get_importer(folder), name)
+                if spec is not None and spec.loader is not None:
+                    return found if is_plain(spec.loader) and found else found_by_spec(name, spec, found)
+        return found
+
+    def _is_plain(self, folder: str) -> bool:
+        """Whether Python's own loaders run what lies in a folder: no hook has put others in their place."""
+        plain = self._plain.get(folder)
+        if plain is None:
+            plain = self._plain[folder] = is_plain_finder(pkgutil.get_importer(folder))
+        return plain
 
     def _search_path(self, name: str, where: Sequence[str]) -> Found | None:
         tail = name.rpartition(".")[2]
@@ -209,14 +232,16 @@ class Sources:
         )
         if finder is None or isinstance(finder, importlib.machinery.FileFinder):
             return None
-        return _from_spec(name, _ask(finder, name))
+        return found_by_spec(name, ask_finder(finder, name))
 
     def _search_elsewhere(self, name: str, where: Sequence[str] | None) -> Found | None:
         if importlib.machinery.FrozenImporter.find_spec(name) is not None:
             return Found(name, "frozen")
         for finder in list(sys.meta_path):
             if finder not in _STANDARD_FINDERS and hasattr(finder, "find_spec"):
-                found = _from_spec(name, _ask(finder, name, list(where) if where is not None else None))
+                found = found_by_spec(
+                    name, ask_finder(finder, name, list(where) if where is not None else None)
+                )
                 if found is not None:
                     return found
         loaded = sys.modules.get(name)
@@ -244,9 +269,16 @@ class LoaderSources:
     def find(self, name: str) -> Found:
         if self._names is not None and name not in self._names:
             return Found(name, "missing", problem=f"{self._loader!r} does not hold it")
-        return _from_loader(name, self._loader) or Found(
-            name, "missing", problem=f"{self._loader!r} does not hold it"
-        )
+        is_package = getattr(self._loader, "is_package", None)
+        try:
+            found = found_by_loader(name, self._loader, bool(is_package and is_package(name)))
+        except (
+            Exception
+        ):  # is_package raises ImportError, KeyError or anything else for what it does not hold
+            found = None
+        if found is None or found.kind == "unknown":
+            return Found(name, "missing", problem=f"{self._loader!r} does not hold it")
+        return replace(found, caveat="")  # it was given as the source: nothing else runs
 
     def submodules(self, name: str) -> Sequence[str]:
         return sorted(other for other in self._names or () if other.rpartition(".")[0] == name)
@@ -295,58 +327,6 @@ def _main() -> Found:
 
 
 _WITHOUT_SOURCE = {
-    "extension": "it is compiled code (a C extension)",
+    "extension": COMPILED,
     "bytecode": "only bytecode is here, without its source",
 }
-
-
-def _ask(finder: Any, name: str, *where: Any) -> Any:
-    try:
-        return finder.find_spec(name, *where)
-    except Exception:  # a foreign finder may raise anything; then it has not found the module
-        return None
-
-
-def _from_spec(name: str, spec: Any) -> Found | None:
-    if spec is None:
-        return None
-    search = tuple(spec.submodule_search_locations or ())
-    is_package = spec.submodule_search_locations is not None
-    origin = spec.origin if spec.has_location and isinstance(spec.origin, str) else None
-    if spec.loader is None:
-        return Found(name, "namespace", True, name.replace(".", "/"), search[0] if search else None, search)
-    if isinstance(spec.loader, importlib.machinery.ExtensionFileLoader):
-        problem = _WITHOUT_SOURCE["extension"]
-        return Found(
-            name, "extension", is_package, os.path.basename(origin or ""), origin, search, None, problem
-        )
-    if isinstance(spec.loader, importlib.machinery.SourceFileLoader) and origin is not None:
-        path = origin
-        return Found(
-            name, "source", is_package, source_path(name, is_package), path, search, lambda: _read(path)
-        )
-    return _from_loader(name, spec.loader, is_package, origin, search)
-
-
-def _from_loader(
-    name: str, loader: Any, is_package: bool = False, origin: str | None = None, search: tuple[str, ...] = ()
-) -> Found | None:
-    get_source = getattr(loader, "get_source", None)
-    if get_source is None:
-        return Found(name, "unknown", is_package, "", origin, search, None, f"{loader!r} gives no source")
-    try:
-        text = get_source(name)
-        is_package = is_package or bool(loader.is_package(name) if hasattr(loader, "is_package") else False)
-    except Exception:  # get_source raises ImportError, KeyError or anything else for what it does not hold
-        return None
-    if text is None:
-        return Found(
-            name, "unknown", is_package, "", origin, search, None, f"{loader!r} has no source for it"
-        )
-    data = text.encode() if isinstance(text, str) else bytes(text)
-    return Found(name, "loader", is_package, source_path(name, is_package), origin, search, lambda: data)
-
-
-def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()

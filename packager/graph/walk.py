@@ -266,4 +266,5 @@ class Walk:
             digest=volume.digest if followed else "",
             problem=found.problem or volume.problem[1],
             uses_path=followed and volume.scan.own_path,
+            caveat=found.caveat,
         )

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from packager.errors import UndeclaredImportError
-from packager.names import OWN_IMPORTER, demangle
+from packager.names import OWN_IMPORTER, demangle_text
 
-__all__ = ["ImportRules", "PackagedImport", "say_true_names"]
+__all__ = ["ImportRules", "PackagedImport", "named_in", "say_true_names"]
 
 
 class ImportRules:
@@ -43,11 +43,20 @@ class ImportRules:
         top, dot, rest = name.partition(".")
         if top in self.owned:
             return f"{top}{self.suffix}{dot}{rest}"
+        if not name:  # the import that follows raises Python's own ValueError
+            return name
         if top in self.declared or top in sys.stdlib_module_names or self._is_ours(top):
             return name
         if self.undeclared == "allow" or top == "__main__":
             return name
         raise self._undeclared(name, top)
+
+    def package_in_process(self, package: str) -> str:
+        """What `package`, which relative names start from, is called in `sys.modules`.
+
+        Modules that code made by hand say their true name; a name from elsewhere stays as it is.
+        """
+        return self.in_process(package) if package.partition(".")[0] in self.owned else package
 
     def _is_ours(self, top: str) -> bool:
         return bool(self.suffix) and top.endswith(self.suffix)
@@ -86,18 +95,42 @@ class PackagedImport:
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> Any:
+        if not isinstance(name, str):
+            return self._original(name, globals, locals, fromlist, level)  # Python's own TypeError
         try:
-            # C code that imports for itself while packaged code calls it (PyImport_Import) comes by
-            # here too; it alone passes an empty list. Its imports are not the package's.
-            if level or (type(fromlist) is list and not fromlist):
-                return self._original(name, globals, locals, fromlist, level)
+            if level:
+                return self._original(name, self._in_process(globals), locals, fromlist, level)
             if name == OWN_IMPORTER:
                 return self._own_importer()
-            target = self._rules.in_process(name)
-            found = self._original(target, globals, locals, fromlist, 0)
+            found = self._original(self._rules.in_process(name), globals, locals, fromlist, 0)
         except ImportError as error:
-            raise say_true_names(error) from error.__cause__
+            say_true_names(error)
+            raise
         return self.proxies.get(found.__name__, found) if self._is_proxied(name) else found
+
+    def from_c(
+        self,
+        name: str,
+        globals: Mapping[str, object] | None = None,
+        locals: Mapping[str, object] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:
+        """Import for C code that packaged code calls, whose imports are not the package's.
+
+        They come with an empty list and no level; every other call is one of Python.
+        """
+        if level == 0 and type(fromlist) is list and not fromlist:
+            return self._original(name, globals, locals, fromlist, 0)
+        return self(name, globals, locals, fromlist, level)
+
+    def _in_process(self, globals: Mapping[str, object] | None) -> Mapping[str, object] | None:
+        """The globals that a relative import starts from, with the package as it is called here."""
+        package = _package_of(globals) if isinstance(globals, dict) else None
+        if not isinstance(package, str):
+            return globals  # Python's own errors
+        called = self._rules.package_in_process(package)
+        return globals if called == package else {"__package__": called}
 
     def _own_importer(self) -> Any:
         importer = self.importer()
@@ -110,15 +143,44 @@ class PackagedImport:
         return importer
 
     def _is_proxied(self, name: str) -> bool:
-        return name.partition(".")[0] in ("importlib", "pkgutil", "runpy", "sys")
+        return name.partition(".")[0] in ("builtins", "importlib", "pkgutil", "runpy", "sys")
 
 
-def say_true_names(error: ImportError) -> ImportError:
-    """`error` itself, with the names that its reader knows in place of mangled ones."""
-    if isinstance(error.msg, str):
-        words = error.msg.split("'")
-        error.msg = "'".join(demangle(word) for word in words)
-        error.args = (error.msg, *error.args[1:])
-    if error.name:
-        error.name = demangle(error.name)
-    return error
+def say_true_names(error: ImportError) -> None:
+    """Put the names that its reader knows in the place of mangled ones in `error`, which stays itself.
+
+    A class may make `name` or `args` something that cannot be set (PackageNotFoundError of
+    importlib.metadata), or more than plain text. So only the fields of ImportError itself are
+    read and written, past whatever a class defines.
+    """
+    for field in _TEXTS:
+        text = field.__get__(error)
+        if type(text) is str and (shown := demangle_text(text)) != text:
+            field.__set__(error, shown)
+    args = _ARGUMENTS.__get__(error)
+    shown_args = tuple(demangle_text(arg) if type(arg) is str else arg for arg in args)
+    if shown_args != args:
+        _ARGUMENTS.__set__(error, shown_args)
+
+
+def named_in(error: ImportError) -> object:
+    """The `name` that an import error carries, whatever its class makes of that attribute."""
+    return vars(ImportError)["name"].__get__(error)
+
+
+# `name_from` is new in Python 3.12.
+_TEXTS: tuple[Any, ...] = tuple(
+    vars(ImportError)[field] for field in ("msg", "name", "name_from") if field in vars(ImportError)
+)
+_ARGUMENTS: Any = vars(BaseException)["args"]
+
+
+def _package_of(globals: Mapping[str, object]) -> object:
+    """What `__import__` takes relative names to start from: the rule of Python's reference."""
+    package, spec = globals.get("__package__"), globals.get("__spec__")
+    if package is not None:
+        return package
+    if spec is not None:
+        return getattr(spec, "parent", None)
+    name = globals.get("__name__")
+    return name.rpartition(".")[0] if isinstance(name, str) and "__path__" not in globals else name

@@ -19,6 +19,7 @@ from packager.errors import ArchiveError
 from packager.names import demangle
 
 from .bytecode import Compiled
+from .code_builtins import CodeBuiltins
 from .importing import say_true_names
 from .mocking import fill_mock
 
@@ -135,7 +136,7 @@ class ExternAliasLoader(Loader):
 class FolderLoader(SourceFileLoader):
     """Runs a file from a folder that packaged code put on its own `__path__`: it is packaged code, too."""
 
-    def __init__(self, loader: SourceFileLoader, builtins_of_code: dict[str, Any]) -> None:
+    def __init__(self, loader: SourceFileLoader, builtins_of_code: CodeBuiltins) -> None:
         super().__init__(loader.name, loader.path)
         self._builtins = builtins_of_code
 
@@ -145,7 +146,7 @@ class FolderLoader(SourceFileLoader):
 
 
 def found_beside(
-    fullname: str, path: Sequence[str] | None, builtins_of_code: dict[str, Any]
+    fullname: str, path: Sequence[str] | None, builtins_of_code: CodeBuiltins
 ) -> ModuleSpec | None:
     """The spec of a module that lies outside of the archive, in a folder of its package's `__path__`."""
     spec = None if path is None else PathFinder.find_spec(fullname, path)

@@ -15,7 +15,8 @@ from types import ModuleType
 from typing import Any
 
 from .code import PackagedCode
-from .importing import ImportRules, say_true_names
+from .code_builtins import CodeBuiltins
+from .importing import ImportRules, named_in, say_true_names
 
 __all__ = ["Proxies"]
 
@@ -23,11 +24,12 @@ __all__ = ["Proxies"]
 class Proxies:
     """The stand-ins of one archive by the real module's name, each made when first asked for."""
 
-    def __init__(self, rules: ImportRules, code: PackagedCode, builtins_of_code: dict[str, Any]) -> None:
+    def __init__(self, rules: ImportRules, code: PackagedCode, builtins_of_code: CodeBuiltins) -> None:
         self._makers: dict[str, Callable[[], dict[str, Any]]] = {
-            "sys": lambda: {"modules": ModulesView(rules)},
+            "builtins": lambda: builtins_of_code.__dict__,
+            "sys": lambda: {"modules": ModulesView(rules, self)},
             "importlib": lambda: {
-                "import_module": _import_module(rules),
+                "import_module": _import_module(rules, self),
                 "__import__": builtins_of_code["__import__"],
             },
             "importlib.util": lambda: _util(rules, builtins_of_code),
@@ -44,7 +46,8 @@ class Proxies:
             return default
         if name not in self._made:
             real = importlib.import_module(name)
-            self._made[name] = ModuleProxy(real, self._makers[name](), self)
+            make = BuiltinsProxy if name == "builtins" else ModuleProxy
+            self._made[name] = make(real, self._makers[name](), self)
         return self._made[name]
 
 
@@ -76,6 +79,25 @@ class ModuleProxy(ModuleType):
         return dir(self.__dict__["_kedge_real"])
 
 
+class BuiltinsProxy(ModuleProxy):
+    """`builtins` as packaged code sees it: what is set on it can be used as a name there, too."""
+
+    def __init__(self, real: ModuleType, replaced: dict[str, Any], proxies: Proxies) -> None:
+        super().__init__(real, replaced, proxies)
+        self.__dict__["_kedge_names"] = replaced
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = self.__dict__["_kedge_names"][name] = value
+        if name != "__import__":  # a package's own way to import is no matter of the whole process
+            super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        del self.__dict__[name]
+        self.__dict__["_kedge_names"].pop(name, None)
+        if name != "__import__":
+            super().__delattr__(name)
+
+
 class ModulesView(MutableMapping[str, Any]):
     """`sys.modules` as packaged code sees it: an owned name leads to the archive's module.
 
@@ -83,8 +105,9 @@ class ModulesView(MutableMapping[str, Any]):
     well as for its `__name__`.
     """
 
-    def __init__(self, rules: ImportRules) -> None:
+    def __init__(self, rules: ImportRules, proxies: Proxies) -> None:
         self._rules = rules
+        self._proxies = proxies
 
     def _key(self, name: str) -> str:
         top, dot, rest = name.partition(".")
@@ -92,9 +115,10 @@ class ModulesView(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         try:
-            return sys.modules[self._key(name)]
+            module = sys.modules[self._key(name)]
         except KeyError:
             raise KeyError(name) from None
+        return self._proxies.get(name, module)
 
     def __setitem__(self, name: str, module: Any) -> None:
         sys.modules[self._key(name)] = module
@@ -125,12 +149,14 @@ class ModulesView(MutableMapping[str, Any]):
         return dict(self)
 
 
-def _import_module(rules: ImportRules) -> Callable[..., Any]:
+def _import_module(rules: ImportRules, proxies: Proxies) -> Callable[..., Any]:
     def import_module(name: str, package: str | None = None) -> Any:
         try:
-            return importlib.import_module(*_absolute(rules, name, package))
+            found = importlib.import_module(*_absolute(rules, name, package))
         except ImportError as error:
-            raise say_true_names(error) from error.__cause__
+            say_true_names(error)
+            raise
+        return proxies.get(name, found)
 
     return import_module
 
@@ -142,7 +168,7 @@ def _absolute(rules: ImportRules, name: str, package: str | None) -> tuple[str, 
     return name, package and rules.in_process(package)
 
 
-def _util(rules: ImportRules, builtins_of_code: dict[str, Any]) -> dict[str, Any]:
+def _util(rules: ImportRules, builtins_of_code: CodeBuiltins) -> dict[str, Any]:
     from importlib import util
 
     def find_spec(name: str, package: str | None = None) -> Any:
@@ -150,9 +176,10 @@ def _util(rules: ImportRules, builtins_of_code: dict[str, Any]) -> dict[str, Any
         try:
             return util.find_spec(*_absolute(rules, name, package))
         except ModuleNotFoundError as error:
-            if error.name is not None and error.name == name:
+            if named_in(error) == name:
                 return None
-            raise say_true_names(error) from error.__cause__
+            say_true_names(error)
+            raise
 
     def spec_from_file_location(name: str, *args: Any, **kwargs: Any) -> Any:
         owned = name.partition(".")[0] in rules.owned
@@ -200,7 +227,7 @@ def _pkgutil(rules: ImportRules) -> dict[str, Any]:
     return {"get_data": _with_name_in_process(pkgutil.get_data, rules), "resolve_name": resolve_name}
 
 
-def _runpy(rules: ImportRules, builtins_of_code: dict[str, Any]) -> dict[str, Any]:
+def _runpy(rules: ImportRules, builtins_of_code: CodeBuiltins) -> dict[str, Any]:
     import runpy
 
     # What packaged code runs by name or by path is packaged code: it gets the same `__import__`.

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 from packager.archive import ArchiveReader, CheckRecord, EntryPoint, Manifest, TensorReader
 from packager.errors import PackageError
-from packager.exporting.calls import call_with_arrays
+from packager.exporting.answers import Deviation, compare_answers
+from packager.exporting.evaluation import call_in_evaluation_mode
 from packager.objects.state_view import open_state_dict
 
 __all__ = [
     "CheckOutcome",
-    "Deviation",
     "EntryPointError",
     "OpenArchive",
     "find_entry_point",
@@ -39,20 +39,6 @@ class EntryPointError(PackageError, LookupError):
 
 
 @dataclass(frozen=True)
-class Deviation:
-    """How far one array of an answer is from the stored one.
-
-    `largest` is the greatest absolute difference, None where shapes or dtypes differ; `same_bits`
-    says whether nothing differs at all.
-    """
-
-    name: str
-    largest: float | None
-    same_bits: bool
-    message: str = ""
-
-
-@dataclass(frozen=True)
 class CheckOutcome:
     """A golden call, run here: the deviation of every array of its answer."""
 
@@ -61,7 +47,7 @@ class CheckOutcome:
 
     def within(self, tolerance: float) -> bool:
         """Whether every array is as near to the stored one as `tolerance` says."""
-        return all(one.largest is not None and one.largest <= tolerance for one in self.deviations)
+        return all(one.within(tolerance) for one in self.deviations)
 
 
 def find_entry_point(points: tuple[EntryPoint, ...], name: str) -> EntryPoint:
@@ -76,11 +62,14 @@ def find_entry_point(points: tuple[EntryPoint, ...], name: str) -> EntryPoint:
 def run_entry(importer: OpenArchive, name: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Load what the entry point names, call it with arrays, and return the arrays of the answer.
 
-    Raises EntryPointError where there is no such entry point, and whatever loading and calling raise.
+    Modules are in evaluation mode for the call, as they were when golden calls were stored.
+
+    Raises EntryPointError where there is no such entry point, CodeExitError where the code ends with
+    `sys.exit()` or the like, and whatever else loading and calling raise.
     """
     point = find_entry_point(importer.manifest.entry_points, name)
     thing = importer.load_object(point.package, point.resource)
-    return call_with_arrays(thing, inputs, point.callable)
+    return call_in_evaluation_mode(thing, inputs, point.callable)
 
 
 def run_checks(importer: OpenArchive) -> tuple[CheckOutcome, ...]:
@@ -91,36 +80,9 @@ def run_checks(importer: OpenArchive) -> tuple[CheckOutcome, ...]:
 def _run_check(importer: OpenArchive, record: CheckRecord) -> CheckOutcome:
     expected = _arrays(importer, record.outputs)
     found = run_entry(importer, record.entry_point, _arrays(importer, record.inputs))
-    names = dict.fromkeys([*expected, *found])
-    return CheckOutcome(
-        record.name, tuple(_deviation(name, expected.get(name), found.get(name)) for name in names)
-    )
+    return CheckOutcome(record.name, compare_answers(expected, found))
 
 
 def _arrays(importer: OpenArchive, member: str) -> dict[str, Any]:
     stored = open_state_dict(TensorReader(importer.archive, member), None, what=f"check {member}")
     return {name: stored[name] for name in stored}
-
-
-def _deviation(name: str, expected: Any, found: Any) -> Deviation:
-    import numpy as np
-
-    if expected is None or found is None:
-        there, absent = ("here", "in the archive") if expected is None else ("in the archive", "here")
-        return Deviation(name, None, False, f"it is {there}, but not {absent}")
-    if expected.shape != found.shape or expected.dtype != found.dtype:
-        return Deviation(
-            name,
-            None,
-            False,
-            f"stored as {expected.dtype} {list(expected.shape)}, found {found.dtype} {list(found.shape)}",
-        )
-    same = expected.tobytes() == found.tobytes()
-    if same or not expected.size:
-        return Deviation(name, 0.0, same)
-    wide = np.complex128 if expected.dtype.kind == "c" else np.float64
-    differences = np.abs(expected.astype(wide) - found.astype(wide))
-    # Two NaNs in one place, or two equal infinities, are no difference; one alone is an endless one.
-    alike = (expected == found) | (np.isnan(expected.astype(wide)) & np.isnan(found.astype(wide)))
-    differences = np.where(alike, 0.0, np.where(np.isnan(differences), np.inf, differences))
-    return Deviation(name, float(differences.max()), same)

@@ -7,7 +7,6 @@ and import locks works as it does for any package.
 
 from __future__ import annotations
 
-import builtins
 import linecache
 import os
 import sys
@@ -15,12 +14,12 @@ import weakref
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
 
 from packager.archive.manifest import ModuleRecord
 
 from .bytecode import BytecodeCache
 from .code import PackagedCode
+from .code_builtins import CodeBuiltins
 from .importing import ImportRules, PackagedImport
 from .loaders import ArchiveLoader, ExternAliasLoader, MockLoader, found_beside
 from .path_entries import PackageFolderFinder
@@ -47,7 +46,7 @@ class World:
         self.unpacker = Unpacker(code, identity)
         self.imported: Callable[[str, ModuleType], None] | None = None  # told of every module from source
         self._import = PackagedImport(self.rules)
-        self.builtins: dict[str, Any] = {**vars(builtins), "__import__": self._import}
+        self.builtins = CodeBuiltins(self._import)
         if suffix:
             self._import.proxies = Proxies(self.rules, code, self.builtins)
 

@@ -32,7 +32,7 @@ ROOMS = {
         "__init__",
     ),
     "packager": (
-        "errors names lazy atomic",
+        "errors names lazy atomic exits",
         "archive",
         "graph",
         "policy",

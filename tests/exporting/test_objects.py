@@ -196,7 +196,7 @@ def test_a_check_stores_a_call_and_its_result(net: Any) -> None:
         assert reader.manifest.checks == (CheckRecord("model", "model", inputs, outputs),)
         assert bytes(TensorReader(reader, inputs).data("x")) == x.tobytes()
         stored = np.frombuffer(TensorReader(reader, outputs).data("output"), "f4").reshape(3, 1)
-    assert np.array_equal(stored, model(kedge.tensor(x)).detach().numpy())
+    assert np.array_equal(stored, model.eval()(kedge.tensor(x)).detach().numpy())
     with PackageImporter(buffer) as importer:
         (outcome,) = importer.check()
         assert outcome.within(0)

@@ -1,0 +1,94 @@
+"""Code that ends the process where it should answer: `sys.exit()` in a model is a failure with a place.
+
+An exception that is no Exception (SystemExit, GeneratorExit, one of the code's own, a KeyboardInterrupt
+that it raises itself) goes past every `except Exception`, and SystemExit(0) would end a command as if
+all had gone well. So wherever code of a model is run, it is run in an `AnswerRequired`.
+"""
+
+from __future__ import annotations
+
+import opcode
+import os
+import signal
+import traceback
+from types import TracebackType
+
+from packager.errors import CodeExitError
+from packager.names import demangle
+
+__all__ = ["AnswerRequired"]
+
+_FRAMES = 8
+"""How many of the innermost calls the notes of the error show."""
+
+_STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_RAISES = frozenset(opcode.opmap[name] for name in ("RAISE_VARARGS", "RERAISE"))
+
+
+class AnswerRequired:
+    """A block that runs code of a model, and raises CodeExitError where that code ends it otherwise.
+
+    An Exception goes through, and so does an interrupt from the keyboard. `what` is what was being
+    done, and begins the message.
+
+    >>> with AnswerRequired("making the model"):
+    ...     raise SystemExit(0)
+    Traceback (most recent call last):
+    packager.errors.CodeExitError: making the model: its code ended with SystemExit(0), at ...
+    """
+
+    __slots__ = ("_what",)
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or isinstance(error, Exception) or _is_from_keyboard(error, trace):
+            return
+        raise _exit_error(self._what, error) from error
+
+
+def _is_from_keyboard(error: BaseException, trace: TracebackType | None) -> bool:
+    """Whether it is an interrupt that came from outside: no statement raised it, or the handler did."""
+    if not isinstance(error, KeyboardInterrupt) or trace is None:
+        return False
+    handler = signal.getsignal(signal.SIGINT)
+    of_handler = getattr(getattr(handler, "__func__", handler), "__code__", None)
+    while True:
+        code = trace.tb_frame.f_code
+        if code is of_handler:
+            return True
+        if trace.tb_next is None:
+            return code.co_code[trace.tb_lasti] not in _RAISES
+        trace = trace.tb_next
+
+
+def _exit_error(what: str, error: BaseException) -> CodeExitError:
+    frames = traceback.extract_tb(error.__traceback__)
+    place = next((frame for frame in reversed(frames) if not _is_standard(frame.filename)), frames[-1])
+    failed = CodeExitError(
+        f"{what}: its code ended with {_shown(error)}, at {place.filename}:{place.lineno} in {place.name}; "
+        "such code has to return, or to raise an Exception that says what is wrong"
+    )
+    for frame in frames[-_FRAMES:]:
+        failed.add_note(f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}")
+    return failed
+
+
+def _is_standard(file: str) -> bool:
+    installed = f"{os.sep}site-packages{os.sep}" in file or f"{os.sep}dist-packages{os.sep}" in file
+    return file.startswith("<frozen ") or (file.startswith(_STANDARD_LIBRARY) and not installed)
+
+
+def _shown(error: BaseException) -> str:
+    """The exception as code would spell it; nothing that it holds is asked for its form."""
+    arguments = BaseException.__dict__["args"].__get__(error)
+    plain = all(arg is None or type(arg) in (bool, int, float, str) for arg in arguments)
+    spelt = ", ".join(map(repr, arguments)) if plain else "..."
+    name = demangle(f"{type(error).__module__}.{type(error).__qualname__}")
+    return f"{name.removeprefix('builtins.')}({spelt})"

@@ -1,0 +1,196 @@
+"""What a module's loader says of its source: a spec, or a loader, becomes a Found.
+
+What is packed must be what runs. Python's own loaders run the file that they name. A loader of another
+make may read the text from elsewhere (`get_data`), or make other code of it (`source_to_code`, `get_code`,
+`exec_module`): import hooks that rewrite assertions, check types, decrypt. So it is asked for the text
+that it would compile; and where it makes the code itself, the Found says so in `caveat`.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import tokenize
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from io import BytesIO
+from types import ModuleType
+from typing import Any
+
+from packager.graph.records import Found
+from packager.names import source_path
+
+__all__ = [
+    "COMPILED",
+    "ask_finder",
+    "found_by_loader",
+    "found_by_spec",
+    "imported_by",
+    "is_plain",
+    "is_plain_finder",
+]
+
+COMPILED = "it is compiled code (a C extension)"
+
+_STANDARD = frozenset(
+    [
+        "_frozen_importlib",
+        "_frozen_importlib_external",
+        "importlib._abc",
+        "importlib._bootstrap",
+        "importlib._bootstrap_external",
+        "importlib.abc",
+        "importlib.util",
+        "zipimport",
+    ]
+)
+_MAKES_CODE = ("exec_module", "get_code", "source_to_code")
+_SourceLoader: type = next(
+    cls for cls in importlib.machinery.SourceFileLoader.__mro__ if cls.__name__ == "SourceLoader"
+)
+_PLAIN_LOADERS = (
+    importlib.machinery.SourceFileLoader,
+    importlib.machinery.SourcelessFileLoader,
+    importlib.machinery.ExtensionFileLoader,
+)
+
+
+def found_by_spec(name: str, spec: Any, on_path: Found | None = None) -> Found | None:
+    """The module that a spec describes; None for no spec.
+
+    `on_path` is what a search of folders finds under the name. It stands for what the spec cannot
+    say: a loader that gives no source has most likely changed that of the file.
+    """
+    if spec is None:
+        return None
+    search = tuple(spec.submodule_search_locations or ())
+    is_package = spec.submodule_search_locations is not None
+    origin = spec.origin if spec.has_location and isinstance(spec.origin, str) else None
+    loader = _unwrapped(spec.loader)
+    if loader is None:
+        return Found(name, "namespace", True, name.replace(".", "/"), search[0] if search else None, search)
+    if isinstance(loader, importlib.machinery.ExtensionFileLoader):
+        file = os.path.basename(origin or "")
+        return Found(name, "extension", is_package, file, origin, search, None, COMPILED)
+    found = found_by_loader(name, loader, is_package, origin, search)
+    if on_path is not None and on_path.read is not None and found.read is None:
+        return replace(on_path, caveat=_caveat(name, loader, "it gives no source"))
+    if on_path is not None and on_path.path == origin:
+        return replace(on_path, read=found.read, problem=found.problem, caveat=found.caveat)
+    if found.read is not None and origin is not None and isinstance(loader, _SourceLoader):
+        return replace(found, kind="source")
+    return found
+
+
+def found_by_loader(
+    name: str,
+    loader: Any,
+    is_package: bool = False,
+    origin: str | None = None,
+    search: tuple[str, ...] = (),
+) -> Found:
+    """The module that a loader gives, as PEP 302 has it; its kind is "unknown" where it gives no source."""
+    unknown = partial(Found, name, "unknown", is_package, "", origin, search, None)
+    caveat = ""
+    own = [method for method in _MAKES_CODE if _is_own(loader, method)]
+    if own:
+        caveat = _caveat(name, loader, f"its {' and '.join(own)} can make other code of it")
+    file = source_path(name, is_package)
+    # What Python's own get_code compiles is what get_data reads, whatever get_source may answer.
+    if isinstance(loader, _SourceLoader) and not (own and _is_own(loader, "get_source")):
+        read = partial(_data_of, name, loader)
+        return Found(name, "loader", is_package, file, origin, search, read, caveat=caveat)
+    get_source = getattr(loader, "get_source", None)
+    if get_source is None:
+        return unknown(f"{loader!r} gives no source")
+    try:
+        text = get_source(name)
+        data = None if text is None else _as_bytes(text)
+    except Exception as error:  # a foreign loader may raise anything; then it gives no source
+        return unknown(f"{loader!r} gives no source: {type(error).__name__}: {error}")
+    if data is None:
+        return unknown(f"{loader!r} has no source for it")
+    return Found(name, "loader", is_package, file, origin, search, partial(bytes, data), caveat=caveat)
+
+
+def imported_by(name: str) -> Any:
+    """The spec of a module that is imported already, read without running anything; None without one."""
+    module = sys.modules.get(name)
+    if not isinstance(module, ModuleType):
+        return None
+    spec = ModuleType.__getattribute__(module, "__dict__").get("__spec__")
+    return spec if isinstance(spec, importlib.machinery.ModuleSpec) and spec.name == name else None
+
+
+def is_plain(loader: Any) -> bool:
+    """Whether a loader is one of Python's own, or of an archive, that runs just what it reads."""
+    loader = _unwrapped(loader)
+    kind = loader if isinstance(loader, type) else type(loader)
+    if kind.__module__.partition(".")[0] == "packager" or loader is None:
+        return True
+    patched = () if isinstance(loader, type) else getattr(loader, "__dict__", ())
+    return kind.__module__ in _STANDARD and not any(name in patched for name in (*_MAKES_CODE, "get_data"))
+
+
+def is_plain_finder(finder: Any) -> bool:
+    """Whether what finds modules in a folder gives them Python's own loaders."""
+    loaders: Sequence[tuple[str, Any]] = getattr(finder, "_loaders", ())
+    return type(finder) is not importlib.machinery.FileFinder or all(
+        loader in _PLAIN_LOADERS for _, loader in loaders
+    )
+
+
+def ask_finder(finder: Any, name: str, *where: Any) -> Any:
+    """The spec that a foreign finder gives, None where it has none or fails."""
+    try:
+        return finder.find_spec(name, *where)
+    except Exception:  # a foreign finder may raise anything; then it has not found the module
+        return None
+
+
+def _unwrapped(loader: Any) -> Any:
+    """The loader behind `importlib.util.LazyLoader`, which only puts off what that one does."""
+    while type(loader) is importlib.util.LazyLoader:
+        loader = vars(loader)["loader"]
+    return loader
+
+
+def _is_own(loader: Any, method: str) -> bool:
+    """Whether a loader has a method that is not Python's."""
+    if isinstance(loader, type):  # finders and loaders in one, used as classes
+        return getattr(getattr(loader, method, None), "__module__", None) not in (*_STANDARD, None)
+    if method in getattr(loader, "__dict__", ()):
+        return True
+    found = getattr(type(loader), method, None)
+    return found is not None and getattr(found, "__module__", None) not in _STANDARD
+
+
+def _caveat(name: str, loader: Any, why: str) -> str:
+    cls = loader if isinstance(loader, type) else type(loader)
+    return (
+        f"{name} is loaded by {cls.__module__}.{cls.__qualname__}, and what runs here need not be its "
+        f"source: {why}; the archive runs the source as it is. Import it without that loader to compare, "
+        "store what the loader makes of it (save_source_string), or leave it to the target (extern)"
+    )
+
+
+def _data_of(name: str, loader: Any) -> bytes:
+    """The bytes that a loader compiles. Raises OSError where it cannot give them."""
+    try:
+        return bytes(loader.get_data(loader.get_filename(name)))
+    except OSError:
+        raise
+    except Exception as error:  # a foreign loader may raise anything; then the source cannot be read
+        raise OSError(f"{loader!r} cannot read its source: {type(error).__name__}: {error}") from error
+
+
+def _as_bytes(text: Any) -> bytes:
+    """A source as the bytes of a file: in the encoding that it says itself, which Python will read it in."""
+    if not isinstance(text, str):
+        return bytes(text)
+    readline: Callable[[], bytes] = BytesIO(text.encode("utf-8", "surrogatepass")).readline
+    encoding, _ = tokenize.detect_encoding(readline)
+    return text.encode("utf-8" if encoding == "utf-8-sig" else encoding)

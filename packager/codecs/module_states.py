@@ -3,8 +3,8 @@
 `state_dict()` of each module that no other stored module holds is run with all its hooks. Where it
 is what the module holds, nothing more is stored than that (a natural state); else the state itself
 is, and values of the module that are not in it are not stored in any form: the slot keeps dtype and
-shape. On loading `load_state_dict(..., assign=True)` runs with all hooks; then each slot gets its
-own object back, with the values it has now, so that ties and optimisers stay whole.
+shape. On loading `load_state_dict(..., assign=True)` runs with all hooks, while each slot keeps its
+own object (kept_tensors.py), so that ties and optimisers stay whole.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from packager.names import demangle
 
 from .base import CannotStore, Child, Encoding, Finish, LiteralValue
 from .checks import expect
+from .kept_tensors import kept_tensors
 from .module_frameworks import EmptySlots, ModuleFramework, ModuleNotes, Slot
 
 __all__ = ["STATE", "ModuleStates"]
@@ -117,8 +118,11 @@ class ModuleStates(ModuleFramework):
         )
 
     def _natural_metadata(self, root: Any) -> dict[str, dict[str, Any]]:
-        modules = ((path, self.stands_for(module) or module) for path, module in self.walk(root))
-        return {path: {"version": module._version} for path, module in modules}
+        found = {}
+        for path, module in self.walk(root):
+            inner = self.stands_for(module)  # may be a container without entries, which is false
+            found[path] = {"version": (module if inner is None else inner)._version}
+        return found
 
     # --- loading ---
 
@@ -161,30 +165,22 @@ class ModuleStates(ModuleFramework):
             )
 
     def _load(self, root: Any, state: Any, empty: EmptySlots) -> None:
-        """Load, then give each slot its own object back, with the values it has now."""
-        before = [(slot, slot.value) for slot in self.slots(root)]
-        answer = root.load_state_dict(state, strict=False, assign=True)
+        """Load with all hooks; each slot keeps its own object, which takes over the values it is given."""
+        before = [(slot.key, slot.value) for slot in self.slots(root)]
+        with kept_tensors(self, root) as given:
+            answer = root.load_state_dict(state, strict=False, assign=True)
         lost = [
-            slot.key
-            for slot, original in before
-            if slot.key in answer.missing_keys and id(original) in empty.tensors
+            key for key, original in before if key in answer.missing_keys and id(original) in empty.tensors
         ]
         if lost:
             raise ValueError(
                 f"no load hook brought back {', '.join(map(repr, lost))}, which a state-dict hook took out "
                 "on saving; register the load hook that belongs to it in the module's __init__"
             )
-        for slot, original in before:
-            self._give_back(slot, original, id(original) in empty.tensors)
-
-    def _give_back(self, slot: Slot, original: Any, was_empty: bool) -> None:
-        value = slot.table.get(slot.name)
-        if value is not None and value is not original:
-            if self.memory_of(value) != self.memory_of(original):
-                original.data = value.data
-            slot.table[slot.name] = original
-        elif was_empty:  # a load hook forgave that it is missing; it is as large as its shape from here on
-            original.data = original.detach().clone()
+        for _, original in before:
+            if id(original) in empty.tensors and id(original) not in given:
+                # A load hook forgave that it is missing; it is as large as its shape from here on.
+                original.data = original.detach().clone()
 
 
 def split_literal(literal: Any) -> tuple[bool, list[int], list[str]]:

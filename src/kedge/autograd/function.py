@@ -14,12 +14,13 @@ from ..dtypes import is_differentiable
 from ..errors import GradientError
 from .bridge import bridge, wrap
 from .modes import PackHooks, no_grad, state
-from .node import Node, sequence_numbers, target
+from .node import Node, Target, sequence_numbers, target
 from .saved import (
     RELEASED,
     OutputValue,
     PackedValue,
     SavedTensor,
+    at_place,
     check_version,
     pack,
     released_error,
@@ -72,7 +73,7 @@ class FunctionContext(Node):
         """
         if self._saved is RELEASED:
             raise released_error(self.name())
-        return tuple([self._unpacked(value, version) for value, version in self._saved])
+        return tuple([self._unpacked(*saved) for saved in self._saved])
 
     @property
     def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
@@ -111,8 +112,8 @@ class FunctionContext(Node):
     def pack_one(self, index: int, hooks: PackHooks) -> None:
         """Send one saved tensor through hooks of its own."""
         held = list(self._saved)
-        value, version = held[index]
-        held[index] = (repack(value, hooks, self), version)
+        value, version, edge = held[index]
+        held[index] = (repack(value, hooks, self, edge), version, edge)
         self._saved = tuple(held)
 
     def _gradient(self, value: Any, number: int, graph: bool) -> Any:
@@ -147,11 +148,12 @@ class FunctionContext(Node):
                 )
         return [value for value, tensor in zip(answer, self._tensors, strict=False) if tensor]
 
-    def _unpacked(self, value: Any, version: int) -> Any:
+    def _unpacked(self, value: Any, version: int, edge: Target | None) -> Any:
         if isinstance(value, OutputValue | PackedValue):
             return value.tensor(self)
         if isinstance(value, Variable):
             check_version(self.name(), value._array, version, value._version)
+            return at_place(value, edge)
         return value
 
     def _keep(self, outputs: Sequence[Any]) -> None:
@@ -160,7 +162,10 @@ class FunctionContext(Node):
             id(out): n for n, out in enumerate(outputs) if isinstance(out, Variable) and out.grad_fn is self
         }
         self._saved = tuple(
-            [(one, 0) if one is None else (pack(one, own.get(id(one))), one._version) for one in self.to_save]
+            [
+                (None, 0, None) if one is None else (pack(one, own.get(id(one))), one._version, edge_of(one))
+                for one in self.to_save
+            ]
         )
 
 

@@ -19,6 +19,7 @@ from .saved import (
     OutputValue,
     PackedValue,
     SavedTensor,
+    at_place,
     check_version,
     pack,
     released_error,
@@ -124,7 +125,7 @@ class RuleNode(Node):
                 counter = value._counter
                 if counter is not None and counter.value != version:
                     check_version(self.name(), value._array, version, counter.value)
-                values.append(_at_place(value, edge) if graph else value._array)
+                values.append(at_place(value, edge) if graph else value._array)
             elif isinstance(value, PackedValue):
                 values.append(value.tensor(self) if graph else value.raw(self))
             else:
@@ -154,23 +155,12 @@ class RuleNode(Node):
         """Send one saved value through hooks of its own."""
         held = list(self.inputs if index >= 0 else self.outputs)
         at = index if index >= 0 else ~index
-        held[at] = repack(held[at], hooks, self)
+        held[at] = repack(held[at], hooks, self, self.edges[index] if index >= 0 else None)
         self.__class__ = PackedRuleNode
         if index >= 0:
             self.inputs = tuple(held)
         else:
             self.outputs = tuple(held)
-
-
-def _at_place(value: Variable, edge: Any) -> Variable:
-    """A saved input at the place in the graph that it had: `detach_()` may have taken it from there."""
-    if (value if value._edge is None and value._needs else value._edge) is edge:
-        return value
-    made = wrap(value._array)
-    made._counter = value._counter
-    made._edge = edge
-    made._needs = edge is not None
-    return made
 
 
 class PackedRuleNode(RuleNode):
@@ -204,7 +194,10 @@ def record(
     node.kept = kept
     node.sequence = next(sequence_numbers)
     node.edges = tuple(
-        [(value._edge or value) if need else None for value, need in zip(inputs, needs, strict=True)]
+        [
+            (value if value._edge is None else value._edge) if need else None
+            for value, need in zip(inputs, needs, strict=True)
+        ]
     )
     node.shapes = _shapes(inputs) if rule.shapes else ()
     first = outputs[0]

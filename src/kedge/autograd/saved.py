@@ -13,7 +13,7 @@ from ..dtypes import is_differentiable
 from ..errors import GradientError, HookError, HookTypeError, VersionError
 from .bridge import Array, bridge, wrap
 from .modes import PackHooks, no_grad, set_packing, state
-from .node import Node, target
+from .node import Node, Target, target
 from .variable import Counter, Variable, counter_of, edge_of
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "OutputValue",
     "PackedValue",
     "SavedTensor",
+    "at_place",
     "disable_saved_tensors_hooks",
     "pack",
     "repack",
@@ -48,6 +49,20 @@ def check_version(name: str, array: Array, expected: int, found: int) -> None:
             f"the value of shape {array.shape} and dtype {array.dtype} is at version {found}; expected "
             f"version {expected} instead. Use the out-of-place operation, or change a .clone() of it"
         )
+
+
+def at_place(value: Variable, edge: Target | None) -> Variable:
+    """A saved input at the place in the graph that it had.
+
+    `detach_()` may have taken it from there since, and `requires_grad_(False)` a leaf.
+    """
+    if (value if value._edge is None and value._needs else value._edge) is edge:
+        return value
+    made = wrap(value._array)
+    made._counter = value._counter
+    made._edge = edge  # type: ignore[assignment]  # a leaf may stand for another tensor here
+    made._needs = edge is not None
+    return made
 
 
 class OutputValue:
@@ -79,14 +94,17 @@ class OutputValue:
 
 
 class PackedValue:
-    """A saved tensor that went through a pack hook, with the hook that brings it back."""
+    """A saved tensor that went through a pack hook, with the hook that brings it back.
+
+    It is output `number` of its node, or else an input whose place in the graph is `edge`.
+    """
 
     __slots__ = ("edge", "number", "packed", "unpack_hook")
 
-    def __init__(self, variable: Variable, hooks: PackHooks, number: int | None) -> None:
+    def __init__(self, variable: Variable, hooks: PackHooks, number: int | None, edge: Target | None) -> None:
         pack_hook, self.unpack_hook = hooks
         self.number = number
-        self.edge = edge_of(variable) if number is None else None
+        self.edge = edge
         self.packed = _run_pack(pack_hook, variable, number is not None)
 
     def raw(self, node: Node) -> Array:
@@ -95,12 +113,7 @@ class PackedValue:
     def tensor(self, node: Node) -> Variable:
         """What the unpack hook returns, at the place in the graph of what was packed."""
         found = self._unpacked(node)
-        if self.edge is found:
-            return found  # the leaf itself came back
-        made = wrap(found._array)
-        made._edge = self.edge if self.number is None else target(node, self.number)  # type: ignore[assignment]  # a leaf may stand for another tensor here
-        made._needs = made._edge is not None
-        return made
+        return at_place(found, self.edge if self.number is None else target(node, self.number))
 
     def _unpacked(self, node: Node) -> Variable:
         found = self.unpack_hook(self.packed)
@@ -136,19 +149,19 @@ def pack(variable: Variable, number: int | None = None) -> Any:
     `number` tells which output of the node it is, None that it is an input.
     """
     if state.packing:
-        return PackedValue(variable, state.packing[-1], number)
+        return PackedValue(variable, state.packing[-1], number, edge_of(variable) if number is None else None)
     return variable if number is None else OutputValue(variable, number)
 
 
-def repack(value: Any, hooks: PackHooks, node: Node) -> PackedValue:
-    """A saved value sent through hooks of its own."""
+def repack(value: Any, hooks: PackHooks, node: Node, edge: Target | None) -> PackedValue:
+    """A saved value sent through hooks of its own; `edge` is the place of an input when it was saved."""
     if isinstance(value, PackedValue):
         raise GradientError("hooks on this saved tensor have already been set; register them once")
     if not isinstance(value, OutputValue | Variable):
         raise GradientError("nothing was saved here that hooks could pack; ask for another saved value")
     if isinstance(value, OutputValue):
-        return PackedValue(value.tensor(node), hooks, value.number)
-    return PackedValue(value, hooks, None)
+        return PackedValue(value.tensor(node), hooks, value.number, None)
+    return PackedValue(value, hooks, None, edge)
 
 
 class saved_tensors_hooks:

@@ -24,7 +24,7 @@ from .dispatch import NONE, WEAK_NUMBERS, apply
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Arithmetic", "binary", "operand"]
+__all__ = ["Arithmetic", "binary", "operand", "scaled"]
 
 _new = object.__new__
 _ndarray = np.ndarray
@@ -49,6 +49,14 @@ def binary(rule: Rule, a: Any, b: Any) -> Any:
     if left is NotImplemented or right is NotImplemented:
         return NotImplemented
     return apply(rule, (left, right), NONE)
+
+
+def scaled(value: Any, factor: Any) -> Any:
+    """`value * factor`, and `value` itself where the factor is the number 1.
+
+    A factor that is a tensor or an array is never compared: its gradient and its shape count too.
+    """
+    return value if isinstance(factor, int | float | complex) and factor == 1 else value * factor
 
 
 def _named(rule: Rule, a: Any, b: Any) -> Tensor:
@@ -108,7 +116,10 @@ def _result(rule: Rule, a: Any, b: Any, out: Any, b_needs: bool) -> Any:
     node.shape = out.shape
     node.dtype = out.dtype
     node.sequence = next(sequence_numbers)
-    node.edges = ((a._edge or a) if a_needs else None, (b._edge or b) if b_needs else None)
+    node.edges = (
+        (a if a._edge is None else a._edge) if a_needs else None,
+        (b if b._edge is None else b._edge) if b_needs else None,
+    )
     if rule.saves:
         kept_a = a if b_needs else None
         kept_b = b if a_needs else None
@@ -244,11 +255,11 @@ class Arithmetic(Variable):
 
     def add(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """`self + alpha * other`."""
-        return _named(ADD, self, other if alpha == 1 else other * alpha)
+        return _named(ADD, self, scaled(other, alpha))
 
     def sub(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """`self - alpha * other`."""
-        return _named(SUB, self, other if alpha == 1 else other * alpha)
+        return _named(SUB, self, scaled(other, alpha))
 
     def mul(self, other: Any) -> Tensor:
         """`self * other`, element by element."""

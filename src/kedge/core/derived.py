@@ -12,6 +12,7 @@ from ..autograd.variable import Variable
 from ..dtypes import INTEGER, category, dtype_name
 from ..errors import DTypeError
 from ..rules import RULES
+from .arithmetic import scaled
 from .axes import Axes
 from .dispatch import NONE, apply, floating
 
@@ -52,14 +53,14 @@ class Bounds(NamedTuple):
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`."""
-    product = tensor1 * tensor2
-    return input + (product if value == 1 else product * value)
+    product: Tensor = scaled(tensor1 * tensor2, value)
+    return input + product
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`."""
-    quotient = tensor1 / tensor2
-    return input + (quotient if value == 1 else quotient * value)
+    quotient: Tensor = scaled(tensor1 / tensor2, value)
+    return input + quotient
 
 
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
@@ -117,7 +118,7 @@ def imag(input: Tensor) -> Tensor:
 
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """`other - alpha * input`."""
-    taken = input if alpha == 1 else input.mul(alpha)
+    taken: Tensor = scaled(input, alpha)
     return taken.neg().add(other)
 
 

@@ -15,6 +15,7 @@ from ..dtypes import INTEGER, category, dtype_name
 from ..errors import DTypeError, ShapeError
 from ..rules import RULES
 from ..rules.copying import is_basic
+from .arithmetic import scaled
 from .axes import axis_of
 from .dispatch import apply, apply_in_place
 
@@ -103,7 +104,7 @@ class Indexing(Variable):
             )
         options = {"axis": axis, "length": self._array.shape[axis]}
         spread = apply(RULES["spread_slices"], (source, places), options)
-        return apply(RULES["add"], (self, spread if alpha == 1 else spread * alpha), {})
+        return apply(RULES["add"], (self, scaled(spread, alpha)), {})
 
     def scatter_(self, dim: int, index: Tensor, src: Any) -> Tensor:
         """`scatter`, in place."""

@@ -15,7 +15,7 @@ from ..autograd.bridge import wrap
 from ..autograd.variable import Variable
 from ..errors import ShapeError
 from ..rules import RULES
-from .arithmetic import operand
+from .arithmetic import operand, scaled
 from .dispatch import NONE, apply_in_place
 from .indexing import _mask
 
@@ -68,11 +68,11 @@ class InPlace(Variable):
 
     def add_(self, other: Any, *, alpha: Any = 1) -> Self:
         """`self += alpha * other`."""
-        return self._with("add", other if alpha == 1 else other * alpha)
+        return self._with("add", scaled(other, alpha))
 
     def sub_(self, other: Any, *, alpha: Any = 1) -> Self:
         """`self -= alpha * other`."""
-        return self._with("sub", other if alpha == 1 else other * alpha)
+        return self._with("sub", scaled(other, alpha))
 
     def mul_(self, other: Any) -> Self:
         """`self *= other`."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..autograd.variable import Variable
 from ..errors import ShapeError
 from ..rules import RULES
+from .arithmetic import scaled
 from .axes import axis_of
 from .dispatch import apply
 
@@ -90,8 +91,11 @@ def _expect(where: str, *pairs: tuple[Any, int]) -> None:
 
 
 def _added(value: Any, product: Tensor, beta: Any, alpha: Any) -> Tensor:
-    scaled = product if alpha == 1 else product * alpha
-    return scaled if beta == 0 else scaled + (value if beta == 1 else value * beta)
+    result: Tensor = scaled(product, alpha)
+    if isinstance(beta, int | float | complex) and beta == 0:
+        return result
+    added: Tensor = scaled(value, beta)
+    return result + added
 
 
 # --- by index letters -----------------------------------------------------------------------------

@@ -51,9 +51,14 @@ class Undo:
                 # The dictionary itself stays: somebody may hold it.
                 place.clear()
                 place.update(remembered)
+        # The other way round: what was remembered late may share memory with what was written before.
+        for _, array, values in reversed(self._values.values()):
+            if array.flags.writeable:
+                array[...] = values
         for tensor, array, values in self._values.values():
-            array[...] = values
-            tensor._array = array
+            # What is read-only here may have been written through another array of the same memory.
+            whole = array.flags.writeable or array.tobytes() == values.tobytes()
+            tensor._array = array if whole else values
             bump(tensor)
         for module, state in self._extra_states:
             module.set_extra_state(state)

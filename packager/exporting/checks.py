@@ -13,6 +13,7 @@ from packager.objects import encode_state_dict
 
 from .calls import call_with_arrays
 from .contents import finding_text, member_of_state
+from .entry_methods import IsOwn, entry_method
 from .plan import PlannedTensors
 from .request import CheckRequest, ObjectRequest
 
@@ -32,12 +33,14 @@ class StoredCheck:
 
 
 def store_check(
-    request: CheckRequest, points: Sequence[EntryPoint], objects: Sequence[ObjectRequest]
+    request: CheckRequest, points: Sequence[EntryPoint], objects: Sequence[ObjectRequest], is_own: IsOwn
 ) -> StoredCheck:
     """Call the entry point on a copy of its object: what is stored must not see the call.
 
-    Raises CheckStoreError where there is no such entry point, the call fails, or the arrays have
-    dtypes that safetensors has no word for.
+    `is_own` knows what code of the archive defines; see `entry_method`.
+
+    Raises CheckStoreError where there is no such entry point, the call is refused or fails, or the
+    arrays have dtypes that safetensors has no word for.
     """
     point = next((point for point in points if point.name == request.name), None)
     obj = _object(point, objects) if point is not None else None
@@ -46,7 +49,7 @@ def store_check(
         raise CheckStoreError(f"there is no entry point {request.name!r} with an object; there is {known}")
     try:
         thing = copy.deepcopy(obj)
-        result = call_with_arrays(thing, request.inputs, point.callable)
+        result = call_with_arrays(thing, request.inputs, entry_method(point, thing, is_own))
     except Exception as error:  # whatever the model's code raises is told with the check's name
         raise CheckStoreError(f"calling it failed: {type(error).__name__}: {error}") from error
     base = f".data/checks/{request.name}"

@@ -284,9 +284,13 @@ class PackageExporter:
         self._add(StateDictRequest(package, resource, module_or_mapping))
 
     def save_entry(self, name: str, package: str, resource: str, callable: str | None = None) -> None:
-        """Name a stored object for `packager run`, and the attribute of it that is called.
+        """Name a stored object for `packager run`, and the method of it that is called: by default itself.
 
-        An object saved as package "model", resource "model" is the entry "model" by itself.
+        That is `forward`, `predict`, `predict_proba`, `transform`, or a public method of a class whose
+        source is stored; the plan says where it is neither.
+
+        An object saved as package "model", resource "model" is the entry "model" by itself, if it can be
+        called.
         """
         self._before("name an entry point")
         self._add(EntryRequest(name, package, resource, callable))

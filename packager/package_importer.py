@@ -47,8 +47,9 @@ class PackageImporter(Importer):
 
     `module_allowed(name)` may refuse modules that the archive takes from outside; `allow_pickle`
     admits resources that are real pickles, which run code when read; `trust` names types beyond the
-    defaults that stored objects may use; `digests` is "crc", "sha256" or "none", checked before bytes
-    are used; `mmap=False` reads instead of mapping. `environment` is "warn", "error" or "ignore",
+    defaults that stored objects may use; `digests` is "crc", "sha256" or "none", checked before the
+    bytes of tensors are used: everything else is always checked by sha256; `mmap=False` reads instead of
+    mapping. `environment` is "warn", "error" or "ignore",
     `undeclared` "error" or "allow" for imports that no rule declared. `bytecode` is the folder where
     compiled code is kept for the next load, by default one below `$KEDGE_CACHE` or `~/.cache/kedge`
     ("cache"); None keeps none. Nor do a home that cannot be written, and a Python started with `-B`.
@@ -168,7 +169,10 @@ class PackageImporter(Importer):
 
     def load_binary(self, package: str, resource: str) -> bytes:
         """The bytes of a resource. Raises FileNotFoundError when there is none."""
-        return self._archive.read(self._resource(package, resource))
+        entry = self._resource(package, resource)
+        if self._archive.entry(entry).kind == "tensors":  # checked as `digests` says, like every tensor
+            return bytes(self._archive.view(entry))
+        return self._archive.read(entry)
 
     def load_text(self, package: str, resource: str, encoding: str = "utf-8", errors: str = "strict") -> str:
         """A resource as text. Raises FileNotFoundError when there is none."""
@@ -249,19 +253,24 @@ class PackageImporter(Importer):
         """Call an entry point with arrays by name, and return the arrays of its answer by name.
 
         Modules of kedge and PyTorch are in evaluation mode for the call.
+
+        Raises EntryPointError where there is none of that name, EntryMethodError where it names anything
+        but the object itself, `forward`, `predict`, `predict_proba`, `transform`, or a public method that
+        code of the archive defines.
         """
         from packager.loading.running import run_entry
 
-        return run_entry(self, entry, inputs)
+        return run_entry(self, entry, inputs, self._defines)
 
     def check(self) -> tuple[CheckOutcome, ...]:
         """Run the golden calls that were stored, and say how far the answers are off here.
 
-        Modules are in evaluation mode for it, as they were when the calls were stored.
+        Modules are in evaluation mode for it, as they were when the calls were stored. Raises what `run`
+        raises.
         """
         from packager.loading.running import run_checks
 
-        return run_checks(self)
+        return run_checks(self, self._defines)
 
     def file_structure(
         self, include: str | Sequence[str] = "**", exclude: str | Sequence[str] = ()
@@ -339,6 +348,9 @@ class PackageImporter(Importer):
                     check_environment(self.manifest, self._environment, self.filename)
                 self._world = self._make_world()
             return self._world
+
+    def _defines(self, cls: type, value: object) -> bool:
+        return self._open_world().defines(cls, value)
 
     def _make_world(self) -> World:
         code = PackagedCode(self._archive)

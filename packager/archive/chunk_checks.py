@@ -35,9 +35,10 @@ def check_chunks(entry: EntryRecord, data: memoryview, chunks: Sequence[int], di
     `"sha256"`. Raises IntegrityError naming every chunk that is wrong.
     """
     if digests == "sha256" and entry.size and not entry.sha256s:
+        choice = 'view it with digests="crc", or ' if entry.kind == "tensors" else ""
         raise IntegrityError(
             f'entry {entry.name!r}: it has no sha256, as the archive was written with digests="crc"; '
-            'read it with digests="crc", or export it again with digests="sha256"'
+            f'{choice}export it again with digests="sha256"'
         )
     wrong = wrong_chunks(entry, data, chunks, digests)
     if wrong:

@@ -153,6 +153,10 @@ class Listing:
         listing._check_digests(digests)
         return listing
 
+    def kind(self, index: int) -> str:
+        """What the entry at a place is: one of `KINDS`."""
+        return KINDS[self._kinds[index]]
+
     def __len__(self) -> int:
         return len(self.names)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from packager.errors import ArchiveError
@@ -189,6 +190,17 @@ class Manifest:
     entries: tuple[EntryRecord, ...] = ()
     digests: str = "sha256"
     format: int = FORMAT
+
+    @cached_property
+    def stored_modules(self) -> frozenset[str]:
+        """The modules whose source lies in the archive: they alone count as its own code.
+
+        A mock, a namespace package and a parent that has no record bring no code, whatever they are called.
+        """
+        sources = {entry.name for entry in self.entries if entry.kind == "source"}
+        return frozenset(
+            module.name for module in self.modules if module.action == "intern" and module.entry in sources
+        )
 
     @property
     def mocks(self) -> tuple[ModuleRecord, ...]:

@@ -37,8 +37,9 @@ _AT_ONCE: Final = 64  # chunks that are read and checked at a time
 class ArchiveReader:
     """An open archive: a path (a file, or the folder of an unzipped archive), a file object, or bytes.
 
-    Opening checks the layout and the manifest and runs nothing. `digests` says what is checked
-    before bytes are handed out: `"crc"` (CRC-32 of the chunks touched), `"sha256"`, or `"none"`.
+    Opening checks the layout and the manifest and runs nothing. Before bytes are handed out their chunks
+    are checked by sha256, because they may be run or interpreted; for tensors alone `digests` may choose
+    `"crc"` (CRC-32) or `"none"` in the place of `"sha256"`.
     `mmap=False` reads with bounds instead of mapping, for files that others may cut short in place.
     A reader may be used by any number of threads.
 
@@ -127,32 +128,50 @@ class ArchiveReader:
         """The record of an entry. Raises MissingEntryError (also KeyError) when there is none."""
         return self._sealed.entries[self._find(name)]
 
-    def read(self, name: str) -> bytes:
-        """The checked bytes of an entry, as a copy."""
-        return bytes(self.view(name))
+    def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
+        """Return a copy of an entry's bytes from `start` to `stop`, checked by sha256 whatever the entry is.
+
+        This is the way to what is run or interpreted: it is the copy that is checked, so that a file which
+        is written to meanwhile cannot bring in other bytes.
+
+        Raises what `view` raises, and IntegrityError for an entry that has no sha256: tensors of an
+        archive that was written with `digests="crc"`.
+        """
+        index, stop = self._range(name, start, stop)
+        source, offset = self._locate(index)
+        entry = self._sealed.entries[index]
+        if start == stop:
+            return b""
+        if source.steady:
+            self._container.check_crc(index)
+        first, last = start // CHUNK, -(-stop // CHUNK)
+        copy = bytes(source.view(offset + first * CHUNK, offset + min(last * CHUNK, entry.size)))
+        check_chunks(entry, memoryview(copy), range(first, last), "sha256")
+        self._tell(len(copy))
+        return copy[start - first * CHUNK : stop - first * CHUNK]
 
     def view(self, name: str, start: int = 0, stop: int | None = None) -> memoryview:
         """Checked bytes of an entry from `start` to `stop`: read-only, not copied, valid after `close`.
+
+        Tensors are checked as the reader was told, everything else by sha256.
 
         Raises MissingEntryError for an unknown name, IndexError for a range outside the entry,
         IntegrityError when a chunk does not have its digest, and ArchiveError when the file has
         become shorter since it was opened.
         """
-        index = self._find(name)
-        size = self._sealed.entries.sizes[index]
-        stop = size if stop is None else stop
-        if not 0 <= start <= stop <= size:
-            raise IndexError(f"entry {name!r}: bytes {start} to {stop} were asked for; it has {size}")
+        index, stop = self._range(name, start, stop)
         source, offset = self._locate(index)
-        if self._digests == "none" or start == stop:
+        digests = self._digests if self._sealed.entries.kind(index) == "tensors" else "sha256"
+        if digests == "none" or start == stop:
             return source.view(offset + start, offset + stop)
         if source.steady:
-            self._check_steady(index, source, offset, start, stop)
+            self._check_steady(index, source, offset, start, stop, digests)
             return source.view(offset + start, offset + stop)
         # What is read twice may differ, so whole chunks are read once, checked, and cut to size.
+        entry = self._sealed.entries[index]
         first, last = start // CHUNK, -(-stop // CHUNK)
-        chunks = source.view(offset + first * CHUNK, offset + min(last * CHUNK, size))
-        check_chunks(self._sealed.entries[index], chunks, range(first, last), self._digests)
+        chunks = source.view(offset + first * CHUNK, offset + min(last * CHUNK, entry.size))
+        check_chunks(entry, chunks, range(first, last), digests)
         return chunks[start - first * CHUNK : stop - first * CHUNK]
 
     def private(self, name: str) -> PrivateEntry:
@@ -165,7 +184,18 @@ class ArchiveReader:
         memory = source.private(offset, offset + size)
         return PrivateEntry(self, name, memory, filled=source.steady)
 
-    def _check_steady(self, index: int, source: Source, offset: int, start: int, stop: int) -> None:
+    def _range(self, name: str, start: int, stop: int | None) -> tuple[int, int]:
+        """The place of an entry in the list, and where a range that lies inside it ends."""
+        index = self._find(name)
+        size = self._sealed.entries.sizes[index]
+        stop = size if stop is None else stop
+        if not 0 <= start <= stop <= size:
+            raise IndexError(f"entry {name!r}: bytes {start} to {stop} were asked for; it has {size}")
+        return index, stop
+
+    def _check_steady(
+        self, index: int, source: Source, offset: int, start: int, stop: int, digests: str
+    ) -> None:
         """Check the chunks of a range that have not been found right before."""
         first, last = start // CHUNK, -(-stop // CHUNK)
         change = source.changed()
@@ -179,10 +209,14 @@ class ArchiveReader:
             self._right[index] = (change, right)
         unknown = [chunk for chunk in range(first, last) if not right[chunk]]
         data = source.view(offset + unknown[0] * CHUNK, offset + min(last * CHUNK, entry.size))
-        check_chunks(entry, data, unknown, self._digests)
+        check_chunks(entry, data, unknown, digests)
         right[first:last] = b"\x01" * (last - first)
+        self._tell(len(data))
+
+    def _tell(self, checked: int) -> None:
+        """Count bytes that have been checked."""
         if self.progress is not None:
-            self._seen += len(data)
+            self._seen += checked
             self.progress(min(self._seen, self.size), self.size)
 
     def check(self, name: str, progress: Callable[[int], None] | None = None) -> None:

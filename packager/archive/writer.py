@@ -97,6 +97,11 @@ class ArchiveWriter:
                 f"entry {name!r}: kind {kind!r} with align={align} cannot be; kinds are {', '.join(KINDS)}, "
                 f"alignments 1 and {ALIGNMENT}, and tensors must be aligned"
             )
+        if align != 1 and kind != "tensors" and self._digests != "sha256":
+            raise ValueError(
+                f"entry {name!r}: kind {kind!r} with align={align} has no sha256 in an archive written with "
+                'digests="crc", and only tensors are read without; take align=1 or digests="sha256"'
+            )
         if isinstance(content, (list, tuple)):
             content = [flat_view(buffer) for buffer in content]
         elif not isinstance(content, Iterable) or _is_buffer(content):

@@ -37,7 +37,7 @@ class WheelArchive(Protocol):
     @property
     def manifest(self) -> Manifest: ...
 
-    def view(self, name: str, start: int = 0, stop: int | None = None) -> memoryview: ...
+    def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes: ...
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ def fitting(wheels: Iterable[Wheel], python: Interpreter) -> tuple[Wheel, ...]:
 def extract_wheels(archive: WheelArchive, wheels: Sequence[Wheel], folder: Path) -> dict[str, str]:
     """Write wheels of an archive into `folder`; give their sha256 by file name.
 
-    Bytes are checked by the archive's digests before they are written. Raises OSError where they
-    cannot be.
+    Bytes are checked by their sha256 before they are written. Raises OSError where they cannot be,
+    IntegrityError where they are others.
     """
     digests = {}
     for wheel in wheels:
@@ -127,7 +127,7 @@ def _copy(archive: WheelArchive, wheel: Wheel, take: object) -> str:
     size = next(entry.size for entry in archive.manifest.entries if entry.name == name)
     digest = hashlib.sha256()
     for start in range(0, size, 16 * CHUNK):
-        chunk = archive.view(name, start, min(start + 16 * CHUNK, size))
+        chunk = archive.read(name, start, min(start + 16 * CHUNK, size))
         digest.update(chunk)
         take(chunk)  # type: ignore[operator]  # file.write, or nothing
     return digest.hexdigest()

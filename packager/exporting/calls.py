@@ -23,8 +23,8 @@ class CallError(PackageError, TypeError):
     """Inputs that are no call, or a result that is not made of arrays."""
 
 
-def call_with_arrays(thing: Any, inputs: Mapping[str, Any], attribute: str | None = None) -> dict[str, Any]:
-    """Call `thing`, or an attribute of it, with arrays by name; return the arrays of its result by name.
+def call_with_arrays(thing: Any, inputs: Mapping[str, Any], method: Any = None) -> dict[str, Any]:
+    """Call `thing`, or a bound method of it, with arrays by name; return the arrays of its result by name.
 
     Where the class of `thing` comes from kedge or PyTorch, the call gets that framework's tensors.
     Raises CallError for inputs that are no call of it, CodeExitError where the called code ends with
@@ -48,9 +48,9 @@ def call_with_arrays(thing: Any, inputs: Mapping[str, Any], attribute: str | Non
             f"inputs {', '.join(inputs)}: arg{missing} is missing; positions go from arg0 without gaps"
         )
     arguments = [positions[index] for index in range(len(positions))]
-    what = type(thing).__name__ if attribute is None else f"{type(thing).__name__}.{attribute}"
+    called = thing if method is None else method
+    what = type(thing).__name__ + ("" if method is None else f".{getattr(method, '__name__', method)}")
     with AnswerRequired(f"calling {what}"):
-        called = thing if attribute is None else getattr(thing, attribute)
         try:
             answer = called(*arguments, **keywords)
         except TypeError as error:  # told better where it is about the inputs; hooks may have mended those

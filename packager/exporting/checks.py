@@ -17,6 +17,7 @@ from packager.objects import encode_state_dict
 
 from .answers import DEFAULT_TOLERANCE, compare_answers
 from .contents import finding_text, member_of_state
+from .entry_methods import IsOwn, entry_method
 from .evaluation import call_in_evaluation_mode
 from .plan import PlannedTensors
 from .request import CheckRequest, ObjectRequest
@@ -37,14 +38,15 @@ class StoredCheck:
 
 
 def store_check(
-    request: CheckRequest, points: Sequence[EntryPoint], objects: Sequence[ObjectRequest]
+    request: CheckRequest, points: Sequence[EntryPoint], objects: Sequence[ObjectRequest], is_own: IsOwn
 ) -> StoredCheck:
     """Call the entry point on a copy of its object: what is stored must not see the call.
 
-    It is called twice, in evaluation mode, each time on a copy of its own.
+    It is called twice, in evaluation mode, each time on a copy of its own. `is_own` knows what code of
+    the archive defines; see `entry_method`.
 
-    Raises CheckStoreError where there is no such entry point, the call fails, the two answers differ,
-    or the arrays have dtypes that safetensors has no word for.
+    Raises CheckStoreError where there is no such entry point, the call is refused or fails, the two
+    answers differ, or the arrays have dtypes that safetensors has no word for.
     """
     point = next((point for point in points if point.name == request.name), None)
     obj = _object(point, objects) if point is not None else None
@@ -52,8 +54,8 @@ def store_check(
         known = ", ".join(point.name for point in points) or "none"
         raise CheckStoreError(f"there is no entry point {request.name!r} with an object; there is {known}")
     try:
-        result = _answer(obj, request, point)
-        again = _answer(obj, request, point)
+        result = _answer(obj, request, point, is_own)
+        again = _answer(obj, request, point, is_own)
     except CodeExitError as error:  # says by itself what was called, and where it ended
         raise CheckStoreError(str(error)) from error
     except Exception as error:  # whatever the model's code raises is told with the check's name
@@ -65,13 +67,13 @@ def store_check(
     return StoredCheck(CheckRecord(request.name, point.name, inputs.name, outputs.name), (inputs, outputs))
 
 
-def _answer(obj: Any, request: CheckRequest, point: EntryPoint) -> dict[str, Any]:
+def _answer(obj: Any, request: CheckRequest, point: EntryPoint, is_own: IsOwn) -> dict[str, Any]:
     """The arrays of one call; nothing of them is shared with the model, which may write to its own."""
     import numpy
 
     with AnswerRequired(f"copying {type(obj).__name__} for the call"):
         thing = copy.deepcopy(obj)
-    answer = call_in_evaluation_mode(thing, request.inputs, point.callable)
+    answer = call_in_evaluation_mode(thing, request.inputs, entry_method(point, thing, is_own))
     return {name: numpy.array(value) for name, value in answer.items()}
 
 

@@ -25,12 +25,10 @@ _FOREIGN = sys.stdlib_module_names | {"numpy", "packager", *_LIBRARIES}
 """Packages whose functions and classes hold no model of their own."""
 
 
-def call_in_evaluation_mode(
-    thing: Any, inputs: Mapping[str, Any], attribute: str | None = None
-) -> dict[str, Any]:
+def call_in_evaluation_mode(thing: Any, inputs: Mapping[str, Any], method: Any = None) -> dict[str, Any]:
     """Call as `call_with_arrays` does, with every module that the call can reach in evaluation mode."""
     with evaluation_mode(thing):
-        return call_with_arrays(thing, inputs, attribute)
+        return call_with_arrays(thing, inputs, method)
 
 
 @contextmanager

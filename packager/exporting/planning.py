@@ -10,13 +10,14 @@ from packager.archive import EntryPoint, GuardRecord, ObjectRecord, StateDictRec
 from packager.environment import Distributions, Fingerprint, installed_closure, requirement_for
 from packager.graph import Edge, Module
 from packager.graph.sources import SourceFinder
-from packager.names import source_path
+from packager.names import demangle, source_path
 from packager.policy import Decision, GlobGroup, Origin
 
 from .checks import CheckStoreError, StoredCheck, store_check
 from .contents import StoredObject, StoredState, member_of_state
 from .deciding import Decisions
 from .entries import extras_entry, planned_entries
+from .entry_methods import refused_entries
 from .finding import Findings
 from .plan import ExportPlan, PlannedExtern, PlannedModule, PlannedTensors, PlanProblem
 from .problems import REASONS
@@ -49,7 +50,7 @@ def make_plan(
     texts = _texts(survey, request, decisions, sources)
     modules = tuple(_modules(survey, decisions, texts, runnable=runnable))
     points = _entry_points(request)
-    checks, failed = _checks(request, points)
+    checks, failed = _calls(request, points, modules)
     externs = tuple(_externs(modules, survey.walk.edges))
     entries = planned_entries(survey, request, modules, texts, installed, exclude_data, sources)
     tensors = (*_members(survey), *(member for check in checks for member in check.members))
@@ -215,26 +216,38 @@ def _members(survey: Survey) -> Iterator[PlannedTensors]:
         yield member_of_state(state.entry, state.encoded)
 
 
-def _checks(request: Request, points: Sequence[EntryPoint]) -> tuple[list[StoredCheck], list[PlanProblem]]:
-    """The checks, and the problems of those whose call fails."""
-    stored, failed = [], []
+def _calls(
+    request: Request, points: Sequence[EntryPoint], modules: Sequence[PlannedModule]
+) -> tuple[list[StoredCheck], list[PlanProblem]]:
+    """The checks; and the problems of entry points that cannot be called, and of checks whose call fails."""
+    code = {module.name for module in modules if module.action == "intern" and module.entry is not None}
+
+    def is_own(cls: type, value: Any) -> bool:
+        return demangle(cls.__module__) in code
+
     objects = tuple(request.of(ObjectRequest))
+    refused = {point.name: why for point, why in refused_entries(points, objects, is_own)}
+    problems = [PlanProblem(REASONS["entry"], f"entry point {name}", why) for name, why in refused.items()]
+    stored = []
     for check in request.of(CheckRequest):
+        if check.name in refused:
+            continue
         try:
-            stored.append(store_check(check, points, objects))
+            stored.append(store_check(check, points, objects, is_own))
         except CheckStoreError as error:
-            failed.append(PlanProblem(REASONS["check"], f"check {check.name}", str(error)))
-    return stored, failed
+            problems.append(PlanProblem(REASONS["check"], f"check {check.name}", str(error)))
+    return stored, problems
 
 
 def _entry_points(request: Request) -> tuple[EntryPoint, ...]:
-    """Those that were named, and the default object's where it was saved and nothing else was named so."""
+    """Those that were named, and the default object's where it can be called and nothing else is named so."""
     named = [
         EntryPoint(item.name, item.package, item.resource, item.callable) for item in request.of(EntryRequest)
     ]
     default = EntryPoint(DEFAULT_ENTRY, DEFAULT_ENTRY, DEFAULT_ENTRY)
     saved = any(
-        (item.package, item.resource) == (DEFAULT_ENTRY, DEFAULT_ENTRY) for item in request.of(ObjectRequest)
+        (item.package, item.resource) == (DEFAULT_ENTRY, DEFAULT_ENTRY) and callable(item.obj)
+        for item in request.of(ObjectRequest)
     )
     if saved and all(point.name != DEFAULT_ENTRY for point in named):
         named.append(default)

@@ -5,9 +5,8 @@ name that tracebacks show, the interpreter's tag and magic number, the optimisat
 is ever stale, and nothing of it is ever taken from an archive. Files are written aside and renamed, so
 that processes can share the folder.
 
-The source's digest is the one that the archive's manifest gives. What is kept under it was compiled
-from bytes that had that digest; so a source whose code is kept need not be read at all, and an archive
-that lies about its digests fails when its code would be kept.
+The source's digest is the one that the archive's manifest gives, and the reader has checked the source
+against it, also where its code is kept: a load does not pass over a source that was changed.
 """
 
 from __future__ import annotations
@@ -16,14 +15,12 @@ import hashlib
 import marshal
 import os
 import sys
-from collections.abc import Callable
 from importlib.util import MAGIC_NUMBER
 from types import CodeType
 from typing import NamedTuple
 
-from packager.archive.digests import crc32, entry_digest, sha256s_of
+from packager.archive.digests import crc32
 from packager.atomic import keep_file
-from packager.errors import IntegrityError
 
 __all__ = ["BytecodeCache", "Compiled"]
 
@@ -49,23 +46,16 @@ class BytecodeCache:
         self.folder = None if folder is None else os.fspath(folder)
         self._writable = True
 
-    def compiled(self, digest: str | None, filename: str, read: Callable[[], bytes]) -> Compiled:
-        """The code of the source that has `digest` (a sha256, None for unknown) and that `read` gives.
+    def compiled(self, digest: str | None, filename: str, source: bytes) -> Compiled:
+        """Return the code of `source`, which was found to have `digest` (a sha256, None for unknown).
 
-        Raises SyntaxError as `compile` does, what `read` raises, and IntegrityError for a source that
-        would be kept under a digest which is not its own.
+        Raises SyntaxError as `compile` does.
         """
         if self.folder is None or digest is None:
-            return _compiled(read(), filename)
+            return _compiled(source, filename)
         path = os.path.join(self.folder, _key(digest, filename))
         kept = _read(path)
         if kept is None:
-            source = read()
-            if (found := entry_digest(sha256s_of(memoryview(source)), len(source))) != digest:
-                raise IntegrityError(
-                    f"{filename}: its source has the sha256 {found}, the manifest says {digest}; the archive "
-                    "was damaged or tampered with: get it again"
-                )
             kept = _compiled(source, filename)
             self._keep(path, kept)
         return kept

@@ -36,7 +36,8 @@ class PackagedCode:
     package, as it would on disk.
 
     `owned` holds the first dotted part of every module that is stored or mocked: an import of such a
-    name is answered from the archive. `declared` holds those that were recorded as extern.
+    name is answered from the archive. `declared` holds those that were recorded as extern, `stored` the
+    modules whose source is there.
     """
 
     def __init__(self, archive: ArchiveBytes) -> None:
@@ -47,6 +48,7 @@ class PackagedCode:
         externs = {record.name for record in manifest.externs}
         externs.update(m.name for m in self.modules.values() if m.action == "extern")
         self.declared = frozenset(_top(name) for name in externs) - self.owned
+        self.stored = manifest.stored_modules
         self._children: dict[str, list[ModuleRecord]] | None = None
         self._tree: Folder | None = None
         self._names = [entry.name for entry in manifest.entries]

@@ -98,12 +98,12 @@ class ArchiveLoader(Loader):
         return PackageResources(self._world.code, self._world.unpacker, self._record.name)
 
     def _compiled(self) -> Compiled | None:
-        """The code of the module; None for a namespace package."""
+        """The code of the module, its source checked; None for a namespace package."""
         entry, code = self._record.entry, self._world.code
         if entry is None:
             return None
         digest = code.source_digest(self._record.name)
-        return self._world.bytecode.compiled(digest, self.path, lambda: code.read(entry))
+        return self._world.bytecode.compiled(digest, self.path, code.read(entry))
 
 
 class MockLoader(Loader):

@@ -13,9 +13,10 @@ import sys
 import weakref
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 from packager.archive.manifest import ModuleRecord
+from packager.names import demangle
 
 from .bytecode import BytecodeCache
 from .code import PackagedCode
@@ -63,6 +64,22 @@ class World:
         """The stored name of one of this world's modules."""
         top, dot, rest = fullname.partition(".")
         return f"{top.removesuffix(self.suffix)}{dot}{rest}"
+
+    def defines(self, cls: type, value: object) -> bool:
+        """Whether stored code defines `cls`, or where the class bears another's name, its `value`.
+
+        A class's module says so, and the first part of its name here that it is not one of the target
+        with the same name. Code may give a class another module's name; a function tells its own world.
+        """
+        module = cls.__module__
+        if demangle(module) not in self.code.stored:
+            return False
+        if module.partition(".")[0] in self.tops:
+            return True
+        function = getattr(value, "__func__", value)  # of a static or class method
+        return isinstance(function, FunctionType) and (
+            function.__globals__.get("__builtins__") is self.builtins
+        )
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None) -> ModuleSpec | None:
         """The spec of the module that stands, or will stand, as `fullname`; None if there is none.

@@ -83,7 +83,9 @@ def test_names_that_are_not_text_are_refused(folder: Path) -> None:
 def test_changed_bytes_are_found_when_they_are_used(folder: Path) -> None:
     (folder / "net/__init__.py").write_bytes(b"answer = 43\n")
     with ArchiveReader(folder) as reader:
-        with pytest.raises(ArchiveError, match=r"entry 'net/__init__.py': bytes 0 to 12 do not have the crc"):
+        with pytest.raises(
+            ArchiveError, match=r"entry 'net/__init__.py': bytes 0 to 12 do not have the sha256"
+        ):
             reader.read("net/__init__.py")
         assert reader.read("net/weights")
         assert [problem.entry for problem in verify(reader).problems] == ["net/__init__.py"]

@@ -283,7 +283,7 @@ def test_what_was_changed_in_place_after_it_was_checked_is_checked_again(
     with ArchiveReader(archive, mmap=mapped, digests=digests) as reader:
         assert reader.read("net/big") == bytes(3 * CHUNK)
         overwrite(archive, at, b"evil")
-        with pytest.raises(IntegrityError, match=f"do not have the {digests}"):
+        with pytest.raises(IntegrityError, match="do not have the sha256"):
             reader.read("net/big")
         assert reader.view("net/big", 2 * CHUNK, 2 * CHUNK + 5) == bytes(5)
         overwrite(archive, at, bytes(4))

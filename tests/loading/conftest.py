@@ -29,6 +29,7 @@ class TextArchive:
             modules=tuple(modules),
             externs=tuple(ExternRecord(name, "installed") for name in externs),
             entries=tuple(SimpleNamespace(name=name) for name in self.files),
+            stored_modules=frozenset(module.name for module in modules if module.action == "intern"),
         )
 
     def read(self, name: str) -> bytes:

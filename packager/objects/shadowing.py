@@ -2,7 +2,7 @@
 
 An entry of `__dict__` comes before a method of the class, so an attribute named as one would be called in
 its place, by the framework as by us. Where the class holds a mere value, or a slot, an attribute of that
-name is one too.
+name is one too; and a property comes before every entry.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ def forbid_shadows(cls: type, names: Iterable[str]) -> None:
 
 def _does_something(found: Any) -> bool:
     """Whether what a class holds is a method, a descriptor, or anything else that is called or asked."""
+    if isinstance(found, property):
+        return False
     return callable(found) or hasattr(type(found), "__get__") or hasattr(type(found), "__set__")
 
 

@@ -159,6 +159,8 @@ HONEST: dict[str, Callable[[], Any]] = {
     "namespace of plain data": lambda: types.SimpleNamespace(a=1, b=[types.SimpleNamespace(c=(2, "d"))]),
     "pure path": lambda: PurePosixPath("/etc/passwd"),
     "listed functions": lambda: [np.exp, F.relu, max, len],
+    "polynomials": lambda: [np.poly1d([1, 2]), np.polynomial.Chebyshev([1, 2], domain=[0, 2])],
+    "generic alias": lambda: dict[str, list[int]],
     "ordered": lambda: collections.OrderedDict(a=nn.ReLU()),
     "deque of modules": lambda: collections.deque([nn.ReLU()], maxlen=2),
     "optimiser": lambda: kedge.optim.AdamW([nn.Parameter(kedge.ones(2))], lr=0.1),

@@ -129,6 +129,9 @@ def _registry(module: Any, kind: str) -> Any:
     """The registry of that kind, made when the module has none yet."""
     if not isinstance(module, CODEC.base()):
         raise ValueError(f"{type(module).__qualname__} has no hooks: it is no module")
+    inner = module._stands_for  # a wrapper asks what it wraps
+    if inner is not None and not isinstance(inner, CODEC.base()):
+        raise ValueError(f"{type(module).__qualname__} is a wrapper around no module")
     if kind in _CALL:
         return getattr(module._own_call_hooks(), kind)
     if kind in _STATE:

@@ -55,6 +55,7 @@ _NORM_HOOKS: Final[dict[str, tuple[str, dict[str, tuple[type, ...]]]]] = {
 }
 
 _CODE: Final = "store the code that makes it"
+_WITH_TENSORS: Final = "plain data and tensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,10 @@ class _Judge:
         self.trust = trust
         self.forms: list[Form] = []
         self._plain = {
-            tensors: Plainness(table, self.vouched, with_tensors=tensors) for tensors in (False, True)
+            kind: Plainness(table, self.vouched, with_tensors=kind == "plain data and tensors")
+            for kind in ("plain data", "plain data and tensors")
         }
+        self._plain["types and plain data"] = Plainness(table, self.vouched, with_types=True)
 
     def vouched(self, name: str) -> bool:
         """Whether the caller wrote out this very name."""
@@ -101,11 +104,10 @@ class _Judge:
         module, _, qualname = name.partition(":")
         return self.trust.grants(module, qualname, "create")
 
-    def must_be_plain(self, operands: Iterable[Any], holder: str, *, tensors: bool = False) -> Iterator[Form]:
-        """A form for the first thing of each kind that is more than plain data."""
-        for index in self._plain[tensors].violations(operands):
-            what = "plain data and tensors" if tensors else "plain data"
-            yield Form(index, f"{self.table.described(index)} in {holder}, which holds {what} alone; {_CODE}")
+    def must_be_plain(self, operands: Iterable[Any], holder: str, kind: str = "plain data") -> Iterator[Form]:
+        """A form for each thing below these operands that is more than this kind of data."""
+        for index in self._plain[kind].violations(operands):
+            yield Form(index, f"{self.table.described(index)} in {holder}, which holds {kind} alone; {_CODE}")
 
     def callable_name(self, operand: Any) -> str:
         """By which name the caller could vouch for something that is called later; "" where there is none."""
@@ -125,7 +127,7 @@ def _partial(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
             f"torch.nn.functional, NumPy or kedge and no class of modules; {_CODE}",
             name,
         )
-    yield from judge.must_be_plain((args, keywords), "the arguments of a partial", tensors=True)
+    yield from judge.must_be_plain((args, keywords), "the arguments of a partial", _WITH_TENSORS)
 
 
 def _may_be_wrapped(name: str) -> bool:
@@ -177,8 +179,8 @@ def _call(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         return
     if record[0] == Kind.PACKAGE_CALL:
         yield Form(index, f"{name} would be called with the importer; {_CODE}", name)
-    if name != "types:GenericAlias":  # its arguments are types
-        yield from judge.must_be_plain(record[2:], f"the arguments of {name}")
+    kind = "types and plain data" if name == "types:GenericAlias" else "plain data"
+    yield from judge.must_be_plain(record[2:], f"the arguments of {name}", kind)
 
 
 def _attributes(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -197,7 +199,8 @@ def _attributes(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         if record[0] != Kind.OBJ or not _is_norm_hook(judge.table, target):
             yield Form(target, f"{name} with other attributes than its own; {_CODE}", name)
         return
-    yield from judge.must_be_plain(values, f"an object of {name}", tensors=name != "types:SimpleNamespace")
+    kind = "plain data" if name == "types:SimpleNamespace" else _WITH_TENSORS
+    yield from judge.must_be_plain(values, f"an object of {name}", kind)
 
 
 def _contents(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -205,7 +208,7 @@ def _contents(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     name = judge.table.name_of(-1 - record[1])
     module, _, qualname = name.partition(":")
     if is_listed(module, qualname) and not judge.is_class_trusted(name):
-        yield from judge.must_be_plain(record[2:], f"an object of {name}", tensors=True)
+        yield from judge.must_be_plain(record[2:], f"an object of {name}", _WITH_TENSORS)
 
 
 def _fill_of_class(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -246,7 +249,7 @@ def _finish(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         natural, versions, _ = split_literal(literal)
         if not natural and not judge.is_class_trusted(judge.table.name_of(-1 - target)):
             *values, metadata = operands[len(versions) :]
-            yield from judge.must_be_plain(values, "a state", tensors=True)
+            yield from judge.must_be_plain(values, "a state", _WITH_TENSORS)
             yield from judge.must_be_plain((metadata,), "the metadata of a state")
 
 
@@ -283,8 +286,12 @@ def _is_norm_hook(table: CheckedTable, index: int) -> bool:
 # --- values that are made of other values ---
 
 
-def _dtype(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
-    yield from judge.must_be_plain(record[3:], "a dtype")
+def _taken_apart(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """What a library compares, converts and measures when it makes a value of it."""
+    codec = str(judge.table.codec_name(index))
+    # The second part of a bit generator is a seed sequence, which is judged by itself.
+    operands = record[3:4] if codec == "numpy.bit_generator" else record[3:]
+    yield from judge.must_be_plain(operands, f"what the codec {codec!r} makes", _WITH_TENSORS)
 
 
 def _strings(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -305,8 +312,8 @@ _BY_CODEC: Final[dict[str, _Rule]] = {
     "method": _bound_by_hand,
     "getter": _getter,
     "collections.mapping": _mapping,
-    "numpy.dtype": _dtype,
     "numpy.ndarray": _strings,
+    **dict.fromkeys(("numpy.bit_generator", "numpy.dtype", "numpy.seed_sequence", "slice"), _taken_apart),
 }
 _FILLS: Final[dict[int, tuple[_Rule, ...]]] = dict.fromkeys(
     (Kind.EXTEND, Kind.UPDATE, Kind.STATE), (_fill_of_class,)

@@ -43,14 +43,24 @@ _NAMED: Final = frozenset({"collections.mapping", "enum", "namedtuple", "scalar 
 
 
 class Plainness:
-    """Finds what is more than plain data (and tensors, `with_tensors`); each record is looked at once.
+    """Finds what is more than plain data; each record is looked at once.
 
-    `vouched` knows the names that the caller trusts exactly; what they lead to counts as plain.
+    `with_tensors` takes tensors and arrays for plain data as well, `with_types` every name, which is
+    judged by itself. `vouched` knows the names that the caller trusts exactly; what they lead to counts
+    as plain.
     """
 
-    def __init__(self, table: CheckedTable, vouched: Callable[[str], bool], *, with_tensors: bool) -> None:
+    def __init__(
+        self,
+        table: CheckedTable,
+        vouched: Callable[[str], bool],
+        *,
+        with_tensors: bool = False,
+        with_types: bool = False,
+    ) -> None:
         self._table = table
         self._vouched = vouched
+        self._with_types = with_types
         self._codecs = _CODECS | _TENSOR_CODECS if with_tensors else _CODECS
         self._seen: set[int] = set()
 
@@ -81,7 +91,7 @@ class Plainness:
             return True
         name = self._table.name_of(index)
         if kind == Kind.GLOBAL:
-            return name in _DTYPES or self._vouched(name)
+            return self._with_types or name in _DTYPES or self._vouched(name)
         if kind == Kind.CODEC:
             return self._table.codec_name(index) in self._codecs
         if kind in _CALLS or (kind == Kind.OBJ and self._table.codec_name(index) is None):

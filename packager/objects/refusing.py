@@ -12,6 +12,7 @@ from .trust import Regime, StoredName
 
 __all__ = ["UntrustedNamesError", "refusal"]
 
+_MOST_FORMS = 20
 _ROLE_WORDS = {
     "create": "created and given state",
     "call": "called with stored arguments",
@@ -41,7 +42,9 @@ def refusal(
         count = f"{len(forms)} thing{'' if len(forms) == 1 else 's'}"
         alone = "must not be given what it says" if regime.allows_code else "must not be in data alone"
         lines.append(f"{what}: {count} in it {alone}; nothing was imported or built.")
-        lines += [f"    {form}" for form in forms]
+        lines += [f"    {form}" for form in forms[:_MOST_FORMS]]
+        if len(forms) > _MOST_FORMS:
+            lines.append(f"    and {len(forms) - _MOST_FORMS} more")
     return UntrustedNamesError("\n".join([*lines, *_ways_out(uses)]), uses, forms)
 
 

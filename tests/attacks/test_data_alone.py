@@ -332,7 +332,7 @@ def test_dtypes_and_strings_are_made_of_plain_data() -> None:
     ]
     refused(
         forge.table_of(records, codecs=["kedge.module", "numpy.dtype"]),
-        "an object of kedge.nn:ReLU in a dtype",
+        "an object of kedge.nn:ReLU in what the codec 'numpy.dtype'",
     )
     elements = [
         [K.GLOBAL, "kedge.nn", "ReLU"],

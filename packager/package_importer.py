@@ -45,7 +45,8 @@ class PackageImporter(Importer):
     `import_module` or `load_object`; it then lives under names of its own, so that two archives, or
     an archive and an installed package, can hold the same package.
 
-    `module_allowed(name)` may refuse modules that the archive takes from outside; `allow_pickle`
+    `module_allowed(name)` may refuse modules that the archive takes from outside, and stored modules that
+    an object brings code from, when the object is loaded; `allow_pickle`
     admits resources that are real pickles, which run code when read; `trust` names types beyond the
     defaults that stored objects may use; `digests` is "crc", "sha256" or "none", checked before the
     bytes of tensors are used: everything else is always checked by sha256; `mmap=False` reads instead of
@@ -181,12 +182,15 @@ class PackageImporter(Importer):
     def load_object(self, package: str, resource: str, *, map_location: Any = None) -> Any:
         """Build a stored object: records, then audit, then build.
 
-        Code of the archive runs (its classes are imported), so an object is loaded from files that
-        one would run. `map_location` is handed to codecs of tensors, as in torch.load.
+        Where it names a class that is stored, code of the archive runs (its classes are imported), so
+        such an object is loaded from files that one would run. Any other object is data alone, and held
+        to what data may do. `map_location` is handed to codecs of tensors, as in torch.load.
 
         Raises StoredObjectError where there is no such object, UntrustedTypeError, once for all
-        names together, where it needs types that neither the archive holds nor `trust` allows,
-        CodeExitError where code of the archive ends with `sys.exit()` or the like.
+        names together, where it needs types that neither the archive holds nor `trust` allows, or is
+        made in a way that data alone must not be, DisallowedModuleError where `module_allowed` refuses
+        a module that it brings code from, CodeExitError where code of the archive ends with `sys.exit()`
+        or the like.
         """
         from packager.loading.objects import find_object, load_object, regime_of, resolver
 
@@ -195,7 +199,14 @@ class PackageImporter(Importer):
         resolve = resolver(lambda: self._open_world().rules)
         with AnswerRequired(f"{self.filename}: loading object {package}/{resource}"):
             return load_object(
-                self._archive, record, regime, self.trust, resolve, importer=self, map_location=map_location
+                self._archive,
+                record,
+                regime,
+                self.trust,
+                resolve,
+                admitted=self._module_allowed,
+                importer=self,
+                map_location=map_location,
             )
 
     def load_state_dict(
@@ -205,7 +216,8 @@ class PackageImporter(Importer):
 
         With `as_="numpy"` values are read-only arrays on the mapped file; with "kedge" and "torch"
         tensors on a private copy-on-write map, ready to be trained. They stay valid after `close()`.
-        The mapping has `_metadata` for load hooks, `rows`, `matching` and `spec`.
+        The mapping has `_metadata` for load hooks, `rows`, `matching` and `spec`. A state dict is data
+        alone: values in it that are no tensors name no stored class, unless `trust` does.
 
         Raises StoredObjectError where there is none of that name.
         """

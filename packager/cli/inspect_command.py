@@ -1,4 +1,4 @@
-"""`packager inspect`: what is inside an archive, read from its manifest; nothing of it is run.
+"""`packager inspect`: what is inside an archive, read from its manifest and records; nothing of it is run.
 
 A file of weights of another kind is shown as far as it is data (`foreign.py`).
 """
@@ -53,15 +53,18 @@ def run(options: argparse.Namespace) -> int:
 
         return inspect_foreign(options, error)
     with reader:
+        from packager.loading.inspecting import stored_names
+
         manifest = reader.manifest
         members = _members(reader)
+        names = list(stored_names(reader))
         if options.json:
-            print_json(_everything(reader, members))
+            print_json({**_everything(reader, members), "names": names})
             return 0
         print_text(f"{options.file}: format {manifest.format}, identity {reader.identity}\n")
         _print_tree(options.file, reader)
         _print_code(manifest)
-        _print_contents(manifest, reader)
+        _print_contents(manifest, reader, names)
         _print_tensors(members, every=options.tensors)
     return 0
 
@@ -139,16 +142,16 @@ def _print_code(manifest: Any) -> None:
     print_table("installed beside it", ("distribution", "version"), sorted(versions.items()))
 
 
-def _print_contents(manifest: Any, reader: Any) -> None:
+def _print_contents(manifest: Any, reader: Any, names: list[Any]) -> None:
     rows = [
-        (
-            f"{record.package}/{record.resource}",
-            record.factory or "stored layout",
-            ", ".join(use.name for use in record.types),
-        )
-        for record in manifest.objects
+        (one.label, record.factory or "stored layout", ", ".join(one.names))
+        for record, one in zip(manifest.objects, names, strict=False)
     ]
     print_table("objects", ("object", "made by", "names"), rows)
+    needed = [(one.label, name) for one in names for name in one.needs_trust]
+    print_table("names that loading needs trust for", ("stored as", "name"), needed)
+    refused = [(one.label, why) for one in names for why in one.refused]
+    print_table("refused by loading", ("stored as", "because"), refused)
     states = [
         (f"{record.package}/{record.resource}", ", ".join(record.migrations))
         for record in manifest.state_dicts

@@ -270,4 +270,10 @@ class ObjectCodec(Codec):
 
     def set_state(self, obj: Any, state: Any, version: int) -> None:
         """Hand to `__setstate__` of the class what `attributes` gave."""
-        obj.__setstate__(state)
+        type(obj).__setstate__(obj, state)
+
+    def check_made(self, obj: Any) -> None:
+        """Raise ValueError unless an object, when all is built, holds what its class relies on.
+
+        Asked in data alone only: code may do with its own objects what it likes.
+        """

@@ -127,6 +127,11 @@ class KedgeModuleCodec(ModuleCodec):
 
 def _registry(module: Any, kind: str) -> Any:
     """The registry of that kind, made when the module has none yet."""
+    if not isinstance(module, CODEC.base()):
+        raise ValueError(f"{type(module).__qualname__} has no hooks: it is no module")
+    inner = module._stands_for  # a wrapper asks what it wraps
+    if inner is not None and not isinstance(inner, CODEC.base()):
+        raise ValueError(f"{type(module).__qualname__} is a wrapper around no module")
     if kind in _CALL:
         return getattr(module._own_call_hooks(), kind)
     if kind in _STATE:
@@ -210,10 +215,15 @@ class HandleCodec(Codec):
     def finish(
         self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
     ) -> None:
+        from kedge.hooks import HookRegistry
+
         kind, number = literal
         owner = children[0]
         obj.id = context.number("kedge", number, lambda: -1)
-        obj._registry = weakref.ref(_registry(owner, kind) if kind else owner)
+        registry = _registry(owner, kind) if kind else owner
+        if not isinstance(registry, HookRegistry):
+            raise ValueError(f"{type(owner).__qualname__} has no hooks for a handle to remove")
+        obj._registry = weakref.ref(registry)
 
 
 class HookCodec(ObjectCodec):
@@ -300,6 +310,11 @@ class KedgeOptimizerCodec(OptimizerCodec):
         import kedge.optim
 
         return kedge.optim.Optimizer
+
+    def is_key(self, value: Any) -> bool:
+        import kedge
+
+        return isinstance(value, kedge.Tensor)
 
     def hooks_of(self, optimizer: Any) -> list[str]:
         from kedge.hooks import HookRegistry

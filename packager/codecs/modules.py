@@ -11,7 +11,8 @@ stored is left out with a warning. What state-dict hooks do is in module_states.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Collection, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any, ClassVar
 
@@ -81,11 +82,36 @@ class ModuleCodec(ModuleStates, ObjectCodec):
         return made
 
     def fill(self, obj: Any, attributes: Mapping[str, object], version: int) -> None:
+        self._refuse_hooks(obj, attributes)
         obj.__dict__.update(attributes)
 
     def set_state(self, obj: Any, state: Any, version: int) -> None:
+        if type(state) is not dict or not all(type(name) is str for name in state):
+            raise ValueError(f"the state of {type(obj).__qualname__} is no dict of attributes")
+        self._refuse_hooks(obj, state)
         # A class may put the state in the place of its whole __dict__.
-        obj.__setstate__({**self._fresh(), **state})
+        type(obj).__setstate__(obj, {**self._fresh(), **state})
+
+    def check_made(self, obj: Any) -> None:
+        self.check_tables(obj)
+        children = obj._modules
+        named = type(children) in (dict, OrderedDict) and all(type(name) is str for name in children)
+        if not named or not all(
+            child is None or isinstance(child, self.base()) for child in children.values()
+        ):
+            raise ValueError(f"{type(obj).__qualname__} holds modules that are none, or have no names")
+        if type(obj.training) is not bool:
+            raise ValueError(
+                f"{type(obj).__qualname__}.training is {type(obj.training).__name__}, not a bool"
+            )
+
+    def _refuse_hooks(self, obj: Any, names: Collection[str]) -> None:
+        """Hooks come through the second phase, where they are judged, and never as attributes."""
+        hooks = self.hook_attributes().intersection(names)
+        if hooks:
+            raise ValueError(
+                f"{', '.join(sorted(hooks))} of {type(obj).__qualname__} hold hooks, and are no attributes"
+            )
 
     def _fresh(self) -> dict[str, Any]:
         """What the framework's own `__init__` gives a module."""

@@ -6,13 +6,17 @@ them out.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node, Role
 from .checks import expect
 
 __all__ = ["OptimizerCodec"]
+
+
+_STATE: Final = frozenset({"defaults", "param_groups", "state"})
 
 
 class OptimizerCodec(Codec):
@@ -46,9 +50,42 @@ class OptimizerCodec(Codec):
         cls, state = children
         if not (isinstance(cls, type) and issubclass(cls, self.base())):
             raise ValueError(f"{cls!r} is not an optimiser")
+        if cls.__module__.startswith(f"{self.base().__module__.partition('.')[0]}.optim"):
+            self._check_state(cls, state)
         made: Any = cls.__new__(cls)  # type: ignore[call-overload]  # a class of optimisers, not of classes
-        made.__setstate__(state)
+        type(made).__setstate__(made, state)
         return made
+
+    def _check_state(self, cls: type, state: Any) -> None:
+        """Raise ValueError unless a state is what the framework's own classes give, and rely on.
+
+        Hooks, and whatever else would come before the methods of the class, are not in it.
+        """
+        if not (_is_named(state) and set(state) <= _STATE):
+            raise ValueError(
+                f"the state of {cls.__qualname__} has other parts than {', '.join(sorted(_STATE))}"
+            )
+        defaults, groups, values = (state.get(name) for name in ("defaults", "param_groups", "state"))
+        if not (defaults is None or _is_named(defaults)):
+            raise ValueError(f"the defaults of {cls.__qualname__} are no options by name")
+        if type(groups) is not list or not all(map(self._is_group, groups)):
+            raise ValueError(f"the groups of {cls.__qualname__} are no lists of tensors with options by name")
+        per_tensor = type(values) in (dict, defaultdict) and all(map(self.is_key, values))
+        if not per_tensor or not all(map(_is_named, values.values())):
+            raise ValueError(f"the state of {cls.__qualname__} is not one of tensors")
+
+    def _is_group(self, group: Any) -> bool:
+        members = group.get("params") if _is_named(group) else None
+        return type(members) is list and all(map(self.is_key, members))
+
+    def is_key(self, value: Any) -> bool:
+        """Whether a value is a tensor of the framework, for which an optimiser keeps a state."""
+        raise NotImplementedError
 
     def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
         return ("create", "value")
+
+
+def _is_named(value: Any) -> bool:
+    """Whether a value is a dict itself, and all its keys are strings."""
+    return type(value) is dict and all(type(name) is str for name in value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from .base import Child, Codec, Decoding, Encoding, Finish, LiteralValue, Node, TensorData
@@ -17,7 +18,13 @@ from .module_frameworks import Hook, ModuleNotes
 from .modules import HANDLES, ModuleCodec
 from .optimizers import OptimizerCodec
 from .torch_layouts import QUANTIZED, SPARSE, GeneratorCodec
-from .torch_refusals import computed_by_hooks, is_obsolete, is_refused, require_storable
+from .torch_refusals import (
+    computed_by_hooks,
+    is_obsolete,
+    is_refused,
+    require_parameters,
+    require_storable,
+)
 from .torch_tensors import TensorCodec, TensorSubclassCodec, memory_key, plain_memory
 
 __all__ = ["CODECS"]
@@ -57,7 +64,7 @@ class TorchValueCodec(Codec):
             return torch.Size(parts)
         if kind == "device":
             return torch.device(parts[0])
-        value = getattr(torch, parts[0], None)
+        value = vars(torch).get(parts[0])  # getattr would import what torch imports when it is asked
         if type(value).__name__ != kind:
             raise ValueError(f"torch {torch.__version__} has no {kind} {parts[0]!r}")
         return value
@@ -87,6 +94,10 @@ class TorchModuleCodec(ModuleCodec):
         return stored
 
     def hook_attributes(self) -> frozenset[str]:
+        return self._hook_attributes
+
+    @cached_property
+    def _hook_attributes(self) -> frozenset[str]:
         return frozenset(name for name in self._fresh() if "hook" in name)
 
     def hooks_of(self, module: Any) -> list[Hook]:
@@ -117,6 +128,7 @@ class TorchModuleCodec(ModuleCodec):
         register = _REGISTER.get(kind)
         if register is None:
             raise ValueError(f"there is no kind of hook {kind!r}")
+        require_parameters(module, hook)
         handle = register(module, hook, dict(options))
         return int(handle.id)
 
@@ -230,6 +242,8 @@ class HandleCodec(Codec):
     ) -> None:
         kind, number = literal
         module = children[0]
+        if not isinstance(module, TorchModuleCodec().base()):
+            raise ValueError(f"{type(module).__qualname__} has no hooks: it is no module")
         obj.id = context.number("torch", number, lambda: obj.id)
         obj.hooks_dict_ref = weakref.ref(vars(module)[kind])
         flags = [flags for name, flags in vars(module).items() if name.startswith(f"{kind}_")]
@@ -246,6 +260,11 @@ class TorchOptimizerCodec(OptimizerCodec):
         import torch
 
         return torch.optim.Optimizer
+
+    def is_key(self, value: Any) -> bool:
+        import torch
+
+        return isinstance(value, torch.Tensor)
 
     def hooks_of(self, optimizer: Any) -> list[str]:
         return [

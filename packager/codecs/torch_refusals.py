@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from .base import CannotStore
 
-__all__ = ["computed_by_hooks", "is_obsolete", "is_refused", "require_storable"]
+__all__ = ["computed_by_hooks", "is_obsolete", "is_refused", "require_parameters", "require_storable"]
 
 _COMPILED: Final = (
     "it was compiled by torch.compile, and what was compiled belongs to this process",
@@ -91,6 +91,19 @@ def computed_by_hooks(module: Any) -> list[str]:
         elif isinstance(hook, BasePruningMethod):
             found.append(hook._tensor_name)
     return found
+
+
+def require_parameters(module: Any, hook: Any) -> None:
+    """Raise ValueError for a hook of weight or spectral norm on a module without what it computes from."""
+    from torch.nn.utils.spectral_norm import SpectralNorm
+    from torch.nn.utils.weight_norm import WeightNorm
+
+    endings = {WeightNorm: ("_g", "_v"), SpectralNorm: ("_orig",)}.get(type(hook), ())
+    missing = [hook.name + ending for ending in endings if hook.name + ending not in module._parameters]
+    if missing:
+        raise ValueError(
+            f"{type(hook).__name__} of {hook.name!r} on a module without the parameters {', '.join(missing)}"
+        )
 
 
 def is_obsolete(module: Any, hook: Any) -> bool:

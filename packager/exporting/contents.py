@@ -73,6 +73,11 @@ class StoredState:
         return self.encoded.names
 
     @property
+    def storages(self) -> dict[str, tuple[str, int]]:
+        """The dtype and the bytes of each storage of the values that are no tensors."""
+        return self.encoded.storages_of_extras
+
+    @property
     def findings(self) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
         """Refusals and warnings."""
         return self.encoded.refusals, self.encoded.warnings
@@ -119,6 +124,11 @@ class StoredObject:
     def findings(self) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
         """Refusals and warnings."""
         return self.encoded.refusals, self.encoded.warnings
+
+    @property
+    def storages(self) -> dict[str, tuple[str, int]]:
+        """The dtype and the bytes of each storage."""
+        return {storage.name: (storage.dtype, storage.buffer.nbytes) for storage in self.encoded.storages}
 
     @property
     def member(self) -> PlannedTensors | None:

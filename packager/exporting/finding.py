@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from packager.graph import Edge, Module, Problem
-from packager.objects import Regime
-from packager.objects.trust import Trust, grant_for
+from packager.objects import Regime, judge
 from packager.policy import Action, Decision
 
-from .contents import finding_text
+from .contents import StoredObject, StoredState, finding_text
 from .deciding import Decisions
 from .plan import PlanProblem
 from .problems import BEYOND_TOP, REASONS, chain_of, paste_rule
@@ -192,24 +191,43 @@ class Findings:
 
     def _names_to_trust(self) -> Iterator[str]:
         """What loaders refuse by default, told here already: by then the one who exports is far away."""
+        archive = self._regime
+        for stored in self._survey.objects:
+            module = (stored.factory or "").partition(":")[0]
+            regime = archive.for_object([module]) if archive.interned(module) else archive
+            factory = stored.factory if stored.factory and not archive.interned(module) else None
+            yield from self._refused_by_loaders(stored, stored.encoded.records, regime, "obj", factory)
+        for state in self._survey.states:
+            yield from self._refused_by_loaders(state, state.encoded.extras, archive.data_alone(), "extras")
+
+    def _refused_by_loaders(
+        self,
+        stored: StoredObject | StoredState,
+        records: bytes,
+        regime: Regime,
+        root: str,
+        factory: str | None = None,
+    ) -> Iterator[str]:
+        if not records:
+            return
+        verdict = judge(records, regime, storages=stored.storages, what=stored.label, root=root)
+        refused = sorted({str(use) for use in verdict.names} | ({factory} if factory else set()))
+        if refused:
+            trust = ", ".join(map(repr, refused))
+            yield (
+                f"{stored.label} needs names that loaders refuse unless they are told to trust them: "
+                f"PackageImporter(..., trust=({trust},))"
+            )
+        for form in verdict.forms:
+            yield f"{stored.label} is refused by loaders: {form}"
+
+    @cached_property
+    def _regime(self) -> Regime:
+        """What loaders will judge by."""
         names = self._decisions.standing
         interned = [name for name, one in names.items() if one.action == "intern" and one.rule != "resources"]
         externs = {name.partition(".")[0] for name, one in names.items() if one.action == "extern"}
-        regime = Regime.with_code(interned, externs) if interned else Regime.data_only()
-        for stored in self._survey.stored:
-            refused = sorted(
-                {
-                    str(use)
-                    for use in stored.uses
-                    if grant_for(use.module, use.qualname, use.role, regime, Trust()) is None
-                }
-            )
-            if refused:
-                trust = ", ".join(map(repr, refused))
-                yield (
-                    f"{stored.label} needs names that loaders refuse unless they are told to trust them: "
-                    f"PackageImporter(..., trust=({trust},))"
-                )
+        return Regime.of_archive(interned, externs)
 
     def _used_mocks(self) -> Iterator[PlanProblem]:
         told: set[str] = set()

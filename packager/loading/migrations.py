@@ -83,7 +83,8 @@ class ArchiveMigrations:
         resolve: Callable[[str, str], Any],
     ) -> None:
         self._archive = archive
-        self._judge = (regime, trust, resolve)
+        self._regime = regime
+        self._judge = (trust, resolve)
 
     @cached_property
     def by_class(self) -> dict[str, tuple[Migration, ...]]:
@@ -96,7 +97,7 @@ class ArchiveMigrations:
         """What is stored, ready to run. Raises UntrustedTypeError where somebody has to vouch first."""
         known = [migration for migrations in self.by_class.values() for migration in migrations]
         found: dict[str, tuple[Migration, ...]] = {}
-        for migration in allowed_migrations(known, *self._judge):
+        for migration in allowed_migrations(known, self._regime.data_alone(), *self._judge):
             found[migration.target] = (*found.get(migration.target, ()), migration)
         return found
 
@@ -109,4 +110,6 @@ class ArchiveMigrations:
                 attach_stored(cls, migrations, self._allow)
 
     def _allow(self, migration: Migration) -> Migration:
-        return allowed_migrations([migration], *self._judge)[0]
+        """Judge a migration of a class whose code has been imported: functions beside it may run, too."""
+        beside_code = self._regime.for_object([migration.target.partition(":")[0]])
+        return allowed_migrations([migration], beside_code, *self._judge)[0]

@@ -19,6 +19,7 @@ from packager.objects.trust import Trust
 
 from .code import PackagedCode
 from .importing import ImportRules
+from .opening import require_admitted
 
 __all__ = [
     "StoredObjectError",
@@ -51,16 +52,22 @@ def find_object(archive: ArchiveReader, package: str, resource: str) -> ObjectRe
 
 
 def regime_of(archive: ArchiveReader, code: PackagedCode) -> Regime:
-    """What the archive holds that bears on trust: see `packager.objects.Regime`."""
+    """What the archive holds that bears on trust: see `packager.objects.Regime`.
+
+    A mocked module, and a parent that is there for its children's sake, have no source: they are no
+    code, and what stands in their place grants nothing.
+    """
     distributions = {
         record.name: f"{record.distribution} {record.version}"
         for record in archive.manifest.externs
         if record.distribution
     }
-    interned = [name for name, module in code.modules.items() if module.action == "intern"]
-    if not interned:
-        return Regime.data_only(distributions)
-    return Regime.with_code(interned, code.declared, distributions)
+    stored = {
+        name
+        for name, module in code.modules.items()
+        if module.action == "intern" and module.entry is not None
+    }
+    return Regime.of_archive(stored, code.declared, distributions)
 
 
 def load_object(
@@ -70,32 +77,48 @@ def load_object(
     trust: Collection[str],
     resolve: Callable[[str, str], Any],
     *,
+    admitted: Callable[[str], bool] = lambda name: True,
     importer: Any,
     map_location: Any,
 ) -> Any:
     """Build the object of `record`; `resolve` imports a name of the archive.
 
-    With a factory, the stored configuration is built, the factory called with it, and the state dict
-    of the same name loaded into what it made, with all hooks.
+    An object that names a stored module is built beside its code, when `admitted` takes every stored
+    and extern module that this grants a name from; any other is data alone. With a factory, the stored
+    configuration is built, the factory called with it, and the state dict of the same name loaded into
+    what it made, with all hooks.
 
     Raises ArchiveError for damaged records, UntrustedTypeError for names that nobody vouches for,
-    MissingNameError and ObjectBuildError where the classes of today do not fit.
+    DisallowedModuleError for modules that are not admitted, MissingNameError and ObjectBuildError where
+    the classes of today do not fit.
     """
     tensors = None if record.tensors is None else TensorReader(archive, record.tensors)
-    audited = _audited(archive, record, regime, trust, tensors)
+    what = f"object {record.package}/{record.resource}"
+    module, _, name = (record.factory or "").partition(":")
+    if record.factory is not None:
+        require_factory_allowed(record.factory, regime, trust)
+    given = regime.for_object([module]) if regime.interned(module) else regime
+    audited = audit(archive.read(record.entry), given, trust, storages=storages_of(tensors), what=what)
+    require_admitted(_modules_of_code(audited, module if regime.interned(module) else ""), admitted, what)
 
     def storage(name: str) -> memoryview:
         if tensors is None:
             raise ArchiveError(f"object {record.resource!r} refers to the tensor {name!r}, but has none")
         return tensors.storage(tensors[name].storage, private=True)
 
-    if record.factory is not None:
-        require_factory_allowed(record.factory, regime, trust)
     made = build(audited, resolve, storage, importer=importer, map_location=map_location)
     if record.factory is None:
         return made
-    module, _, name = record.factory.partition(":")
     return _with_state(resolve(module, name)(**made), archive, record, regime, trust, resolve)
+
+
+def _modules_of_code(audited: AuditedObject, factory: str) -> list[str]:
+    """The modules that an object's code comes from: stored ones in full, externs by their first part."""
+    stored = {module for (module, _, _), grant in audited.grants.items() if grant.by == "interned"}
+    externs = {
+        module.partition(".")[0] for (module, _, _), grant in audited.grants.items() if grant.by == "extern"
+    }
+    return sorted(stored | externs | ({factory} - {""}))
 
 
 def resolver(rules: Callable[[], ImportRules]) -> Callable[[str, str], Any]:
@@ -129,22 +152,6 @@ def library_of(thing: Any) -> str:
     """The library whose tensors an object takes: "kedge", "torch", or "numpy" for everything else."""
     tops = {cls.__module__.partition(".")[0] for cls in type(thing).__mro__}
     return next((name for name in ("torch", "kedge") if name in tops), "numpy")
-
-
-def _audited(
-    archive: ArchiveReader,
-    record: ObjectRecord,
-    regime: Regime,
-    trust: Collection[str],
-    tensors: TensorReader | None,
-) -> AuditedObject:
-    return audit(
-        archive.read(record.entry),
-        regime,
-        trust,
-        storages=storages_of(tensors),
-        what=f"object {record.package}/{record.resource}",
-    )
 
 
 def storages_of(tensors: TensorReader | None) -> Mapping[str, tuple[str, int]]:

@@ -23,6 +23,7 @@ __all__ = [
     "check_environment",
     "check_externs_allowed",
     "environment_report",
+    "require_admitted",
 ]
 
 
@@ -57,6 +58,17 @@ def check_externs_allowed(manifest: Manifest, allowed: Callable[[str], bool], wh
             f"package {what!r} needs the external module{'s' if len(refused) > 1 else ''} "
             f"{', '.join(map(repr, refused))}, but module_allowed refuses that (disallowed); allow them, or "
             "export again with intern or mock for them"
+        )
+
+
+def require_admitted(modules: Iterable[str], allowed: Callable[[str], bool], what: str) -> None:
+    """Raise DisallowedModuleError, for all of them together, for code that `allowed` does not admit."""
+    refused = [name for name in modules if not allowed(name)]
+    if refused:
+        raise DisallowedModuleError(
+            f"{what} brings code of the module{'s' if len(refused) > 1 else ''} "
+            f"{', '.join(map(repr, refused))}, but module_allowed refuses that (disallowed); allow them, "
+            "or load a state dict, which is data alone"
         )
 
 

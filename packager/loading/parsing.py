@@ -72,13 +72,15 @@ class ParsingProcess:
     def stored(self, reader: ArchiveReader, entry: EntryRecord) -> None:
         """Read the records of a stored object, and audit the names in them."""
         record, what = self._objects.get(entry.name), f"entry {entry.name!r}"
-        tensors = None
+        tensors, factory = None, ""
         if record is not None:
             what = f"object {record.package}/{record.resource}"
             tensors = None if record.tensors is None else TensorReader(reader, record.tensors)
             if record.factory is not None:
                 require_factory_allowed(record.factory, self._regime, self._trust)
-        self._parse(reader, entry, {"kind": "object", "what": what, "storages": storages_of(tensors)})
+                factory = record.factory.partition(":")[0]
+        order = {"kind": "object", "what": what, "storages": storages_of(tensors), "factory": factory}
+        self._parse(reader, entry, order)
 
     def extras(self, reader: ArchiveReader, entry: EntryRecord) -> None:
         """Read the records beside a state dict, and audit the names in them."""
@@ -169,12 +171,13 @@ class ParsingProcess:
 def _settings(reader: ArchiveReader, limits: Limits, trust: tuple[str, ...]) -> dict[str, Any]:
     """What the child has to know: names that the archive brings, and whom the caller trusts."""
     code = PackagedCode(reader)
+    regime = regime_of(reader, code)
     return {
         "memory": limits.memory,
         "trust": trust,
-        "interned": [name for name, module in code.modules.items() if module.action == "intern"],
-        "externs": sorted(code.declared),
-        "distributions": dict(regime_of(reader, code).distributions),
+        "interned": [name for name in code.modules if regime.interned(name)],
+        "externs": sorted(regime.externs),
+        "distributions": dict(regime.distributions),
     }
 
 

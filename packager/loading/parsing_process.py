@@ -79,10 +79,11 @@ def _problem(order: Mapping[str, Any], content: bytes, settings: Mapping[str, An
             return None
         audit(
             content,
-            _regime(settings),
+            _regime(settings, order),
             settings["trust"],
             storages={name: (dtype, size) for name, (dtype, size) in order["storages"].items()},
             what=order["what"],
+            root="extras" if order["kind"] == "extras" else "obj",
         )
     except PackageError as error:
         return str(error)
@@ -102,10 +103,12 @@ def _problem_of_source(name: str, content: bytes) -> str | None:
     return None
 
 
-def _regime(settings: Mapping[str, Any]) -> Regime:
-    if not settings["interned"]:
-        return Regime.data_only(settings["distributions"])
-    return Regime.with_code(settings["interned"], settings["externs"], settings["distributions"])
+def _regime(settings: Mapping[str, Any], order: Mapping[str, Any]) -> Regime:
+    """What loading the entry would judge by: extras are data alone, a stored factory brings code."""
+    regime = Regime.of_archive(settings["interned"], settings["externs"], settings["distributions"])
+    if order["kind"] == "extras":
+        return regime.data_alone()
+    return regime.for_object([order["factory"]]) if regime.interned(order["factory"]) else regime
 
 
 if __name__ == "__main__":

@@ -33,12 +33,15 @@ def load_state_dict(
     as_: str = "numpy",
     device: Any = None,
 ) -> StateDictView:
-    """The state dict of `record`; nothing but its index is read until a value is asked for."""
+    """The state dict of `record`; nothing but its index is read until a value is asked for.
+
+    It is data alone, whatever source lies beside it.
+    """
     return open_state_dict(
         TensorReader(archive, record.entry),
         None if record.extras is None else archive.read(record.extras),
         as_=as_,
-        regime=regime,
+        regime=regime.data_alone(),
         trust=trust,
         resolve=resolve,
         device=device,

@@ -18,7 +18,9 @@ State dicts:
 """
 
 from .audit import AuditedObject as AuditedObject
+from .audit import Verdict as Verdict
 from .audit import audit as audit
+from .audit import judge as judge
 from .audit import names_in as names_in
 from .build import ObjectBuildError as ObjectBuildError
 from .build import build as build
@@ -26,6 +28,7 @@ from .checking import RecordError as RecordError
 from .encode import encode as encode
 from .encoded import EncodedObject as EncodedObject
 from .encoded import Finding as Finding
+from .encoded import FormUse as FormUse
 from .encoded import NameUse as NameUse
 from .encoded import Storage as Storage
 from .refusing import UntrustedNamesError as UntrustedNamesError
@@ -42,6 +45,7 @@ __all__ = [
     "EncodedObject",
     "EncodedStateDict",
     "Finding",
+    "FormUse",
     "MissingNameError",
     "NameUse",
     "ObjectBuildError",
@@ -50,10 +54,12 @@ __all__ = [
     "StateDictView",
     "Storage",
     "UntrustedNamesError",
+    "Verdict",
     "audit",
     "build",
     "encode",
     "encode_state_dict",
+    "judge",
     "names_in",
     "open_state_dict",
     "resolve_name",

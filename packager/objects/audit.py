@@ -1,7 +1,7 @@
-"""May this object be built? Its table is checked, then the names in it are judged; nothing is imported.
+"""May this object be built? Its table is checked, its names and forms are judged; nothing is imported.
 
-With interned code that the caller loads anyway names are no boundary, and the audit does not pretend
-that they are (see trust.py). In archives of data alone they are the boundary.
+With code that the caller loads anyway names are no boundary, and the audit does not pretend that they
+are (see trust.py). In data alone they are, together with what may be made of them (see inert.py).
 """
 
 from __future__ import annotations
@@ -13,25 +13,40 @@ from typing import Any
 from packager.codecs.base import Codec, Role
 from packager.codecs.registry import CodecRegistry
 
-from .checking import checked_table
-from .encoded import NameUse
+from .checking import CheckedTable, checked_table
+from .encoded import FormUse, NameUse
+from .inert import refused_forms
 from .paths import paths_to
 from .records import Record
 from .refusing import refusal
 from .trust import Grant, Regime, Trust, grant_for
 
-__all__ = ["AuditedObject", "audit", "names_in"]
+__all__ = ["AuditedObject", "Verdict", "audit", "judge", "names_in"]
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedObject:
-    """A table that may be built: checked records, codecs by number, and why each name is allowed."""
+    """A table that may be built: checked records, codecs by number, and why each name is allowed.
+
+    `is_data_alone` says that nothing in it comes from stored code.
+    """
 
     records: Sequence[Record] = field(repr=False)
     root: Any = field(repr=False)
     codecs: tuple[tuple[Codec, int] | None, ...]
     grants: Mapping[tuple[str, str, Role], Grant]
     what: str
+    is_data_alone: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What `judge` found: the regime that the names lead to, why names are allowed, and what is refused."""
+
+    regime: Regime
+    grants: Mapping[tuple[str, str, Role], Grant]
+    names: tuple[NameUse, ...]
+    forms: tuple[FormUse, ...]
 
 
 def audit(
@@ -42,32 +57,73 @@ def audit(
     storages: Mapping[str, tuple[str, int]] | None = None,
     registry: CodecRegistry | None = None,
     what: str = "object",
+    root: str = "obj",
 ) -> AuditedObject:
-    """Check a table of records and the names in it. Nothing is imported or built.
+    """Check a table of records, the names in it and their forms. Nothing is imported or built.
 
     `storages` maps the names of the object's tensors to (dtype, number of bytes), as the header of
     the safetensors member gives them; `what` names the object in messages.
 
+    `root` is what paths in messages start with.
+
     Raises ArchiveError (RecordError) for a table that is damaged or hostile, UntrustedTypeError, once
-    for all names together, for names that neither the archive holds nor the caller trusts.
+    for all together, for names that neither the archive holds nor the caller trusts, and for forms that
+    data alone must not have.
 
     >>> from packager.objects import encode
     >>> audit(encode([1, 2, 3]).records, Regime.data_only()).grants
     {}
     """
-    trusted = Trust(trust)
     table = checked_table(records, storages or {}, registry, what)
+    verdict = _verdict(table, regime, Trust(trust), root)
+    if verdict.names or verdict.forms:
+        raise refusal(verdict.names, verdict.regime, what, verdict.forms)
+    return AuditedObject(
+        table.records,
+        table.root,
+        tuple(table.codecs),
+        verdict.grants,
+        what,
+        is_data_alone=not verdict.regime.allows_code,
+    )
+
+
+def judge(
+    records: bytes | bytearray | memoryview,
+    regime: Regime,
+    trust: Collection[str] = (),
+    *,
+    storages: Mapping[str, tuple[str, int]] | None = None,
+    registry: CodecRegistry | None = None,
+    what: str = "object",
+    root: str = "obj",
+) -> Verdict:
+    """What `audit` would refuse of a table, without refusing it: for plans, and for `inspect`.
+
+    Raises ArchiveError for a table that is damaged or hostile.
+    """
+    return _verdict(checked_table(records, storages or {}, registry, what), regime, Trust(trust), root)
+
+
+def _verdict(table: CheckedTable, regime: Regime, trust: Trust, root: str) -> Verdict:
+    regime = regime.for_object({module for module, _, _ in table.uses})
     grants: dict[tuple[str, str, Role], Grant] = {}
     refused: dict[tuple[str, str, Role], int] = {}
     for use, index in table.uses.items():
-        grant = grant_for(*use, regime, trusted)
+        grant = grant_for(*use, regime, trust)
         if grant is None:
             refused[use] = index
         else:
             grants[use] = grant
-    if refused:
-        raise refusal(_with_paths(table.records, table.root, refused), regime, what)
-    return AuditedObject(table.records, table.root, tuple(table.codecs), grants, what)
+    names = _with_paths(table.records, table.root, refused, root)
+    forms = refused_forms(table, regime, trust)
+    paths = paths_to(table.records, table.root, {form.index for form in forms}, root)
+    return Verdict(
+        regime,
+        grants,
+        tuple(names),
+        tuple(FormUse(paths[form.index], form.reason, form.trust) for form in forms),
+    )
 
 
 def names_in(
@@ -82,12 +138,12 @@ def names_in(
     Raises ArchiveError for a table that is damaged or hostile.
     """
     table = checked_table(records, storages or {}, registry, what)
-    return tuple(_with_paths(table.records, table.root, table.uses))
+    return tuple(_with_paths(table.records, table.root, table.uses, "obj"))
 
 
 def _with_paths(
-    records: Sequence[Record], root: Any, uses: Mapping[tuple[str, str, Role], int]
+    records: Sequence[Record], root: Any, uses: Mapping[tuple[str, str, Role], int], start: str
 ) -> list[NameUse]:
-    paths = paths_to(records, root, set(uses.values()))
+    paths = paths_to(records, root, set(uses.values()), start)
     found = [NameUse(*use, paths[index]) for use, index in uses.items()]
     return sorted(found, key=lambda use: (use.module, use.qualname, use.role))

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from packager.codecs.base import ObjectCodec, StoredTensor
+from packager.codecs.registry import default_registry
 from packager.errors import PackageError
 
 from .audit import AuditedObject
@@ -21,6 +23,7 @@ from .functions import code_of, source_of
 from .paths import FILLS, paths_to
 from .records import KIND_NAMES, Kind, Record
 from .resolving import resolved_names
+from .shadowing import forbid_shadows, slots_of
 from .storages import contiguous
 
 __all__ = ["ObjectBuildError", "build"]
@@ -82,6 +85,9 @@ class _Builder:
         self._numbers: dict[tuple[str, int], int] = {}
         self._notes: dict[Callable[[], object], object] = {}
         self._slots: dict[type, dict[str, Any]] = {}
+        granted = [(names.get(use[:2]), grant.by) for use, grant in audited.grants.items()]
+        self._trusted = {id(obj) for obj, by in granted if by == "trust"}
+        self._foreign = {id(obj) for obj, by in granted if by == "extern"}
 
     def run(self) -> Any:
         """Build every record; return the root."""
@@ -91,10 +97,23 @@ class _Builder:
                 built.append(steps[record[0]](self, record))
             except Exception as error:
                 raise self._failure(record, error) from error
+        if self._audited.is_data_alone:
+            self._check_made()
         return self._value(self._audited.root)
 
-    def _failure(self, record: Record, error: Exception) -> PackageError:
-        index = len(self._built)
+    def _check_made(self) -> None:
+        """What codecs of objects made of data alone, looked at when it is complete."""
+        for index, record in enumerate(self._audited.records):
+            codec = self._object_codec(index)
+            if codec is None or id(type(self._built[index])) in self._trusted:
+                continue
+            try:
+                codec[0].check_made(self._built[index])
+            except Exception as error:
+                raise self._failure(record, error, index) from error
+
+    def _failure(self, record: Record, error: Exception, index: int | None = None) -> PackageError:
+        index = len(self._built) if index is None else index
         subject = -1 - record[1] if record[0] in FILLS else index
         path = paths_to(self._audited.records, self._audited.root, {subject})[subject]
         return ObjectBuildError(
@@ -114,6 +133,31 @@ class _Builder:
         if make not in self._notes:
             self._notes[make] = make()
         return self._notes[make]  # type: ignore[return-value]  # keyed by its maker
+
+    # --- what data alone, and classes of externs, may not do ---
+
+    def _check_names(self, cls: type, names: Iterable[str]) -> None:
+        """In data alone nothing takes the place of a method; what the caller trusts is the caller's."""
+        if self._audited.is_data_alone and id(cls) not in self._trusted:
+            forbid_shadows(cls, names)
+
+    def _check_maker(self, cls: Any) -> None:
+        """In data alone a class that a codec knows is made by that codec, and not around its checks."""
+        if not self._audited.is_data_alone or id(cls) in self._trusted:
+            return
+        codec = self._codecs_here.for_class(cls)
+        if codec is not None:
+            raise ValueError(f"{cls.__qualname__} is made by the codec {codec.name!r}, which was passed over")
+
+    @cached_property
+    def _codecs_here(self) -> Any:
+        return default_registry()
+
+    def _made(self, cls: Any) -> Any:
+        """An instance without state; of a class of an extern by `object.__new__`, where that is in Python."""
+        if id(cls) in self._foreign and isinstance(cls.__new__, types.FunctionType):
+            return object.__new__(cls)
+        return cls.__new__(cls)
 
     # --- operands ---
 
@@ -184,8 +228,12 @@ class _Builder:
 
     def _shape(self, record: Record) -> Any:
         """(class, codec and version or None, names), as OBJ needs them."""
+        cls = self._built[-1 - record[1]]
         codec = None if record[2] is None else self._audited.codecs[record[2]]
-        return self._built[-1 - record[1]], codec, [sys.intern(name) for name in record[3:]]
+        if codec is None:
+            self._check_maker(cls)
+        self._check_names(cls, record[3:])
+        return cls, codec, [sys.intern(name) for name in record[3:]]
 
     def _obj(self, record: Record) -> Any:
         cls, codec, names = self._built[-1 - record[1]]
@@ -194,16 +242,18 @@ class _Builder:
             made = codec[0].make(cls, codec[1])
             codec[0].fill(made, dict(zip(names, values, strict=True)), codec[1])
             return made
-        made = cls.__new__(cls)
+        made = self._made(cls)
         self._set_attributes(made, names, values)
         return made
 
     def _new(self, record: Record) -> Any:
         cls = self._built[-1 - record[1]]
-        return cls.__new__(cls, *self._values(record[2:]))
+        self._check_maker(cls)
+        return cls.__new__(cls, *self._values(record[2:])) if len(record) > 2 else self._made(cls)
 
     def _new_kw(self, record: Record) -> Any:
         cls, args, kwargs = self._values(record[1:])
+        self._check_maker(cls)
         return cls.__new__(cls, *args, **kwargs)
 
     def _call(self, record: Record) -> Any:
@@ -255,6 +305,7 @@ class _Builder:
         made = self._built[-1 - record[1]]
         names = [sys.intern(name) for name in record[2::2]]
         values = self._values(record[3::2])
+        self._check_names(type(made), names)
         codec = self._object_codec(-1 - record[1])
         if codec is not None:
             codec[0].fill(made, dict(zip(names, values, strict=True)), codec[1])
@@ -270,7 +321,8 @@ class _Builder:
         return self._built[-1 - record[1]][1] if record[0] == Kind.OBJ else None
 
     def _extend(self, record: Record) -> None:
-        self._built[-1 - record[1]].extend(self._values(record[2:]))
+        target = self._built[-1 - record[1]]
+        type(target).extend(target, self._values(record[2:]))
 
     def _update(self, record: Record) -> None:
         target = self._built[-1 - record[1]]
@@ -285,14 +337,19 @@ class _Builder:
         self._built[-1 - record[1]].cell_contents = self._value(record[2])
 
     def _state(self, record: Record) -> None:
-        target = self._built[-1 - record[1]]
-        if getattr(type(target), "__setstate__", None) is None:
+        target, state = self._built[-1 - record[1]], self._value(record[2])
+        setstate = getattr(type(target), "__setstate__", None)
+        if setstate is None:
             raise ValueError(f"{type(target).__qualname__} has no __setstate__")
+        if type(state) is dict:
+            self._check_names(type(target), [name for name in state if type(name) is str])
         codec = self._object_codec(-1 - record[1])
-        if codec is None:
-            target.__setstate__(self._value(record[2]))
-        else:
-            codec[0].set_state(target, self._value(record[2]), codec[1])
+        if codec is not None:
+            codec[0].set_state(target, state, codec[1])
+            return
+        if id(type(target)) in self._foreign:
+            _check_foreign_state(type(target), setstate)
+        setstate(target, state)
 
     def _finish(self, record: Record) -> None:
         codec = self._audited.codecs[record[2]]
@@ -306,7 +363,7 @@ class _Builder:
             return
         slots = self._slots.get(type(made))
         if slots is None:
-            slots = self._slots[type(made)] = _slots_of(type(made))
+            slots = self._slots[type(made)] = slots_of(type(made))
         for name, value in zip(names, values, strict=True):
             if name in slots:
                 slots[name].__set__(made, value)
@@ -314,16 +371,10 @@ class _Builder:
                 made.__dict__[name] = value
 
 
-def _slots_of(cls: type) -> dict[str, Any]:
-    """The member descriptors of `__slots__`, by the names that attributes have."""
-    found: dict[str, Any] = {}
-    for base in reversed(cls.__mro__):
-        for name, member in vars(base).items():
-            if isinstance(member, types.MemberDescriptorType):
-                found[name] = member
-            else:
-                found.pop(name, None)
-    return found
+def _check_foreign_state(cls: type, setstate: Any) -> None:
+    """Of scikit-learn the audit knows the name alone; its own `__setstate__` only takes up attributes."""
+    if cls.__module__.startswith("sklearn.") and not str(setstate.__module__).startswith("sklearn."):
+        raise ValueError(f"{cls.__qualname__} has a __setstate__ from elsewhere, {setstate.__module__}")
 
 
 _STEPS: Final[dict[int, Callable[[_Builder, Record], Any]]] = {

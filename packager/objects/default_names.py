@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["CALLED", "CALLED_BESIDE_CODE", "CREATED", "VALUES", "VALUES_BESIDE_CODE"]
+__all__ = [
+    "CALLED",
+    "CALLED_BESIDE_CODE",
+    "CREATED",
+    "CREATED_BESIDE_CODE",
+    "FILLED_BESIDE_CODE",
+    "VALUES",
+    "VALUES_BESIDE_CODE",
+]
 
 # Classes and functions that do no more than compute, so that a model may hold them.
 VALUES: Final = {
@@ -14,7 +22,7 @@ VALUES: Final = {
         isinstance
     """,
     "types": "NoneType EllipsisType NotImplementedType SimpleNamespace",
-    "collections": "OrderedDict defaultdict deque Counter ChainMap UserDict UserList UserString",
+    "collections": "OrderedDict defaultdict deque Counter ChainMap",
     "math": """
         acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh degrees dist erf erfc exp
         exp2 expm1 fabs floor fmod frexp fsum gamma gcd hypot isclose isfinite isinf isnan isqrt lcm
@@ -61,14 +69,13 @@ VALUES: Final = {
 CALLED: Final = {
     "datetime": "date datetime time timedelta timezone",
     "decimal": "Decimal",
-    "pathlib": "Path PosixPath WindowsPath PurePath PurePosixPath PureWindowsPath",
+    "pathlib": "PurePath PurePosixPath PureWindowsPath",
     "ipaddress": "IPv4Address IPv6Address IPv4Network IPv6Network IPv4Interface IPv6Interface",
     "types": "SimpleNamespace GenericAlias",
     "random": "Random",
     "torch.nn.parameter": "UninitializedParameter UninitializedBuffer",
 }
 CREATED: Final = {
-    "collections": "UserDict UserList UserString",
     "uuid": "UUID SafeUUID",
     "string": "Template",
     "re": "RegexFlag",
@@ -84,9 +91,10 @@ CREATED: Final = {
     "torch.nn.utils.spectral_norm": "SpectralNorm SpectralNormStateDictHook SpectralNormLoadStateDictPreHook",
 }
 
-# Only beside code that the caller loads anyway: parts of estimators and tables made in C, which trust
-# their arguments and their state.
+# Only beside code that the caller loads anyway: paths of this machine, then parts of estimators and
+# tables made in C, which trust their arguments and their state.
 CALLED_BESIDE_CODE: Final = {
+    "pathlib": "Path PosixPath WindowsPath",
     "pandas": "StringDtype CategoricalDtype DatetimeTZDtype Index MultiIndex RangeIndex",
     "pandas._libs.arrays": "__pyx_unpickle_NDArrayBacked",
     "pandas._libs.internals": "_unpickle_block",
@@ -105,7 +113,31 @@ CALLED_BESIDE_CODE: Final = {
         CyPinballLoss
     """,
 }
+# Containers that hand on what they are asked for to what they hold, and what a command line was parsed to.
+CREATED_BESIDE_CODE: Final = {
+    "argparse": "Namespace",
+    "collections": "UserDict UserList UserString",
+    "pathlib": "Path PosixPath WindowsPath",
+}
+# Classes of externs whose own methods do no more than take up items, pairs or a state.
+FILLED_BESIDE_CODE: Final = {
+    "networkx.classes.coreviews": """
+        AdjacencyView AtlasView MultiAdjacencyView UnionAdjacency UnionAtlas UnionMultiAdjacency
+        UnionMultiInner
+    """,
+    "networkx.classes.reportviews": """
+        DegreeView DiDegreeView DiMultiDegreeView EdgeDataView EdgeView InDegreeView InEdgeDataView
+        InEdgeView InMultiDegreeView InMultiEdgeDataView InMultiEdgeView MultiDegreeView
+        MultiEdgeDataView MultiEdgeView NodeDataView NodeView OutDegreeView OutEdgeDataView
+        OutEdgeView OutMultiDegreeView OutMultiEdgeDataView OutMultiEdgeView
+    """,
+    "pandas": "Categorical CategoricalIndex DataFrame DatetimeIndex Series",
+    "sklearn.utils": "Bunch",
+    "torch": "ScriptObject",
+}
 VALUES_BESIDE_CODE: Final = {
+    "collections": "UserDict UserList UserString",
+    "pathlib": "Path PosixPath WindowsPath",
     "pandas": "Index MultiIndex RangeIndex DatetimeIndex CategoricalIndex DataFrame Series",
     "pandas.arrays": "StringArray ArrowStringArray",
     "sklearn.neighbors": "KDTree BallTree",

@@ -11,9 +11,17 @@ from typing import Final
 
 from packager.codecs.base import Role
 
-from .default_names import CALLED, CALLED_BESIDE_CODE, CREATED, VALUES, VALUES_BESIDE_CODE
+from .default_names import (
+    CALLED,
+    CALLED_BESIDE_CODE,
+    CREATED,
+    CREATED_BESIDE_CODE,
+    FILLED_BESIDE_CODE,
+    VALUES,
+    VALUES_BESIDE_CODE,
+)
 
-__all__ = ["CONDITIONS", "default_condition"]
+__all__ = ["CONDITIONS", "default_condition", "fills_itself", "is_listed"]
 
 CONDITIONS: Final = {
     "": "",
@@ -41,8 +49,9 @@ _EXACT: Final[dict[Role, frozenset[tuple[str, str]]]] = {
 _BESIDE_CODE: Final[dict[Role, frozenset[tuple[str, str]]]] = {
     "value": _listed(VALUES_BESIDE_CODE),
     "call": _listed(CALLED_BESIDE_CODE),
-    "create": frozenset(),
+    "create": _listed(CREATED_BESIDE_CODE),
 }
+_FILLED_BESIDE_CODE: Final = _listed(FILLED_BESIDE_CODE)
 
 # (modules, roles, condition); a trailing dot takes in everything below.
 _FAMILIES: Final[tuple[tuple[tuple[str, ...], tuple[Role, ...], str], ...]] = (
@@ -75,6 +84,21 @@ def default_condition(module: str, qualname: str, role: Role, *, beside_code: bo
         if role in roles and any(_is_below(module, name) for name in modules):
             return condition
     return None
+
+
+def is_listed(module: str, qualname: str, *, beside_code: bool = False) -> bool:
+    """Whether a name itself, not its family, is on the default list as something that is made."""
+    name, roles = (module, qualname), ("create", "call")
+    tables = (_EXACT, _BESIDE_CODE) if beside_code else (_EXACT,)
+    return any(name in table[role] for table in tables for role in roles)  # type: ignore[index]  # both are roles
+
+
+def fills_itself(module: str, qualname: str) -> bool:
+    """Whether methods of a class of an extern are known to do no more than take up what they are given.
+
+    Those of scikit-learn are known by the method, and looked at again when the class is there.
+    """
+    return (module, qualname) in _FILLED_BESIDE_CODE or module.partition(".")[0] == "sklearn"
 
 
 def _is_below(module: str, family: str) -> bool:

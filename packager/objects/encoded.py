@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ..codecs.base import Role
 
-__all__ = ["EncodedObject", "Finding", "NameUse", "Storage"]
+__all__ = ["EncodedObject", "Finding", "FormUse", "NameUse", "Storage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,22 @@ class NameUse:
 
     def __str__(self) -> str:
         return f"{self.module}:{self.qualname}"
+
+
+@dataclass(frozen=True, slots=True)
+class FormUse:
+    """Something in a stored object that is refused for what it is made of: where, why, what helps.
+
+    `trust` is the name that `trust=` may vouch for, "" where there is none.
+    """
+
+    path: str
+    reason: str
+    trust: str = ""
+
+    def __str__(self) -> str:
+        remedy = f", or load with trust=({self.trust!r},)" if self.trust else ""
+        return f"{self.path}: {self.reason}{remedy}"
 
 
 @dataclass(frozen=True, slots=True)

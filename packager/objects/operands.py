@@ -40,6 +40,50 @@ class Operands:
         self._class_of: dict[int, int] = {}  # object -> the GLOBAL of its class
         self._codec_of: dict[int, int] = {}  # object -> the number of its codec
 
+    # --- what is known of a checked record ---
+
+    @staticmethod
+    def is_reference(operand: Any) -> bool:
+        """Whether an operand refers to a record."""
+        return type(operand) is int and operand < 0
+
+    def is_global(self, operand: Any) -> bool:
+        """Whether an operand refers to a name."""
+        return self.is_reference(operand) and self.classes[-1 - operand] == "global"
+
+    def name_of(self, index: int) -> str:
+        """The name that a record leads to or is made by, as "module:name"; "" where there is none."""
+        record = self.records[index]
+        if self.classes[index] == "method":
+            return f"{self.name_of(-1 - record[1])}.{record[2]}"
+        if self.classes[index] != "global":
+            if index not in self._class_of:
+                return ""
+            record = self.records[self._class_of[index]]
+        return f"{record[1]}:{record[2]}"
+
+    def codec_name(self, index: int) -> str | None:
+        """The name of the codec that makes what a record stands for."""
+        number = self._codec_of.get(index)
+        known = None if number is None else self.codecs[number]
+        return None if known is None else known[0].name
+
+    def scalar(self, operand: Any) -> Any:
+        """The scalar that an operand stands for; None for anything else."""
+        if not self.is_reference(operand):
+            return operand
+        return self.records[-1 - operand][1] if self.classes[-1 - operand] == "scalar" else None
+
+    def described(self, index: int) -> str:
+        """What a record stands for, in words."""
+        found, name = self.classes[index], self.name_of(index)
+        if found == "codec":
+            return f"what the codec {self.codec_name(index)!r} makes"
+        words = {"global": name, "method": f"the bound method {name}", "object": f"an object of {name}"}
+        return words.get(found, f"a {found}")
+
+    # --- checks of operands ---
+
     def _only_once(self, record: Record) -> None:
         """What is a value is written once, however often it is used."""
         # The type tells a string from the bytes that stand for another, and 1 from True.

@@ -7,7 +7,7 @@ from typing import Any
 
 from .records import Kind, Record
 
-__all__ = ["FILLS", "paths_to"]
+__all__ = ["FILLS", "fills_by_target", "paths_to"]
 
 
 def paths_to(
@@ -19,7 +19,7 @@ def paths_to(
     looked at, breadth first.
     """
     found: dict[int, str] = {}
-    fills = _fills_by_target(records)
+    fills = fills_by_target(records)
     queue: list[tuple[int, str]] = [(-1 - root, start)] if _is_reference(root) else []
     seen = {record for record, _ in queue}
     for index, path in queue:
@@ -79,7 +79,8 @@ _WITHOUT_OPERANDS = frozenset(
 FILLS = frozenset({Kind.FILL, Kind.EXTEND, Kind.UPDATE, Kind.ADD, Kind.SETCELL, Kind.STATE, Kind.FINISH})
 
 
-def _fills_by_target(records: Sequence[Record]) -> dict[int, list[int]]:
+def fills_by_target(records: Sequence[Record]) -> dict[int, list[int]]:
+    """The fills of a table by the record that they fill."""
     fills: dict[int, list[int]] = {}
     for index, record in enumerate(records):
         if record[0] in FILLS:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from packager.errors import UntrustedTypeError
 
-from .encoded import NameUse
+from .encoded import FormUse, NameUse
 from .naming import is_never_stored
 from .trust import Regime, StoredName
 
 __all__ = ["UntrustedNamesError", "refusal"]
 
+_MOST_FORMS = 20
 _ROLE_WORDS = {
     "create": "created and given state",
     "call": "called with stored arguments",
@@ -20,19 +21,34 @@ _ROLE_WORDS = {
 
 
 class UntrustedNamesError(UntrustedTypeError):
-    """Names that the audit does not allow: `uses` holds all of them, `names` as "module:name".
+    """What the audit does not allow: `uses` holds all names, `names` as "module:name", `forms` the rest.
 
     The names carry a mark, so that `trust=error.names` is refused: who trusts writes names out.
     """
 
-    def __init__(self, message: str, uses: Sequence[NameUse]) -> None:
+    def __init__(self, message: str, uses: Sequence[NameUse], forms: Sequence[FormUse] = ()) -> None:
         super().__init__(message)
         self.uses = tuple(uses)
+        self.forms = tuple(forms)
         self.names = tuple(StoredName(use) for use in uses)
 
 
-def refusal(uses: Sequence[NameUse], regime: Regime, what: str) -> UntrustedNamesError:
-    """One error for all names, grouped by the distribution that they come from and by role."""
+def refusal(
+    uses: Sequence[NameUse], regime: Regime, what: str, forms: Sequence[FormUse] = ()
+) -> UntrustedNamesError:
+    """One error for everything: names by the distribution that they come from and by role, then forms."""
+    lines = [*(_named(uses, regime, what) if uses else ())]
+    if forms:
+        count = f"{len(forms)} thing{'' if len(forms) == 1 else 's'}"
+        alone = "must not be given what it says" if regime.allows_code else "must not be in data alone"
+        lines.append(f"{what}: {count} in it {alone}; nothing was imported or built.")
+        lines += [f"    {form}" for form in forms[:_MOST_FORMS]]
+        if len(forms) > _MOST_FORMS:
+            lines.append(f"    and {len(forms) - _MOST_FORMS} more")
+    return UntrustedNamesError("\n".join([*lines, *_ways_out(uses)]), uses, forms)
+
+
+def _named(uses: Sequence[NameUse], regime: Regime, what: str) -> list[str]:
     groups: dict[tuple[str, str], list[NameUse]] = {}
     for use in uses:
         top = use.module.partition(".")[0]
@@ -44,8 +60,14 @@ def refusal(uses: Sequence[NameUse], regime: Regime, what: str) -> UntrustedName
     ]
     for (distribution, role), members in sorted(groups.items()):
         lines.append(f"* {distribution}, {_ROLE_WORDS[role]}:")
-        lines += [f"    {use}    at {use.path}{_never(use)}" for use in members]
-    return UntrustedNamesError("\n".join([*lines, *_ways_out(uses)]), uses)
+        lines += [f"    {use}    at {use.path}{_never(use)}{_beside(use, regime)}" for use in members]
+    return lines
+
+
+def _beside(use: NameUse, regime: Regime) -> str:
+    """Why a name is refused though the archive stores its module."""
+    stored = not regime.allows_code and regime.interned(use.module)
+    return " (its source is stored, but this is data alone, whatever lies beside it)" if stored else ""
 
 
 def _never(use: NameUse) -> str:

@@ -50,6 +50,15 @@ class EncodedStateDict:
         """The modules that hold named things of the extras, sorted, each once."""
         return tuple(sorted({use.module for use in self.names}))
 
+    @property
+    def storages_of_extras(self) -> dict[str, tuple[str, int]]:
+        """The dtype and the bytes of each storage of the extras, by the name that their records use."""
+        return {
+            spec.key.removeprefix(EXTRA): (spec.dtype, self.storages[spec.storage].nbytes)
+            for spec in self.tensors
+            if spec.key.startswith(EXTRA)
+        }
+
 
 def encode_state_dict(
     module_or_mapping: Any,

@@ -80,7 +80,15 @@ class _Extras:
         regime, trust, resolve, registry, what = self._options
         specs = _specs_of_extras(self._tensors)
         storages = storages_of_extras(self._tensors)
-        audited = audit(self._records, regime, trust, storages=storages, registry=registry, what=what)
+        audited = audit(
+            self._records,
+            regime,
+            trust,
+            storages=storages,
+            registry=registry,
+            what=what,
+            root="extras",
+        )
         content = build(
             audited,
             resolve or _nothing,

@@ -4,16 +4,19 @@ A name is allowed for a role: *create* makes an instance and gives it state, *ca
 stored arguments, *value* puts it where the model's own code will find it, which for a function is
 as dangerous as a call.
 
-With interned code that the caller loads anyway, names are no boundary: signatures and policies are.
-Then names of interned modules are allowed in every role, and classes of recorded externs may be
-created. In an archive of data alone, only the default list is, and what `trust=` names.
+An object that names a stored class brings code that the caller loads anyway, and names are no boundary
+there: signatures and policies are. Then names of stored modules are allowed in every role, and classes
+of recorded externs may be created; externs of the standard library grant nothing. Everything else is
+data alone, whatever source lies beside it: only the default list is allowed, and what `trust=` names,
+and only in the forms of inert.py.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from packager.codecs.base import Role
@@ -44,9 +47,12 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Regime:
-    """What an archive holds that bears on trust: its interned modules, and its recorded externs.
+    """What bears on trust beside the names: the stored modules, the recorded externs, and what they grant.
 
-    `distributions` maps top-level import names to what they are installed from, for messages.
+    `interned` knows the modules whose source is stored, `externs` are top-level names, and
+    `distributions` maps top-level import names to what they are installed from, for messages. Only
+    where `allows_code` do the first two grant anything; where `by_names`, the names in an object
+    decide that.
 
     >>> Regime.data_only().allows_code
     False
@@ -56,6 +62,7 @@ class Regime:
     externs: frozenset[str] = frozenset()
     distributions: Mapping[str, str] = field(default_factory=dict)
     allows_code: bool = False
+    by_names: bool = False
 
     @classmethod
     def data_only(cls, distributions: Mapping[str, str] | None = None) -> Regime:
@@ -69,13 +76,41 @@ class Regime:
         externs: Iterable[str] = (),
         distributions: Mapping[str, str] | None = None,
     ) -> Regime:
-        """The regime of an archive whose interned modules the caller loads anyway.
+        """The regime of an object that brings code, whatever it names.
 
         `interned` are module names, or a function that knows them; `externs` top-level names.
         """
         if not callable(interned):
             interned = frozenset(interned).__contains__
         return cls(interned, frozenset(externs), distributions or {}, allows_code=True)
+
+    @classmethod
+    def of_archive(
+        cls,
+        interned: Collection[str],
+        externs: Iterable[str] = (),
+        distributions: Mapping[str, str] | None = None,
+    ) -> Regime:
+        """The regime of any object of an archive: with code where it names a stored module, else data alone.
+
+        `interned` are the modules whose source is stored: no mocks, and no parents without a source.
+        """
+        return replace(cls.with_code(interned, externs, distributions), allows_code=False, by_names=True)
+
+    def for_object(self, modules: Iterable[str]) -> Regime:
+        """The regime of one object that names these modules.
+
+        >>> archive = Regime.of_archive({"net"})
+        >>> archive.for_object(["net"]).allows_code, archive.for_object(["numpy"]).allows_code
+        (True, False)
+        """
+        if not self.by_names:
+            return self
+        return replace(self, allows_code=any(map(self.interned, modules)), by_names=False)
+
+    def data_alone(self) -> Regime:
+        """The same without what code grants: for state dicts, extras and migrations."""
+        return replace(self, allows_code=False, by_names=False)
 
 
 class Trust:
@@ -157,6 +192,11 @@ def grant_for(module: str, qualname: str, role: Role, regime: Regime, trust: Tru
         return Grant("default", condition)
     if trust.grants(module, qualname, role):
         return Grant("trust", "class" if role == "create" else "")
-    if regime.allows_code and role == "create" and module.partition(".")[0] in regime.externs:
+    if regime.allows_code and role == "create" and _is_foreign_extern(module.partition(".")[0], regime):
         return Grant("extern", "class")
     return None
+
+
+def _is_foreign_extern(top: str, regime: Regime) -> bool:
+    """Whether a top-level name is that of a recorded extern which is no part of Python itself."""
+    return top in regime.externs and top not in sys.stdlib_module_names

@@ -170,13 +170,19 @@ def test_names_that_the_caller_trusts_are_no_problem():
     odd = stored([K.GLOBAL, "shop", "Cart"], [K.SHAPE, -1, None], [K.OBJ, -2])
     assert "shop:Cart" in problems(odd)[0]
     assert problems(odd, trust=["shop:Cart"]) == []
-    module = ModuleRecord("shop", "intern", "r", "b")
-    assert (
-        problems(stored([K.GLOBAL, "shop", "Cart"], [K.SHAPE, -1, None], [K.OBJ, -2], modules=(module,)))
-        == []
-    )
     with pytest.raises(ValueError, match=r"expected 'package\.module:Qualified\.Name'"):
         verify(odd, deep=True, trust=["*"])
+
+
+def test_names_of_modules_with_a_stored_source_are_no_problem_and_of_mere_records_are():
+    records = [[K.GLOBAL, "shop", "Cart"], [K.SHAPE, -1, None], [K.OBJ, -2]]
+    table = msgpack.packb([[["records", 1]], records, -3])
+    there = {"m/o": ("object", table), "shop.py": ("source", b"class Cart:\n    pass\n")}
+    module = ModuleRecord("shop", "intern", "r", "b", "shop.py")
+    assert problems(archive(there, objects=(ObjectRecord("m", "o", "m/o"),), modules=(module,))) == []
+    for action in ("intern", "mock"):
+        (found,) = problems(stored(*records, modules=(ModuleRecord("shop", action, "r", "b"),)))
+        assert "shop:Cart" in found
 
 
 def test_a_factory_from_elsewhere_is_a_problem():

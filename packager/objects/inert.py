@@ -1,0 +1,327 @@
+"""Which forms a stored object may have, whatever its names are: data alone runs nothing.
+
+Names are judged one by one in trust.py; harm can lie in how harmless ones are put together. While data
+alone is read and built, and until the caller calls something, only our own code and a short list of inert
+constructors run. So, in data alone:
+
+- no bound methods, and no getters;
+- a defaultdict makes None, an int, float, str, bool, list, dict, set or tuple;
+- a partial wraps a listed function of torch.nn.functional, NumPy or kedge, or a class of modules, with
+  plain data and tensors as arguments;
+- a SimpleNamespace, and what else is called with stored arguments, holds plain data;
+- no hooks, but those of weight_norm and spectral_norm, with nothing but the values that they are made of;
+- what a state-dict hook put into a state is plain data and tensors.
+
+With code and without it, items, pairs and states are given to exact types of our codecs, and to classes of
+stored code, never to classes of externs, whose own methods would run.
+
+What `trust=` names exactly, the caller vouches for. Everything here is read off the table: nothing is
+imported. What only the class itself can tell (attributes in the place of its methods) is in shadowing.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from packager.codecs.module_states import split_literal
+
+from .checking import CheckedTable
+from .defaults import default_condition, fills_itself, is_listed
+from .plainness import Plainness
+from .records import Kind, Record
+from .trust import Regime, Trust
+
+__all__ = ["Form", "refused_forms"]
+
+_FACTORIES: Final = frozenset("int float str bool list dict set tuple".split())
+_WRAPPED_MODULES: Final = frozenset(
+    {"torch.nn.functional", "kedge.nn.functional", "kedge", "numpy", "numpy.linalg"}
+)
+_WRAPPED_FAMILIES: Final = frozenset({"torch module", "kedge module"})
+
+# The hooks of data alone: the kind that each is registered as, and the attributes that it is made of.
+_WEIGHT_NORM: Final = "torch.nn.utils.weight_norm:"
+_SPECTRAL_NORM: Final = "torch.nn.utils.spectral_norm:"
+_NORM_HOOKS: Final[dict[str, tuple[str, dict[str, tuple[type, ...]]]]] = {
+    f"{_WEIGHT_NORM}WeightNorm": ("_forward_pre_hooks", {"name": (str,), "dim": (int,)}),
+    f"{_SPECTRAL_NORM}SpectralNorm": (
+        "_forward_pre_hooks",
+        {"name": (str,), "dim": (int,), "n_power_iterations": (int,), "eps": (float, int)},
+    ),
+    f"{_SPECTRAL_NORM}SpectralNormStateDictHook": ("_state_dict_hooks", {"fn": ()}),
+    f"{_SPECTRAL_NORM}SpectralNormLoadStateDictPreHook": ("_load_state_dict_pre_hooks", {"fn": ()}),
+}
+
+_CODE: Final = "store the code that makes it"
+_WITH_TENSORS: Final = "plain data and tensors"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Something that is refused for what it is made of: which record, why, and what helps.
+
+    `trust` is the name that `trust=` may vouch for, "" where there is none.
+    """
+
+    index: int
+    reason: str
+    trust: str = ""
+
+
+def refused_forms(table: CheckedTable, regime: Regime, trust: Trust) -> list[Form]:
+    """Everything in a checked table that its names do not excuse, in the order of the records."""
+    judge = _Judge(table, regime, trust)
+    rules = _FILLS if regime.allows_code else _RULES
+    for index, record in enumerate(table.records):
+        for rule in rules.get(record[0], ()):
+            judge.forms.extend(rule(judge, index, record))
+    return judge.forms
+
+
+class _Judge:
+    """What the rules may ask of the table, and of the caller's trust."""
+
+    def __init__(self, table: CheckedTable, regime: Regime, trust: Trust) -> None:
+        self.table = table
+        self.regime = regime
+        self.trust = trust
+        self.forms: list[Form] = []
+        self._plain = {
+            kind: Plainness(table, self.vouched, with_tensors=kind == "plain data and tensors")
+            for kind in ("plain data", "plain data and tensors")
+        }
+        self._plain["types and plain data"] = Plainness(table, self.vouched, with_types=True)
+
+    def vouched(self, name: str) -> bool:
+        """Whether the caller wrote out this very name."""
+        module, _, qualname = name.partition(":")
+        return self.trust.names(module, qualname)
+
+    def is_class_trusted(self, name: str) -> bool:
+        """Whether the caller trusts a class to be filled, by its name or by a glob."""
+        module, _, qualname = name.partition(":")
+        return self.trust.grants(module, qualname, "create")
+
+    def must_be_plain(self, operands: Iterable[Any], holder: str, kind: str = "plain data") -> Iterator[Form]:
+        """A form for each thing below these operands that is more than this kind of data."""
+        for index in self._plain[kind].violations(operands):
+            yield Form(index, f"{self.table.described(index)} in {holder}, which holds {kind} alone; {_CODE}")
+
+    def callable_name(self, operand: Any) -> str:
+        """By which name the caller could vouch for something that is called later; "" where there is none."""
+        return self.table.name_of(-1 - operand) if type(operand) is int and operand < 0 else ""
+
+
+# --- what wraps something that is called ---
+
+
+def _partial(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    function, args, keywords = record[3:6]
+    name = judge.callable_name(function)
+    if not judge.vouched(name) and not (judge.table.is_global(function) and _may_be_wrapped(name)):
+        yield Form(
+            index,
+            f"a partial of {_described(judge, function)}, which is no listed function of "
+            f"torch.nn.functional, NumPy or kedge and no class of modules; {_CODE}",
+            name,
+        )
+    yield from judge.must_be_plain((args, keywords), "the arguments of a partial", _WITH_TENSORS)
+
+
+def _may_be_wrapped(name: str) -> bool:
+    module, _, qualname = name.partition(":")
+    condition = default_condition(module, qualname, "value")
+    return condition is not None and (module in _WRAPPED_MODULES or condition in _WRAPPED_FAMILIES)
+
+
+def _bound_by_hand(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    name = judge.callable_name(record[3])
+    if not (judge.table.is_global(record[3]) and judge.vouched(name)):
+        yield Form(index, f"a bound method, which would be called later; {_CODE}", name)
+
+
+def _getter(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    yield Form(index, f"operator.{record[2]}, which would look up what the data says; {_CODE}")
+
+
+def _mapping(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    factory = record[3] if len(record) > 3 else None
+    if factory is None:
+        return
+    name = judge.callable_name(factory)
+    module, _, qualname = name.partition(":")
+    if judge.table.is_global(factory) and (
+        (module == "builtins" and qualname in _FACTORIES) or judge.vouched(name)
+    ):
+        return
+    if judge.table.is_global(factory) and name == "types:NoneType":
+        return
+    yield Form(
+        index,
+        f"a defaultdict whose factory is {_described(judge, factory)}; None, int, float, str, bool, list, "
+        f"dict, set and tuple are allowed; {_CODE}",
+        name,
+    )
+
+
+def _described(judge: _Judge, operand: Any) -> str:
+    return judge.table.described(-1 - operand) if type(operand) is int and operand < 0 else repr(operand)
+
+
+# --- what is called with stored arguments, or given attributes ---
+
+
+def _call(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    name = judge.table.name_of(index)
+    if judge.vouched(name):
+        return
+    if record[0] == Kind.PACKAGE_CALL:
+        yield Form(index, f"{name} would be called with the importer; {_CODE}", name)
+    kind = "types and plain data" if name == "types:GenericAlias" else "plain data"
+    yield from judge.must_be_plain(record[2:], f"the arguments of {name}", kind)
+
+
+def _attributes(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """Attributes of a listed class; modules and optimisers may hold what they like."""
+    target = index if record[0] == Kind.OBJ else -1 - record[1]
+    values = record[2:] if record[0] == Kind.OBJ else record[3::2]
+    name, codec = judge.table.name_of(target), judge.table.codec_name(target)
+    if codec == "functools.partial":
+        yield from judge.must_be_plain(values, "the attributes of a partial")
+    if codec == "kedge.hook" and not judge.vouched(name):
+        yield Form(target, f"a hook, {name}; {_CODE}", name)
+    module, _, qualname = name.partition(":")
+    if codec is not None or not is_listed(module, qualname) or judge.is_class_trusted(name):
+        return
+    if name in _NORM_HOOKS:
+        if record[0] != Kind.OBJ or not _is_norm_hook(judge.table, target):
+            yield Form(target, f"{name} with other attributes than its own; {_CODE}", name)
+        return
+    kind = "plain data" if name == "types:SimpleNamespace" else _WITH_TENSORS
+    yield from judge.must_be_plain(values, f"an object of {name}", kind)
+
+
+def _contents(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """Items, pairs and states of listed classes."""
+    name = judge.table.name_of(-1 - record[1])
+    module, _, qualname = name.partition(":")
+    if is_listed(module, qualname) and not judge.is_class_trusted(name):
+        yield from judge.must_be_plain(record[2:], f"an object of {name}", _WITH_TENSORS)
+
+
+def _fill_of_class(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """Items, pairs and states go through the class's own methods: not those of an extern."""
+    target = -1 - record[1]
+    name = judge.table.name_of(target)
+    if judge.table.classes[target] != "object" or judge.is_class_trusted(name):
+        return
+    module, _, qualname = name.partition(":")
+    beside_code = judge.regime.allows_code
+    if beside_code and (judge.regime.interned(module) or fills_itself(module, qualname)):
+        return
+    if any(
+        default_condition(module, qualname, role, beside_code=beside_code) is not None
+        for role in ("create", "call")
+    ):
+        return
+    how = {Kind.EXTEND: "items", Kind.UPDATE: "pairs", Kind.STATE: "a state"}[record[0]]
+    yield Form(
+        target, f"{name} would be given {how} through a method of its own, and is not stored; {_CODE}", name
+    )
+
+
+# --- the second phase of codecs ---
+
+
+def _finish(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    _, target, number, literal, *operands = record
+    codec = judge.table.codecs[number]
+    family = "" if codec is None else codec[0].name
+    if family == "kedge.hooks":
+        for hook in operands[1::3]:
+            yield from _hook(judge, -1 - target, "hook", hook)
+    elif literal == "hooks" and family.endswith(".module"):
+        for kind, hook in zip(operands[::4], operands[2::4], strict=True):
+            yield from _hook(judge, -1 - target, str(kind), hook)
+    elif isinstance(literal, list) and family.endswith(".module"):
+        natural, versions, _ = split_literal(literal)
+        if not natural and not judge.is_class_trusted(judge.table.name_of(-1 - target)):
+            *values, metadata = operands[len(versions) :]
+            yield from judge.must_be_plain(values, "a state", _WITH_TENSORS)
+            yield from judge.must_be_plain((metadata,), "the metadata of a state")
+
+
+def _hook(judge: _Judge, owner: int, kind: str, hook: Any) -> Iterator[Form]:
+    name = judge.callable_name(hook)
+    if judge.vouched(name):
+        return
+    known = _NORM_HOOKS.get(name)
+    if known is not None and known[0] == kind and _is_norm_hook(judge.table, -1 - hook):
+        return
+    if judge.table.is_reference(hook) and judge.table.codec_name(-1 - hook) == "kedge.gate":
+        name = "kedge.nn:Hook"  # a Hook that was registered is called through its gate
+        if judge.vouched(name):
+            return
+    yield Form(owner, f"a hook ({kind}), {_described(judge, hook)}; {_CODE}", name)
+
+
+def _is_norm_hook(table: CheckedTable, index: int) -> bool:
+    """Whether an object holds exactly what weight_norm or spectral_norm gives its hook."""
+    wanted = _NORM_HOOKS.get(table.name_of(index))
+    record = table.records[index]
+    if wanted is None or record[0] != Kind.OBJ:
+        return False
+    attributes = dict(zip(table.records[-1 - record[1]][3:], record[2:], strict=True))
+    if set(attributes) != set(wanted[1]):
+        return False
+    if "fn" in attributes:
+        fn = attributes["fn"]
+        inner = table.is_reference(fn) and table.name_of(-1 - fn) == f"{_SPECTRAL_NORM}SpectralNorm"
+        return inner and table.records[-1 - fn][0] == Kind.OBJ
+    return all(type(table.scalar(attributes[name])) in kinds for name, kinds in wanted[1].items())
+
+
+# --- values that are made of other values ---
+
+
+def _taken_apart(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """What a library compares, converts and measures when it makes a value of it."""
+    codec = str(judge.table.codec_name(index))
+    # The second part of a bit generator is a seed sequence, which is judged by itself.
+    operands = record[3:4] if codec == "numpy.bit_generator" else record[3:]
+    yield from judge.must_be_plain(operands, f"what the codec {codec!r} makes", _WITH_TENSORS)
+
+
+def _strings(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """An array of strings of any length turns its elements into strings; one of objects holds them."""
+    literal = record[2]
+    if literal[1] == "elements" and judge.table.records[-1 - record[3]][2] != "|O":
+        yield from judge.must_be_plain(record[4:], "an array of strings")
+
+
+def _codec(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    rule = _BY_CODEC.get(str(judge.table.codec_name(index)))
+    return iter(()) if rule is None else rule(judge, index, record)
+
+
+_Rule = Callable[[_Judge, int, Record], Iterator[Form]]
+_BY_CODEC: Final[dict[str, _Rule]] = {
+    "functools.partial": _partial,
+    "method": _bound_by_hand,
+    "getter": _getter,
+    "collections.mapping": _mapping,
+    "numpy.ndarray": _strings,
+    **dict.fromkeys(("numpy.bit_generator", "numpy.dtype", "numpy.seed_sequence", "slice"), _taken_apart),
+}
+_FILLS: Final[dict[int, tuple[_Rule, ...]]] = dict.fromkeys(
+    (Kind.EXTEND, Kind.UPDATE, Kind.STATE), (_fill_of_class,)
+)
+_RULES: Final[dict[int, tuple[_Rule, ...]]] = {
+    **dict.fromkeys((Kind.CALL, Kind.CALL_KW, Kind.PACKAGE_CALL, Kind.NEW, Kind.NEW_KW), (_call,)),
+    **dict.fromkeys((Kind.OBJ, Kind.FILL), (_attributes,)),
+    **dict.fromkeys((Kind.EXTEND, Kind.UPDATE, Kind.STATE), (_fill_of_class, _contents)),
+    Kind.CODEC: (_codec,),
+    Kind.FINISH: (_finish,),
+}

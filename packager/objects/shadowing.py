@@ -1,0 +1,62 @@
+"""Attributes from data in the place of what a class defines: refused where the data brings no code.
+
+An entry of `__dict__` comes before a method of the class, so an attribute named as one would be called in
+its place, by the framework as by us. Where the class holds a mere value, or a slot, an attribute of that
+name is one too; and a property comes before every entry.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable
+from typing import Any, Final
+
+__all__ = ["MISSING", "class_attribute", "forbid_shadows", "slots_of"]
+
+MISSING: Final = object()
+"""What `class_attribute` answers for a name that no class along the line defines."""
+
+
+def class_attribute(cls: type, name: str) -> Any:
+    """What a class, or one that it inherits from, holds under a name; no descriptor runs."""
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), MISSING)
+
+
+def forbid_shadows(cls: type, names: Iterable[str]) -> None:
+    """Raise ValueError for names of attributes that would take the place of something that a class does.
+
+    >>> forbid_shadows(types.SimpleNamespace, ["width"])
+    >>> forbid_shadows(types.SimpleNamespace, ["__reduce__"])
+    Traceback (most recent call last):
+    ValueError: __reduce__ of SimpleNamespace is a method_descriptor, in whose place data puts nothing
+    """
+    own_slots = slots_of(cls)
+    for name in names:
+        found = class_attribute(cls, name)
+        if found is not MISSING and _does_something(found) and name not in own_slots:
+            raise ValueError(
+                f"{name} of {cls.__qualname__} is a {type(found).__name__}, in whose place data puts nothing"
+            )
+
+
+def _does_something(found: Any) -> bool:
+    """Whether what a class holds is a method, a descriptor, or anything else that is called or asked."""
+    if isinstance(found, property):
+        return False
+    return callable(found) or hasattr(type(found), "__get__") or hasattr(type(found), "__set__")
+
+
+def slots_of(cls: type) -> dict[str, Any]:
+    """The member descriptors of `__slots__`, by the names that attributes have.
+
+    Those of classes built in C are left alone: they are what the class itself works with, such as the
+    factory of a defaultdict.
+    """
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        for name, member in vars(base).items():
+            if isinstance(member, types.MemberDescriptorType) and "__slots__" in vars(base):
+                found[name] = member
+            else:
+                found.pop(name, None)
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,20 +32,28 @@ class StoredCheck:
 
 
 def store_check(
-    request: CheckRequest, points: Sequence[EntryPoint], objects: Sequence[ObjectRequest]
+    request: CheckRequest,
+    points: Sequence[EntryPoint],
+    objects: Sequence[ObjectRequest],
+    is_as_saved: Callable[[ObjectRequest], bool],
 ) -> StoredCheck:
     """Call the entry point on a copy of its object: what is stored must not see the call.
 
-    Raises CheckStoreError where there is no such entry point, the call fails, or the arrays have
-    dtypes that safetensors has no word for.
+    Raises CheckStoreError where there is no such entry point, its object is no longer what was
+    saved, the call fails, or the arrays have dtypes that safetensors has no word for.
     """
     point = next((point for point in points if point.name == request.name), None)
-    obj = _object(point, objects) if point is not None else None
-    if point is None or obj is None:
+    saved = _saved(point, objects) if point is not None else None
+    if point is None or saved is None:
         known = ", ".join(point.name for point in points) or "none"
         raise CheckStoreError(f"there is no entry point {request.name!r} with an object; there is {known}")
+    if not is_as_saved(saved):
+        raise CheckStoreError(
+            f"object {point.package}/{point.resource} changed since save_object(), so that the call would "
+            "not be one of what is stored; save a copy of it, or change it before it is saved"
+        )
     try:
-        thing = copy.deepcopy(obj)
+        thing = copy.deepcopy(saved.obj)
         result = call_with_arrays(thing, request.inputs, point.callable)
     except Exception as error:  # whatever the model's code raises is told with the check's name
         raise CheckStoreError(f"calling it failed: {type(error).__name__}: {error}") from error
@@ -55,10 +63,10 @@ def store_check(
     return StoredCheck(CheckRecord(request.name, point.name, inputs.name, outputs.name), (inputs, outputs))
 
 
-def _object(point: EntryPoint, objects: Sequence[ObjectRequest]) -> Any:
+def _saved(point: EntryPoint, objects: Sequence[ObjectRequest]) -> ObjectRequest | None:
     for item in objects:
         if (item.package, item.resource) == (point.package, point.resource):
-            return item.obj
+            return item if item.obj is not None else None
     return None
 
 

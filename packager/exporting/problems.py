@@ -39,6 +39,7 @@ REASONS = {
     "extern parent": "Module lies inside a package that is extern: the target would look for it there.",
     "late": "A decision stands already: rules and hooks come before the first question.",
     "object": "Object cannot be stored.",
+    "changed": "What was saved changed between the call and close().",
     "check": "Check cannot be stored.",
 }
 BEYOND_TOP = "attempted relative import beyond top-level package"

@@ -47,7 +47,8 @@ class Use:
 class Survey:
     """What is known once the walk is up to date with the request.
 
-    `states` are the state dicts that were saved, and those of objects that a factory makes.
+    `states` are the state dicts that were saved, and those of objects that a factory makes;
+    `main_problems` what stands against storing definitions of `__main__`, each with file:line.
     """
 
     walk: Walk
@@ -55,6 +56,7 @@ class Survey:
     states: tuple[StoredState, ...]
     migrations: StoredMigrations
     uses: tuple[Use, ...]
+    main_problems: tuple[str, ...] = ()
 
     @property
     def stored(self) -> tuple[StoredObject | StoredState, ...]:
@@ -136,7 +138,7 @@ class Surveyor:
             walk = self._walk(uses)
             while self._decisions.intern_parents():
                 walk = self._walk(uses)
-            self._last = Survey(walk, objects, states, migrations, uses)
+            self._last = Survey(walk, objects, states, migrations, uses, self._sources.main_problems)
         return self._last
 
     def _stored(self, request: ObjectRequest | StateDictRequest) -> Any:

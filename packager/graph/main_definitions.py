@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .effects import Effects
+from .main_values import changed_values
 from .plain_values import FunctionNode, ScriptNames, has_evident_effect, is_plain
-from .statements import Statement, binds_anew, is_main_guard, names_of, read_statement
+from .statements import Statement, aliases_of, binds_anew, is_main_guard, names_of, read_statement
 
 __all__ = ["MainDefinitions", "MainProblem", "needed_definitions"]
 
@@ -43,13 +45,13 @@ class MainDefinitions:
 
 
 def needed_definitions(
-    cells: Sequence[str], names: Collection[str], package: str = "", known: Collection[str] = ()
+    cells: Sequence[str], names: Collection[str], package: str = "", running: Mapping[str, Any] | None = None
 ) -> MainDefinitions:
     """The statements of `cells`, one after another, that bind `names` or what these need.
 
     Lines keep their numbers within one cell; relative imports become absolute ones below `package`.
-    `known` are the names that the running module has: a needed one among them that no statement binds
-    is a problem. A cell that is no Python (one of a shell, say) is left out.
+    `running` is what the running module holds: a needed name in it that no statement binds, or that holds
+    another value than its literal, is a problem. A cell that is no Python (one of a shell, say) is left out.
 
     >>> cell = "import json\\nx = 2\\ndef f():\\n    return x\\nprint(f())"
     >>> print(needed_definitions([cell], ["f"]).text, end="")
@@ -63,7 +65,9 @@ def needed_definitions(
     statements = [read_statement(cell, node) for cell, text in enumerate(cells) for node in _parsed(text)]
     script = _Script(statements, names)
     kept = script.kept()
-    problems = sorted({*script.problems(kept, known)}, key=lambda one: (one.cell, one.line, one.reason))
+    problems = sorted(
+        {*script.problems(kept, running or {})}, key=lambda one: (one.cell, one.line, one.reason)
+    )
     nodes = [(statements[at].cell, statements[at].node) for at in sorted(kept)]
     texts = [
         _kept_text(text, [node for own, node in nodes if own == cell], package)
@@ -101,12 +105,13 @@ class _Script:
                 return kept
             kept |= more
 
-    def problems(self, kept: Collection[int], known: Collection[str]) -> Iterator[MainProblem]:
+    def problems(self, kept: Collection[int], running: Mapping[str, Any]) -> Iterator[MainProblem]:
         """What must not be kept, what would be lost, and what is not there to be kept."""
         for at in sorted(kept):
             yield from self._running_again(self._statements[at])
         yield from self._lost(kept)
-        yield from self._absent(kept, known)
+        yield from self._absent(kept, running)
+        yield from self._changed(kept, running)
 
     def _running_again(self, one: Statement) -> Iterator[MainProblem]:
         needed = sorted(name for name in one.names.binds if name in self._because)
@@ -163,10 +168,17 @@ class _Script:
 
     def _lost(self, kept: Collection[int]) -> Iterator[MainProblem]:
         own = self._own_names(kept)
+        aliases: dict[str, frozenset[str]] = {}
         for at, one in enumerate(self._statements):
             if at in kept:
                 continue
-            for name, line in self._changes[at].items():
+            aliases |= aliases_of(one.node, aliases)
+            changes = (
+                (named, line)
+                for name, line in self._changes[at].items()
+                for named in (name, *aliases.get(name, ()))
+            )
+            for name, line in changes:
                 if name in own and at >= self._start(name, kept):
                     yield MainProblem(
                         one.cell,
@@ -175,7 +187,7 @@ class _Script:
                         f"{_LOST_WAY_OUT}",
                     )
 
-    def _absent(self, kept: Collection[int], known: Collection[str]) -> Iterator[MainProblem]:
+    def _absent(self, kept: Collection[int], running: Mapping[str, Any]) -> Iterator[MainProblem]:
         """Needed names that only the program binds, or that code has put there."""
         bound = {name for at in kept for name in self._statements[at].names.binds}
         if "*" in bound:
@@ -198,12 +210,20 @@ class _Script:
                         f"{name} is bound in the main block alone, and needed by {user}, which would not "
                         "find it: bind it outside, or pass it to what uses it",
                     )
-                elif name in known:
+                elif name in running:
                     yield MainProblem(
                         one.cell,
                         one.first,
                         f"{user} needs {name}, which no statement binds that could be stored: {_WAY_OUT}",
                     )
+
+    def _changed(self, kept: Collection[int], running: Mapping[str, Any]) -> Iterator[MainProblem]:
+        """Literals that something has changed since."""
+        cells = {id(self._statements[at].node): self._statements[at].cell for at in kept}
+        nodes = [self._statements[at].node for at in sorted(kept)]
+        for node, name, values in changed_values(nodes, self._effects, running):
+            reason = f"{name} is {values} where it is loaded: {_LOST_WAY_OUT}"
+            yield MainProblem(cells[id(node)], node.lineno, reason)
 
 
 _OF_NOTEBOOKS = frozenset(["In", "Out", "get_ipython", "display", "exit", "quit"])

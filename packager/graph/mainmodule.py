@@ -69,7 +69,7 @@ def main_definitions(names: Collection[str], main: ModuleType | None = None) -> 
     if not cells:
         problem = "it was typed in, and its source is nowhere: put it into a file or a notebook"
         return MainSource(None, None, package, problem)
-    found = needed_definitions(cells, names, package, vars(main).keys())
+    found = needed_definitions(cells, names, package, vars(main))
     return MainSource(found.text.encode(), path, package, "", _told(found, None if notebook else path))
 
 

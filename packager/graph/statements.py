@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 import copy
 import symtable
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 __all__ = [
     "NamesOf",
     "Statement",
+    "aliases_of",
     "binds_anew",
     "globals_written",
     "is_main_guard",
@@ -67,6 +68,28 @@ def read_statement(cell: int, node: ast.stmt) -> Statement:
 def is_main_guard(node: ast.stmt) -> bool:
     """Whether a statement runs in a program alone: `if __name__ == "__main__":`."""
     return isinstance(node, ast.If) and "__main__" in ast.dump(node.test)
+
+
+def aliases_of(node: ast.stmt, known: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """Other names for what names stand for: `b = a`, `for b in (a, c):`, anywhere in a statement.
+
+    `known` are those of the statements before.
+    """
+    found: dict[str, frozenset[str]] = {}
+    for part in ast.walk(node):
+        values: list[ast.expr] = []
+        targets: list[ast.expr] = []
+        if isinstance(part, ast.Assign):
+            values, targets = [part.value], part.targets
+        elif isinstance(part, ast.For | ast.AsyncFor | ast.comprehension):
+            targets = [part.target]
+            values = part.iter.elts if isinstance(part.iter, ast.Tuple | ast.List | ast.Set) else []
+        names = {one.id for one in values if isinstance(one, ast.Name)}
+        names |= {other for name in names for other in known.get(name, ())}
+        for target in targets:
+            if isinstance(target, ast.Name) and names:
+                found[target.id] = frozenset(names)
+    return found
 
 
 def binds_anew(node: ast.stmt, name: str) -> bool:

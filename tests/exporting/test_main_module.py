@@ -241,3 +241,17 @@ def test_close_raises_the_problems_of_a_notebook_by_cell_and_line(tmp_path: Path
     assert "* Definitions of a script or notebook cannot be stored alone.\n    __main__\n" in printed
     assert "Context: In[2]:2: `TABLE.append(3)` changes TABLE, which is stored, and would be lost" in printed
     assert not (tmp_path / "net.kedge").exists()
+
+
+def test_a_list_that_was_shuffled_out_of_sight_is_a_problem_where_it_is_bound(tmp_path: Path) -> None:
+    script = TRAINS.replace("REGISTRY = {}", "REGISTRY = {}\nORDER = [3, 1, 2]").replace(
+        "sum(data)\n\nnp", "sum(data) + ORDER[0]\n\nnp"
+    )
+    target = tmp_path / "net.kedge"
+    (tmp_path / "script.py").write_text(script)
+    assert run("script.py", target, cwd=tmp_path) == "runs\n"
+    target.unlink()
+    (tmp_path / "script.py").write_text(script.replace("#MORE", "np.random.RandomState(1).shuffle(ORDER)"))
+    printed = run("script.py", target, cwd=tmp_path)
+    assert "__main__ 6: ORDER is a list of 3 here, and would be a list of 3 where it is loaded" in printed
+    assert not target.exists()

@@ -122,6 +122,9 @@ NEEDS = "class Net:\n    def forward(self, x): return TABLE, x, Base\n"
         ("TABLE = []\nwith open('x') as f: TABLE.extend(f)\n", 2),
         ("TABLE = []\n[TABLE.append(x) for x in range(3)]\n", 2),
         ("class Base: pass\nsetattr(Base, 'x', 3)\nTABLE = 1\n", 2),
+        ("TABLE = []\nrows = TABLE\nrows.append(1)\n", 3),
+        ("TABLE = []\none = TABLE\ntwo = one\ntwo.append(1)\n", 4),
+        ("class Base: pass\nfor cls in (Base, int):\n    cls.x = 3\nTABLE = 1\n", 3),
         ("class Base: pass\nfor n in 'ab': setattr(Base, n, 3)\nTABLE = 1\n", 2),
         ("class Base: pass\ndef patch(c): c.x = 3\npatch(Base)\nTABLE = 1\n", 3),
         ("class Base:\n    @classmethod\n    def add(cls): cls.x = 1\nBase.add()\nTABLE = 1\n", 4),
@@ -165,23 +168,40 @@ def test_what_changes_nothing_that_is_stored_is_left_out(between: str) -> None:
     [
         ("TABLE = {}\ndef reg(f):\n    TABLE[f.__name__] = f\n    return f\n@reg\ndef a(): pass\n", ""),
         (
-            "TABLE = {}\ndef register(name):\n    def deco(f):\n        TABLE[name] = f\n        return f\n"
-            "    return deco\n@register('a')\ndef a(): pass\n@register('b')\nclass B: pass\n",
+            (
+                "TABLE = {}\ndef reg(name):\n    def deco(f):\n        TABLE[name] = f\n        return f\n"
+                "    return deco\n@reg('a')\ndef a(): pass\n@reg('b')\nclass B: pass\n"
+            ),
             "",
         ),
-        ("import functools\n@functools.singledispatch\ndef TABLE(x): pass\n@TABLE.register\ndef _(x: int): pass\n"
-         "@TABLE.register\ndef _(x: str): pass\n", ""),
-        ("class Base:\n    all = []\n    def __init_subclass__(cls): Base.all.append(cls)\nclass A(Base): pass\n"
-         "TABLE = 1\n", ""),
-        ("class Meta(type):\n    all = []\n    def __init__(cls, *a): Meta.all.append(cls)\n"
-         "class Base(metaclass=Meta): pass\nclass A(Base): pass\nTABLE = 1\n", ""),
+        (
+            (
+                "import functools\n@functools.singledispatch\ndef TABLE(x): pass\n"
+                "@TABLE.register\ndef _(x: int): pass\n@TABLE.register\ndef _(x: str): pass\n"
+            ),
+            "",
+        ),
+        (
+            (
+                "class Base:\n    all = []\n    def __init_subclass__(cls): Base.all.append(cls)\n"
+                "class A(Base): pass\nTABLE = 1\n"
+            ),
+            "",
+        ),
+        (
+            (
+                "class Meta(type):\n    all = []\n    def __init__(cls, *a): Meta.all.append(cls)\n"
+                "class Base(metaclass=Meta): pass\nclass A(Base): pass\nTABLE = 1\n"
+            ),
+            "",
+        ),
         ("TABLE = {}\ndef f(): pass\nTABLE['f'] = f\n", ""),
         ("class Base: pass\nBase.width = 3\nTABLE = [1]\nTABLE += [2]\n", ""),
         ("TABLE = {}\n@TABLE.setdefault\ndef never(): pass\n", ""),
         ("a, *TABLE = b = [1, 2]\n", ""),
         ("TABLE = 1\nprint('a')\nx = TABLE\n", "print('a')\nx = TABLE\n"),
     ],
-)  # fmt: skip
+)
 def test_definitions_that_register_themselves_are_kept_in_order(script: str, missing: str) -> None:
     lines = [line for line in (script + NEEDS).splitlines() if line not in missing.splitlines()]
     assert kept(script + NEEDS) == lines
@@ -190,16 +210,43 @@ def test_definitions_that_register_themselves_are_kept_in_order(script: str, mis
 @pytest.mark.parametrize(
     "value",
     [
-        "3", "-1.5e3", "'a' 'b'", "f'{3:>4}'", "[1, (2, {3}), {'a': None}]", "1 if 2 else 3", "[x * 2 for x in range(3)]",
-        "dict(a=1, b=sorted([3, 1]))", "'a b'.split()", "', '.join(['a'])", "lambda x: open(x)",
-        "re.compile('a+')", "Path(__file__).resolve().parent / 'x'", "os.environ.get('HOME', '')",
-        "os.path.join('a', 'b')", "logging.getLogger(__name__)", "namedtuple('P', 'x y')", "Enum('E', 'A B')",
-        "TypeVar('T', bound=int)", "np.float32(3)", "np.arange(3).reshape(3, 1)", "np.array([1.0, 2.0])",
-        "torch.device('cpu')", "torch.device('cuda' if torch.cuda.is_available() else 'cpu')", "torch.float32",
-        "torch.tensor([1.0])", "nn.ReLU()", "nn.CrossEntropyLoss()", "functools.partial(sorted, reverse=True)",
-        "Config(width=3)", "double(4)", "Color.RED", "defaultdict(list)", "deque(maxlen=3)", "threading.Lock()",
+        "3",
+        "-1.5e3",
+        "'a' 'b'",
+        "f'{3:>4}'",
+        "[1, (2, {3}), {'a': None}]",
+        "1 if 2 else 3",
+        "[x * 2 for x in range(3)]",
+        "dict(a=1, b=sorted([3, 1]))",
+        "'a b'.split()",
+        "', '.join(['a'])",
+        "lambda x: open(x)",
+        "re.compile('a+')",
+        "Path(__file__).resolve().parent / 'x'",
+        "os.environ.get('HOME', '')",
+        "os.path.join('a', 'b')",
+        "logging.getLogger(__name__)",
+        "namedtuple('P', 'x y')",
+        "Enum('E', 'A B')",
+        "TypeVar('T', bound=int)",
+        "np.float32(3)",
+        "np.arange(3).reshape(3, 1)",
+        "np.array([1.0, 2.0])",
+        "torch.device('cpu')",
+        "torch.device('cuda' if torch.cuda.is_available() else 'cpu')",
+        "torch.float32",
+        "torch.tensor([1.0])",
+        "nn.ReLU()",
+        "nn.CrossEntropyLoss()",
+        "functools.partial(sorted, reverse=True)",
+        "Config(width=3)",
+        "double(4)",
+        "Color.RED",
+        "defaultdict(list)",
+        "deque(maxlen=3)",
+        "threading.Lock()",
     ],
-)  # fmt: skip
+)
 def test_plain_constants_are_kept(value: str) -> None:
     head = (
         "import re, os, logging, functools, threading, dataclasses, torch\nimport numpy as np\n"
@@ -215,17 +262,38 @@ def test_plain_constants_are_kept(value: str) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        "open('x').read()", "input()", "np.random.randn(3)", "np.load('x.npy')", "torch.randn(3)",
-        "torch.load('x.pt')", "nn.Linear(3, 3)", "Net2()", "pd.read_csv('x.csv')", "train()", "json.load(f)",
-        "[open(x) for x in 'ab']", "{'a': time.time()}", "requests.get('x')", "SummaryWriter()", "noisy(3)",
-        "AutoTokenizer.from_pretrained('x')", "random.choice([1])", "Path('x').read_text()", "rows.pop()",
-        "(lambda: 3)()", "f'{open(1)}'", "MNIST('data', download=True)", "model.eval()", "argparse.parse_args()",
+        "open('x').read()",
+        "input()",
+        "np.random.randn(3)",
+        "np.load('x.npy')",
+        "torch.randn(3)",
+        "torch.load('x.pt')",
+        "nn.Linear(3, 3)",
+        "Net2()",
+        "pd.read_csv('x.csv')",
+        "train()",
+        "json.load(f)",
+        "[open(x) for x in 'ab']",
+        "{'a': time.time()}",
+        "requests.get('x')",
+        "SummaryWriter()",
+        "noisy(3)",
+        "AutoTokenizer.from_pretrained('x')",
+        "random.choice([1])",
+        "Path('x').read_text()",
+        "rows.pop()",
+        "(lambda: 3)()",
+        "f'{open(1)}'",
+        "MNIST('data', download=True)",
+        "model.eval()",
+        "argparse.parse_args()",
         "counted()",
     ],
-)  # fmt: skip
+)
 def test_what_computes_reads_or_trains_is_a_problem_where_it_is_needed(value: str) -> None:
     head = (
-        "import json, time, random, requests, torch, pandas as pd, numpy as np, argparse\nfrom torch import nn\n"
+        "import json, time, random, requests, torch, pandas as pd, numpy as np, argparse\n"
+        "from torch import nn\n"
         "from pathlib import Path\nfrom transformers import AutoTokenizer\nfrom mnist import MNIST\n"
         "from board import SummaryWriter\n"
         "class Net2(nn.Module):\n    def __init__(self):\n        self.a = nn.Linear(1, 1)\n"
@@ -243,7 +311,7 @@ def test_what_computes_reads_or_trains_is_a_problem_where_it_is_needed(value: st
         "try:\n    import fast\nexcept ImportError:\n    fast = None\n",
         "try:\n    import fast\nexcept ImportError as error:\n    raise RuntimeError('x') from error\n",
         "if TYPE_CHECKING:\n    from x import fast\nelse:\n    fast = 3\n",
-        "import sys\nif sys.version_info >= (3, 12):\n    def fast(): pass\nelse:\n    def fast(): return 1\n",
+        "import sys\nif sys.version_info >= (3, 12):\n    def fast(): pass\nelse:\n    fast = 1\n",
         "import torch\nif torch.cuda.is_available():\n    fast = 'cuda'\nelse:\n    fast = 'cpu'\n",
     ],
 )
@@ -284,14 +352,18 @@ def test_the_last_definition_of_a_name_counts() -> None:
 
 def test_a_definition_that_is_used_before_it_is_replaced_stays() -> None:
     assert kept("def A(): pass\nclass B: a = A\nA = 3\nclass Net(B):\n    x = A") == [
-        "def A(): pass", "class B: a = A", "A = 3", "class Net(B):", "    x = A",
-    ]  # fmt: skip
+        "def A(): pass",
+        "class B: a = A",
+        "A = 3",
+        "class Net(B):",
+        "    x = A",
+    ]
     assert kept("def f(): pass\nf = staticmethod(f)", "f") == ["def f(): pass", "f = staticmethod(f)"]
 
 
 def test_a_needed_name_that_no_statement_binds_is_a_problem() -> None:
     script = "globals()['X'] = 3\n\ndef f(): return X + Y\n"
-    (problem,) = needed_definitions([script], ["f"], known=["X", "f"]).problems
+    (problem,) = needed_definitions([script], ["f"], running={"X": 3, "f": 4}).problems
     assert (problem.line, problem.reason.partition(":")[0]) == (
         3,
         "f needs X, which no statement binds that could be stored",
@@ -301,3 +373,41 @@ def test_a_needed_name_that_no_statement_binds_is_a_problem() -> None:
 def test_statements_that_share_a_line_are_taken_apart() -> None:
     script = "import math; print('hello'); n = 2\ndef f(): return math.pi * n\n"
     assert kept(script, "f") == ["import math; n = 2", "def f(): return math.pi * n"]
+
+
+@pytest.mark.parametrize(
+    ("literal", "value", "told"),
+    [
+        ("[1, 2, 3]", [3, 1, 2], "a list of 3 here, and would be a list of 3"),
+        ("[]", [1], "a list of 1 here, and would be a list of 0"),
+        ("{'a': 1}", {"a": 2}, "a dict of 1 here, and would be a dict of 1"),
+        ("{'a': [1]}", {"a": [1, 2]}, "a dict of 1 here"),
+        ("0", 5, "5 here, and would be 0"),
+        ("None", object(), "a object here, and would be None"),
+        ("1", True, "True here, and would be 1"),
+        ("(1, {2})", (1, {3}), "a tuple of 2 here"),
+    ],
+)
+def test_a_literal_that_something_has_changed_is_a_problem(literal: str, value: object, told: str) -> None:
+    script = f"\nX = {literal}\nchange()\ndef f(): return len(X) + 1 if X else X * 2\n"
+    found = needed_definitions([script.replace("len(X)", "X[0]")], ["f"], running={"X": value}).problems
+    assert [one.line for one in found] == [2]
+    assert f"X is {told}" in found[0].reason
+    same = needed_definitions([script], ["f"], running={"X": eval(literal)})
+    assert same.problems == ()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "X.append(a)",
+        "X[a] = 1",
+        "fill(X)",
+        "rows = X; rows.append(a)",
+        "def inner(): X.append(a)",
+        "global X; X = a",
+    ],
+)
+def test_state_that_stored_functions_look_after_is_left_alone(body: str) -> None:
+    script = f"X = []\ndef f(a):\n    {body}\n"
+    assert needed_definitions([script], ["f"], running={"X": [1]}).problems == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,7 @@ from packager.environment.targets import parse_targets
 from packager.errors import EmptyMatchError as EmptyMatchError
 from packager.errors import PackagingError as PackagingError
 from packager.exits import AnswerRequired
+from packager.exporting.calls import copied_input
 from packager.exporting.deciding import Decisions
 from packager.exporting.pickles import Reduced, globals_in, make_pickle
 from packager.exporting.plan import ExportPlan
@@ -66,9 +68,10 @@ class PackageExporter:
     `progress(step, done, total)`, an attribute that may be set, is called while modules are read (their
     number; the total is 0, as nobody knows it yet) and while bytes are written.
 
-    Everything is read, and nothing run, until `close()`; what was asked for must stay unchanged
-    until then. `close()` writes the whole archive or, on any error, nothing: an old file stays as
-    it was. As a context manager it closes at the end, and writes nothing when the body fails.
+    Objects and state dicts are taken as they are at the call, but for the bytes of their tensors: these
+    are read at `close()`, and a tensor that changed in between is a problem of the plan, by its key.
+    `close()` writes the whole archive or, on any error, nothing: an old file stays as it was. As a
+    context manager it closes at the end, and writes nothing when the body fails.
 
     >>> import io
     >>> with PackageExporter(io.BytesIO(), policy="auto") as exporter:
@@ -131,6 +134,8 @@ class PackageExporter:
             guards=guards,
             parents=parents,
             tell=lambda count: self._tell("reading modules", count, 0),
+            ids_given=lambda: self._unique_ids,
+            sha256=digests != "crc",
         )
 
     # --- rules and hooks ---
@@ -267,21 +272,27 @@ class PackageExporter:
         With `factory` (a callable, or its name as "package.module:name") the object is made anew by
         `factory(**config)` when it is loaded, and takes up the stored state dict of `obj`.
 
-        The object is read when the plan is made. What cannot be stored is in the plan, all of it,
-        with its attribute path.
+        The object is read at once: what changes later in lists, dicts and attributes is not in the
+        archive. Its tensors are written at `close()` and must stay unchanged until then; which of them
+        did not is in the plan. What cannot be stored is there too, all of it, with its attribute path.
+
+        Raises PackagingError for a factory that is neither a callable nor a name.
         """
         if config is not None and factory is None:
             raise TypeError("save_object() got config without the factory that takes it")
         self._before("save an object")
-        self._add(ObjectRequest(package, resource, obj, factory, config))
+        self._take(ObjectRequest(package, resource, obj, factory, config))
 
     def save_state_dict(self, package: str, resource: str, module_or_mapping: Any) -> None:
         """Store a state dict as one safetensors member, and beside it what safetensors cannot hold.
 
-        A module's own `state_dict()` is called, with all its hooks.
+        A module's own `state_dict()` is called at once, with all its hooks; its tensors must stay
+        unchanged until `close()`, as those of `save_object`.
+
+        Raises TypeError for what is neither a mapping nor has a state dict.
         """
         self._before("save a state dict")
-        self._add(StateDictRequest(package, resource, module_or_mapping))
+        self._take(StateDictRequest(package, resource, module_or_mapping))
 
     def save_entry(self, name: str, package: str, resource: str, callable: str | None = None) -> None:
         """Name a stored object for `packager run`, and the method of it that is called: by default itself.
@@ -298,16 +309,20 @@ class PackageExporter:
     def save_check(self, name: str, inputs: Mapping[str, Any]) -> None:
         """Store a call of the entry point `name` and its result, for `packager check` to repeat.
 
-        `inputs` are arrays by parameter name, or by position as `arg0`, `arg1`, ... The call is made
-        with copies, twice, in evaluation mode; an answer that differs is a problem of the plan.
+        `inputs` are arrays by parameter name, or by position as `arg0`, `arg1`, ...; they are copied. The
+        call is made twice, in evaluation mode; an answer that differs is a problem of the
+        plan.
         """
         self._before("save a check")
-        self._add(CheckRequest(name, dict(inputs)))
+        self._add(CheckRequest(name, {key: copied_input(value) for key, value in inputs.items()}))
 
     # --- questions ---
 
     def plan(self) -> ExportPlan:
-        """What `close()` would write as things stand, with everything that is wrong; frozen, printable."""
+        """What `close()` would write as things stand, with everything that is wrong; frozen, printable.
+
+        What was saved is compared with what it is now, which reads all tensors.
+        """
         survey = self._survey("ask for the plan")
         if self._plan is None:
             with AnswerRequired("making the plan"):
@@ -318,10 +333,12 @@ class PackageExporter:
                     self._sources,
                     self._installed,
                     self._exclude_data,
+                    is_as_saved=self._surveyor.is_as_saved,
                     runnable=self._runnable,
                     wheels_for=tuple(map(str, self._wheel_targets)),
                 )
-        return self._plan
+        changes = () if self._state == "closed" else self._surveyor.changes()
+        return replace(self._plan, problems=(*self._plan.problems, *changes)) if changes else self._plan
 
     def why(self, module_name: str) -> Why:
         """Why a module is in the plan: the decision, and the chain of imports with file and line.
@@ -424,6 +441,12 @@ class PackageExporter:
         handle = self._decisions.register_hook(action, hook)
         self._plan = None
         return handle
+
+    def _take(self, item: ObjectRequest | StateDictRequest) -> None:
+        """Add what is saved as data, as it is now."""
+        self._request.require_free(item)
+        self._surveyor.take(item)
+        self._add(item)
 
     def _add(self, item: Item) -> None:
         self._request.add(item)

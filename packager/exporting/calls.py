@@ -6,6 +6,7 @@ Inputs go by parameter name, or by position as `arg0, arg1, ...`. A result is `o
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +15,7 @@ from typing import Any
 from packager.errors import PackageError
 from packager.exits import AnswerRequired
 
-__all__ = ["CallError", "call_with_arrays", "load_arrays"]
+__all__ = ["CallError", "call_with_arrays", "copied_input", "load_arrays"]
 
 _POSITION = re.compile(r"arg(0|[1-9][0-9]*)")
 
@@ -59,6 +60,11 @@ def call_with_arrays(thing: Any, inputs: Mapping[str, Any], method: Any = None) 
                 raise
             raise misfit from error
         return dict(_arrays("output", answer))
+
+
+def copied_input(value: Any) -> Any:
+    """A copy of an input of a call, apart from later writes: an array, a tensor, numbers in lists."""
+    return copy.deepcopy(value.detach() if hasattr(value, "detach") else value)
 
 
 def _does_not_fit(called: Any, arguments: list[Any], keywords: dict[str, Any]) -> CallError | None:

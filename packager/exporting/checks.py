@@ -6,7 +6,7 @@ It is called twice: an answer that is another one the second time is refused as 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,24 +38,34 @@ class StoredCheck:
 
 
 def store_check(
-    request: CheckRequest, points: Sequence[EntryPoint], objects: Sequence[ObjectRequest], is_own: IsOwn
+    request: CheckRequest,
+    points: Sequence[EntryPoint],
+    objects: Sequence[ObjectRequest],
+    is_own: IsOwn,
+    is_as_saved: Callable[[ObjectRequest], bool],
 ) -> StoredCheck:
     """Call the entry point on a copy of its object: what is stored must not see the call.
 
     It is called twice, in evaluation mode, each time on a copy of its own. `is_own` knows what code of
     the archive defines; see `entry_method`.
 
-    Raises CheckStoreError where there is no such entry point, the call is refused or fails, the two
-    answers differ, or the arrays have dtypes that safetensors has no word for.
+    Raises CheckStoreError where there is no such entry point, its object is no longer what was saved, the
+    call is refused or fails, the two answers differ, or the arrays have dtypes that safetensors has no
+    word for.
     """
     point = next((point for point in points if point.name == request.name), None)
-    obj = _object(point, objects) if point is not None else None
-    if point is None or obj is None:
+    saved = _saved(point, objects) if point is not None else None
+    if point is None or saved is None:
         known = ", ".join(point.name for point in points) or "none"
         raise CheckStoreError(f"there is no entry point {request.name!r} with an object; there is {known}")
+    if not is_as_saved(saved):
+        raise CheckStoreError(
+            f"object {point.package}/{point.resource} changed since save_object(), so that the call would "
+            "not be one of what is stored; save a copy of it, or change it before it is saved"
+        )
     try:
-        result = _answer(obj, request, point, is_own)
-        again = _answer(obj, request, point, is_own)
+        result = _answer(saved.obj, request, point, is_own)
+        again = _answer(saved.obj, request, point, is_own)
     except CodeExitError as error:  # says by itself what was called, and where it ended
         raise CheckStoreError(str(error)) from error
     except Exception as error:  # whatever the model's code raises is told with the check's name
@@ -92,10 +102,10 @@ def _require_repeatable(first: Mapping[str, Any], second: Mapping[str, Any]) -> 
         )
 
 
-def _object(point: EntryPoint, objects: Sequence[ObjectRequest]) -> Any:
+def _saved(point: EntryPoint, objects: Sequence[ObjectRequest]) -> ObjectRequest | None:
     for item in objects:
         if (item.package, item.resource) == (point.package, point.resource):
-            return item.obj
+            return item if item.obj is not None else None
     return None
 
 

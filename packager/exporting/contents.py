@@ -37,11 +37,15 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Storing:
-    """What encoding needs to know: where names come from, which modules are stored, and for whom."""
+    """What encoding needs to know: where names come from, which modules are stored, and for whom.
+
+    `ids_given` is the number of unique ids that the exporter has given so far.
+    """
 
     importer: Importer
     interned: Callable[[str], bool]
     exporter: Any
+    ids_given: Callable[[], int]
 
 
 @dataclass(frozen=True)

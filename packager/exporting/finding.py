@@ -48,6 +48,7 @@ class Findings:
         for name in self._modules:
             yield from self._problems_of(name)
         yield from self._refused_objects()
+        yield from self._statements_of_main()
         yield from self._used_mocks()
         yield from self._late_changes()
 
@@ -188,6 +189,13 @@ class Findings:
                 )
         for target, reason in self._survey.migrations.refusals:
             yield PlanProblem(REASONS["object"], f"migrations of {target}", reason)
+
+    def _statements_of_main(self) -> Iterator[PlanProblem]:
+        """What its definitions need and cannot have, where they are stored."""
+        decision = self._decisions.standing.get("__main__")
+        if decision is not None and decision.action == "intern":
+            for problem in self._survey.main_problems:
+                yield self._problem("main", "__main__", problem)
 
     def _names_to_trust(self) -> Iterator[str]:
         """What loaders refuse by default, told here already: by then the one who exports is far away."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from packager.archive import EntryPoint, GuardRecord, ObjectRecord, StateDictRecord, TypeUse
@@ -39,18 +39,20 @@ def make_plan(
     installed: Distributions,
     exclude_data: Sequence[GlobGroup],
     *,
+    is_as_saved: Callable[[ObjectRequest], bool] = lambda request: True,
     runnable: bool = False,
     wheels_for: tuple[str, ...] = (),
 ) -> ExportPlan:
     """The plan for a request, as the survey found things.
 
-    A `runnable` one carries a loader; `wheels_for` are the targets that wheels will be fetched for.
+    `is_as_saved` says whether an object that a check calls is still what is stored. A `runnable` one
+    carries a loader; `wheels_for` are the targets that wheels will be fetched for.
     """
     findings = Findings(survey, decisions)
     texts = _texts(survey, request, decisions, sources)
     modules = tuple(_modules(survey, decisions, texts, runnable=runnable))
     points = _entry_points(request)
-    checks, failed = _calls(request, points, modules)
+    checks, failed = _calls(request, points, modules, is_as_saved)
     externs = tuple(_externs(modules, survey.walk.edges))
     entries = planned_entries(survey, request, modules, texts, installed, exclude_data, sources)
     tensors = (*_members(survey), *(member for check in checks for member in check.members))
@@ -217,7 +219,10 @@ def _members(survey: Survey) -> Iterator[PlannedTensors]:
 
 
 def _calls(
-    request: Request, points: Sequence[EntryPoint], modules: Sequence[PlannedModule]
+    request: Request,
+    points: Sequence[EntryPoint],
+    modules: Sequence[PlannedModule],
+    is_as_saved: Callable[[ObjectRequest], bool],
 ) -> tuple[list[StoredCheck], list[PlanProblem]]:
     """The checks; and the problems of entry points that cannot be called, and of checks whose call fails."""
     code = {module.name for module in modules if module.action == "intern" and module.entry is not None}
@@ -233,7 +238,7 @@ def _calls(
         if check.name in refused:
             continue
         try:
-            stored.append(store_check(check, points, objects, is_own))
+            stored.append(store_check(check, points, objects, is_own, is_as_saved))
         except CheckStoreError as error:
             problems.append(PlanProblem(REASONS["check"], f"check {check.name}", str(error)))
     return stored, problems

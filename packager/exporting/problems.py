@@ -39,6 +39,8 @@ REASONS = {
     "extern parent": "Module lies inside a package that is extern: the target would look for it there.",
     "late": "A decision stands already: rules and hooks come before the first question.",
     "object": "Object cannot be stored.",
+    "main": "Definitions of a script or notebook cannot be stored alone.",
+    "changed": "What was saved changed between the call and close().",
     "entry": "Entry point cannot be called.",
     "check": "Check cannot be stored.",
 }

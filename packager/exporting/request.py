@@ -134,13 +134,8 @@ class Request:
 
     def add(self, item: Item) -> None:
         """Append an item. Raises InvalidNameError, or PackagingError where its place is taken."""
-        places = _places_of(item)
-        for place in places:
-            if place in self._places:
-                raise PackagingError(
-                    f"{place} was saved already in this archive; save it once, or under another name"
-                )
-        self._places.update(places)
+        self.require_free(item)
+        self._places.update(_places_of(item))
         self._items.append(item)
         if isinstance(item, ModuleRequest | SourceRequest):
             self.asked_for.add(item.name)
@@ -148,6 +143,14 @@ class Request:
                 self.leaves.add(item.name)
         elif isinstance(item, ResourceRequest | ObjectRequest | StateDictRequest):
             self._add_package(item.package)
+
+    def require_free(self, item: Item) -> None:
+        """Raise InvalidNameError for an item that has no place, PackagingError where it is taken."""
+        for place in _places_of(item):
+            if place in self._places:
+                raise PackagingError(
+                    f"{place} was saved already in this archive; save it once, or under another name"
+                )
 
     def of(self, kind: type[_Kind]) -> Iterator[_Kind]:
         """The items of one kind, in order."""

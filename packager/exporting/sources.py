@@ -10,9 +10,9 @@ from typing import Any
 
 from packager.graph import Importer, OrderedImporter, sys_importer
 from packager.graph.loaders import COMPILED, found_by_loader
+from packager.graph.mainmodule import main_definitions
 from packager.graph.sources import ChainedSources, Found, LoaderSources, SourceFinder, Sources
 
-from .main_module import definitions_of_main
 from .request import Request
 
 __all__ = [
@@ -64,12 +64,14 @@ def mocked_in(importer: Importer) -> frozenset[str]:
 class SourcesOfRequest:
     """Sources as an export sees them: packages that hold resources alone, and `__main__`, are there too.
 
-    `main_names` are the names of `__main__` that stored objects need.
+    `main_names` are the names of `__main__` that stored objects need, `main_problems` what stands
+    against taking them, as found when it was last looked for.
     """
 
     def __init__(self, finder: SourceFinder, request: Request) -> None:
         self.finder = finder
         self.main_names: frozenset[str] = frozenset()
+        self.main_problems: tuple[str, ...] = ()
         self._request = request
 
     def find(self, name: str) -> Found:
@@ -82,11 +84,12 @@ class SourcesOfRequest:
         return found
 
     def _main(self) -> Found:
-        text = definitions_of_main(self.main_names)
-        if text is None:
-            problem = "it was typed in, and its source is nowhere: put it into a file or a notebook"
-            return Found("__main__", "unknown", problem=problem)
-        return Found("__main__", "main", file="__main__.py", read=text.encode)
+        source = main_definitions(self.main_names)
+        self.main_problems = source.problems
+        if source.text is None:
+            return Found("__main__", "unknown", problem=source.problem)
+        text = source.text
+        return Found("__main__", "main", file="__main__.py", read=lambda: text)
 
     def submodules(self, name: str) -> Sequence[str]:
         """The modules directly inside package `name`."""

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from packager.graph import Edge, Importer, Verdict, Walk
 from packager.graph.records import Decide
 from packager.policy import Answer
 
-from .contents import StoredObject, StoredState, Storing, frameworks_of, store_object, store_state
+from .contents import StoredObject, StoredState, Storing, frameworks_of
 from .deciding import Decisions
 from .migrations import StoredMigrations, store_migrations
+from .plan import PlanProblem
 from .request import (
     ModuleRequest,
     ObjectRequest,
@@ -28,6 +29,7 @@ from .request import (
     StateDictRequest,
 )
 from .sources import SourcesOfRequest
+from .taking import Taken, changes_of, is_as_taken, is_steady, settled, take
 
 __all__ = ["Survey", "Surveyor", "Use"]
 
@@ -45,7 +47,8 @@ class Use:
 class Survey:
     """What is known once the walk is up to date with the request.
 
-    `states` are the state dicts that were saved, and those of objects that a factory makes.
+    `states` are the state dicts that were saved, and those of objects that a factory makes;
+    `main_problems` what stands against storing definitions of `__main__`, each with file:line.
     """
 
     walk: Walk
@@ -53,6 +56,7 @@ class Survey:
     states: tuple[StoredState, ...]
     migrations: StoredMigrations
     uses: tuple[Use, ...]
+    main_problems: tuple[str, ...] = ()
 
     @property
     def stored(self) -> tuple[StoredObject | StoredState, ...]:
@@ -77,17 +81,19 @@ class Surveyor:
         guards: Literal["here", "all"],
         parents: Literal["eager", "lazy"],
         tell: Callable[[int], None],
+        ids_given: Callable[[], int],
+        sha256: bool,
     ) -> None:
         self._request = request
         self._decisions = decisions
         self._sources = sources
-        self._storing = Storing(importer, decisions.is_interned, exporter)
+        self._storing = Storing(importer, decisions.is_interned, exporter, ids_given)
         self._guards = guards
         self._parents = parents
         self._tell = tell
+        self._sha256 = sha256
         self._answers: dict[str, Answer] = dict(decisions.policy.answers)
-        self._objects: dict[int, StoredObject] = {}
-        self._states: dict[int, StoredState] = {}
+        self._taken: dict[int, Taken] = {}
         self._last: Survey | None = None
 
     def touch(self) -> None:
@@ -98,12 +104,28 @@ class Surveyor:
         """Keep the answer to a question of the walk for this and every later survey."""
         self._answers[question] = names
 
+    def take(self, request: ObjectRequest | StateDictRequest) -> None:
+        """Take what is saved as it is now; see `taking.take`."""
+        guess = replace(self._storing, interned=self._decisions.would_intern)
+        self._taken[id(request)] = take(request, guess, sha256=self._sha256)
+
+    def changes(self) -> tuple[PlanProblem, ...]:
+        """What changed between its save and now; reads all tensors."""
+        takes = [self._taken[id(one)] for one in self._request if id(one) in self._taken]
+        return tuple(changes_of(takes, sha256=self._sha256))
+
+    def is_as_saved(self, request: ObjectRequest) -> bool:
+        """Whether an object is as it was when it was saved; True where its encodings never agree."""
+        taken = self._taken[id(request)]
+        same = is_as_taken(taken, self._storing, sha256=self._sha256)
+        return same or not is_steady(taken, self._storing)
+
     def survey(self) -> Survey:
         """The survey as things stand; made anew only where something has changed."""
         if self._last is None:
-            objects = tuple(self._object(request) for request in self._request.of(ObjectRequest))
-            states = (
-                *(self._state(request) for request in self._request.of(StateDictRequest)),
+            objects: tuple[StoredObject, ...] = tuple(map(self._stored, self._request.of(ObjectRequest)))
+            states: tuple[StoredState, ...] = (
+                *map(self._stored, self._request.of(StateDictRequest)),
                 *(stored.state for stored in objects if stored.state is not None),
             )
             contents: tuple[StoredObject | StoredState, ...] = (*objects, *states)
@@ -116,20 +138,14 @@ class Surveyor:
             walk = self._walk(uses)
             while self._decisions.intern_parents():
                 walk = self._walk(uses)
-            self._last = Survey(walk, objects, states, migrations, uses)
+            self._last = Survey(walk, objects, states, migrations, uses, self._sources.main_problems)
         return self._last
 
-    def _object(self, request: ObjectRequest) -> StoredObject:
-        stored = self._objects.get(id(request))
-        if stored is None:
-            stored = self._objects[id(request)] = store_object(request, self._storing)
-        return stored
-
-    def _state(self, request: StateDictRequest) -> StoredState:
-        stored = self._states.get(id(request))
-        if stored is None:
-            stored = self._states[id(request)] = store_state(request, self._storing)
-        return stored
+    def _stored(self, request: ObjectRequest | StateDictRequest) -> Any:
+        """What was taken of a request, by the decisions as they are now."""
+        taken = settled(self._taken[id(request)], self._storing, sha256=self._sha256)
+        self._taken[id(request)] = taken
+        return taken.result
 
     def _walk(self, uses: Sequence[Use]) -> Walk:
         self._decisions.forget_undecided()

@@ -1,93 +1,106 @@
-"""The source of `__main__`: a script's file, or what the cells of a notebook define.
+"""The source of `__main__`: a script's file, or the cells of a notebook.
 
-A script is taken whole; what stands under `if __name__ == "__main__":` does not run where it is
-loaded, because it is not `__main__` there. Of a notebook only definitions are taken: functions,
-classes, and the imports and assignments that they name. Loading them must not train a model again.
+A walk by itself takes a script whole; what stands under `if __name__ == "__main__":` does not run where
+it is loaded, because it is not `__main__` there. An export takes what stored names need.
 """
 
 from __future__ import annotations
 
 import ast
 import linecache
+import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-__all__ = ["MainSource", "definitions", "main_source"]
+from .main_definitions import MainDefinitions, needed_definitions
+
+__all__ = ["MainSource", "main_definitions", "main_source"]
+
+_MAGIC = re.compile(r"^\s*[%!?].*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class MainSource:
     """`text` is None where there is no source, and `problem` says why. `package` is what relative
-    imports start from, where the script was run with `python -m`."""
+    imports start from, where the script was run with `python -m`; `problems` are those of the
+    definitions, each as file:line and reason."""
 
     text: bytes | None
     path: str | None = None
     package: str = ""
     problem: str = ""
+    problems: tuple[str, ...] = ()
 
 
 def main_source(main: ModuleType | None = None) -> MainSource:
-    """The source of `main` (by default `sys.modules["__main__"]`)."""
+    """The source of `main` (by default `sys.modules["__main__"]`): a file whole, of cells the definitions."""
     main = sys.modules["__main__"] if main is None else main
     path = getattr(main, "__file__", None)
     if path is not None:
         spec = getattr(main, "__spec__", None)
         package = spec.name.rpartition(".")[0] if spec is not None else ""
         try:
-            with open(path, "rb") as file:
-                return MainSource(file.read(), path, package)
+            return MainSource(Path(path).read_bytes(), path, package)
         except OSError as error:
             return MainSource(None, path, package, f"its file cannot be read: {error}")
-    text = definitions(_cells(main))
-    if text:
-        return MainSource(text.encode())
-    problem = "its code was typed into an interpreter that keeps no source; put it into a file or a notebook"
-    return MainSource(None, problem=problem)
+    cells = _cells(main)
+    defined = [
+        node.name
+        for cell in cells
+        for node in _body(cell)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    ]
+    return replace(main_definitions(defined, main), problems=())
 
 
-def definitions(cells: Iterable[str]) -> str:
-    r"""The functions and classes of several cells, in order, with the imports and assignments they name.
+def main_definitions(names: Collection[str], main: ModuleType | None = None) -> MainSource:
+    """The source of what `names` of `main` need, with the problems that stand against storing it."""
+    main = sys.modules["__main__"] if main is None else main
+    path, package = getattr(main, "__file__", None), getattr(main, "__package__", None) or ""
+    notebook = isinstance(getattr(main, "In", None), list)
+    try:
+        cells = [Path(path).read_text(encoding="utf-8")] if path and not notebook else _cells(main)
+    except (OSError, UnicodeDecodeError) as error:
+        return MainSource(None, path, package, f"its file cannot be read: {error}")
+    if not cells:
+        problem = "it was typed in, and its source is nowhere: put it into a file or a notebook"
+        return MainSource(None, None, package, problem)
+    found = needed_definitions(cells, names, package, vars(main))
+    return MainSource(found.text.encode(), path, package, "", _told(found, None if notebook else path))
 
-    Where a name is defined twice, the later definition counts. Lines for the notebook itself
-    (`%magic`, `!command`) and cells that do not parse are left out.
 
-    >>> print(definitions(["import math\nn = 2", "print(n)", "def area(r):\n    return math.pi * r**n"]))
-    import math
-    n = 2
-    def area(r):
-        return math.pi * r**n
-    """
-    statements = [statement for cell in cells for statement in _statements(cell)]
-    last = {name: at for at, (node, _) in enumerate(statements) for name in _bound(node)}
-    kept = {
-        at
-        for at, (node, _) in enumerate(statements)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and last[node.name] == at
-    }
-    waiting = list(kept)
-    while waiting:
-        for part in ast.walk(statements[waiting.pop()][0]):
-            at = last.get(part.id, -1) if isinstance(part, ast.Name) else -1
-            if at >= 0 and at not in kept:
-                kept.add(at)
-                waiting.append(at)
-    futures = {at for at, (node, _) in enumerate(statements) if _is_future(node)}
-    return "\n".join(statements[at][1] for at in sorted(kept | futures)) if kept else ""
+def _told(found: MainDefinitions, path: str | None) -> tuple[str, ...]:
+    """The problems with their places; a cell is named as IPython does, `In[3]`."""
+    return tuple(f"{path or f'In[{one.cell}]'}:{one.line}: {one.reason}" for one in found.problems)
 
 
 def _cells(main: ModuleType) -> Sequence[str]:
+    """The cells of a notebook, in the order in which they ran; or what an interpreter kept of its input."""
     inputs = vars(main).get("In")
     if isinstance(inputs, list) and all(isinstance(cell, str) for cell in inputs):
-        return inputs  # IPython keeps what was typed
+        return ["" if cell.startswith("%%") else _without_magic(cell) for cell in inputs]
     found: dict[str, str] = {}
     for code in _codes(vars(main).values()):
         text = "".join(linecache.getlines(code.co_filename, vars(main)))
-        if text and code.co_filename.startswith("<"):
+        if text and code.co_filename.startswith("<") and code.co_filename != "<string>":
             found[code.co_filename] = text
     return list(found.values())
+
+
+def _without_magic(cell: str) -> str:
+    """A cell without the lines for the notebook itself; one that is Python as it is stays so."""
+    return cell if _body(cell) else _MAGIC.sub("", cell)
+
+
+def _body(cell: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(cell).body
+    except (SyntaxError, ValueError):
+        return []
 
 
 def _codes(values: Iterable[Any]) -> Iterator[CodeType]:
@@ -99,45 +112,3 @@ def _codes(values: Iterable[Any]) -> Iterator[CodeType]:
         elif isinstance(value, type):
             methods = (getattr(item, "__func__", item) for item in vars(value).values())
             yield from (method.__code__ for method in methods if isinstance(method, FunctionType))
-
-
-def _statements(cell: str) -> Iterator[tuple[ast.stmt, str]]:
-    """The statements of a cell, each with its text."""
-    if cell.startswith("%%"):
-        return
-    lines = ["" if line.lstrip().startswith(("%", "!", "?")) else line for line in cell.splitlines()]
-    try:
-        tree = ast.parse("\n".join(lines))
-    except (SyntaxError, ValueError):
-        return
-    for node in tree.body:
-        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
-        text = "\n".join(lines[first - 1 : node.end_lineno])
-        alone = node.col_offset == 0 and _alone(node, tree.body)
-        yield node, text if alone else ast.unparse(node)
-
-
-def _alone(node: ast.stmt, body: Sequence[ast.stmt]) -> bool:
-    return (
-        sum(
-            other.lineno <= (node.end_lineno or 0) and (other.end_lineno or 0) >= node.lineno
-            for other in body
-        )
-        == 1
-    )
-
-
-def _bound(node: ast.stmt) -> Iterator[str]:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        yield node.name
-    elif isinstance(node, (ast.Import, ast.ImportFrom)):
-        for alias in node.names:
-            yield alias.asname or alias.name.partition(".")[0]
-    elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-        for part in ast.walk(node):
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                yield part.id
-
-
-def _is_future(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ImportFrom) and node.module == "__future__"

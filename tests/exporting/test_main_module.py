@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from packager.exporting.main_module import needed_definitions
-
 ROOT = Path(__file__).resolve().parents[2]
 
 SCRIPT = '''
@@ -131,25 +129,129 @@ def test_what_was_typed_in_is_refused_with_the_reason(tmp_path: Path) -> None:
     assert printed == "it was typed in, and its source is nowhere: put it into a file or a notebook\n"
 
 
+TRAINS = """
+import sys
+import numpy as np
+print("runs")
+REGISTRY = {}
+
+def register(f):
+    REGISTRY[f.__name__] = f
+    return f
+
+@register
+def relu(x):
+    return max(x, 0)
+
+@register
+def double(x):
+    return 2 * x
+
+data = [1.0, 2.0]
+loss = 0.0
+for epoch in range(3):
+    with open("log.txt", "a") as log:
+        loss = sum(data) / (epoch + 1)
+        log.write(f"{loss}\\n")
+
+class Net:
+    def __init__(self):
+        self.act = "double"
+
+    def __call__(self, x):
+        loss = REGISTRY[self.act](x)
+        data = [loss for epoch in range(2)]
+        return sum(data)
+
+np.random.seed(0)
+net = Net()
+#MORE
+if __name__ == "__main__":
+    from packager import PackageExporter
+    exporter = PackageExporter(sys.argv[1], policy="auto")
+    exporter.save_object("model", "model", net)
+    plan = exporter.plan()
+    for problem in plan.problems:
+        print(problem.subject, problem.context.partition("/")[2].rpartition("script.py:")[2])
+    if plan.ok:
+        exporter.close()
+"""
+
+CALL = """
+import sys
+from packager import PackageImporter
+with PackageImporter(sys.argv[1]) as importer:
+    print(importer.load_object("model", "model")(10))
+"""
+
+
+def test_a_local_variable_brings_no_training_loop_and_registrations_come_along(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(TRAINS)
+    target = tmp_path / "net.kedge"
+    assert run("script.py", target, cwd=tmp_path) == "runs\n"
+    assert (tmp_path / "log.txt").read_text() == "3.0\n1.5\n1.0\n"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert run("-c", CALL, target, cwd=elsewhere) == "40\n"
+    assert not (elsewhere / "log.txt").exists()
+
+
 @pytest.mark.parametrize(
-    ("cells", "names", "kept"),
+    "more",
     [
-        (["a = 1\nb = a\nc = 3"], ["b"], "a = 1\nb = a\n"),
-        (["a = 1\na += 1\nb = 2"], ["a"], "a = 1\na += 1\n"),
-        (["a = 1", "b = 2", "c = a"], ["c"], "a = 1\nc = a\n"),
-        (["x = 1\n@x\ndef f(): pass"], ["f"], "x = 1\n@x\ndef f(): pass\n"),
-        (["def f(): pass\nif 1:\n    g = 2"], ["g"], "\nif 1:\n    g = 2\n"),
-        (
-            ["from os import *\na = 1\ndef f(): return getcwd()"],
-            ["f"],
-            "from os import *\n\ndef f(): return getcwd()\n",
-        ),
-        (["from os import *\na = 1"], ["a"], "\na = 1\n"),
-        (["if __name__ == '__main__':\n    a = 2\na = 1"], ["a"], "\n\na = 1\n"),
-        (["this is no python", "a = 1"], ["a"], "a = 1\n"),
-        (["a = 1"], [], ""),
-        ([], ["a"], ""),
+        "REGISTRY['double'] = register(relu)",
+        "REGISTRY.update(double=relu)",
+        "REGISTRY.pop('relu')",
+        "setattr(Net, '__call__', relu)",
+        "[setattr(Net, name, 3) for name in 'ab']",
     ],
 )
-def test_only_what_is_needed_is_kept(cells: list[str], names: list[str], kept: str) -> None:
-    assert needed_definitions(cells, names) == kept
+def test_an_effect_that_would_be_lost_keeps_the_archive_from_being_written(tmp_path: Path, more: str) -> None:
+    script = TRAINS.replace("#MORE", more)
+    (tmp_path / "script.py").write_text(script)
+    target = tmp_path / "net.kedge"
+    line = script.splitlines().index(more) + 1
+    printed = run("script.py", target, cwd=tmp_path).splitlines()
+    assert len(printed) == 2
+    assert printed[1].startswith(f"__main__ {line}: `{more}`")
+    assert not target.exists()
+
+
+def test_close_raises_the_problems_of_a_notebook_by_cell_and_line(tmp_path: Path) -> None:
+    cells = [
+        "TABLE = []",
+        "\nTABLE.append(3)\nprint('once')",
+        "class Net:\n    def __call__(self, x): return TABLE",
+    ]
+    code = (
+        "import json, sys\n"
+        "cells = json.loads(sys.argv[2])\n"
+        "In = ['', *cells]\n"
+        "for cell in cells:\n"
+        "    exec(cell, globals())\n"
+        "from packager import PackageExporter, PackagingError\n"
+        "exporter = PackageExporter(sys.argv[1], policy='auto')\n"
+        "exporter.save_object('model', 'model', Net())\n"
+        "try:\n"
+        "    exporter.close()\n"
+        "except PackagingError as error:\n"
+        "    print(error)\n"
+    )
+    printed = run("-c", code, tmp_path / "net.kedge", json.dumps(cells), cwd=tmp_path)
+    assert "* Definitions of a script or notebook cannot be stored alone.\n    __main__\n" in printed
+    assert "Context: In[2]:2: `TABLE.append(3)` changes TABLE, which is stored, and would be lost" in printed
+    assert not (tmp_path / "net.kedge").exists()
+
+
+def test_a_list_that_was_shuffled_out_of_sight_is_a_problem_where_it_is_bound(tmp_path: Path) -> None:
+    script = TRAINS.replace("REGISTRY = {}", "REGISTRY = {}\nORDER = [3, 1, 2]").replace(
+        "sum(data)\n\nnp", "sum(data) + ORDER[0]\n\nnp"
+    )
+    target = tmp_path / "net.kedge"
+    (tmp_path / "script.py").write_text(script)
+    assert run("script.py", target, cwd=tmp_path) == "runs\n"
+    target.unlink()
+    (tmp_path / "script.py").write_text(script.replace("#MORE", "np.random.RandomState(1).shuffle(ORDER)"))
+    printed = run("script.py", target, cwd=tmp_path)
+    assert "__main__ 6: ORDER is a list of 3 here, and would be a list of 3 where it is loaded" in printed
+    assert not target.exists()

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from packager.graph.mainmodule import definitions, main_source
+from packager.graph.mainmodule import main_source
 
 SCRIPT = """
 from packager.graph import Verdict, Walk
@@ -75,27 +75,8 @@ def test_of_a_notebook_the_definitions_are_taken_with_what_they_name() -> None:
     )
     assert source.text is not None
     assert source.text.decode() == (
-        "import numpy as np\nSCALE = 3.0\nclass Net:\n"
-        "    def forward(self, x):\n        return np.tanh(x) * SCALE"
-    )
-
-
-def test_the_last_definition_of_a_name_counts() -> None:
-    assert definitions(["def f(): return 1", "def f(): return g()", "def g(): return 2"]) == (
-        "def f(): return g()\ndef g(): return 2"
-    )
-
-
-def test_decorators_future_imports_and_shared_lines_survive() -> None:
-    text = definitions(
-        [
-            "from __future__ import annotations\nimport a, functools; x = 1",
-            "@functools.cache\ndef f():\n    return x",
-        ]
-    )
-    assert (
-        text == "from __future__ import annotations\nimport a, functools\n"
-        "x = 1\n@functools.cache\ndef f():\n    return x"
+        "\nimport numpy as np\nSCALE = 3.0\nclass Net:\n"
+        "    def forward(self, x):\n        return np.tanh(x) * SCALE\n"
     )
 
 
@@ -105,7 +86,7 @@ def test_an_interpreter_that_keeps_lines_is_read_through_linecache() -> None:
     exec(compile(text, name, "exec"), vars(module))
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     try:
-        assert main_source(module).text == text.rstrip("\n").encode()
+        assert main_source(module).text == text.encode()
     finally:
         del linecache.cache[name]
 
@@ -115,4 +96,4 @@ def test_where_no_source_is_kept_the_reason_is_told() -> None:
     exec("def area(r): return r", vars(module))
     source = main_source(module)
     assert source.text is None
-    assert "keeps no source" in source.problem
+    assert "it was typed in, and its source is nowhere" in source.problem

@@ -1,0 +1,197 @@
+"""What is saved is taken at the call: values are encoded there and then, the memory of tensors is watched.
+
+Rules may come after a save, and some of an encoding hangs on them: whether the module of a class is
+stored. At the call that is guessed from the rules so far. Where they decide otherwise in the end, the
+object is encoded again, after a proof that it is the same as at the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from packager.objects.state_dicts import EXTRA
+
+from .contents import StoredObject, StoredState, Storing, store_object, store_state
+from .plan import PlanProblem
+from .problems import REASONS
+from .request import ObjectRequest, StateDictRequest
+from .unchanged import WatchedMemory, changed, watch
+
+__all__ = ["Taken", "changes_of", "is_as_taken", "is_steady", "settled", "take"]
+
+_MOST_NAMES = 12
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A save as it was at the call.
+
+    `asked` are the modules that the encoding asked for, with what it was told of their being stored;
+    `first_id` is the first unique id that it may have drawn. `late` names the modules that were decided
+    otherwise when the object was no longer the same.
+    """
+
+    request: ObjectRequest | StateDictRequest
+    stored: StoredObject | StoredState
+    asked: Mapping[str, bool]
+    first_id: int
+    memory: tuple[WatchedMemory, ...] = field(repr=False)
+    late: tuple[str, ...] = ()
+    refused: StoredObject | StoredState | None = None
+
+    @property
+    def result(self) -> StoredObject | StoredState:
+        """What the plan shows: the save, or the refusals of the rules as they are."""
+        return self.stored if self.refused is None else self.refused
+
+
+def take(request: ObjectRequest | StateDictRequest, storing: Storing, *, sha256: bool) -> Taken:
+    """Encode what is saved, and digest its tensors. `storing.interned` is the guess of the rules so far.
+
+    Raises TypeError for what has no state dict, PackagingError for a factory that is no name; what
+    cannot be stored is in the result.
+    """
+    first_id = storing.ids_given()
+    asked: dict[str, bool] = {}
+    stored = _store(request, replace(storing, interned=_noting(storing.interned, asked)))
+    if stored.findings[0] and not all(asked.values()):
+        # Rules that come later may admit what these refuse: the values behind it are taken as well.
+        again = replace(storing, exporter=_Repeated(storing.exporter, first_id))
+        stored = _store(request, replace(again, interned=_noting(lambda name: True, asked := {})))
+    return Taken(request, stored, asked, first_id, watch(_memory(stored), sha256=sha256))
+
+
+def settled(taken: Taken, storing: Storing, *, sha256: bool) -> Taken:
+    """What was taken, encoded anew where `storing.interned` answers otherwise than was guessed."""
+    answers = {name: storing.interned(name) for name in taken.asked}
+    late = tuple(name for name, answer in answers.items() if answer != taken.asked[name])
+    if not late:
+        return replace(taken, late=(), refused=None)
+    if not is_as_taken(taken, storing, sha256=sha256):
+        return replace(taken, late=late)
+    return _by_answers(taken, storing, answers, sha256=sha256)
+
+
+def _by_answers(taken: Taken, storing: Storing, answers: Mapping[str, bool], *, sha256: bool) -> Taken:
+    """The same object, encoded as the decisions are; what is asked for only now is decided now."""
+    asked = dict(answers)
+    exporter = _Repeated(storing.exporter, taken.first_id)
+    again = replace(storing, exporter=exporter, interned=_noting(storing.interned, asked))
+    stored = _store(taken.request, again)
+    if stored.findings[0] and not all(asked.values()):
+        return replace(taken, refused=stored)
+    return replace(
+        taken, stored=stored, asked=asked, memory=watch(_memory(stored), sha256=sha256), refused=None
+    )
+
+
+def is_as_taken(taken: Taken, storing: Storing, *, sha256: bool) -> bool:
+    """Whether what was saved would be encoded now as it was at the call, tensors included."""
+    now = _again(taken, storing)
+    if _described(now) != _described(taken.stored):
+        return False
+    digests = [one.digest for one in watch(_memory(now), sha256=sha256)]
+    return digests == [one.digest for one in taken.memory]
+
+
+def is_steady(taken: Taken, storing: Storing) -> bool:
+    """Whether the object is encoded twice in the same way; not one that counts how often it was asked."""
+    first, second = (_described(_again(taken, storing)) for _ in range(2))
+    return bool(first == second)
+
+
+def changes_of(takes: Sequence[Taken], *, sha256: bool) -> Iterator[PlanProblem]:
+    """A problem for each save of which something changed since the call, with what changed by its key."""
+    answers = iter(changed([one for taken in takes for one in taken.memory], sha256=sha256))
+    for taken in takes:
+        names = [name for one in taken.memory if next(answers) for name in one.names]
+        if names or taken.late:
+            yield _problem(taken, names)
+
+
+def _problem(taken: Taken, names: Sequence[str]) -> PlanProblem:
+    save = "save_object" if isinstance(taken.request, ObjectRequest) else "save_state_dict"
+    package, resource = taken.request.package, taken.request.resource
+    if names:
+        more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        what = f"changed since {save}(): {', '.join(names[:_MOST_NAMES])}{more}"
+    else:
+        what = (
+            f"changed since {save}(), and rules that came after it decide otherwise on "
+            f"{', '.join(taken.late)}; give the rules first"
+        )
+    return PlanProblem(
+        REASONS["changed"],
+        f"{package}/{resource}",
+        f"{what}. Save a copy, or write each checkpoint with an exporter of its own.",
+        fix=f'exporter.{save}("{package}", "{resource}", copy.deepcopy(...))',
+    )
+
+
+def _store(request: ObjectRequest | StateDictRequest, storing: Storing) -> StoredObject | StoredState:
+    if isinstance(request, ObjectRequest):
+        return store_object(request, storing)
+    return store_state(request, storing)
+
+
+def _again(taken: Taken, storing: Storing) -> StoredObject | StoredState:
+    exporter = _Repeated(storing.exporter, taken.first_id)
+    return _store(
+        taken.request,
+        replace(storing, interned=lambda name: taken.asked.get(name, False), exporter=exporter),
+    )
+
+
+def _noting(interned: Callable[[str], bool], asked: dict[str, bool]) -> Callable[[str], bool]:
+    def noted(name: str) -> bool:
+        if name not in asked:
+            asked[name] = interned(name)
+        return asked[name]
+
+    return noted
+
+
+def _memory(stored: StoredObject | StoredState) -> Iterator[tuple[tuple[str, ...], memoryview]]:
+    """Every storage with the keys, or the attribute path, of what lies in it."""
+    if isinstance(stored, StoredObject):
+        yield from (((storage.name,), storage.buffer) for storage in stored.encoded.storages)
+        if stored.state is not None:
+            yield from _memory(stored.state)
+        return
+    keys: dict[int, list[str]] = {}
+    for spec in stored.encoded.tensors:
+        keys.setdefault(spec.storage, []).append(spec.key.removeprefix(EXTRA))
+    for number, buffer in enumerate(stored.encoded.storages):
+        yield tuple(keys.get(number, ())), buffer
+
+
+def _described(stored: StoredObject | StoredState) -> Any:
+    """All that an encoding says beside the bytes of tensors."""
+    if isinstance(stored, StoredState):
+        one = stored.encoded
+        return one.tensors, one.extras, one.names, one.versions, one.refusals, stored.ran
+    encoded = stored.encoded
+    storages = [(storage.name, storage.dtype, storage.shape) for storage in encoded.storages]
+    state = None if stored.state is None else _described(stored.state)
+    return encoded.records, storages, encoded.names, encoded.refusals, stored.factory, state
+
+
+class _Repeated:
+    """The exporter for `__reduce_package__` of an object that is encoded again.
+
+    It gives the same unique ids, and what was saved along with the object is not saved twice.
+    """
+
+    def __init__(self, exporter: Any, first_id: int) -> None:
+        self._exporter = exporter
+        self._next = first_id
+
+    def get_unique_id(self) -> str:
+        """The ids of the first time."""
+        self._next += 1
+        return str(self._next - 1)
+
+    def __getattr__(self, name: str) -> Any:
+        return (lambda *args, **kwargs: None) if name.startswith("save_") else getattr(self._exporter, name)

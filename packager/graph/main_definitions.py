@@ -1,0 +1,364 @@
+"""The definitions of a script or a notebook that stored names need, and what stands against taking them.
+
+Kept are functions, classes, imports and plain constants, in their order. What is needed and is none of
+these would run again wherever it is loaded, and what is not kept but changes something that is would
+be lost there: both are problems, with their place.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .effects import Effects
+from .main_values import changed_values
+from .plain_values import FunctionNode, ScriptNames, has_evident_effect, is_plain
+from .statements import Statement, aliases_of, binds_anew, is_main_guard, names_of, read_statement
+
+__all__ = ["MainDefinitions", "MainProblem", "needed_definitions"]
+
+_WAY_OUT = (
+    "move it into a module, or into the class or function that uses it; what only the program needs may "
+    'stand under `if __name__ == "__main__":`'
+)
+_LOST_WAY_OUT = "assign it where it is defined, or move both into a module"
+
+
+@dataclass(frozen=True, slots=True)
+class MainProblem:
+    """A statement that keeps definitions from being taken: the number of its cell, its line, and why."""
+
+    cell: int
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MainDefinitions:
+    """The source of what is needed, and the problems with it, in the order of their lines."""
+
+    text: str
+    problems: tuple[MainProblem, ...] = ()
+
+
+def needed_definitions(
+    cells: Sequence[str], names: Collection[str], package: str = "", running: Mapping[str, Any] | None = None
+) -> MainDefinitions:
+    """The statements of `cells`, one after another, that bind `names` or what these need.
+
+    Lines keep their numbers within one cell; relative imports become absolute ones below `package`.
+    `running` is what the running module holds: a needed name in it that no statement binds, or that holds
+    another value than its literal, is a problem. A cell that is no Python (one of a shell, say) is left out.
+
+    >>> cell = "import json\\nx = 2\\ndef f():\\n    return x\\nprint(f())"
+    >>> print(needed_definitions([cell], ["f"]).text, end="")
+    <BLANKLINE>
+    x = 2
+    def f():
+        return x
+    >>> needed_definitions(["table = []\\ntable.append(3)\\ndef f(): return table"], ["f"]).problems[0].line
+    2
+    """
+    statements = [read_statement(cell, node) for cell, text in enumerate(cells) for node in _parsed(text)]
+    script = _Script(statements, names)
+    kept = script.kept()
+    problems = sorted(
+        {*script.problems(kept, running or {})}, key=lambda one: (one.cell, one.line, one.reason)
+    )
+    nodes = [(statements[at].cell, statements[at].node) for at in sorted(kept)]
+    texts = [
+        _kept_text(text, [node for own, node in nodes if own == cell], package)
+        for cell, text in enumerate(cells)
+    ]
+    return MainDefinitions("".join(text for text in texts if text), tuple(problems))
+
+
+class _Script:
+    """The statements of one script, and what the wanted names make of them."""
+
+    def __init__(self, statements: Sequence[Statement], names: Collection[str]) -> None:
+        self._statements = statements
+        self._asked = frozenset(names)
+        self._names = _script_names(statements)
+        quiet = {name for one in statements for name in one.names.binds if _is_quiet(one.node, self._names)}
+        self._effects = Effects(self._names, frozenset(quiet))
+        self._changes = [self._effects.of(one.node) for one in statements]
+        self._binders: dict[str, list[int]] = {}
+        for at, one in enumerate(statements):
+            for name in one.names.binds:
+                self._binders.setdefault(name, []).append(at)
+        self._because: dict[str, str] = {}
+
+    def kept(self) -> set[int]:
+        """The numbers of the statements that are needed."""
+        kept = {at for at, one in enumerate(self._statements) if _is_future(one.node)}
+        while True:
+            wanted = self._wanted(kept)
+            more = {at for name in wanted for at in self._needed_binders(name, kept)}
+            if any(name not in self._binders and not hasattr(builtins, name) for name in wanted):
+                more |= set(self._binders.get("*", ()))  # it may come from any star
+            more |= self._registrations(kept)
+            if more <= kept:
+                return kept
+            kept |= more
+
+    def problems(self, kept: Collection[int], running: Mapping[str, Any]) -> Iterator[MainProblem]:
+        """What must not be kept, what would be lost, and what is not there to be kept."""
+        for at in sorted(kept):
+            yield from self._running_again(self._statements[at])
+        yield from self._lost(kept)
+        yield from self._absent(kept, running)
+        yield from self._changed(kept, running)
+
+    def _running_again(self, one: Statement) -> Iterator[MainProblem]:
+        needed = sorted(name for name in one.names.binds if name in self._because)
+        why = f"; {', '.join(needed)} is needed by {self._because[needed[0]]}" if needed else ""
+        for node in _running(one.node, self._names):
+            reason = f"`{_spelt(node)}` runs code, and would run it again where it is loaded{why}: {_WAY_OUT}"
+            yield MainProblem(one.cell, node.lineno, reason)
+
+    def _wanted(self, kept: Collection[int]) -> set[str]:
+        wanted = set(self._asked)
+        for at in sorted(kept):
+            one = self._statements[at]
+            user = next(iter(sorted(one.names.binds)), "")
+            for name in one.names.reads - wanted - one.names.binds:
+                self._because.setdefault(name, user)
+            wanted |= one.names.reads
+        return wanted
+
+    def _needed_binders(self, name: str, kept: Collection[int]) -> list[int]:
+        """What binds a name, without definitions that a later one replaces before they are used."""
+        binders = self._binders.get(name, [])
+        start = self._start(name, kept)
+        return [at for at in binders if at >= start]
+
+    def _start(self, name: str, kept: Collection[int]) -> int:
+        binders = self._binders.get(name, [])
+        for position in range(len(binders) - 1, 0, -1):
+            at, before = binders[position], binders[position - 1]
+            if not binds_anew(self._statements[at].node, name):
+                continue
+            between = [one for one in kept if before < one < at and not self._is_bare_function(one)]
+            if not any(name in self._statements[one].names.reads for one in between):
+                return at
+        return 0
+
+    def _is_bare_function(self, at: int) -> bool:
+        node = self._statements[at].node
+        return isinstance(node, FunctionNode) and not node.decorator_list
+
+    def _registrations(self, kept: Collection[int]) -> set[int]:
+        """Definitions that enter themselves somewhere kept: by a decorator, or a hook of their class."""
+        own = self._own_names(kept)
+        return {
+            at
+            for at, one in enumerate(self._statements)
+            if isinstance(one.node, FunctionNode | ast.ClassDef)
+            and any(name in own and at > self._start(name, kept) for name in self._changes[at])
+        }
+
+    def _own_names(self, kept: Collection[int]) -> set[str]:
+        """The names that kept statements bind, but for imported ones."""
+        bound = {name for at in kept for name in self._statements[at].names.binds}
+        return bound - {name for name in bound if name in self._names.imports}
+
+    def _lost(self, kept: Collection[int]) -> Iterator[MainProblem]:
+        own = self._own_names(kept)
+        aliases: dict[str, frozenset[str]] = {}
+        for at, one in enumerate(self._statements):
+            if at in kept:
+                continue
+            aliases |= aliases_of(one.node, aliases)
+            changes = (
+                (named, line)
+                for name, line in self._changes[at].items()
+                for named in (name, *aliases.get(name, ()))
+            )
+            for name, line in changes:
+                if name in own and at >= self._start(name, kept):
+                    yield MainProblem(
+                        one.cell,
+                        line,
+                        f"`{_spelt(one.node, line)}` changes {name}, which is stored, and would be lost: "
+                        f"{_LOST_WAY_OUT}",
+                    )
+
+    def _absent(self, kept: Collection[int], running: Mapping[str, Any]) -> Iterator[MainProblem]:
+        """Needed names that only the program binds, or that code has put there."""
+        bound = {name for at in kept for name in self._statements[at].names.binds}
+        if "*" in bound:
+            return
+        guarded = {
+            name: (one.cell, one.node.lineno)
+            for one in self._statements
+            if is_main_guard(one.node)
+            for name in names_of(one.node).binds
+        }
+        for at in sorted(kept):
+            one = self._statements[at]
+            for name in sorted(one.names.reads - bound):
+                if hasattr(builtins, name) or name.startswith("__") or name in _OF_NOTEBOOKS:
+                    continue
+                user = next(iter(sorted(one.names.binds)), "")
+                if name in guarded:
+                    yield MainProblem(
+                        *guarded[name],
+                        f"{name} is bound in the main block alone, and needed by {user}, which would not "
+                        "find it: bind it outside, or pass it to what uses it",
+                    )
+                elif name in running:
+                    yield MainProblem(
+                        one.cell,
+                        one.first,
+                        f"{user} needs {name}, which no statement binds that could be stored: {_WAY_OUT}",
+                    )
+
+    def _changed(self, kept: Collection[int], running: Mapping[str, Any]) -> Iterator[MainProblem]:
+        """Literals that something has changed since."""
+        cells = {id(self._statements[at].node): self._statements[at].cell for at in kept}
+        nodes = [self._statements[at].node for at in sorted(kept)]
+        for node, name, values in changed_values(nodes, self._effects, running):
+            reason = f"{name} is {values} where it is loaded: {_LOST_WAY_OUT}"
+            yield MainProblem(cells[id(node)], node.lineno, reason)
+
+
+_OF_NOTEBOOKS = frozenset(["In", "Out", "get_ipython", "display", "exit", "quit"])
+
+
+def _script_names(statements: Sequence[Statement]) -> ScriptNames:
+    imports: dict[str, str] = {}
+    functions: dict[str, FunctionNode] = {}
+    classes: dict[str, ast.ClassDef] = {}
+    for one in statements:
+        for node in _flat(one.node):
+            if isinstance(node, FunctionNode):
+                functions[node.name] = node
+            elif isinstance(node, ast.ClassDef):
+                classes[node.name] = node
+            elif isinstance(node, ast.Import):
+                for alias in node.names:
+                    imports[alias.asname or alias.name.partition(".")[0]] = (
+                        alias.name if alias.asname else alias.name.partition(".")[0]
+                    )
+            elif isinstance(node, ast.ImportFrom):
+                module = "." * node.level + (node.module or "")
+                imports |= {alias.asname or alias.name: f"{module}.{alias.name}" for alias in node.names}
+    return ScriptNames(imports, functions, classes)
+
+
+def _flat(node: ast.stmt) -> Iterator[ast.stmt]:
+    """A statement, and those in its blocks; not those of functions and classes."""
+    yield node
+    if not isinstance(node, FunctionNode | ast.ClassDef):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.stmt):
+                yield from _flat(child)
+            elif isinstance(child, ast.ExceptHandler):
+                for inner in child.body:
+                    yield from _flat(inner)
+
+
+def _is_quiet(node: ast.stmt, names: ScriptNames) -> bool:
+    """Whether a name is bound to what cannot change, or to a logger, whose settings nothing stored needs."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return True
+    value = getattr(node, "value", None) if isinstance(node, ast.Assign | ast.AnnAssign) else None
+    if isinstance(value, ast.Call):
+        return names.full_name(value.func).startswith(
+            ("logging.getLogger", "re.compile", "pathlib.", "torch.device")
+        )
+    return isinstance(value, ast.Constant)
+
+
+def _running(node: ast.stmt, names: ScriptNames) -> Iterator[ast.stmt]:
+    """The statements of a kept one that are neither definition, import nor plain constant."""
+    if isinstance(node, FunctionNode):
+        head = [*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one)]
+        if any(has_evident_effect(one, names) for one in head):
+            yield node
+    elif isinstance(node, ast.ClassDef):
+        if any(has_evident_effect(one, names) for one in (*node.decorator_list, *node.bases, *node.keywords)):
+            yield node
+        for statement in node.body:
+            yield from _running_in_class(statement, names)
+    elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        if not all(is_plain(part, names) for part in ast.iter_child_nodes(node)):
+            yield node
+    elif isinstance(node, ast.If | ast.Try):
+        if isinstance(node, ast.If) and not is_plain(node.test, names):
+            yield node
+        handlers = [one for handler in getattr(node, "handlers", ()) for one in handler.body]
+        for statement in (*node.body, *handlers, *node.orelse, *getattr(node, "finalbody", ())):
+            yield from _running(statement, names)
+    elif isinstance(node, ast.Expr):
+        if not isinstance(node.value, ast.Constant):
+            yield node
+    elif not isinstance(node, ast.Import | ast.ImportFrom | ast.Pass | ast.Raise | ast.Global) and (
+        type(node).__name__ != "TypeAlias"
+    ):
+        yield node
+
+
+def _running_in_class(node: ast.stmt, names: ScriptNames) -> Iterator[ast.stmt]:
+    """The same for the body of a class, where a call mostly makes a descriptor: only what is evident."""
+    if isinstance(node, FunctionNode | ast.ClassDef):
+        yield from _running(node, names)
+    elif isinstance(node, ast.Expr | ast.With | ast.AsyncWith):
+        if not isinstance(node, ast.Expr) or isinstance(node.value, ast.Call):
+            yield node
+    elif has_evident_effect(node, names):
+        yield node
+
+
+def _spelt(node: ast.stmt, line: int = 0) -> str:
+    """The beginning of a statement, or of the one at `line` inside of it, on one line."""
+    inner = [
+        part
+        for part in ast.walk(node)
+        if isinstance(part, ast.stmt) and part.lineno <= line <= (part.end_lineno or 0)
+    ]
+    text = ast.unparse(inner[-1] if inner else node).splitlines()[0]
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _parsed(text: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return []
+
+
+def _is_future(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+
+
+def _kept_text(text: str, nodes: Sequence[ast.stmt], package: str) -> str:
+    """The lines of the kept statements, everything else blank; empty where nothing is kept."""
+    if not nodes:
+        return ""
+    lines, kept = text.splitlines(), [""] * max(node.end_lineno or 0 for node in nodes)
+    whole = _parsed(text)
+    for node in nodes:
+        first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+        last = node.end_lineno or first
+        if isinstance(node, ast.ImportFrom) and node.level:
+            _make_absolute(node, package)
+        elif sum(one.lineno <= last and (one.end_lineno or 0) >= first for one in whole) == 1:
+            kept[first - 1 : last] = lines[first - 1 : last]
+            continue
+        # It shares its lines with others, or is spelt otherwise there.
+        spelt = ast.unparse(node).splitlines()
+        kept[first - 1] = "; ".join(part for part in (kept[first - 1], *spelt[:1]) if part)
+        kept[first:last] = [*spelt[1:], *[""] * (last - first)][: last - first]
+    return "\n".join(kept) + "\n"
+
+
+def _make_absolute(node: ast.ImportFrom, package: str) -> None:
+    parts = package.split(".")
+    base = ".".join(parts[: len(parts) - node.level + 1])
+    node.module = f"{base}.{node.module}" if node.module else base
+    node.level = 0

@@ -1,0 +1,391 @@
+"""What is saved is what was there at the call; a tensor that changes before it is written is refused."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kedge
+from kedge import nn
+from packager import PackageExporter, PackageImporter, PackagingError
+from packager.archive import ArchiveReader, TensorReader
+
+Project = Callable[[Mapping[str, str]], Path]
+
+REASON = "What was saved changed between the call and close()."
+
+
+def changes(exporter: PackageExporter) -> list[tuple[str, str]]:
+    """Subject and what changed, of each problem; there are no others."""
+    problems = exporter.plan().problems
+    assert {problem.reason for problem in problems} <= {REASON}
+    return [(one.subject, one.context.partition(": ")[2].partition(". Save a copy")[0]) for one in problems]
+
+
+def test_three_checkpoints_of_plain_values_are_three() -> None:
+    history: dict[str, Any] = {"losses": [], "best": {"epoch": -1}, "seen": set()}
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        for epoch in range(3):
+            history["losses"].append(epoch / 2)
+            history["best"]["epoch"] = epoch
+            history["seen"].add(epoch)
+            exporter.save_object("run", f"epoch{epoch}", history)
+            exporter.save_state_dict("run", f"state{epoch}", history)
+        history.clear()
+    with PackageImporter(buffer) as importer:
+        for epoch in range(3):
+            expected = {
+                "losses": [at / 2 for at in range(epoch + 1)],
+                "best": {"epoch": epoch},
+                "seen": set(range(epoch + 1)),
+            }
+            assert importer.load_object("run", f"epoch{epoch}") == expected
+            assert dict(importer.load_state_dict("run", f"state{epoch}")) == expected
+
+
+def test_three_checkpoints_of_one_array_are_refused_by_key() -> None:
+    weights = {"first.weight": np.zeros(3, "f4"), "first.bias": np.zeros(1, "f8"), "fixed": np.arange(4)}
+    buffer = io.BytesIO(b"an old file")
+    exporter = PackageExporter(buffer, policy="auto")
+    for epoch in range(3):
+        weights["first.weight"] += 1
+        weights["first.bias"][0] = epoch
+        exporter.save_state_dict("run", f"epoch{epoch}", weights)
+    expected = [("run/epoch0", "first.weight, first.bias"), ("run/epoch1", "first.weight, first.bias")]
+    assert changes(exporter) == expected
+    with pytest.raises(PackagingError) as caught:
+        exporter.close()
+    assert f"* {REASON}\n    run/epoch0\n      Context: changed since save_state_dict(): first.weight" in str(
+        caught.value
+    )
+    assert any("copy.deepcopy" in note for note in caught.value.__notes__)
+    assert buffer.getvalue() == b"an old file"
+
+
+def test_copies_of_three_checkpoints_are_three() -> None:
+    model = nn.Linear(2, 1)
+    optimizer = kedge.optim.Adam(model.parameters(), lr=0.5)
+    buffer, expected = io.BytesIO(), []
+    with PackageExporter(buffer, policy="auto") as exporter:
+        for epoch in range(3):
+            model(kedge.ones(1, 2)).sum().backward()
+            optimizer.step()
+            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+            exporter.save_object("run", f"epoch{epoch}", copy.deepcopy(state))
+            expected.append(model.weight.detach().numpy().copy())
+    with PackageImporter(buffer) as importer:
+        for epoch in range(3):
+            loaded = importer.load_object("run", f"epoch{epoch}")
+            assert np.array_equal(loaded["model"]["weight"].numpy(), expected[epoch])
+    assert not np.array_equal(expected[0], expected[2])
+
+
+def test_what_a_training_step_changes_is_refused_or_as_it_was() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    optimizer = kedge.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
+    x = kedge.tensor([[1.0, 2.0], [3.0, 5.0]])
+
+    def step() -> None:
+        model(x).pow(2).sum().backward()
+        optimizer.step()
+
+    step()
+    buffer = io.BytesIO()
+    exporter = PackageExporter(buffer, policy="auto")
+    exporter.save_state_dict("run", "weights", model)
+    exporter.save_object("run", "optimizer", optimizer.state_dict())
+    before = {key: value.numpy().copy() for key, value in model.state_dict().items()}
+    step()
+    after = {key: value.numpy() for key, value in model.state_dict().items()}
+    found = dict(changes(exporter))
+    assert found["run/weights"].split(", ") == [
+        key for key in before if not np.array_equal(before[key], after[key])
+    ]
+    assert "momentum_buffer" in found["run/optimizer"]
+
+
+def nested(array: np.ndarray[Any, Any]) -> Any:
+    return {"a": [({"b": array},)]}
+
+
+@pytest.mark.parametrize(
+    ("make", "save", "path"),
+    [
+        pytest.param(lambda array: array, lambda array: {"w": array}, "w", id="array"),
+        pytest.param(lambda array: array, nested, "a.0.0.b", id="nested"),
+        pytest.param(lambda array: array, lambda array: {"w": array[::2]}, None, id="gaps"),
+        pytest.param(lambda array: array, lambda array: {"w": array[2:4]}, "w", id="view"),
+        pytest.param(lambda array: array, lambda array: {"w": array[::-1]}, "w", id="backwards"),
+        pytest.param(
+            lambda array: array, lambda array: {"w": np.broadcast_to(array[2:3], (5,))}, "w", id="broadcast"
+        ),
+        pytest.param(
+            lambda array: array, lambda array: {"w": kedge.from_numpy(array)}, "w", id="kedge tensor"
+        ),
+        pytest.param(lambda array: array.view(">u2"), lambda array: {"w": array}, "w", id="byte order"),
+        pytest.param(
+            lambda array: array,
+            lambda array: collections.OrderedDict(w=np.ma.masked_array(array, mask=False)),
+            "w",
+            id="masked",
+        ),
+    ],
+)
+def test_one_changed_bit_anywhere_is_found(make: Any, save: Any, path: str | None) -> None:
+    array = make(np.arange(8, dtype="u2"))
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("run", "plain", save(array))
+    assert exporter.plan().ok
+    array.view(np.uint8)[5] ^= 1
+    found = changes(exporter)
+    if path is None:  # what has gaps is copied without them, at the call
+        assert found == []
+    else:
+        assert [(subject, context.startswith(path)) for subject, context in found] == [("run/plain", True)]
+    array.view(np.uint8)[5] ^= 1
+    assert exporter.plan().ok
+
+
+@pytest.mark.parametrize("at", [0, 1 << 20, (8 << 20) + 3, (20 << 20) - 1])
+@pytest.mark.parametrize("digests", ["sha256", "crc"])
+def test_one_changed_byte_of_many_is_found(at: int, digests: str) -> None:
+    state = {"small": np.zeros(3, "u1"), "large": np.zeros(20 << 20, "u1")}
+    exporter = PackageExporter(io.BytesIO(), policy="auto", digests=digests)
+    exporter.save_state_dict("run", "weights", state)
+    assert changes(exporter) == []
+    state["large"][at] = 1
+    assert changes(exporter) == [("run/weights", "large")]
+
+
+def test_views_of_one_memory_are_named_all() -> None:
+    base = np.zeros((2, 3), "f4")
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_state_dict("run", "tied", {"a": base, "b": base[1], "free": np.ones(2)})
+    base[1, 2] = 1
+    assert changes(exporter) == [("run/tied", "a, b")]
+
+
+def test_a_value_that_was_replaced_is_as_it_was_at_the_call() -> None:
+    model, state = nn.Linear(1, 1, bias=False), {"w": np.full(2, 3.0)}
+    model.weight.data = kedge.full((1, 1), 5.0)
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_object("run", "model", model)
+        exporter.save_state_dict("run", "state", state)
+        state["w"] = np.zeros(2)
+        state["more"] = np.zeros(1)
+        model.weight.data = kedge.full((1, 1), 6.0)
+        model.note = "later"
+        model.double()
+    with PackageImporter(buffer) as importer:
+        loaded = importer.load_object("run", "model")
+        assert (loaded.weight.item(), str(loaded.weight.dtype), hasattr(loaded, "note")) == (
+            5.0,
+            str(kedge.float32),
+            False,
+        )
+        assert {key: list(value) for key, value in importer.load_state_dict("run", "state").items()} == {
+            "w": [3.0, 3.0]
+        }
+
+
+def test_memory_that_was_given_back_is_refused_without_reading_it() -> None:
+    array = np.ones(1 << 22)
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("run", "w", array)
+    array.resize(3, refcheck=False)
+    assert [subject for subject, _ in changes(exporter)] == ["run/w"]
+
+
+def test_a_change_after_the_plan_is_found_at_close(tmp_path: Path) -> None:
+    weights = {"w": np.zeros(3)}
+    exporter = PackageExporter(tmp_path / "out.kedge", policy="auto")
+    exporter.save_state_dict("run", "weights", weights)
+    assert exporter.plan().ok
+    weights["w"][1] = 1
+    assert "changed since save_state_dict(): w" in str(exporter.plan())
+    with pytest.raises(PackagingError, match="changed since save_state_dict"):
+        exporter.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_all_that_changed_is_told_together_with_other_problems() -> None:
+    weights = {f"layer{number}": np.zeros(1) for number in range(15)}
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_state_dict("run", "weights", weights)
+    exporter.save_object("run", "bad", (value for value in ()))
+    for value in weights.values():
+        value += 1
+    problems = exporter.plan().problems
+    assert [problem.subject for problem in problems] == ["run/bad", "run/weights"]
+    assert "layer11, and 3 more. Save a copy" in problems[1].context
+
+
+def test_the_same_object_saved_twice_unchanged_is_written_as_ever() -> None:
+    model = nn.Linear(2, 2)
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_object("run", "one", {"a": model, "b": model})
+        exporter.save_object("run", "two", model)
+    with PackageImporter(buffer) as importer:
+        loaded = importer.load_object("run", "one")
+        assert loaded["a"] is loaded["b"]
+        assert np.array_equal(importer.load_object("run", "two").weight.detach(), model.weight.detach())
+
+
+def test_texts_bytes_configurations_and_inputs_are_those_of_the_call(project: Project) -> None:
+    project({"shop/__init__.py": "", "shop/net.py": "def build(width):\n    return [width]\n"})
+    data, config, x = bytearray(b"one"), {"width": 2}, np.ones(2)
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_binary("shop", "words", data)
+        exporter.save_object("shop", "made", [0], factory="shop.net:build", config=config)
+        exporter.save_object("model", "model", np.negative)
+        exporter.save_check("model", {"arg0": x})
+        data[:] = b"two"
+        config["width"] = 3
+        x[:] = 7
+    with PackageImporter(buffer) as importer:
+        assert importer.load_binary("shop", "words") == b"one"
+        assert importer.load_object("shop", "made") == [2]
+    with ArchiveReader(buffer) as reader:
+        inputs = TensorReader(reader, ".data/checks/model/inputs.safetensors")
+        assert bytes(inputs.data("arg0")) == np.ones(2).tobytes()
+
+
+def test_a_check_of_an_object_that_changed_is_refused(project: Project) -> None:
+    project(
+        {
+            "shop/__init__.py": "",
+            "shop/net.py": "class Net:\n    def __call__(self, x):\n        return x * self.k\n",
+        }
+    )
+    import shop.net  # type: ignore[import-not-found]  # written above
+
+    net = shop.net.Net()
+    net.k = 2
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", net)
+    exporter.save_check("model", {"x": np.ones(1)})
+    net.k = 3
+    (problem,) = exporter.plan().problems
+    assert problem.subject == "check model"
+    assert "object model/model changed since save_object()" in problem.context
+
+
+RULES = """
+class Net:
+    def __init__(self):
+        self.calls = []
+
+    def __del__(self):
+        pass
+"""
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_rules_may_come_after_a_save(project: Project, later: bool) -> None:
+    project({"shop/__init__.py": "", "shop/net.py": RULES})
+    import shop.net  # type: ignore[import-not-found,unused-ignore]  # written above
+
+    net, buffer = shop.net.Net(), io.BytesIO()
+    exporter = PackageExporter(buffer)  # with no preset nothing is interned at the call
+    exporter.save_object("model", "model", net)
+    if later:
+        net.calls.append(1)
+    assert not exporter.plan().ok
+    exporter.intern("shop.**")
+    exporter.close()
+    with PackageImporter(buffer) as importer:
+        assert importer.load_object("model", "model").calls == []
+
+
+HOOKS = """
+def make(scale):
+    def hook(module, args):
+        return tuple(scale * arg for arg in args)
+    return hook
+"""
+
+
+@pytest.mark.parametrize("change", ["", "attribute", "tensor"])
+def test_what_a_rule_after_a_save_admits_is_as_it_was_at_the_call(project: Project, change: str) -> None:
+    project({"shop/__init__.py": "", "shop/net.py": HOOKS})
+    import shop.net  # type: ignore[import-not-found,unused-ignore]  # written above
+
+    net, buffer, x = nn.Linear(1, 1), io.BytesIO(), kedge.ones(1, 1)
+    net.register_forward_pre_hook(shop.net.make(2.0))
+    exporter = PackageExporter(buffer)
+    exporter.save_object("model", "model", net)  # without a rule the hook cannot be stored
+    if change == "attribute":
+        net.tag = 3
+    elif change == "tensor":
+        net.bias.detach().numpy()[0] = 9
+    exporter.intern("shop.**")
+    if change == "tensor":
+        assert changes(exporter) == [("model/model", "bias")]
+        return
+    exporter.close()
+    with PackageImporter(buffer) as importer:
+        loaded = importer.load_object("model", "model")
+        assert loaded(x).item() == net(x).item()
+        assert not hasattr(loaded, "tag")
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_rule_that_leaves_out_what_was_taken_needs_the_object_as_it_was(
+    project: Project, changed: bool
+) -> None:
+    project({"shop/__init__.py": "", "shop/net.py": RULES})
+    import shop.net  # type: ignore[import-not-found,unused-ignore]  # written above
+
+    net = shop.net.Net()
+    exporter = PackageExporter(io.BytesIO())
+    exporter.save_object("model", "model", net)
+    if changed:
+        net.calls.append(1)
+    exporter.extern("shop.**")
+    found = [(problem.reason, problem.context) for problem in exporter.plan().problems]
+    if changed:
+        assert [reason for reason, _ in found] == [REASON]
+        assert "rules that came after it decide otherwise on shop.net; give the rules first" in found[0][1]
+    else:
+        assert [reason for reason, _ in found] == ["Object cannot be stored."]
+        assert "class shop.net:Net has __del__" in found[0][1]
+
+
+ASKS = """
+class Net:
+    def __reduce_package__(self, exporter):
+        name = exporter.get_unique_id()
+        exporter.save_text("shop", name, "kept")
+        return make, (name,)
+
+    def __del__(self):
+        pass
+
+def make(importer, name):
+    return importer.load_text("shop", name)
+"""
+
+
+def test_an_object_that_saves_texts_of_its_own_saves_them_once(project: Project) -> None:
+    project({"shop/__init__.py": "", "shop/net.py": ASKS})
+    import shop.net  # type: ignore[import-not-found,unused-ignore]  # written above
+
+    buffer = io.BytesIO()
+    exporter = PackageExporter(buffer)
+    exporter.save_object("model", "one", [shop.net.Net(), lambda: None][:1])
+    exporter.intern("shop.**")
+    exporter.close()
+    assert exporter.get_unique_id() == "1"
+    with PackageImporter(buffer) as importer:
+        assert importer.load_object("model", "one") == ["kept"]

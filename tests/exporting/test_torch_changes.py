@@ -1,0 +1,100 @@
+"""Tensors of torch that change between the call and `close()`, in each of the ways in which they can."""
+
+from __future__ import annotations
+
+import copy
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from packager import PackageExporter, PackageImporter
+
+Change = Callable[[torch.nn.Linear], Any]
+
+
+def _step(model: torch.nn.Linear) -> None:
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+
+
+def _without_a_version(model: torch.nn.Linear) -> None:
+    version = model.weight._version
+    model.weight.data[0, 1] += 1
+    model.weight.detach().numpy()[0, 0] += 1
+    assert model.weight._version == version
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        (_step, "weight, bias"),
+        (_without_a_version, "weight"),
+        (lambda model: torch.nn.init.zeros_(model.bias), "bias"),
+        (lambda model: model.weight.untyped_storage().resize_(0), "weight"),
+    ],
+)
+def test_a_change_in_place_is_refused_by_key(change: Change, names: str) -> None:
+    model = torch.nn.Linear(2, 1)
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("run", "model", model)
+    exporter.save_state_dict("run", "weights", model)
+    change(model)
+    found = {problem.subject: problem.context for problem in exporter.plan().problems}
+    assert {subject: context.partition(". Save a copy")[0] for subject, context in found.items()} == {
+        "run/model": f"changed since save_object(): {names}",
+        "run/weights": f"changed since save_state_dict(): {names}",
+    }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda model: setattr(model.weight, "data", torch.zeros(1, 2)),
+        lambda model: setattr(model, "weight", torch.nn.Parameter(torch.zeros(3, 2))),
+        lambda model: model.double(),
+        lambda model: model.to(torch.bfloat16),
+        lambda model: model.requires_grad_(False),
+        lambda model: model.register_buffer("extra", torch.ones(3)),
+        lambda model: model.load_state_dict(
+            {"weight": torch.zeros(1, 2), "bias": torch.ones(1)}, assign=True
+        ),
+    ],
+)
+def test_a_tensor_that_was_replaced_is_stored_as_it_was(change: Change) -> None:
+    model, buffer = torch.nn.Linear(2, 1), io.BytesIO()
+    expected = copy.deepcopy(model)
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_object("run", "model", model)
+        exporter.save_state_dict("run", "weights", model)
+        change(model)
+    with PackageImporter(buffer) as importer:
+        loaded = importer.load_object("run", "model")
+        state = dict(importer.load_state_dict("run", "weights", as_="torch"))
+    for key, value in expected.state_dict().items():
+        assert torch.equal(loaded.state_dict()[key], value)
+        assert torch.equal(state[key], value)
+    assert [name for name, _ in loaded.named_buffers()] == []
+    assert all(parameter.requires_grad for parameter in loaded.parameters())
+
+
+def test_three_copied_checkpoints_of_a_model_and_its_optimizer_are_three() -> None:
+    model, buffer = torch.nn.Linear(2, 1), io.BytesIO()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    expected = []
+    with PackageExporter(buffer, policy="auto") as exporter:
+        for epoch in range(3):
+            optimizer.zero_grad()
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+            both = copy.deepcopy({"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+            exporter.save_object("run", f"epoch{epoch}", both)
+            expected.append(copy.deepcopy(both))
+    with PackageImporter(buffer) as importer:
+        for epoch, both in enumerate(expected):
+            loaded = importer.load_object("run", f"epoch{epoch}")
+            assert torch.equal(loaded["model"]["weight"], both["model"]["weight"])
+            assert loaded["optimizer"]["state"][0]["step"].item() == epoch + 1

@@ -147,7 +147,8 @@ class NameFinder:
     def _of_class(self, method: Any, cls: type) -> tuple[str, str]:
         """A class method bound to its class: the dotted name that leads to it."""
         module, qualname = self.find(cls)
-        if getattr(cls, method.__name__, None) != method:
+        found = getattr(cls, method.__name__, None)
+        if type(found) is not type(method) or found != method:  # an array would compare its elements
             raise CannotStore(f"a class method to which {qualname}.{method.__name__} does not lead")
         return module, f"{qualname}.{method.__name__}"
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from packager import PackageExporter, PackageImporter
+from packager import PackageExporter, PackageImporter, sys_importer
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -90,3 +90,50 @@ def test_inputs_of_a_call_may_run_backwards(project: Project) -> None:
         x = np.arange(3, dtype="f4")[::-1]
         assert importer.run({"x": x}) == {"output": 6}
         assert x.tolist() == [2, 1, 0]
+
+
+RECURRENT = """
+import torch
+from torch import nn
+
+
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(4, 3, num_layers=2, bidirectional=True, batch_first=True)
+        self.norm = nn.BatchNorm1d(6)
+        self.held = [*self.rnn.parameters()]
+
+    def forward(self, x):
+        return self.norm(self.rnn(x)[0].transpose(1, 2))
+
+
+def step(model, optimizer):
+    optimizer.zero_grad()
+    model(torch.linspace(-1, 1, 40).reshape(2, 5, 4)).square().mean().backward()
+    optimizer.step()
+    return [one.detach().numpy().tobytes() for one in [*model.parameters(), *model.buffers()]]
+"""
+
+
+def test_an_rnn_beside_a_batchnorm_trains_on_as_the_original_and_is_stored_the_same_again(
+    project: Project, tmp_path: Path
+) -> None:
+    project({"reading.py": RECURRENT})
+    import reading  # type: ignore[import-not-found]  # written above
+
+    model = reading.Reader()
+    stored = {"model": model, "optimizer": torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)}
+    reading.step(**stored)
+    stored["optimizer"].zero_grad()
+    paths = [tmp_path / "first.kedge", tmp_path / "again.kedge"]
+    with PackageExporter(paths[0], policy="auto") as exporter:
+        exporter.save_object("model", "model", stored)
+    with PackageImporter(paths[0]) as importer:
+        loaded = importer.load_object("model", "model")
+        with PackageExporter(paths[1], importer=(importer, sys_importer), policy="auto") as exporter:
+            exporter.save_object("model", "model", loaded)
+        assert [*map(id, loaded["model"].held)] == [*map(id, loaded["model"].rnn.parameters())]
+        assert reading.step(**loaded) == reading.step(**stored)
+        assert reading.step(**loaded) == reading.step(**stored)
+    assert paths[1].read_bytes() == paths[0].read_bytes()

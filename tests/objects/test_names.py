@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,21 @@ def test_a_name_that_leads_elsewhere_is_refused(package: ModuleType) -> None:
     impostor = type("Public", (), {"__module__": "naming_pkg.deep.inner"})
     (refusal,) = encode(impostor()).refusals
     assert "cannot be found by its name" in refusal.reason
+
+
+class Tabled:
+    """A class whose attribute is an array, under the name of a class method that is bound to it."""
+
+    table = np.ones(3)
+
+
+def test_class_method_whose_name_leads_to_an_array_is_refused_with_its_path() -> None:
+    def table(cls: type) -> None: ...
+
+    encoded = encode({"made": MethodType(table, Tabled)}, interned=lambda module: True)
+    assert [str(found) for found in encoded.refusals] == [
+        "obj['made']: a class method to which Tabled.table does not lead"
+    ]
 
 
 def test_a_class_with_a_finaliser_is_refused_unless_its_source_is_stored(package: ModuleType) -> None:

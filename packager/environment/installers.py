@@ -130,6 +130,7 @@ def choose_installer(choice: str = "auto") -> Installer:
 
 def run_tool(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[int, str]:
     """Run a tool to its end; its exit code, and all that it said. Raises OSError where it cannot start."""
+    variables = {**os.environ, **(environment or {})}
     done = subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
@@ -138,11 +139,12 @@ def run_tool(command: Sequence[str], environment: Mapping[str, str] | None = Non
         text=True,
         errors="replace",
         check=False,
-        env={**os.environ, **(environment or {})},
+        env={name: value for name, value in variables.items() if name not in _CONTRADICTING},
     )
     return done.returncode, done.stdout
 
 
+_CONTRADICTING = ("UV_COMPILE_BYTECODE",)  # uv takes no flag against a variable
 _WHEELS_ALONE = ("--only-binary", ":all:")
 _LOG = "pip.log"
 _NO_ROOM = re.compile(r"No space left on device|\[Errno 28\]|os error 28|Disk quota exceeded")

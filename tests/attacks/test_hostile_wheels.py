@@ -6,11 +6,13 @@ Each abuse is a wheel in an archive that has a twin whose environment is made, a
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import os
 import subprocess
 import sys
 import tarfile
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from packager.cli import main
 from packager.environment import Fingerprint, Interpreter
 from packager.environment.creating import CreatedEnvironment, create_environment
 from packager.environment.errors import NoSuchVersionError, SourceOnlyError
-from packager.environment.installers import Installer, Wanted, explained
+from packager.environment.installers import Installer, Wanted, explained, run_tool
 from packager.environment.locks import resolve_wheels
 from packager.environment.own import wheel_of
 from packager.environment.targets import Target
@@ -70,9 +72,7 @@ def hostile(marker: Path) -> Mapping[str, Mapping[str, bytes]]:
             f"tiny-1.0.data/data/lib/{series}/encodings/__init__.py": code,
             f"tiny-1.0.data/data/lib/{series}/site.py": code,
         },
-        "entry points": {
-            f"{INFO}/entry_points.txt": b"[console_scripts]\npip = tiny:main\n[pip]\nx = tiny\n"
-        },
+        "entry points": {f"{INFO}/entry_points.txt": b"[console_scripts]\npip = tiny:main\n"},
     }
 
 
@@ -93,7 +93,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
         with ArchiveWriter(path, fsync=False) as writer:
             if more is not None:
                 file, data = wheel_of({**HONEST, **more}, "tiny", "1.0")
-                writer.add(WHEELS + file, data, kind="resource")
+                writer.add(WHEELS + file, executable(data), kind="resource")
             writer.seal(Manifest(externs=(row,), environment=environment))
         return path
 
@@ -103,6 +103,17 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
 def create(path: Path, folder: Path, **options: Any) -> CreatedEnvironment:
     with ArchiveReader(path) as reader:
         return create_environment(reader, folder, installer="pip", **options)
+
+
+def executable(wheel: bytes) -> bytes:
+    """The wheel, its scripts marked as programs."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(wheel)) as given, zipfile.ZipFile(file, "w") as made:
+        for info in given.infolist():
+            if "/scripts/" in info.filename:
+                info.external_attr = 0o100755 << 16
+            made.writestr(info, given.read(info.filename))
+    return file.getvalue()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -140,9 +151,7 @@ def test_the_command_runs_nothing_either_also_from_a_folder_of_modules(
     assert not marker.exists()
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if name not in ("another python", "another library")]
-)
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("another")])
 def test_an_environment_is_asked_without_running_what_is_installed_there(
     archive: Make, tmp_path: Path, marker: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -151,9 +160,8 @@ def test_an_environment_is_asked_without_running_what_is_installed_there(
     asked = Interpreter.ask(made.python)
     assert asked.fingerprint == Fingerprint.here()
     assert main(["env", "check", str(path), "--python", made.python]) == 0
-    assert (
-        main(["env", "create", str(path), str(tmp_path / "two"), "--python", made.python, "--offline"]) == 0
-    )
+    options = ["--python", made.python, "--offline", "--installer", "pip"]
+    assert main(["env", "create", str(path), str(tmp_path / "two"), *options]) == 0
     assert not marker.exists()
     assert "as recorded" in capsys.readouterr().out
 
@@ -216,7 +224,10 @@ def test_sources_are_never_built_and_the_error_says_so(
     assert not marker.exists()
 
 
-def test_uv_is_told_the_same(tmp_path: Path) -> None:
+def test_uv_is_told_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_COMPILE_BYTECODE", "1")  # uv refuses it beside the flag
+    printing = "import os; print(os.environ.get('UV_COMPILE_BYTECODE'))"
+    assert run_tool([sys.executable, "-c", printing]) == (0, "None\n")
     command = Installer("uv").install_command("env/bin/python", Wanted(["tiny==1.0"]), str(tmp_path))
     assert command[:6] == ["uv", "pip", "install", "--quiet", "--no-compile-bytecode", "--only-binary"]
     assert command[6] == ":all:"

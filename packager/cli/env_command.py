@@ -24,7 +24,8 @@ examples:
   packager env create net.kedge env/                  a new venv with exactly the recorded versions
   packager env create net.kedge env/ --offline        from the wheels in the archive alone
 
-Nothing of the archive is run.
+Nothing of the archive is run: wheels are unpacked, never built. Another Python is run to be asked, with
+-I -S. Starting Python in the new environment runs what is in it, .pth files of wheels among it.
 """
 _PYTHON = "another Python, as python3.12 or /usr/bin/python3 (default: the running one)"
 
@@ -65,7 +66,8 @@ def _add_lock(parts: Any) -> None:
         help="write requirements.txt or pylock.toml",
         description="Write the recorded versions as requirements.txt or pylock.toml (PEP 751). Digests are "
         "those of the wheels in the archive; without any, an index is asked for pylock.toml, which needs "
-        "them, and requirements.txt has versions alone.",
+        "them, and requirements.txt has versions alone. For that pip runs under the Python of --python, and "
+        "that Python runs what is installed for it.",
     )
     lock.add_argument("file", metavar="FILE", help="the archive")
     lock.add_argument(
@@ -90,8 +92,8 @@ def _add_create(parts: Any) -> None:
     create = parts.add_parser(
         "create",
         help="make a virtual environment with exactly the recorded versions",
-        description="Make a virtual environment with exactly the recorded versions. On any error nothing is "
-        "left behind.",
+        description="Make a virtual environment with exactly the recorded versions, from wheels alone; "
+        "nothing in them is run, and sources are never built. On any error nothing is left behind.",
     )
     create.add_argument("file", metavar="FILE", help="the archive")
     create.add_argument("folder", metavar="DIR", help="the new environment; must not be there, or be empty")

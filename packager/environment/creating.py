@@ -14,7 +14,7 @@ from .comparing import EnvironmentReport, compare_environment
 from .distributions import Distributions
 from .errors import EnvironmentBuildError, ToolMissingError
 from .gathering import gather_wheels
-from .installers import Installer, Wanted, choose_installer, disk_full, explained, is_full, run_tool
+from .installers import Installer, Wanted, choose_installer, disk_full, explained, is_full, logged, run_tool
 from .interpreter import Interpreter
 from .recorded import RecordedEnvironment
 from .wheels import WheelArchive, vendored_wheels
@@ -50,7 +50,9 @@ def create_environment(
     these require in the versions that stood beside them. kedge itself comes from the running
     packager where that has the recorded version. Wheels in the archive are taken before any index;
     with `offline` nothing else is. `python` is the interpreter, by default the running one;
-    `installer` "pip", "uv" or "auto"; `find_links` are further folders with wheels.
+    `installer` "pip", "uv" or "auto"; `find_links` are further folders with wheels. Wheels are unpacked
+    and nothing in them is run; sources are never built. Whoever starts Python in the new environment runs
+    what it finds there, .pth files and sitecustomize among it.
 
     Raises the errors of `packager.environment.errors`; nothing is left behind then.
     """
@@ -64,11 +66,13 @@ def create_environment(
         wanted = Wanted.of(recorded, [work, *find_links], offline=offline)
         _make_venv(tool, interpreter, target, what)
         environment_python = _python_in(target)
+        # Asked while nothing is installed, and never run again: a wheel may bring another `bin/python`.
+        made = Interpreter.ask(environment_python)
         if wanted.requirements:
             code, output = run_tool(tool.install_command(environment_python, wanted, work))
             if code:
-                raise explained(output, what, interpreter, vendored_wheels(archive.manifest))
-    made = Interpreter.ask(environment_python)
+                held = vendored_wheels(archive.manifest)
+                raise explained(output, what, interpreter, held, log=logged(work))
     report = compare_environment(
         recorded.fingerprint, recorded.externs, made.fingerprint, Distributions(made.path)
     )

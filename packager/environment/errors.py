@@ -3,6 +3,7 @@
 PackageError
 `-- EnvironmentBuildError     also RuntimeError: an environment cannot be made, or wheels not be had
     |-- NoSuchVersionError    also LookupError: nobody offers the recorded version
+    |   `-- SourceOnlyError   it is offered as sources alone, and these are never built
     |-- WrongPlatformError    there are wheels of it, for other Pythons or platforms
     |-- WrongPythonError      the Python is too old, or too new, for what is to run on it
     |-- ToolMissingError      pip, venv or packaging is not there
@@ -19,6 +20,7 @@ __all__ = [
     "DiskFullError",
     "EnvironmentBuildError",
     "NoSuchVersionError",
+    "SourceOnlyError",
     "ToolMissingError",
     "WrongPlatformError",
     "WrongPythonError",
@@ -31,6 +33,10 @@ class EnvironmentBuildError(PackageError, RuntimeError):
 
 class NoSuchVersionError(EnvironmentBuildError, LookupError):
     """Neither an index nor a folder offers the recorded version of a distribution."""
+
+
+class SourceOnlyError(NoSuchVersionError):
+    """The recorded version is offered as an sdist alone: building one runs its code, so none is built."""
 
 
 class WrongPlatformError(EnvironmentBuildError):

@@ -12,11 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Literal
+from urllib.parse import unquote, urlsplit
 
 from .errors import (
     DiskFullError,
     EnvironmentBuildError,
     NoSuchVersionError,
+    SourceOnlyError,
     ToolMissingError,
     WrongPlatformError,
     WrongPythonError,
@@ -27,7 +29,17 @@ from .recorded import RecordedEnvironment, exact_requirement
 from .targets import Target
 from .wheels import Wheel
 
-__all__ = ["Installer", "Wanted", "choose_installer", "disk_full", "explained", "is_full", "run_tool"]
+__all__ = [
+    "Installer",
+    "Wanted",
+    "choose_installer",
+    "disk_full",
+    "explained",
+    "is_full",
+    "logged",
+    "pip_command",
+    "run_tool",
+]
 
 InstallerName = Literal["pip", "uv"]
 
@@ -55,7 +67,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Installer:
-    """pip of the running Python, or uv; both install into another environment from outside."""
+    """pip of the running Python, or uv; both install into another environment from outside.
+
+    Wheels alone are installed: an sdist is built by running its code. Nothing that is installed is run.
+    """
 
     name: InstallerName
 
@@ -63,22 +78,39 @@ class Installer:
         """Make an empty virtual environment."""
         if self.name == "uv":
             return ["uv", "venv", "--quiet", "--no-project", "--python", python.executable, folder]
-        return [python.executable, "-m", "venv", "--without-pip", folder]
+        # Neither the current folder's modules nor what is installed for that Python.
+        return [python.executable, "-I", "-S", "-m", "venv", "--without-pip", folder]
 
     def install_command(self, python: str, wanted: Wanted, files: str) -> list[str]:
-        """Install into the environment of `python`; `files` is a folder for lists of requirements."""
+        """Install into the environment of `python`; `files` is a folder for lists, and for a log."""
         lists = ["-r", _written(files, "requirements.txt", wanted.requirements)]
         if wanted.constraints:
             lists += ["-c", _written(files, "constraints.txt", wanted.constraints)]
         links = [part for folder in wanted.folders for part in ("--find-links", folder)]
         offline = ["--no-index"] if wanted.offline else []
         if self.name == "uv":
-            return ["uv", "pip", "install", "--quiet", "--python", python, *offline, *links, *lists]
+            # To compile, uv would start the environment's own Python after it has been filled.
+            how = ["--quiet", "--no-compile-bytecode", *_WHEELS_ALONE]
+            return ["uv", "pip", "install", *how, "--python", python, *offline, *links, *lists]
         # Offline means the archive alone: neither indexes nor folders that pip is configured with.
         alone = ["--isolated"] if wanted.offline else []
-        pip = [sys.executable, "-m", "pip", *alone, "--python", python, "install"]
+        pip = [*pip_command(files), *alone, "--python", python, "install"]
         quiet = ["--quiet", "--no-input", "--disable-pip-version-check", "--no-warn-script-location"]
-        return [*pip, *quiet, *offline, *links, *lists]
+        return [*pip, *quiet, *_WHEELS_ALONE, *offline, *links, *lists]
+
+
+def pip_command(files: str | os.PathLike[str]) -> list[str]:
+    """pip of the running Python, without modules of the current folder; it logs into the folder `files`."""
+    return [sys.executable, "-P", "-m", "pip", "--log", os.path.join(files, _LOG)]
+
+
+def logged(files: str | os.PathLike[str]) -> str:
+    """What pip has logged in the folder `files`; nothing where no pip has run."""
+    try:
+        with open(os.path.join(files, _LOG), encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
 
 
 def choose_installer(choice: str = "auto") -> Installer:
@@ -98,6 +130,7 @@ def choose_installer(choice: str = "auto") -> Installer:
 
 def run_tool(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[int, str]:
     """Run a tool to its end; its exit code, and all that it said. Raises OSError where it cannot start."""
+    variables = {**os.environ, **(environment or {})}
     done = subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
@@ -106,17 +139,22 @@ def run_tool(command: Sequence[str], environment: Mapping[str, str] | None = Non
         text=True,
         errors="replace",
         check=False,
-        env={**os.environ, **(environment or {})},
+        env={name: value for name, value in variables.items() if name not in _CONTRADICTING},
     )
     return done.returncode, done.stdout
 
 
+_CONTRADICTING = ("UV_COMPILE_BYTECODE",)  # uv takes no flag against a variable
+_WHEELS_ALONE = ("--only-binary", ":all:")
+_LOG = "pip.log"
 _NO_ROOM = re.compile(r"No space left on device|\[Errno 28\]|os error 28|Disk quota exceeded")
 _NOT_FOUND = re.compile(
     r"(?:satisfies the requirement|there (?:is|are) no versions? of|Because(?! there)) "
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:==(?P<version>[^\s,;(]+))?"
 )
 _OFFERED = re.compile(r"\(from versions: ([^)]*)\)")
+_SOURCES_PASSED_OVER = re.compile(r"No sources permitted for [^\s:]+: (\S+)")  # in pip's log alone
+_SOURCES_ONLY = re.compile(r"Because (?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==\S+ has no usable wheels")  # uv
 _OTHER_PYTHON = re.compile(r"([^;\s]+) Requires-Python ([^;\s]+)")
 _REQUIRES_PYTHON = re.compile(
     r"Package '(?P<pip>[^']+)' requires a different Python: \S+ not in '(?P<pip_wants>[^']+)'"
@@ -130,21 +168,22 @@ def explained(
     python: Interpreter,
     wheels: Sequence[Wheel] = (),
     *,
+    log: str = "",
     mend: str = "give a folder that has its wheel with --find-links, or export again with --vendor-wheels",
 ) -> EnvironmentBuildError:
     """The error that an installer's output means; the end of the output goes along as a note.
 
-    `wheels` are those that an archive holds, for whichever Pythons and platforms; `mend` is what to do
-    where nobody offers a version.
+    `wheels` are those that an archive holds, for whichever Pythons and platforms; `log` is what pip has
+    logged besides; `mend` is what to do where nobody offers a version.
     """
-    error = _error(output, what, python, wheels, mend)
+    error = _error(output, what, python, wheels, log, mend)
     for line in output.strip().splitlines()[-8:]:
         error.add_note(line[:400])
     return error
 
 
 def _error(
-    output: str, what: str, python: Interpreter, wheels: Sequence[Wheel], mend: str
+    output: str, what: str, python: Interpreter, wheels: Sequence[Wheel], log: str, mend: str
 ) -> EnvironmentBuildError:
     if _NO_ROOM.search(output):
         return disk_full(what)
@@ -163,6 +202,11 @@ def _error(
     for offered_version, wants in _OTHER_PYTHON.findall(output):
         if offered_version == version:
             return _wrong_python(what, subject, wants, python)
+    if _SOURCES_ONLY.search(output) or _names_sources(log, name, version):
+        return SourceOnlyError(
+            f"{what}: {subject} is offered as sources alone, and to build a wheel of them would run their "
+            f"code; build one yourself (pip wheel {exact_requirement(name, version)}), then {mend}"
+        )
     offered = _OFFERED.search(output)
     others = [one.strip() for one in offered[1].split(",")] if offered else []
     known = f"; the last there are: {', '.join(others[-3:])}" if others and others != ["none"] else ""
@@ -170,6 +214,16 @@ def _error(
         f"{what}: no {subject} for Python {python.fingerprint.python_series} on "
         f"{python.fingerprint.platform} was found{known}; {mend}"
     )
+
+
+def _names_sources(log: str, name: str, version: str) -> bool:
+    """Whether pip has passed over an sdist of this very version."""
+    for url in _SOURCES_PASSED_OVER.findall(log):
+        stem = re.sub(r"\.(tar\.\w+|tgz|zip)$", "", unquote(urlsplit(url).path).rpartition("/")[2])
+        found, _, its_version = stem.rpartition("-")
+        if (normalized_name(found), its_version) == (name, version):
+            return True
+    return False
 
 
 def _wrong_python(what: str, subject: str, wants: str, python: Interpreter) -> WrongPythonError:

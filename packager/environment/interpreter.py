@@ -1,4 +1,4 @@
-"""Another Python, asked what it is: a child process answers, nothing is installed into it."""
+"""Another Python, asked what it is: a child process answers, and runs nothing that is installed there."""
 
 from __future__ import annotations
 
@@ -15,8 +15,36 @@ OLDEST_PYTHON = (3, 11)
 """The oldest Python that packager runs on."""
 
 # Runs on any Python from 2.7 on, so that an old one can be told apart from something else.
+# Python's `site` would run lines of .pth files, sitecustomize and usercustomize: it is not started. What it
+# would put on the path is found as it does: the settings of a virtual environment, then plain lines of .pth.
 _QUESTION = """
-import json, platform, sys, sysconfig
+import json, os, platform, site, sys, sysconfig
+prefixes = [getattr(sys, "base_prefix", sys.prefix), getattr(sys, "base_exec_prefix", sys.exec_prefix)]
+folder = os.path.dirname(os.path.abspath(sys.executable))
+home = os.path.dirname(folder)
+for file in (os.path.join(folder, "pyvenv.cfg"), os.path.join(home, "pyvenv.cfg")):
+    if os.path.isfile(file):
+        with open(file, "rb") as opened:
+            lines = opened.read().decode("utf-8", "replace").splitlines()
+        pairs = dict((line + "=").split("=", 1) for line in lines)
+        settings = dict((key.strip().lower(), value.strip("= \\t").lower()) for key, value in pairs.items())
+        shared = settings.get("include-system-site-packages", "true") == "true"
+        sys.prefix = sys.exec_prefix = home
+        prefixes = [home] + (prefixes if shared else [])
+        break
+for folder in site.getsitepackages(prefixes):
+    if folder in sys.path or not os.path.isdir(folder):
+        continue
+    sys.path.append(folder)
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".pth") and not name.startswith("."):
+            with open(os.path.join(folder, name), "rb") as opened:
+                lines = opened.read().decode("utf-8", "replace").splitlines()
+            for line in lines:
+                place = os.path.abspath(os.path.join(folder, line.strip()))
+                code = line.startswith(("#", "import ", "import\\t"))
+                if line.strip() and not code and place not in sys.path and os.path.exists(place):
+                    sys.path.append(place)
 print(json.dumps({
     "python": platform.python_version(),
     "implementation": sys.implementation.name if hasattr(sys, "implementation") else "cpython",
@@ -44,6 +72,8 @@ class Interpreter:
     def ask(cls, executable: str | os.PathLike[str] | None = None) -> Interpreter:
         """The Python at a path, or of a name on PATH; None is the running one.
 
+        That Python is run (`-I -S`), but no code of what is installed for it: no .pth, no sitecustomize.
+
         Raises WrongPythonError, and EnvironmentBuildError where there is no Python.
 
         >>> Interpreter.ask(sys.executable).fingerprint == Interpreter.here().fingerprint
@@ -56,9 +86,10 @@ class Interpreter:
 
         shown = os.fspath(executable)
         try:
-            # Isolated, from the root: neither the current folder nor PYTHONPATH is part of it.
+            # Isolated, from the root: neither the current folder nor PYTHONPATH is part of it. Without
+            # site: nothing that is installed there runs.
             done = subprocess.run(
-                [shown, "-I", "-c", _QUESTION], capture_output=True, text=True, check=True, cwd=os.sep
+                [shown, "-I", "-S", "-c", _QUESTION], capture_output=True, text=True, check=True, cwd=os.sep
             )
             answer = json.loads(done.stdout)
         except (OSError, ValueError, subprocess.CalledProcessError) as error:

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from .errors import EnvironmentBuildError
 from .gathering import gather_wheels
-from .installers import Wanted, choose_installer, explained, run_tool
+from .installers import Wanted, choose_installer, explained, logged, run_tool
 from .interpreter import Interpreter
 from .recorded import RecordedEnvironment, exact_requirement
 from .wheels import Wheel, WheelArchive, extract_wheels, vendored_wheels, wheel_digest
@@ -93,8 +93,9 @@ def resolve_wheels(
 ) -> tuple[LockedWheel, ...]:
     """Ask the index that pip is configured with for the wheels of the recorded versions.
 
-    Nothing is installed. Those that no index has (kedge's own, those of `find_links`) are written into
-    `folder`.
+    Nothing is installed or built. pip runs under the Python of `python`, which as it starts runs what is
+    installed for it (.pth files, sitecustomize). Those that no index has (kedge's own, those of
+    `find_links`) are written into `folder`.
 
     Raises the errors of `packager.environment.errors`.
     """
@@ -111,14 +112,14 @@ def resolve_wheels(
             _dry_run(interpreter, Wanted.of(recorded, [str(links), *find_links]), report, work)
         )
         if code:
-            raise explained(output, what, interpreter, vendored_wheels(archive.manifest))
+            raise explained(output, what, interpreter, vendored_wheels(archive.manifest), log=logged(work))
         found = json.loads(report.read_text(encoding="utf-8"))["install"]
         return tuple(_locked(row["download_info"], folder, what) for row in found)
 
 
 def _dry_run(python: Interpreter, wanted: Wanted, report: Path, work: str) -> list[str]:
     install = choose_installer("pip").install_command(python.executable, wanted, work)
-    return [*install, "--dry-run", "--ignore-installed", "--only-binary", ":all:", "--report", str(report)]
+    return [*install, "--dry-run", "--ignore-installed", "--report", str(report)]
 
 
 def _locked(found: Mapping[str, Any], folder: Path, what: str) -> LockedWheel:

@@ -7,7 +7,6 @@ target by target: pip evaluates markers for the Python that it runs on.
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import Any
 
 from .errors import EnvironmentBuildError, ToolMissingError
 from .installed import normalized_name
-from .installers import choose_installer, disk_full, explained, is_full, run_tool
+from .installers import choose_installer, disk_full, explained, is_full, logged, pip_command, run_tool
 from .own import OWN_NAME, own_version, own_wheel
 from .recorded import exact_requirement
 from .targets import Target
@@ -38,8 +37,8 @@ def fetch_wheels(
     What they require in turn comes in the version that `versions` names, where it names one. kedge's
     own wheel is made from the running packager where that is the version asked for.
 
-    Raises NoSuchVersionError where there is no wheel for a target (sources are never built),
-    ToolMissingError without pip or packaging, DiskFullError.
+    Raises NoSuchVersionError where there is no wheel for a target, SourceOnlyError where there are
+    sources alone, which are never built, ToolMissingError without pip or packaging, DiskFullError.
     """
     choose_installer("pip")
     fetched: dict[str, Path] = {}
@@ -134,15 +133,9 @@ def _requires_lines(path: Path) -> list[str]:
 
 
 def _download(target: Target, requirements: Sequence[str], place: Path, find_links: Sequence[str]) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-input",
-        "--disable-pip-version-check",
-    ]
+    files = place.parent / f"{place.name}.log"
+    files.mkdir(exist_ok=True)
+    command = [*pip_command(files), "download", "--quiet", "--no-input", "--disable-pip-version-check"]
     command += ["--no-deps", "--only-binary", ":all:", "--dest", str(place)]
     command += ["--implementation", target.implementation, "--python-version", target.python]
     command += [part for one in target.platforms for part in ("--platform", one)]
@@ -150,7 +143,8 @@ def _download(target: Target, requirements: Sequence[str], place: Path, find_lin
     code, output = run_tool([*command, *requirements])
     if code:
         mend = "give a folder that has its wheel with --find-links, or leave this target out"
-        raise explained(output, f"wheels for {target}", target.interpreter, mend=mend)
+        log = logged(files)
+        raise explained(output, f"wheels for {target}", target.interpreter, log=log, mend=mend)
 
 
 def _packaging() -> Any:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
 from dataclasses import dataclass
+from importlib.util import find_spec
 from types import TracebackType
 from typing import Any
 
@@ -182,16 +184,28 @@ def _settings(reader: ArchiveReader, limits: Limits, trust: tuple[str, ...]) -> 
 
 
 def _started() -> subprocess.Popen[bytes]:
-    """A process of this Python with this `sys.path`, whatever the folder that it starts in."""
+    """A process of this Python with this `sys.path`, whatever the folder that it starts in.
+
+    Without site, so that nothing runs which lies beside installed packages. An editable install may be
+    found by its .pth alone: our own packages are looked for where they were found here.
+    """
+    path = [*dict.fromkeys([*sys.path, *_own_folders()])]
     program = (
-        f"import sys; sys.path[:] = {sys.path!r}\nfrom packager.loading.parsing_process import main; main()\n"
+        f"import sys; sys.path[:] = {path!r}\nfrom packager.loading.parsing_process import main; main()\n"
     )
     return subprocess.Popen(
-        [sys.executable, "-I", "-c", program],
+        [sys.executable, "-I", "-S", "-c", program],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
+
+
+def _own_folders() -> list[str]:
+    """The folders that kedge and packager lie in."""
+    specs = [find_spec(name) for name in ("packager", "kedge")]
+    folders = [folder for spec in specs if spec for folder in spec.submodule_search_locations or ()]
+    return [os.path.dirname(os.path.abspath(folder)) for folder in folders]
 
 
 def _ask(child: subprocess.Popen[bytes], order: dict[str, Any], content: memoryview) -> bytes:

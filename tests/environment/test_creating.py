@@ -112,7 +112,8 @@ def test_an_empty_folder_is_taken_and_given_back_empty(record: Record, tmp_path:
 def test_no_room_is_told_and_leaves_nothing_behind(
     record: Record, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    uv = 'if [ "$1" = venv ]; then for last; do :; done; mkdir -p "$last/lib"; exit 0; fi\n'
+    uv = 'if [ "$1" = venv ]; then for last; do :; done; mkdir -p "$last/bin"; '
+    uv += f'ln -s "{sys.executable}" "$last/bin/python"; exit 0; fi\n'
     uv += 'echo "error: failed to write: No space left on device (os error 28)" >&2; exit 2'
     script(tmp_path / "bin" / "uv", uv)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")

@@ -1,0 +1,263 @@
+"""Wheels that would run code as Python starts: making an environment of them runs none of it.
+
+Each abuse is a wheel in an archive that has a twin whose environment is made, and works.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packager.archive import ArchiveReader, ArchiveWriter, ExternRecord, Manifest, Verification
+from packager.cli import main
+from packager.environment import Fingerprint, Interpreter
+from packager.environment.creating import CreatedEnvironment, create_environment
+from packager.environment.errors import NoSuchVersionError, SourceOnlyError
+from packager.environment.installers import Installer, Wanted, explained, run_tool
+from packager.environment.locks import resolve_wheels
+from packager.environment.own import wheel_of
+from packager.environment.targets import Target
+from packager.environment.vendoring import fetch_wheels
+from packager.environment.wheels import WHEELS
+from packager.loading.verifying import verify
+
+INFO = "tiny-1.0.dist-info"
+HONEST = {"tiny.py": b"VALUE = 3\n", f"{INFO}/METADATA": b"Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n"}
+
+
+@pytest.fixture
+def marker(tmp_path: Path) -> Path:
+    """What code of a wheel would write."""
+    return tmp_path / "marker"
+
+
+def writes(marker: Path) -> str:
+    return f"import os; open({str(marker)!r}, 'a').write('ran')"
+
+
+def hostile(marker: Path) -> Mapping[str, Mapping[str, bytes]]:
+    code = writes(marker).encode()
+    series = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    shell = b"#!/bin/sh\necho ran >> " + str(marker).encode() + b"\necho '{}'\n"
+    return {
+        "a .pth file": {"tiny.pth": code + b"\n"},
+        "a .pth file of a namespace": {"tiny-1.0-py3.11-nspkg.pth": code + b"\n"},
+        "a .pth file that imports": {"a.pth": b"import tiny_start\n", "tiny_start.py": code},
+        "sitecustomize": {"sitecustomize.py": code},
+        "usercustomize": {"usercustomize.py": code},
+        "modules of the library and of pip": {
+            f"{name}.py": code for name in ("json", "site", "pip", "_manylinux", "platform", "sysconfig")
+        },
+        "an editable finder": {
+            "__editable___tiny_finder.py": code,
+            "__editable__.tiny.pth": b"import __editable___tiny_finder\n",
+        },
+        "another python": {
+            f"tiny-1.0.data/scripts/{name}": shell for name in ("python", "python3", series, "python.exe")
+        },
+        "another library": {
+            "tiny-1.0.data/data/pyvenv.cfg": b"home = fake/bin\n",
+            f"tiny-1.0.data/data/lib/{series}/os.py": code,
+            f"tiny-1.0.data/data/lib/{series}/encodings/__init__.py": code,
+            f"tiny-1.0.data/data/lib/{series}/site.py": code,
+        },
+        "entry points": {f"{INFO}/entry_points.txt": b"[console_scripts]\npip = tiny:main\n"},
+    }
+
+
+NAMES = list(hostile(Path()))
+Make = Callable[..., Path]
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Write an archive that needs tiny 1.0, and holds a wheel of it with the given files besides."""
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+
+    def archive(more: Mapping[str, bytes] | None) -> Path:
+        row = ExternRecord("tiny", "installed", "tiny", "1.0", "tiny>=1.0,<2")
+        environment = {**dataclasses.asdict(Fingerprint.here()), "distributions": {"tiny": "1.0"}}
+        path = tmp_path / "net.kedge"
+        with ArchiveWriter(path, fsync=False) as writer:
+            if more is not None:
+                file, data = wheel_of({**HONEST, **more}, "tiny", "1.0")
+                writer.add(WHEELS + file, executable(data), kind="resource")
+            writer.seal(Manifest(externs=(row,), environment=environment))
+        return path
+
+    return archive
+
+
+def create(path: Path, folder: Path, **options: Any) -> CreatedEnvironment:
+    with ArchiveReader(path) as reader:
+        return create_environment(reader, folder, installer="pip", **options)
+
+
+def executable(wheel: bytes) -> bytes:
+    """The wheel, its scripts marked as programs."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(wheel)) as given, zipfile.ZipFile(file, "w") as made:
+        for info in given.infolist():
+            if "/scripts/" in info.filename:
+                info.external_attr = 0o100755 << 16
+            made.writestr(info, given.read(info.filename))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_in_a_wheel_runs_when_an_environment_is_made(
+    archive: Make, tmp_path: Path, marker: Path, name: str
+) -> None:
+    made = create(archive(hostile(marker)[name]), tmp_path / "env", offline=True)
+    assert made.installed == ("tiny==1.0",)
+    assert not made.report
+    assert not marker.exists()
+
+
+def test_the_environment_of_an_honest_wheel_works(archive: Make, tmp_path: Path, marker: Path) -> None:
+    for number, more in enumerate(({}, hostile(marker)["a .pth file"])):
+        made = create(archive(more), tmp_path / f"env{number}", offline=True)
+        done = subprocess.run(
+            [made.python, "-c", "import tiny; print(tiny.VALUE)"], capture_output=True, text=True, check=True
+        )
+        assert done.stdout == "3\n"
+        # What was not run before is there, and runs when the user starts that Python.
+        assert marker.exists() is bool(more)
+
+
+def test_the_command_runs_nothing_either_also_from_a_folder_of_modules(
+    archive: Make, tmp_path: Path, marker: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = archive(hostile(marker)["sitecustomize"])
+    folder = tmp_path / "extracted"
+    for name in ("pip", "venv", "json", "ensurepip"):
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.py").write_text(writes(marker))
+    monkeypatch.chdir(folder)
+    assert main(["env", "create", str(path), "env", "--offline", "--installer", "pip"]) == 0
+    assert (folder / "env").is_dir()
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("another")])
+def test_an_environment_is_asked_without_running_what_is_installed_there(
+    archive: Make, tmp_path: Path, marker: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = archive(hostile(marker)[name])
+    made = create(path, tmp_path / "env", offline=True)
+    asked = Interpreter.ask(made.python)
+    assert asked.fingerprint == Fingerprint.here()
+    assert main(["env", "check", str(path), "--python", made.python]) == 0
+    options = ["--python", made.python, "--offline", "--installer", "pip"]
+    assert main(["env", "create", str(path), str(tmp_path / "two"), *options]) == 0
+    assert not marker.exists()
+    assert "as recorded" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_python_that_is_asked_tells_the_path_that_it_would_have(tmp_path: Path, shared: bool) -> None:
+    options = ["--system-site-packages"] if shared else []
+    subprocess.run(
+        [sys.executable, "-I", "-m", "venv", "--without-pip", *options, tmp_path / "env"], check=True
+    )
+    python = tmp_path / "env/bin/python"
+    (site,) = (tmp_path / "env/lib").glob("python*/site-packages")
+    (tmp_path / "beside").mkdir()
+    lines = ["# a comment", "", str(tmp_path / "beside"), "../absent", "import os", ".."]
+    (site / "paths.pth").write_text("\n".join(lines) + "\n")
+    told = subprocess.run(
+        [python, "-I", "-c", "import json, sys; print(json.dumps(sys.path))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert str(tmp_path / "beside") in json.loads(told)
+    assert Interpreter.ask(python).path == tuple(json.loads(told))
+
+
+def sdist(folder: Path, marker: Path, version: str = "1.0") -> None:
+    """Sources that run code when a wheel is built of them."""
+    root = folder / f"tiny-{version}"
+    root.mkdir(parents=True)
+    (root / "setup.py").write_text(f"{writes(marker)}\nfrom setuptools import setup\nsetup(name='tiny')\n")
+    (root / "PKG-INFO").write_text(f"Metadata-Version: 2.1\nName: tiny\nVersion: {version}\n")
+    with tarfile.open(folder / f"tiny-{version}.tar.gz", "w:gz") as file:
+        file.add(root, root.name)
+
+
+def test_sources_are_never_built_and_the_error_says_so(
+    archive: Make, tmp_path: Path, marker: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, links = archive(None), tmp_path / "links"
+    sdist(links, marker)
+    monkeypatch.setenv("PIP_FIND_LINKS", str(links))
+    expected = r"tiny 1\.0 is offered as sources alone, .* would run their code; .*pip wheel tiny==1\.0"
+    with pytest.raises(SourceOnlyError, match=f"environment .*{expected}.*--find-links"):
+        create(path, tmp_path / "env")
+    with ArchiveReader(path) as reader, pytest.raises(SourceOnlyError, match=f"lock file .*{expected}"):
+        resolve_wheels(reader, tmp_path / "locked")
+    (tmp_path / "wheels").mkdir()
+    with pytest.raises(SourceOnlyError, match=f"wheels for .*{expected}.*leave this target out"):
+        fetch_wheels({"tiny": "1.0"}, {}, [Target.here()], tmp_path / "wheels")
+    assert not (tmp_path / "env").exists()
+    assert not marker.exists()
+    (links / "tiny-1.0.tar.gz").unlink()
+    sdist(tmp_path / "other", marker, "1.1")
+    os.replace(tmp_path / "other/tiny-1.1.tar.gz", links / "tiny-1.1.tar.gz")
+    with pytest.raises(NoSuchVersionError, match=r"no tiny 1\.0 for Python") as caught:
+        create(path, tmp_path / "env")
+    assert type(caught.value) is NoSuchVersionError
+    (links / wheel_of(HONEST, "tiny", "1.0")[0]).write_bytes(wheel_of(HONEST, "tiny", "1.0")[1])
+    assert create(path, tmp_path / "env").installed == ("tiny==1.0",)
+    assert not marker.exists()
+
+
+def test_uv_is_told_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_COMPILE_BYTECODE", "1")  # uv refuses it beside the flag
+    printing = "import os; print(os.environ.get('UV_COMPILE_BYTECODE'))"
+    assert run_tool([sys.executable, "-c", printing]) == (0, "None\n")
+    command = Installer("uv").install_command("env/bin/python", Wanted(["tiny==1.0"]), str(tmp_path))
+    assert command[:6] == ["uv", "pip", "install", "--quiet", "--no-compile-bytecode", "--only-binary"]
+    assert command[6] == ":all:"
+    words = (
+        "error: No solution found when resolving dependencies\n"
+        "  cause: Because tiny==1.0 has no usable wheels and you require tiny==1.0, we can conclude that\n"
+        "hint: Wheels are required for `tiny` because building from source is disabled for all packages\n"
+    )
+    error = explained(words, "environment x", Interpreter.here())
+    assert type(error) is SourceOnlyError
+    assert "tiny 1.0 is offered as sources alone" in str(error)
+
+
+def test_the_process_of_a_deep_check_starts_without_site(
+    archive: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from packager.loading import parsing
+
+    started: list[list[str]] = []
+
+    class Noted(subprocess.Popen[bytes]):
+        def __init__(self, command: list[str], **options: Any) -> None:
+            started.append(command[:3])
+            super().__init__(command, **options)
+
+    monkeypatch.setattr(parsing.subprocess, "Popen", Noted)
+    file = archive({})
+    with ArchiveReader(file) as reader, ArchiveWriter(file.with_name("code.kedge"), fsync=False) as writer:
+        writer.add("net.py", b"x = 1\n", kind="source")
+        writer.seal(reader.manifest)
+    found: Verification = verify(file.with_name("code.kedge"), deep=True)
+    assert found.problems == ()
+    assert started == [[sys.executable, "-I", "-S"]]

@@ -147,10 +147,11 @@ class NameFinder:
     def _of_class(self, method: Any, cls: type) -> tuple[str, str]:
         """A class method bound to its class: the dotted name that leads to it."""
         module, qualname = self.find(cls)
-        found = getattr(cls, method.__name__, None)
+        name: str = method.__name__
+        found = getattr(cls, name, None)
         if type(found) is not type(method) or found != method:  # an array would compare its elements
-            raise CannotStore(f"a class method to which {qualname}.{method.__name__} does not lead")
-        return module, f"{qualname}.{method.__name__}"
+            raise CannotStore(f"a class method to which {qualname}.{name} does not lead")
+        return module, f"{qualname}.{name}"
 
     def _public(self, obj: Any, module: str, qualname: str) -> tuple[str, str]:
         """The shortest package that lists the object, under its qualified name or its own."""

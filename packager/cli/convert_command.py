@@ -11,7 +11,7 @@ from .screen import print_json, print_table, print_text, progress
 
 if TYPE_CHECKING:
     from packager.migrations import WrittenCheckpoint
-    from packager.migrations.legacy import Checkpoint, LeftOut
+    from packager.weights import Checkpoint, LeftOut
 
 __all__ = ["add"]
 
@@ -66,7 +66,8 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Open, write, and say what was read, what was written and what was left out."""
     from packager.errors import MigrationError
-    from packager.migrations import open_checkpoint, write_checkpoint
+    from packager.migrations import write_checkpoint
+    from packager.weights import open_checkpoint
 
     package, slash, resource = options.name.rpartition("/")
     if not slash or not package or not resource:

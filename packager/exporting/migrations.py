@@ -9,9 +9,14 @@ from typing import Any
 from packager.codecs.base import CannotStore
 from packager.errors import MigrationError
 from packager.graph import Importer
-from packager.migrations import MigratedDict, attached, migrations_ran
-from packager.migrations.attaching import framework_of
-from packager.migrations.storing import functions_of, pack_migrations
+from packager.migrations import (
+    MigratedDict,
+    attached,
+    framework_of,
+    functions_of,
+    migrations_ran,
+    pack_migrations,
+)
 from packager.objects.encoded import NameUse
 from packager.objects.naming import NameFinder
 

@@ -1,51 +1,78 @@
 """Legacy keys: migrations in a few declarative lines, planned before they run, and undone where possible."""
 
-from .attaching import AttachedMigrations as AttachedMigrations
-from .attaching import Ran as Ran
-from .attaching import attach as attach
-from .attaching import attached as attached
-from .attaching import migrations_ran as migrations_ran
-from .attaching import with_migrations as with_migrations
-from .chains import MigrationPlan as MigrationPlan
-from .chains import migrate as migrate
-from .chains import plan_migration as plan_migration
-from .checkpoints import WRAPPERS as WRAPPERS
-from .checkpoints import migrated_metadata as migrated_metadata
-from .checkpoints import unwrapped as unwrapped
-from .declaring import Migration as Migration
-from .declaring import default as default
-from .declaring import drop as drop
-from .declaring import merge as merge
-from .declaring import rename as rename
-from .declaring import rename_pattern as rename_pattern
-from .declaring import split as split
-from .files import MigrationFileError as MigrationFileError
-from .files import migration_text as migration_text
-from .files import read_migration as read_migration
-from .fitting import Fit as Fit
-from .functions import NamedFunction as NamedFunction
-from .into_modules import load_checkpoint as load_checkpoint
-from .legacy.checkpoint import open_checkpoint as open_checkpoint
-from .reversing import cannot_go_back as cannot_go_back
-from .suggesting import SuggestedMigration as SuggestedMigration
-from .suggesting import suggest_migration as suggest_migration
-from .templates import Template as Template
-from .transforms import Cast as Cast
-from .transforms import Permute as Permute
-from .transforms import Reshape as Reshape
-from .transforms import Roll as Roll
-from .transforms import Scale as Scale
-from .transforms import Slice as Slice
-from .transforms import Transpose as Transpose
-from .values import MigratedDict as MigratedDict
-from .writing import WrittenCheckpoint as WrittenCheckpoint
-from .writing import write_checkpoint as write_checkpoint
+from typing import TYPE_CHECKING
+
+from packager.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .applying import Values as Values
+    from .applying import apply_steps as apply_steps
+    from .attaching import AttachedMigrations as AttachedMigrations
+    from .attaching import Ran as Ran
+    from .attaching import attach as attach
+    from .attaching import attach_stored as attach_stored
+    from .attaching import attached as attached
+    from .attaching import framework_of as framework_of
+    from .attaching import migrations_ran as migrations_ran
+    from .attaching import with_migrations as with_migrations
+    from .chains import MigrationPlan as MigrationPlan
+    from .chains import chain as chain
+    from .chains import migrate as migrate
+    from .chains import plan_migration as plan_migration
+    from .checkpoints import WRAPPERS as WRAPPERS
+    from .checkpoints import migrated_metadata as migrated_metadata
+    from .checkpoints import unwrapped as unwrapped
+    from .declaring import Migration as Migration
+    from .declaring import default as default
+    from .declaring import drop as drop
+    from .declaring import merge as merge
+    from .declaring import rename as rename
+    from .declaring import rename_pattern as rename_pattern
+    from .declaring import split as split
+    from .files import MigrationFileError as MigrationFileError
+    from .files import migration_from_text as migration_from_text
+    from .files import migration_text as migration_text
+    from .files import read_migration as read_migration
+    from .fitting import Fit as Fit
+    from .fitting import headers_of as headers_of
+    from .functions import NamedFunction as NamedFunction
+    from .into_modules import load_checkpoint as load_checkpoint
+    from .into_modules import open_wrapped as open_wrapped
+    from .naming import Likeness as Likeness
+    from .naming import leaf as leaf
+    from .naming import words as words
+    from .reversing import cannot_go_back as cannot_go_back
+    from .steps import Rename as Rename
+    from .steps import Step as Step
+    from .storing import allowed_migrations as allowed_migrations
+    from .storing import functions_of as functions_of
+    from .storing import pack_migrations as pack_migrations
+    from .storing import patterns_of as patterns_of
+    from .storing import unpack_migrations as unpack_migrations
+    from .templates import Linear as Linear
+    from .templates import Template as Template
+    from .transforms import Cast as Cast
+    from .transforms import Header as Header
+    from .transforms import Permute as Permute
+    from .transforms import Reshape as Reshape
+    from .transforms import Roll as Roll
+    from .transforms import Scale as Scale
+    from .transforms import Slice as Slice
+    from .transforms import Transform as Transform
+    from .transforms import Transpose as Transpose
+    from .values import MigratedDict as MigratedDict
+    from .values import stored_values as stored_values
+    from .writing import WrittenCheckpoint as WrittenCheckpoint
+    from .writing import write_checkpoint as write_checkpoint
 
 __all__ = [
     "WRAPPERS",
     "AttachedMigrations",
     "Cast",
     "Fit",
+    "Header",
+    "Likeness",
+    "Linear",
     "MigratedDict",
     "Migration",
     "MigrationFileError",
@@ -53,33 +80,73 @@ __all__ = [
     "NamedFunction",
     "Permute",
     "Ran",
+    "Rename",
     "Reshape",
     "Roll",
     "Scale",
     "Slice",
-    "SuggestedMigration",
+    "Step",
     "Template",
+    "Transform",
     "Transpose",
+    "Values",
     "WrittenCheckpoint",
+    "allowed_migrations",
+    "apply_steps",
     "attach",
+    "attach_stored",
     "attached",
     "cannot_go_back",
+    "chain",
     "default",
     "drop",
+    "framework_of",
+    "functions_of",
+    "headers_of",
+    "leaf",
     "load_checkpoint",
     "merge",
     "migrate",
     "migrated_metadata",
+    "migration_from_text",
     "migration_text",
     "migrations_ran",
-    "open_checkpoint",
+    "open_wrapped",
+    "pack_migrations",
+    "patterns_of",
     "plan_migration",
     "read_migration",
     "rename",
     "rename_pattern",
     "split",
-    "suggest_migration",
+    "stored_values",
+    "unpack_migrations",
     "unwrapped",
     "with_migrations",
+    "words",
     "write_checkpoint",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "applying": "Values apply_steps",
+        "attaching": "AttachedMigrations Ran attach attach_stored attached framework_of migrations_ran "
+        "with_migrations",
+        "chains": "MigrationPlan chain migrate plan_migration",
+        "checkpoints": "WRAPPERS migrated_metadata unwrapped",
+        "declaring": "Migration default drop merge rename rename_pattern split",
+        "files": "MigrationFileError migration_from_text migration_text read_migration",
+        "fitting": "Fit headers_of",
+        "functions": "NamedFunction",
+        "into_modules": "load_checkpoint open_wrapped",
+        "naming": "Likeness leaf words",
+        "reversing": "cannot_go_back",
+        "steps": "Rename Step",
+        "storing": "allowed_migrations functions_of pack_migrations patterns_of unpack_migrations",
+        "templates": "Linear Template",
+        "transforms": "Cast Header Permute Reshape Roll Scale Slice Transform Transpose",
+        "values": "MigratedDict stored_values",
+        "writing": "WrittenCheckpoint write_checkpoint",
+    },
+)

@@ -11,12 +11,12 @@ from packager.codecs.base import StoredTensor
 from packager.codecs.numpy_dtypes import dtype_name, stored_as
 from packager.codecs.tensors import tensor_in
 from packager.errors import LegacyFormatError, MigrationError
+from packager.weights.checkpoint import Checkpoint, open_checkpoint
+from packager.weights.tensors import numpy_dtype
 
 from .attaching import framework_of
 from .chains import migrate
 from .declaring import Migration
-from .legacy.checkpoint import Checkpoint, open_checkpoint
-from .legacy.tensors import numpy_dtype
 from .streaming import as_lazy, pieces
 from .values import MigratedDict, is_array
 

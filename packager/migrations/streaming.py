@@ -10,7 +10,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from .legacy.tensors import GATHERED, LegacyTensor, boxes, itemsize_of, numpy_dtype, reshaped_strides
+from packager.weights.tensors import GATHERED, LegacyTensor, boxes, itemsize_of, numpy_dtype, reshaped_strides
+
 from .transforms import Cast, Header, Permute, Reshape, Roll, Scale, Slice, Transform, Transpose
 from .values import Changed, Filled, Joined, Origin, Stored, Value
 

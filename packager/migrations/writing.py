@@ -19,11 +19,11 @@ from packager.archive.tensor_index import TensorSpec, contiguous_strides
 from packager.archive.tensor_plan import plan_member
 from packager.codecs.numpy_dtypes import stored_as
 from packager.errors import MigrationError
+from packager.weights.checkpoint import Checkpoint, CheckpointMetadata
+from packager.weights.contents import LeftOut
+from packager.weights.safetensors_files import SAFETENSORS_NAMES
+from packager.weights.tensors import PIECE, LegacyTensor, itemsize_of
 
-from .legacy.checkpoint import Checkpoint, CheckpointMetadata
-from .legacy.contents import LeftOut
-from .legacy.safetensors_files import SAFETENSORS_NAMES
-from .legacy.tensors import PIECE, LegacyTensor, itemsize_of
 from .streaming import as_lazy, nbytes_of, pieces
 from .values import MigratedDict, is_array
 

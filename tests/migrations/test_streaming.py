@@ -20,14 +20,13 @@ from packager.migrations import (
     default,
     merge,
     migrate,
-    open_checkpoint,
     rename,
     split,
     write_checkpoint,
 )
-from packager.migrations.legacy import LegacyTensor
 from packager.migrations.streaming import as_lazy, pieces
 from packager.migrations.transforms import Header
+from packager.weights import LegacyTensor, open_checkpoint
 
 
 def transforms_of(shape: tuple[int, ...]) -> st.SearchStrategy:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from packager.migrations.legacy import LegacyTensor, array_of, read_torch_file
+from packager.weights import LegacyTensor, array_of, read_torch_file
 
 
 @pytest.fixture(params=[True, False], ids=["zip", "stream"])
@@ -80,7 +80,7 @@ def test_torch_is_not_needed(save):
     path = save({"w": torch.arange(3.0)})
     script = (
         "import sys; sys.modules['torch'] = None\n"
-        "from packager.migrations.legacy import array_of, read_torch_file\n"
+        "from packager.weights import array_of, read_torch_file\n"
         f"print(array_of(read_torch_file({str(path)!r})['w']).tolist())"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

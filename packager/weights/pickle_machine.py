@@ -1,7 +1,7 @@
 """The machine that reads pickles of data: its stack, its memo, its budget, and the errors that it gives.
 
 What it holds is data, a name that stands for nothing but itself, or an `Opaque`. It knows no opcode; those
-are in `packager.migrations.legacy.pickle_opcodes`.
+are in `packager.weights.pickle_opcodes`.
 """
 
 from __future__ import annotations

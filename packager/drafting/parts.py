@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .declaring import merge, split
+from packager.migrations import Linear, Step, merge, split, words
+
 from .matching import Family, applied, number_maps
-from .naming import words
 from .rules import new_template, old_template
-from .steps import Step
-from .templates import Linear
 
 __all__ = ["Part", "fused"]
 

@@ -30,7 +30,7 @@ def read_torch_file(path: str | os.PathLike[str], *, opaque: bool = False) -> An
     """The object of a file that `torch.save` wrote, with LegacyTensor in place of tensors.
 
     The file stays open for as long as one of these is there. With `opaque=True` objects of unknown
-    classes are Opaque; see `packager.migrations.legacy.pickle_opcodes`.
+    classes are Opaque; see `packager.weights.pickle_opcodes`.
 
     Raises LegacyFormatError for a damaged file, and PickleRefused for one that holds more than data.
     """

@@ -2,7 +2,7 @@
 
 Keys that differ in their numbers alone are looked at together: twelve layers of one model are matched
 with the twelve of the other or not at all, and become one rule. Nothing here is applied; see
-suggesting.py.
+migrations.py.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from .naming import Likeness, leaf, words
-from .templates import Linear
-from .transforms import Header, Reshape, Transform, Transpose
+from packager.migrations import Header, Likeness, Linear, Reshape, Transform, Transpose, leaf, words
 
 __all__ = ["Family", "Pair", "families", "filled", "matched", "number_free", "number_maps", "single"]
 

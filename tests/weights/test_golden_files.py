@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from packager.errors import LegacyFormatError
-from packager.migrations import open_checkpoint, write_checkpoint
-from packager.migrations.legacy import array_of, open_torch_package, read_torch_file
+from packager.migrations import write_checkpoint
+from packager.weights import array_of, open_checkpoint, open_torch_package, read_torch_file
 
-FOLDER = Path(__file__).resolve().parents[3] / "fixtures" / "legacy"
+FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "legacy"
 WHOLE = np.arange(12, dtype="f4").reshape(3, 4)
 PLAIN = {
     "fc.weight": np.arange(12, dtype="f4").reshape(4, 3),

@@ -6,13 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from packager.errors import MigrationError
+from packager.migrations import Linear, Rename, Step, Transform, Values, apply_steps, rename
 
-from .applying import Values, apply_steps
-from .declaring import rename
 from .matching import Family, Pair, filled
-from .steps import Rename, Step
-from .templates import Linear
-from .transforms import Transform
 
 __all__ = ["expression", "new_template", "old_template", "rules_for"]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from packager.policy import Action, GlobGroup, Policy, Rule, format_policy
 
-from .plan import ExportPlan, PlannedModule
+if TYPE_CHECKING:
+    from packager.exporting import ExportPlan, PlannedModule
 
 __all__ = ["suggested_policy"]
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from packager.migrations.legacy.pickle_machine import PickleRefused
-from packager.migrations.legacy.pickle_opcodes import read_pickle
-from packager.migrations.legacy.torch_names import torch_names
+from packager.weights.pickle_machine import PickleRefused
+from packager.weights.pickle_opcodes import read_pickle
+from packager.weights.torch_names import torch_names
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
@@ -96,9 +96,9 @@ def test_a_mutated_pickle_gives_data_or_is_refused(data):
 def test_nothing_is_imported_or_run():
     script = """
 import io, pickle, sys
-from packager.migrations.legacy.pickle_machine import PickleRefused
-from packager.migrations.legacy.pickle_opcodes import read_pickle
-from packager.migrations.legacy.torch_names import torch_names
+from packager.weights.pickle_machine import PickleRefused
+from packager.weights.pickle_opcodes import read_pickle
+from packager.weights.torch_names import torch_names
 seen = []
 class Attack:
     def __reduce__(self):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from packager.errors import LegacyFormatError
-from packager.migrations.legacy.tensors import (
+from packager.weights.tensors import (
     LegacyStorage,
     boxes,
     checked_tensor,

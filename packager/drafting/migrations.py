@@ -12,16 +12,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .applying import Values, apply_steps
-from .declaring import Migration, default, drop, rename
-from .files import migration_text
-from .fitting import headers_of
+from packager.migrations import (
+    Header,
+    Migration,
+    Step,
+    Transpose,
+    Values,
+    apply_steps,
+    default,
+    drop,
+    headers_of,
+    migration_text,
+    rename,
+    stored_values,
+)
+
 from .matching import Family, Pair, families, matched, number_free, single
 from .parts import fused
 from .rules import old_template, rules_for
-from .steps import Step
-from .transforms import Header, Transpose
-from .values import stored_values
 
 __all__ = ["SuggestedMigration", "suggest_migration"]
 

@@ -14,8 +14,8 @@ import pytest
 
 from packager.archive.safetensors import spell_header
 from packager.errors import LegacyFormatError
-from packager.migrations import open_checkpoint, write_checkpoint
-from packager.migrations.legacy import PickleRefused, read_torch_file
+from packager.migrations import write_checkpoint
+from packager.weights import PickleRefused, open_checkpoint, read_torch_file
 
 
 def as_lists(checkpoint):

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from packager.drafting import suggest_migration
+from packager.drafting.matching import number_maps
 from packager.errors import MigrationError
-from packager.migrations import Migration, migrate, migration_text, plan_migration, rename, suggest_migration
+from packager.migrations import Migration, migrate, migration_text, plan_migration, rename
 from packager.migrations.files import migration_from_text
-from packager.migrations.matching import number_maps
 from packager.migrations.templates import Linear
 
 

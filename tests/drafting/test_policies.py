@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from packager import PackageExporter
-from packager.exporting.suggesting import suggested_policy
+from packager.drafting import suggested_policy
 from packager.policy import Policy, parse_policy
 
 Project = Callable[[Mapping[str, str]], Path]

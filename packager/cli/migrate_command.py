@@ -127,7 +127,7 @@ def _migrations(options: argparse.Namespace) -> tuple[Migration, ...]:
 
 def _write(options: argparse.Namespace, checkpoint: Checkpoint, migrated: MigratedDict) -> int:
     from packager.exporting.printing import size_text
-    from packager.migrations import write_checkpoint
+    from packager.weights import write_checkpoint
 
     with progress("migrating") as show:
         written = write_checkpoint(options.output, migrated, metadata=checkpoint.metadata, progress=show)

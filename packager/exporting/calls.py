@@ -9,9 +9,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from packager.errors import PackageError
+from packager.libraries import library_of, tensor_of
 
 __all__ = ["CallError", "call_with_arrays", "load_arrays"]
 
@@ -97,19 +99,7 @@ def _made(make: Any, name: str, value: Any) -> Any:
 
 
 def _tensor_maker(thing: Any) -> Any:
-    import numpy
-
-    tops = {cls.__module__.partition(".")[0] for cls in type(thing).__mro__}
-    if "torch" in tops:
-        import torch
-
-        # A copy: what comes from an archive cannot be written to, and models may change their inputs.
-        return lambda value: torch.as_tensor(numpy.array(value, order="C"))
-    if "kedge" in tops:
-        import kedge
-
-        return lambda value: kedge.tensor(numpy.asarray(value))
-    return lambda value: value
+    return partial(tensor_of, library_of(thing))
 
 
 def _arrays(name: str, value: Any) -> Iterator[tuple[str, Any]]:

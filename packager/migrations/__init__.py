@@ -62,8 +62,6 @@ if TYPE_CHECKING:
     from .transforms import Transpose as Transpose
     from .values import MigratedDict as MigratedDict
     from .values import stored_values as stored_values
-    from .writing import WrittenCheckpoint as WrittenCheckpoint
-    from .writing import write_checkpoint as write_checkpoint
 
 __all__ = [
     "WRAPPERS",
@@ -90,7 +88,6 @@ __all__ = [
     "Transform",
     "Transpose",
     "Values",
-    "WrittenCheckpoint",
     "allowed_migrations",
     "apply_steps",
     "attach",
@@ -124,7 +121,6 @@ __all__ = [
     "unwrapped",
     "with_migrations",
     "words",
-    "write_checkpoint",
 ]
 
 __getattr__ = lazy_names(
@@ -147,6 +143,5 @@ __getattr__ = lazy_names(
         "templates": "Linear Template",
         "transforms": "Cast Header Permute Reshape Roll Scale Slice Transform Transpose",
         "values": "MigratedDict stored_values",
-        "writing": "WrittenCheckpoint write_checkpoint",
     },
 )

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from packager.codecs.base import ObjectCodec, StoredTensor
 from packager.errors import PackageError
+from packager.tensors import contiguous_strides
 
 from .audit import AuditedObject
 from .collecting import collector_resting
@@ -21,7 +22,6 @@ from .functions import code_of, source_of
 from .paths import FILLS, paths_to
 from .records import KIND_NAMES, Kind, Record
 from .resolving import resolved_names
-from .storages import contiguous
 
 __all__ = ["ObjectBuildError", "build"]
 
@@ -150,7 +150,7 @@ class _Builder:
         return StoredTensor(
             dtype,
             shape,
-            contiguous(shape) if strides is None else tuple(strides),
+            contiguous_strides(shape) if strides is None else tuple(strides),
             offset,
             self._buffers[storage],
         )

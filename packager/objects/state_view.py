@@ -9,11 +9,10 @@ from typing import Any
 
 from packager.archive import TensorReader, TensorSpec
 from packager.codecs.base import StoredTensor
-from packager.codecs.checks import ITEMSIZE
-from packager.codecs.numpy_dtypes import is_dtype_name
 from packager.codecs.registry import CodecRegistry
 from packager.codecs.tensors import LIBRARIES, tensor_in
 from packager.errors import ArchiveError
+from packager.tensors import ITEMSIZE, is_dtype_name, span
 
 from .audit import audit
 from .build import build
@@ -111,7 +110,7 @@ class StateDictView(Mapping[str, Any]):
         spec = self.spec(key)
         if self._as == "numpy":
             buffer = self._tensors.data_of(spec)
-            start = -_low(spec)
+            start = -span(spec.shape, spec.strides, 0)[0]
         else:
             buffer = self._storage(spec.storage)
             start = spec.offset
@@ -252,13 +251,6 @@ def _merged(keys: Iterator[str], others: list[str], places: list[int]) -> Iterat
         except StopIteration:
             return
         place += 1
-
-
-def _low(spec: TensorSpec) -> int:
-    """The lowest element that a tensor touches, relative to its first."""
-    if 0 in spec.shape:
-        return 0
-    return sum(min((n - 1) * stride, 0) for n, stride in zip(spec.shape, spec.strides, strict=True))
 
 
 def _itemsize(spec: TensorSpec) -> int:

@@ -6,19 +6,13 @@ import os
 from typing import Any
 
 from packager.archive import ArchiveReader, StateDictRecord, TensorReader
-from packager.codecs.numpy_dtypes import dtype_of_stored
 from packager.errors import LegacyFormatError
-from packager.objects.state_view import open_state_dict
+from packager.objects import open_state_dict
+from packager.tensors import SPELLED, dtype_of_stored, itemsize_of
 
-from .tensors import LegacyStorage, LegacyTensor, checked_tensor, itemsize_of
+from .tensors import LegacyStorage, LegacyTensor, checked_tensor
 
 __all__ = ["read_kedge"]
-
-_NAMES = {
-    "<f4": "float32", "<f8": "float64", "<f2": "float16", "|b1": "bool", "|u1": "uint8", "|i1": "int8",
-    "<u2": "uint16", "<i2": "int16", "<u4": "uint32", "<i4": "int32", "<u8": "uint64", "<i8": "int64",
-    "<c8": "complex64", "<c16": "complex128",
-}  # fmt: skip
 
 
 def read_kedge(
@@ -52,12 +46,13 @@ def _tensor(
     tensors: TensorReader, key: str, raw: str | None, storages: dict[tuple[int, str], LegacyStorage]
 ) -> LegacyTensor:
     spec = tensors[key]
-    name = raw or dtype_of_stored(spec.dtype)
-    dtype = _NAMES.get(name, name)
     try:
+        name = raw or dtype_of_stored(spec.dtype)
+        dtype = SPELLED[name].name if name in SPELLED else name
         size = itemsize_of(dtype)
-    except TypeError as error:
-        raise LegacyFormatError(f"tensor {key!r} has dtype {name!r}, which is not one of numbers") from error
+    except (TypeError, ValueError) as error:
+        shown = raw or spec.dtype
+        raise LegacyFormatError(f"tensor {key!r} has dtype {shown!r}, which is not one of numbers") from error
     shape, strides, offset = spec.shape, spec.strides, spec.offset
     if raw is not None:  # rows of bytes, one for each element
         shape, strides, offset = shape[:-1], tuple(stride // size for stride in strides[:-1]), offset // size

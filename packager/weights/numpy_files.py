@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from packager.archive.tensor_index import contiguous_strides
 from packager.errors import LegacyFormatError
+from packager.tensors import SPELLED, contiguous_strides, itemsize_of
 
 from .files import LegacyFile
-from .tensors import LegacyStorage, LegacyTensor, checked_tensor, itemsize_of
+from .tensors import LegacyStorage, LegacyTensor, checked_tensor
 from .zip_files import ZipFile
 
 __all__ = ["NPY_START", "NotNumbers", "is_npz", "read_npy", "read_npy_folder", "read_npz"]
@@ -20,9 +19,7 @@ __all__ = ["NPY_START", "NotNumbers", "is_npz", "read_npy", "read_npy_folder", "
 NPY_START: Final = b"\x93NUMPY"
 
 _LONGEST_HEADER: Final = 1 << 16
-_NUMBERS: Final = re.compile(r"([<>|=])([biufc])([0-9]{1,2})")
-_KINDS: Final = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
-_SIZES: Final = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "c": (8, 16)}
+_NUMBERS: Final = {dtype.code[1:]: dtype.name for dtype in SPELLED.values() if dtype.code}
 
 
 class NotNumbers(LegacyFormatError):
@@ -145,11 +142,10 @@ def _header(what: str, text: bytes) -> tuple[str, bool, bool, tuple[int, ...]]:
         raise LegacyFormatError(f"{what}: a header with a shape or an order that cannot be")
     if not all(type(n) is int and 0 <= n < 1 << 63 for n in shape):
         raise LegacyFormatError(f"{what}: a header with the shape {str(shape)[:80]}")
-    match = _NUMBERS.fullmatch(descr) if type(descr) is str else None
-    if match is None or int(match[3]) not in _SIZES[match[2]]:
+    order, code = (descr[:1], descr[1:]) if type(descr) is str else ("", "")
+    if order not in ("<", ">", "|", "=") or code not in _NUMBERS:
         why = (
             "Python objects, which only a pickle holds" if descr == "|O" else f"of dtype {str(descr)[:80]!r}"
         )
         raise NotNumbers(f"{what}: an array {why}; only numbers are read")
-    bits = "" if match[2] == "b" else str(8 * int(match[3]))
-    return _KINDS[match[2]] + bits, match[1] == ">", fortran, shape
+    return _NUMBERS[code], order == ">", fortran, shape

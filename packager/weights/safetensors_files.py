@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from packager.archive.safetensors import MAX_HEADER, parse_header
-from packager.archive.tensor_index import contiguous_strides
 from packager.errors import ArchiveError, LegacyFormatError
+from packager.tensors import ITEMSIZE, WORDS, contiguous_strides
 
 from .files import LegacyFile
 from .tensors import LegacyStorage, LegacyTensor, checked_tensor
 
-__all__ = ["SAFETENSORS_NAMES", "is_safetensors", "read_safetensors"]
-
-SAFETENSORS_NAMES: Final[Mapping[str, str]] = {
-    "bool": "BOOL",
-    **{f"int{bits}": f"I{bits}" for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": f"U{bits}" for bits in (8, 16, 32, 64)},
-    **{f"float{bits}": f"F{bits}" for bits in (16, 32, 64)},
-    "bfloat16": "BF16",
-    "complex64": "C64",
-    "float8_e4m3fn": "F8_E4M3",
-    "float8_e5m2": "F8_E5M2",
-    "float8_e4m3fnuz": "F8_E4M3FNUZ",
-    "float8_e5m2fnuz": "F8_E5M2FNUZ",
-    "float8_e8m0fnu": "F8_E8M0",
-}
-"""What safetensors calls the dtypes that tensors of checkpoints have."""
-
-_DTYPES: Final = {name: dtype for dtype, name in SAFETENSORS_NAMES.items()}
+__all__ = ["is_safetensors", "read_safetensors"]
 
 
 def is_safetensors(file: LegacyFile) -> bool:
@@ -50,7 +33,7 @@ def read_safetensors(file: LegacyFile) -> tuple[dict[str, LegacyTensor], Mapping
         header = parse_header(head, file.size, what=file.name)
     except ArchiveError as error:
         raise LegacyFormatError(str(error)) from error
-    packed = {key: tensor.dtype for key, tensor in header.tensors.items() if tensor.dtype not in _DTYPES}
+    packed = {key: tensor.dtype for key, tensor in header.tensors.items() if tensor.dtype not in ITEMSIZE}
     if packed:
         key, dtype = next(iter(packed.items()))
         raise LegacyFormatError(
@@ -60,7 +43,9 @@ def read_safetensors(file: LegacyFile) -> tuple[dict[str, LegacyTensor], Mapping
     found = {}
     for key, tensor in header.tensors.items():
         first = header.data_start + tensor.start
-        storage = LegacyStorage(key, _DTYPES[tensor.dtype], tensor.stop - tensor.start, _reading(file, first))
+        storage = LegacyStorage(
+            key, WORDS[tensor.dtype].name, tensor.stop - tensor.start, _reading(file, first)
+        )
         try:
             found[key] = checked_tensor(
                 storage, storage.dtype, 0, tensor.shape, contiguous_strides(tensor.shape)

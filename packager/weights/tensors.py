@@ -6,16 +6,26 @@ gives an error, and converting a checkpoint takes no more memory than a few piec
 
 from __future__ import annotations
 
-import itertools
 import math
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from packager.archive.tensor_index import contiguous_strides, is_contiguous, span
 from packager.errors import LegacyFormatError
-from packager.objects.storages import largest_view
+from packager.tensors import (
+    MAX_RANK,
+    boxes,
+    contiguous_strides,
+    fits,
+    is_contiguous,
+    itemsize_of,
+    largest_view,
+    raw_dtype,
+    reshaped_strides,
+    span,
+)
+from packager.tensors import numpy_dtype as any_numpy_dtype
 
 __all__ = [
     "GATHERED",
@@ -23,11 +33,8 @@ __all__ = [
     "LegacyStorage",
     "LegacyTensor",
     "array_of",
-    "boxes",
     "checked_tensor",
-    "itemsize_of",
     "numpy_dtype",
-    "reshaped_strides",
 ]
 
 PIECE: Final = 4 << 20
@@ -35,17 +42,6 @@ PIECE: Final = 4 << 20
 
 GATHERED: Final = 8 << 20
 """The same where elements are gathered from all over a file: the fewer pieces, the longer the runs in it."""
-
-_MAX_AXES: Final = 64  # as many as NumPy takes
-# Dtypes that NumPy alone has no word for, with integers of their size.
-_EXTENSIONS: Final = {
-    "bfloat16": "u2",
-    "float8_e4m3fn": "u1",
-    "float8_e4m3fnuz": "u1",
-    "float8_e5m2": "u1",
-    "float8_e5m2fnuz": "u1",
-    "float8_e8m0fnu": "u1",
-}
 
 
 class LegacyStorage:
@@ -190,7 +186,7 @@ class LegacyTensor:
         """The elements as a new array; those that NumPy has no word for as integers of their size."""
         import numpy as np
 
-        code = np.dtype(_EXTENSIONS.get(self.dtype, self.dtype))
+        code = raw_dtype(self.dtype)
         array: Any = np.empty(self.shape, code.newbyteorder(">") if self.big_endian else code)
         _fill(array, self.storage, self.strides, self.offset)
         return array.astype(code) if self.big_endian else array
@@ -234,15 +230,15 @@ def checked_tensor(
         raise ValueError("a tensor needs a storage, a shape and strides")
     if not all(type(n) is int and 0 <= n < 1 << 63 for n in (offset, *shape, *strides)):
         raise ValueError("offset, shape and strides are numbers that are not negative, below 2**63")
-    if len(shape) != len(strides) or len(shape) > _MAX_AXES:
+    if len(shape) != len(strides) or len(shape) > MAX_RANK:
         raise ValueError(f"a tensor of {len(shape)} axes with {len(strides)} strides")
     size = itemsize_of(dtype)
     if 0 in shape:
         return LegacyTensor(storage, dtype, shape, contiguous_strides(shape), 0, big_endian)
-    high = span(shape, strides, offset)[1]
-    if high * size > storage.nbytes:
+    if not fits(shape, strides, offset, 8 * size, storage.nbytes):
+        last = span(shape, strides, offset)[1] - 1
         raise ValueError(
-            f"a {dtype} tensor of shape {list(shape)} reaches element {high - 1} of storage {storage.key!r}, "
+            f"a {dtype} tensor of shape {list(shape)} reaches element {last} of storage {storage.key!r}, "
             f"which has {storage.nbytes} bytes"
         )
     if math.prod(shape) * size > largest_view(storage.nbytes):
@@ -275,88 +271,14 @@ def array_of(tensor: LegacyTensor) -> Any:
     )
 
 
-def itemsize_of(dtype: str) -> int:
-    """The number of bytes of one element."""
-    import numpy as np
-
-    size: int = np.dtype(_EXTENSIONS.get(dtype, dtype)).itemsize
-    return size
-
-
 def numpy_dtype(name: str) -> Any:
     """NumPy's dtype of this name. Raises LegacyFormatError where ml_dtypes is needed and missing."""
-    import numpy as np
-
-    if name not in _EXTENSIONS:
-        return np.dtype(name)
     try:
-        import ml_dtypes
+        return any_numpy_dtype(name)
     except ImportError:
         raise LegacyFormatError(
             f"the checkpoint holds {name} tensors, which NumPy alone does not know; pip install ml_dtypes"
         ) from None
-    return np.dtype(getattr(ml_dtypes, name))
-
-
-def boxes(shape: tuple[int, ...], elements: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Cut a shape into boxes of at most so many elements, in C order; each runs through whole inner axes.
-
-    >>> list(boxes((2, 3), 4))
-    [((0, 1), (0, 3)), ((1, 2), (0, 3))]
-    >>> list(boxes((5,), 4))
-    [((0, 4),), ((4, 5),)]
-    """
-    if 0 in shape:
-        return
-    axis, inner = len(shape), 1
-    while axis and inner * shape[axis - 1] <= max(elements, 1):
-        axis -= 1
-        inner *= shape[axis]
-    whole = tuple((0, extent) for extent in shape[axis:])
-    if not axis:
-        yield whole
-        return
-    rows = max(elements // inner, 1)
-    for outer in itertools.product(*(range(extent) for extent in shape[: axis - 1])):
-        fixed = tuple((at, at + 1) for at in outer)
-        for start in range(0, shape[axis - 1], rows):
-            yield (*fixed, (start, min(start + rows, shape[axis - 1])), *whole)
-
-
-def reshaped_strides(
-    shape: tuple[int, ...], strides: tuple[int, ...], wanted: Sequence[int]
-) -> tuple[int, ...] | None:
-    """The strides that show the same elements, in C order, in another shape; None where no strides do.
-
-    Raises ValueError for a shape with another number of elements.
-
-    >>> reshaped_strides((2, 6), (6, 1), (2, 2, 3)), reshaped_strides((3, 2), (1, 3), (6,))
-    ((6, 3, 1), None)
-    """
-    if math.prod(shape) != math.prod(wanted) or any(n < 0 for n in wanted):
-        raise ValueError(f"a tensor of shape {list(shape)} has no shape {list(wanted)}")
-    if 0 in shape:
-        return contiguous_strides(tuple(wanted))
-    # Axes of one element do not matter; runs of axes that lie as one are joined.
-    runs: list[list[int]] = []
-    for extent, stride in zip(shape, strides, strict=True):
-        if extent == 1:
-            continue
-        if runs and runs[-1][1] == extent * stride:
-            runs[-1] = [runs[-1][0] * extent, stride]
-        else:
-            runs.append([extent, stride])
-    found: list[int] = []
-    left, step = runs.pop() if runs else (1, 1)
-    for extent in reversed(wanted):
-        if left == 1 and extent > 1:
-            left, step = runs.pop()
-        if left % extent:
-            return None
-        found.append(step)
-        left //= extent
-        step *= extent
-    return tuple(reversed(found))
 
 
 _AT_ONCE: Final = 16 << 20

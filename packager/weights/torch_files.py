@@ -11,11 +11,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from packager.errors import LegacyFormatError
+from packager.tensors import itemsize_of
 
 from .files import LegacyFile
 from .pickle_machine import Named
 from .pickle_opcodes import read_pickle
-from .tensors import LegacyStorage, itemsize_of
+from .tensors import LegacyStorage
 from .torch_names import storage_dtype, torch_names
 from .zip_files import ZIP_START, ZipFile
 

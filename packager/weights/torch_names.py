@@ -11,26 +11,15 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
 
-from packager.archive.tensor_index import contiguous_strides
+from packager.tensors import DTYPES, contiguous_strides, itemsize_of
 
 from .pickle_machine import Handler, HasState, Named
-from .tensors import LegacyStorage, LegacyTensor, checked_tensor, itemsize_of
+from .tensors import LegacyStorage, LegacyTensor, checked_tensor
 
 __all__ = ["storage_dtype", "torch_names"]
 
 _STORAGES: Final = {
-    "DoubleStorage": "float64",
-    "FloatStorage": "float32",
-    "HalfStorage": "float16",
-    "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64",
-    "IntStorage": "int32",
-    "ShortStorage": "int16",
-    "CharStorage": "int8",
-    "ByteStorage": "uint8",
-    "BoolStorage": "bool",
-    "ComplexFloatStorage": "complex64",
-    "ComplexDoubleStorage": "complex128",
+    **{dtype.storage: dtype.name for dtype in DTYPES.values() if dtype.storage},
     "UntypedStorage": "uint8",
     # Of quantised tensors, which are not read themselves; what lies behind them in a stream is.
     "QInt8Storage": "int8",
@@ -40,19 +29,10 @@ _STORAGES: Final = {
     "QUInt2x4Storage": "uint8",
 }
 _DTYPES: Final = {
-    **{
-        name: name
-        for name in ("float64", "float32", "float16", "bfloat16", "complex64", "complex128", "bool")
-    },
-    **{name: name for name in ("int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64")},
-    **{name: name for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")},
-    "float8_e8m0fnu": "float8_e8m0fnu",
-    "double": "float64",
-    "float": "float32",
-    "half": "float16",
-    "long": "int64",
-    "int": "int32",
-    "short": "int16",
+    name: dtype.name
+    for dtype in DTYPES.values()
+    if dtype.in_torch and dtype.in_numpy
+    for name in (dtype.name, *dtype.aliases)
 }
 
 
@@ -217,16 +197,7 @@ def _bytearray(data: bytes | str = b"", encoding: str = "latin1") -> bytes:
     return data
 
 
-_NUMPY_CODES: Final = {
-    **{
-        f"{kind}{size}": f"{word}{8 * size}"
-        for kind, word in (("i", "int"), ("u", "uint"))
-        for size in (1, 2, 4, 8)
-    },
-    **{f"f{size}": f"float{8 * size}" for size in (2, 4, 8)},
-    **{f"c{size}": f"complex{8 * size}" for size in (8, 16)},
-    "b1": "bool",
-}
+_NUMPY_CODES: Final = {dtype.code[1:]: dtype.name for dtype in DTYPES.values() if dtype.code}
 
 
 class _NumpyDtype(HasState):

@@ -33,6 +33,8 @@ ROOMS = {
     ),
     "packager": (
         "errors names lazy",
+        "tensors",
+        "libraries",
         "archive",
         "graph",
         "policy",

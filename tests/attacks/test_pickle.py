@@ -520,7 +520,7 @@ def test_nothing_is_executed_whatever_the_file(tmp_path: Path) -> None:
             file.writestr("a/data.pkl", data)
     script = f"""
 import glob, sys
-import ast, json, pickletools, tempfile, numpy  # what readers import when they need it
+import ast, atexit, json, pickletools, tempfile, numpy  # what readers import when they need it
 from packager.errors import PackageError
 from packager.weights import open_checkpoint
 files = sorted(glob.glob({str(tmp_path / "*.pt")!r}))

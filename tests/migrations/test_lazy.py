@@ -17,9 +17,8 @@ from packager.migrations import (
     plan_migration,
     rename,
     split,
-    write_checkpoint,
 )
-from packager.weights import open_checkpoint
+from packager.weights import open_checkpoint, write_checkpoint
 
 VIEWS = {
     "rename": rename("w", "v"),

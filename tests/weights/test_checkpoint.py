@@ -14,8 +14,7 @@ import pytest
 
 from packager.archive.safetensors import spell_header
 from packager.errors import LegacyFormatError
-from packager.migrations import write_checkpoint
-from packager.weights import PickleRefused, open_checkpoint, read_torch_file
+from packager.weights import PickleRefused, open_checkpoint, read_torch_file, write_checkpoint
 
 
 def as_lists(checkpoint):

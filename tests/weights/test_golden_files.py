@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from packager.errors import LegacyFormatError
-from packager.migrations import write_checkpoint
-from packager.weights import array_of, open_checkpoint, open_torch_package, read_torch_file
+from packager.weights import array_of, open_checkpoint, open_torch_package, read_torch_file, write_checkpoint
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "legacy"
 WHOLE = np.arange(12, dtype="f4").reshape(3, 4)

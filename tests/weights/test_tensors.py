@@ -8,12 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from packager.errors import LegacyFormatError
-from packager.weights.tensors import (
-    LegacyStorage,
-    boxes,
-    checked_tensor,
-    reshaped_strides,
-)
+from packager.tensors import boxes, reshaped_strides
+from packager.weights.tensors import LegacyStorage, checked_tensor
 
 
 def storage_of(array: np.ndarray, dtype: str = "") -> tuple[LegacyStorage, list[tuple[int, int]]]:

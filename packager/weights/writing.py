@@ -11,21 +11,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from packager.archive import ALIGNMENT, ArchiveIOError, ArchiveWriter, Manifest, StateDictRecord, index_name
+from packager.archive import (
+    ALIGNMENT,
+    ArchiveIOError,
+    ArchiveWriter,
+    Manifest,
+    StateDictRecord,
+    TensorSpec,
+    index_name,
+)
 from packager.archive.output import BatchedFile
 from packager.archive.safetensors import spell_header
 from packager.archive.targets import PathTarget
-from packager.archive.tensor_index import TensorSpec, contiguous_strides
 from packager.archive.tensor_plan import plan_member
-from packager.codecs.numpy_dtypes import stored_as
 from packager.errors import MigrationError
-from packager.weights.checkpoint import Checkpoint, CheckpointMetadata
-from packager.weights.contents import LeftOut
-from packager.weights.safetensors_files import SAFETENSORS_NAMES
-from packager.weights.tensors import PIECE, LegacyTensor, itemsize_of
+from packager.tensors import DTYPES, ITEMSIZE, contiguous_strides, itemsize_of, overlapping, stored_as
 
-from .streaming import as_lazy, nbytes_of, pieces
-from .values import MigratedDict, is_array
+from .checkpoint import Checkpoint, CheckpointMetadata
+from .contents import LeftOut
+from .lazy_arrays import LazyArray, LazyStateDict, as_lazy, bare
+from .tensors import PIECE, LegacyTensor
 
 __all__ = ["PACKAGE", "RESOURCE", "WrittenCheckpoint", "write_checkpoint"]
 
@@ -64,7 +69,7 @@ def write_checkpoint(
 ) -> WrittenCheckpoint:
     """Stream a state dict to a file; its ending says which: `.safetensors` or `.kedge`.
 
-    Values may be those of a Checkpoint, of a MigratedDict, or arrays of NumPy, kedge and PyTorch; each is
+    Values are those of a Checkpoint, of a migrated state dict, or arrays of NumPy, kedge or PyTorch; each is
     read piece by piece, and memory stays bounded however large they are. `metadata` defaults to that of
     a Checkpoint. A `.kedge` keeps ties, views, versions of modules and plain data; what safetensors has no
     place for is in `left_out`. The file appears whole or not at all; an old one is replaced in one step.
@@ -83,7 +88,7 @@ def write_checkpoint(
     target = Path(path)
     if metadata is None:
         metadata = state.metadata if isinstance(state, Checkpoint) else CheckpointMetadata()
-    if isinstance(state, MigratedDict):
+    if isinstance(state, LazyStateDict):
         metadata = _after_migration(metadata, state)
     tensors, others = _sorted_out(state)
     if target.suffix == ".safetensors":
@@ -94,7 +99,7 @@ def write_checkpoint(
     raise MigrationError(f"{target}: which format? Expected a name that ends in .safetensors or .kedge")
 
 
-def _after_migration(metadata: CheckpointMetadata, state: MigratedDict) -> CheckpointMetadata:
+def _after_migration(metadata: CheckpointMetadata, state: LazyStateDict) -> CheckpointMetadata:
     versions = getattr(state, "_metadata", None)
     return replace(
         metadata,
@@ -107,16 +112,12 @@ def _sorted_out(state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
     """Tensors as lazy values, and everything else."""
     tensors, others, problems = {}, {}, []
     for key in state:
-        value = state.lazy(key) if isinstance(state, MigratedDict) else state[key]
-        if not hasattr(value, "read") and not is_array(value):
+        value = state.lazy(key) if isinstance(state, LazyStateDict) else state[key]
+        if not (isinstance(value, LazyArray) or (hasattr(value, "shape") and hasattr(value, "dtype"))):
             others[key] = value
             continue
-        lazy = as_lazy(value)
-        try:
-            itemsize_of(lazy.dtype)
-            if lazy.dtype not in _KEDGE_NAMES:
-                raise TypeError
-        except TypeError:
+        lazy = bare(as_lazy(value))
+        if lazy.dtype not in DTYPES or not DTYPES[lazy.dtype].in_numpy:
             problems.append(f"{key!r}: dtype {lazy.dtype!r} is not one of numbers")
         tensors[key] = lazy
     if problems:
@@ -135,9 +136,8 @@ def _write_safetensors(
     progress: Progress | None,
     fsync: bool,
 ) -> WrittenCheckpoint:
-    bad = [
-        f"{key!r}: {value.dtype}" for key, value in tensors.items() if value.dtype not in SAFETENSORS_NAMES
-    ]
+    dtypes = {key: DTYPES[value.dtype] for key, value in tensors.items()}
+    bad = [f"{key!r}: {dtype.name}" for key, dtype in dtypes.items() if dtype.word not in ITEMSIZE]
     bad += [f"{key!r}: a name that safetensors keeps for itself" for key in tensors if key == "__metadata__"]
     if bad:
         raise MigrationError(
@@ -145,8 +145,8 @@ def _write_safetensors(
             "convert them:\n    " + "\n    ".join(bad[:50])
         )
     # Wide elements first, so that every tensor starts at a multiple of its element's size.
-    ordered = sorted(tensors.items(), key=lambda item: -itemsize_of(item[1].dtype))
-    rows = [(key, SAFETENSORS_NAMES[value.dtype], value.shape, nbytes_of(value)) for key, value in ordered]
+    ordered = sorted(tensors.items(), key=lambda item: -dtypes[item[0]].itemsize)
+    rows = [(key, dtypes[key].word, value.shape, value.nbytes) for key, value in ordered]
     header = spell_header(rows, {"format": "pt", **metadata.strings})
     total = len(header) + sum(row[3] for row in rows)
     _require_room(target, total)
@@ -172,8 +172,8 @@ def _write_safetensors(
 
 def _exact_pieces(key: str, value: Any) -> Iterator[memoryview]:
     """The bytes of a value, which must be as many as its header says."""
-    missing = nbytes_of(value)
-    for piece in pieces(value):
+    missing = value.nbytes
+    for piece in value.pieces():
         missing -= len(piece)
         yield piece
     if missing:
@@ -208,7 +208,8 @@ def _write_kedge(
         streams.append(stream)
         for key in keys:
             specs[key] = _spec(key, tensors[key], span, number)
-    raw = {key: _KEDGE_NAMES[value.dtype] for key, value in tensors.items() if _width(value.dtype)}
+    names = {key: DTYPES[value.dtype].spelling for key, value in tensors.items()}
+    raw = {key: name for key, name in names.items() if stored_as(name)[1]}
     extras, versions = encode_extras(state, others, raw, metadata.versions)
     if extras.refusals:
         lines = [f"{found.path}: {found.reason}" for found in extras.refusals[:50]]
@@ -240,28 +241,24 @@ def _ties(tensors: Mapping[str, Any]) -> list[tuple[list[str], Span | None]]:
     Tensors that lie in the same bytes of a file go together; any other is a storage of its own, without a
     span, and is written in C order.
     """
-    by_storage: dict[int, list[tuple[int, int, str]]] = {}
-    groups: list[tuple[list[str], Span | None]] = []
-    for key, value in tensors.items():
+    keys = list(tensors)
+    spans: list[tuple[int, int] | None] = [None] * len(keys)
+    starts: dict[int, int] = {}  # where each storage begins when all are laid out one behind another
+    end = 0
+    for number, value in enumerate(tensors.values()):
         if isinstance(value, LegacyTensor) and value.size and not value.big_endian:
-            by_storage.setdefault(id(value.storage), []).append((*value.span, key))
-        else:
-            groups.append(([key], None))
-    for places in by_storage.values():
-        end = -1
-        overlapping: list[tuple[list[str], Span]] = []
-        for start, stop, key in sorted(places):
-            if start < end:
-                keys, span = overlapping[-1]
-                overlapping[-1] = ([*keys, key], (span[0], max(span[1], stop)))
-            else:
-                overlapping.append(([key], (start - start % 16, stop)))
-            end = max(end, stop)
-        groups += [(keys, span if len(keys) > 1 else None) for keys, span in overlapping]
-    order = {key: at for at, key in enumerate(tensors)}
-    for keys, _ in groups:
-        keys.sort(key=order.__getitem__)
-    return sorted(groups, key=lambda group: order[group[0][0]])
+            start = starts.setdefault(id(value.storage), end)
+            end = max(end, start + value.storage.nbytes)
+            spans[number] = start + value.span[0], start + value.span[1]
+    groups: list[tuple[list[str], Span | None]] = []
+    for members in overlapping(spans):
+        span = None
+        if len(members) > 1:
+            places = [tensors[keys[member]].span for member in members]
+            first = min(start for start, _ in places)
+            span = first - first % 16, max(stop for _, stop in places)
+        groups.append(([keys[member] for member in members], span))
+    return groups
 
 
 def _storage_of(
@@ -270,7 +267,7 @@ def _storage_of(
     """How many bytes a storage has, and what gives them."""
     first = tensors[keys[0]]
     if span is None:
-        return nbytes_of(first), lambda: _exact_pieces(keys[0], first)
+        return first.nbytes, lambda: _exact_pieces(keys[0], first)
     start, stop = span
     return stop - start, lambda: (
         first.storage.read(at, min(at + PIECE, stop)) for at in range(start, stop, PIECE)
@@ -279,7 +276,7 @@ def _storage_of(
 
 def _spec(key: str, value: Any, span: Span | None, number: int) -> TensorSpec:
     """Where a tensor lies in its new storage, in elements of the dtype that it is stored in."""
-    dtype, width = stored_as(_KEDGE_NAMES[value.dtype])
+    dtype, width = stored_as(DTYPES[value.dtype].spelling)
     if span is None:
         shape, strides, offset = value.shape, contiguous_strides(value.shape), 0
     else:
@@ -289,20 +286,6 @@ def _spec(key: str, value: Any, span: Span | None, number: int) -> TensorSpec:
         shape, strides = (*shape, width), (*(stride * width for stride in strides), 1)
         offset *= width
     return TensorSpec(key, dtype, shape, strides, offset, number)
-
-
-def _width(dtype: str) -> int:
-    return stored_as(_KEDGE_NAMES[dtype])[1]
-
-
-_KEDGE_NAMES: Final = {
-    "bool": "|b1", "uint8": "|u1", "int8": "|i1", "uint16": "<u2", "int16": "<i2", "uint32": "<u4",
-    "int32": "<i4", "uint64": "<u8", "int64": "<i8", "float16": "<f2", "float32": "<f4", "float64": "<f8",
-    "complex64": "<c8", "complex128": "<c16",
-    **{name: name for name in (
-        "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"
-    )},
-}  # fmt: skip
 
 
 def _require_room(target: Path, size: int) -> None:

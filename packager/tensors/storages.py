@@ -10,12 +10,51 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from packager.codecs.base import TensorData
-from packager.codecs.checks import ITEMSIZE
+from .dtypes import ITEMSIZE
+from .layouts import contiguous_strides, span
 
-__all__ = ["Placed", "StorageBytes", "contiguous", "largest_view", "lay_out", "reach", "span_of"]
+__all__ = [
+    "Placed",
+    "StorageBytes",
+    "StoredTensor",
+    "TensorData",
+    "in_c_order",
+    "lay_out",
+    "overlapping",
+    "span_of",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorData:
+    """A strided view of memory, on its way into an archive.
+
+    `dtype` is a dtype of safetensors ("F32", "I64", "U8", ...), `strides` count elements, `address`
+    is that of the element at index (0, 0, ...), and `owner` keeps the memory alive. Views that
+    overlap are stored once, with everything that ties them, whichever library they come from.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    address: int
+    owner: object = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredTensor:
+    """A strided view of an entry of an archive, on its way out: `buffer` holds the whole entry.
+
+    `offset` counts bytes, `strides` elements. The audit has checked that every element lies inside.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    buffer: memoryview
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,70 +85,55 @@ def lay_out(views: Sequence[TensorData]) -> tuple[list[Placed], list[StorageByte
     """Place every tensor, in storages that are numbered in the order in which they are first used."""
     placed: list[Placed] = [None] * len(views)  # type: ignore[list-item]  # each is set below
     storages: list[StorageBytes] = []
-    for members in sorted(_overlapping(views), key=min):
-        number = len(storages)
-        storage, places = _store(views, sorted(members), number)
+    for number, members in enumerate(overlapping([span_of(v) if 0 not in v.shape else None for v in views])):
+        storage, places = _store(views, members, number)
         storages.append(storage)
         for member, place in places.items():
             placed[member] = place
     return placed, storages
 
 
-def largest_view(nbytes: int) -> int:
-    """How many bytes a view of a storage may seem to have: whoever copies it pays for them.
+def in_c_order(view: TensorData) -> TensorData:
+    """A copy whose elements lie in the order of its axes, without gaps."""
+    import numpy
 
-    >>> largest_view(1000)
-    67116864
-    """
-    return (1 << 26) + 8 * nbytes
-
-
-def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides, in elements, of a C-contiguous tensor.
-
-    >>> contiguous((2, 3, 4))
-    (12, 4, 1)
-    """
-    strides, step = [], 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= max(extent, 1)
-    return tuple(reversed(strides))
-
-
-def reach(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
-    """The lowest and the highest element that is touched, relative to the one at (0, 0, ...).
-
-    >>> reach((3, 2), (-2, 1))
-    (-4, 1)
-    """
-    steps = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
-    return sum(step for step in steps if step < 0), sum(step for step in steps if step > 0)
+    size = ITEMSIZE[view.dtype]
+    start, stop = span_of(view)
+    array = numpy.ndarray(
+        view.shape,
+        f"V{size}",
+        _memory(start, stop, [view.owner]),
+        view.address - start,
+        tuple(stride * size for stride in view.strides),
+    )
+    copied = numpy.ascontiguousarray(array)
+    address = copied.__array_interface__["data"][0]
+    return TensorData(view.dtype, view.shape, contiguous_strides(view.shape), address, (copied, view.owner))
 
 
 def span_of(view: TensorData) -> tuple[int, int]:
     """The range of addresses from the first to the last byte of a tensor that is not empty."""
     size = ITEMSIZE[view.dtype]
-    low, high = reach(view.shape, view.strides)
-    return view.address + low * size, view.address + (high + 1) * size
+    low, high = span(view.shape, view.strides, 0)
+    return view.address + low * size, view.address + high * size
 
 
-def _overlapping(views: Sequence[TensorData]) -> list[list[int]]:
-    """Group tensors whose ranges of bytes overlap; an empty one is alone."""
-    groups, spans = [], []
-    for index, view in enumerate(views):
-        if 0 in view.shape:
-            groups.append([index])
-        else:
-            spans.append((*span_of(view), index))
-    end = -1
-    for start, stop, index in sorted(spans):
+def overlapping(spans: Sequence[tuple[int, int] | None]) -> list[list[int]]:
+    """Group things, by their numbers, whose spans overlap; what has no span is alone.
+
+    Groups, and numbers within a group, stand in their order.
+
+    >>> overlapping([(8, 12), None, (0, 5), (4, 9), (12, 13)])
+    [[0, 2, 3], [1], [4]]
+    """
+    groups, end = [[number] for number, found in enumerate(spans) if found is None], -1
+    for start, stop, number in sorted((*found, number) for number, found in enumerate(spans) if found):
         if start < end:
-            groups[-1].append(index)
+            groups[-1].append(number)
         else:
-            groups.append([index])
+            groups.append([number])
         end = max(end, stop)
-    return groups
+    return sorted(map(sorted, groups))
 
 
 def _store(
@@ -117,7 +141,7 @@ def _store(
 ) -> tuple[StorageBytes, dict[int, Placed]]:
     first = views[members[0]]
     if 0 in first.shape:
-        place = Placed(number, 0, contiguous(first.shape))
+        place = Placed(number, 0, contiguous_strides(first.shape))
         return StorageBytes(first.dtype, first.shape, memoryview(b""), members[0], members[0]), {
             members[0]: place
         }
@@ -168,11 +192,11 @@ def _store_alone(view: TensorData, index: int, number: int) -> tuple[StorageByte
 def _placed_without_gaps(view: TensorData, order: list[int], number: int) -> Placed:
     """Where a tensor lies when its gaps are taken out: the same order of axes, the same directions."""
     strides, offset = [1] * len(view.shape), 0
-    for axis, step in zip(order, contiguous([view.shape[axis] for axis in order]), strict=True):
+    for axis, step in zip(order, contiguous_strides([view.shape[axis] for axis in order]), strict=True):
         strides[axis] = -step if view.strides[axis] < 0 else step
         offset += (view.shape[axis] - 1) * step if view.strides[axis] < 0 else 0
     if order == sorted(order) and offset == 0:
-        strides = list(contiguous(view.shape))
+        strides = list(contiguous_strides(view.shape))
     return Placed(number, offset * ITEMSIZE[view.dtype], tuple(strides))
 
 
@@ -183,7 +207,7 @@ def _is_nested(shape: Sequence[int], steps: Sequence[int]) -> bool:
 
 
 def _covers(view: TensorData, start: int, stop: int) -> bool:
-    return span_of(view) == (start, stop) and view.strides == contiguous(view.shape)
+    return span_of(view) == (start, stop) and view.strides == contiguous_strides(view.shape)
 
 
 def _memory(start: int, stop: int, owners: list[object]) -> memoryview:

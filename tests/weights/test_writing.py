@@ -12,8 +12,7 @@ import pytest
 from packager import PackageImporter
 from packager.archive import ArchiveIOError, ArchiveReader, verify
 from packager.errors import ArchiveError, LegacyFormatError, MigrationError
-from packager.migrations import write_checkpoint
-from packager.weights import CheckpointMetadata, open_checkpoint
+from packager.weights import CheckpointMetadata, open_checkpoint, write_checkpoint
 
 GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "legacy" / "zip.pt"
 STATE = {"w": np.arange(6, dtype="f4").reshape(2, 3), "steps": np.array(3), "none": np.zeros((0, 4), "f2")}

@@ -12,7 +12,7 @@ from packager.codecs.base import StoredTensor
 from packager.codecs.registry import CodecRegistry
 from packager.codecs.tensors import LIBRARIES, tensor_in
 from packager.errors import ArchiveError
-from packager.tensors import ITEMSIZE, is_dtype_name, span
+from packager.tensors import ITEMSIZE, is_dtype_name, span, stored_as
 
 from .audit import audit
 from .build import build
@@ -214,7 +214,9 @@ def _is_content(content: dict[str, Any], tensors: int) -> bool:
         type(values) is dict and type(places) is list and type(raw) is dict and len(places) == len(values)
     ):
         return False
-    if not all(type(key) is str for key in [*values, *raw]) or not all(map(is_dtype_name, raw.values())):
+    if not all(type(key) is str for key in [*values, *raw]):
+        return False
+    if not all(is_dtype_name(name) and stored_as(name)[1] for name in raw.values()):
         return False
     if not all(type(place) is int for place in places):
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from packager.libraries import library_of
 from packager.tensors import dtype_from_name, dtype_name, dtype_of_stored, stored_as
 
 from .base import Encoding, StoredTensor, TensorData
@@ -24,7 +25,7 @@ def tensor_out(value: Any, context: Encoding) -> tuple[TensorData, str | None] |
 
     Gradients, hooks and whether a gradient is wanted are no part of a state dict.
     """
-    library = type(value).__module__.partition(".")[0]
+    library = library_of(value)
     if library == "torch":
         from .torch_tensors import plain_data
 

@@ -1,4 +1,4 @@
-"""Whose object something is: by its class or one that it inherits from; and what its library makes of a verb."""
+"""Whose object something is: by its class, or one that it inherits from; what its library makes of a verb."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .applying import Values as Values
     from .applying import apply_steps as apply_steps
     from .attaching import AttachedMigrations as AttachedMigrations
     from .attaching import Ran as Ran
@@ -23,12 +22,8 @@ if TYPE_CHECKING:
     from .checkpoints import migrated_metadata as migrated_metadata
     from .checkpoints import unwrapped as unwrapped
     from .declaring import Migration as Migration
-    from .declaring import default as default
-    from .declaring import drop as drop
-    from .declaring import merge as merge
-    from .declaring import rename as rename
-    from .declaring import rename_pattern as rename_pattern
-    from .declaring import split as split
+    from .dividing import merge as merge
+    from .dividing import split as split
     from .files import MigrationFileError as MigrationFileError
     from .files import migration_from_text as migration_from_text
     from .files import migration_text as migration_text
@@ -41,8 +36,12 @@ if TYPE_CHECKING:
     from .naming import Likeness as Likeness
     from .naming import leaf as leaf
     from .naming import words as words
+    from .renaming import Rename as Rename
+    from .renaming import default as default
+    from .renaming import drop as drop
+    from .renaming import rename as rename
+    from .renaming import rename_pattern as rename_pattern
     from .reversing import cannot_go_back as cannot_go_back
-    from .steps import Rename as Rename
     from .steps import Step as Step
     from .storing import allowed_migrations as allowed_migrations
     from .storing import functions_of as functions_of
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
     from .transforms import Transform as Transform
     from .transforms import Transpose as Transpose
     from .values import MigratedDict as MigratedDict
+    from .values import Values as Values
     from .values import stored_values as stored_values
 
 __all__ = [
@@ -126,22 +126,24 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "applying": "Values apply_steps",
+        "applying": "apply_steps",
         "attaching": "AttachedMigrations Ran attach attach_stored attached framework_of migrations_ran "
         "with_migrations",
         "chains": "MigrationPlan chain migrate plan_migration",
         "checkpoints": "WRAPPERS migrated_metadata unwrapped",
-        "declaring": "Migration default drop merge rename rename_pattern split",
+        "declaring": "Migration",
+        "dividing": "merge split",
         "files": "MigrationFileError migration_from_text migration_text read_migration",
         "fitting": "Fit headers_of",
         "functions": "NamedFunction",
         "into_modules": "load_checkpoint open_wrapped",
         "naming": "Likeness leaf words",
+        "renaming": "Rename default drop rename rename_pattern",
         "reversing": "cannot_go_back",
-        "steps": "Rename Step",
+        "steps": "Step",
         "storing": "allowed_migrations functions_of pack_migrations patterns_of unpack_migrations",
         "templates": "Linear Template",
         "transforms": "Cast Header Permute Reshape Roll Scale Slice Transform Transpose",
-        "values": "MigratedDict stored_values",
+        "values": "MigratedDict Values stored_values",
     },
 )

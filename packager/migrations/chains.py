@@ -10,11 +10,11 @@ from typing import Any
 from packager.errors import MigrationError
 from packager.objects.collecting import collector_resting
 
-from .applying import NO_MATCH, Row, Values, apply_steps
+from .applying import NO_MATCH, Row, apply_steps
 from .checkpoints import migrated_metadata, unwrapped
 from .declaring import Migration
 from .fitting import Fit, fit
-from .values import MigratedDict, Value, stored_values
+from .values import MigratedDict, Value, Values, stored_values
 
 __all__ = ["MigrationPlan", "chain", "migrate", "plan_migration", "unwrapped_by"]
 

@@ -21,7 +21,8 @@ from packager.objects.trust import Regime, Trust, grant_for
 from .chains import chain
 from .declaring import Migration
 from .functions import NamedFunction
-from .steps import Rename, RenamePattern, Step, check_pattern
+from .renaming import Rename, RenamePattern
+from .steps import Step
 from .tables import migration_from_table, table_of
 
 __all__ = [
@@ -126,7 +127,7 @@ def allowed_migrations(
 def _finding(step: Step, find: Callable[[str, str], Any]) -> Step:
     """The step, with functions that are looked up by `find`, and a regular expression that is one."""
     if isinstance(step, RenamePattern):
-        check_pattern(step)
+        step.check_pattern()
     if not isinstance(step, Rename):
         return step
     transforms = tuple(

@@ -12,9 +12,11 @@ from typing import Any
 
 from packager.errors import MigrationError
 
-from .declaring import Migration, default, drop, merge, rename, split, unchecked_pattern
+from .declaring import Migration
+from .dividing import Merge, Split, merge, split
 from .functions import NamedFunction
-from .steps import Default, Drop, Merge, Rename, RenamePattern, Split, Step, check_pattern, check_step
+from .renaming import Default, Drop, Rename, RenamePattern, default, drop, rename, unchecked_pattern
+from .steps import Step
 from .transforms import Cast, Permute, Reshape, Roll, Scale, Slice, Transform, Transpose
 
 __all__ = ["MigrationFileError", "migration_from_table", "step_table", "table_of"]
@@ -158,9 +160,9 @@ def _step(row: Any, line: str, stored: bool) -> Step:
     }
     try:
         step = make(row[actions[0]], line, **given)
-        check_step(step)
+        step.check()
         if isinstance(step, RenamePattern) and not stored:
-            check_pattern(step)
+            step.check_pattern()
     except (MigrationError, TypeError) as error:
         raise MigrationFileError(_placed(error, line)) from None
     return step

@@ -27,6 +27,7 @@ __all__ = [
     "Origin",
     "Stored",
     "Value",
+    "Values",
     "is_array",
     "stored_values",
 ]
@@ -82,6 +83,9 @@ class Value:
         if self.header is None:
             raise TransformError("the value is not an array")
         return Value(transform.header(self.header), Changed(self.origin, transform))
+
+
+Values = dict[str, Value]
 
 
 def stored_values(state: Mapping[str, Any]) -> dict[str, Value]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from packager.errors import MigrationError
-from packager.objects.collecting import collector_resting
+from packager.objects import collector_resting
 
 from .applying import NO_MATCH, Row, apply_steps
 from .checkpoints import migrated_metadata, unwrapped

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from packager.codecs.tensors import tensor_in
+from packager.codecs import tensor_in
 from packager.errors import LegacyFormatError, MigrationError
 from packager.tensors import DTYPES, StoredTensor, contiguous_strides, dtype_name, numpy_dtype, stored_as
 from packager.weights import Checkpoint, as_lazy, open_checkpoint

@@ -14,9 +14,7 @@ from typing import Any, Final
 
 from packager.archive import pack, unpack
 from packager.errors import ArchiveError, MigrationError, UntrustedTypeError
-from packager.objects.encoded import NameUse
-from packager.objects.refusing import refusal
-from packager.objects.trust import Regime, Trust, grant_for
+from packager.objects import NameUse, Regime, Trust, grant_for, refusal
 
 from .chains import chain
 from .declaring import Migration

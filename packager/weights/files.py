@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from types import TracebackType
 
-from packager.archive.sources import BoundedFile
+from packager.archive import BoundedFile
 from packager.errors import ArchiveError, LegacyFormatError
 
 __all__ = ["LegacyFile"]

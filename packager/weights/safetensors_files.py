@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from packager.archive.safetensors import MAX_HEADER, parse_header
+from packager.archive import MAX_HEADER, parse_header
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.tensors import ITEMSIZE, WORDS, contiguous_strides
 

@@ -15,15 +15,15 @@ from packager.archive import (
     ALIGNMENT,
     ArchiveIOError,
     ArchiveWriter,
+    BatchedFile,
     Manifest,
+    PathTarget,
     StateDictRecord,
     TensorSpec,
     index_name,
+    plan_member,
+    spell_header,
 )
-from packager.archive.output import BatchedFile
-from packager.archive.safetensors import spell_header
-from packager.archive.targets import PathTarget
-from packager.archive.tensor_plan import plan_member
 from packager.errors import MigrationError
 from packager.tensors import DTYPES, ITEMSIZE, contiguous_strides, itemsize_of, overlapping, stored_as
 
@@ -196,7 +196,7 @@ def _write_kedge(
     from dataclasses import asdict
 
     from packager.environment import Fingerprint
-    from packager.objects.state_dicts import encode_extras
+    from packager.objects import encode_extras
 
     groups = _ties(tensors)
     specs: dict[str, TensorSpec] = {}

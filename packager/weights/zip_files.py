@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from struct import Struct, unpack_from
 from typing import IO, Final, NoReturn
 
-from packager.archive.digests import crc32
-from packager.archive.sources import BoundedFile, Memory, Source
+from packager.archive import BoundedFile, Memory, Source, crc32
 from packager.errors import LegacyFormatError
 
 from .files import LegacyFile

@@ -7,13 +7,13 @@ from packager.lazy import lazy_names
 if TYPE_CHECKING:
     from .applying import apply_steps as apply_steps
     from .attaching import AttachedMigrations as AttachedMigrations
-    from .attaching import Ran as Ran
     from .attaching import attach as attach
     from .attaching import attach_stored as attach_stored
-    from .attaching import attached as attached
-    from .attaching import framework_of as framework_of
-    from .attaching import migrations_ran as migrations_ran
     from .attaching import with_migrations as with_migrations
+    from .attachments import Ran as Ran
+    from .attachments import attached as attached
+    from .attachments import framework_of as framework_of
+    from .attachments import migrations_ran as migrations_ran
     from .chains import MigrationPlan as MigrationPlan
     from .chains import chain as chain
     from .chains import migrate as migrate
@@ -127,8 +127,8 @@ __getattr__ = lazy_names(
     __name__,
     {
         "applying": "apply_steps",
-        "attaching": "AttachedMigrations Ran attach attach_stored attached framework_of migrations_ran "
-        "with_migrations",
+        "attaching": "AttachedMigrations attach attach_stored with_migrations",
+        "attachments": "Ran attached framework_of migrations_ran",
         "chains": "MigrationPlan chain migrate plan_migration",
         "checkpoints": "WRAPPERS migrated_metadata unwrapped",
         "declaring": "Migration",

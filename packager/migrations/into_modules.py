@@ -11,7 +11,7 @@ from packager.errors import LegacyFormatError, MigrationError
 from packager.tensors import DTYPES, StoredTensor, contiguous_strides, dtype_name, numpy_dtype, stored_as
 from packager.weights import Checkpoint, as_lazy, open_checkpoint
 
-from .attaching import framework_of
+from .attachments import framework_of
 from .chains import migrate
 from .declaring import Migration
 from .values import MigratedDict, is_array

@@ -8,11 +8,18 @@ if TYPE_CHECKING:
     from .dtypes import DTYPE_BITS as DTYPE_BITS
     from .dtypes import DTYPES as DTYPES
     from .dtypes import ITEMSIZE as ITEMSIZE
+    from .dtypes import SPELLED as SPELLED
     from .dtypes import WORDS as WORDS
     from .dtypes import DType as DType
+    from .dtypes import dtype_from_name as dtype_from_name
+    from .dtypes import dtype_name as dtype_name
+    from .dtypes import dtype_of_stored as dtype_of_stored
+    from .dtypes import is_dtype_name as is_dtype_name
     from .dtypes import itemsize_of as itemsize_of
+    from .dtypes import itemsize_of_name as itemsize_of_name
     from .dtypes import numpy_dtype as numpy_dtype
     from .dtypes import raw_dtype as raw_dtype
+    from .dtypes import stored_as as stored_as
     from .layouts import MAX_RANK as MAX_RANK
     from .layouts import Box as Box
     from .layouts import boxes as boxes
@@ -22,13 +29,6 @@ if TYPE_CHECKING:
     from .layouts import largest_view as largest_view
     from .layouts import reshaped_strides as reshaped_strides
     from .layouts import span as span
-    from .numpy_names import SPELLED as SPELLED
-    from .numpy_names import dtype_from_name as dtype_from_name
-    from .numpy_names import dtype_name as dtype_name
-    from .numpy_names import dtype_of_stored as dtype_of_stored
-    from .numpy_names import is_dtype_name as is_dtype_name
-    from .numpy_names import itemsize_of_name as itemsize_of_name
-    from .numpy_names import stored_as as stored_as
     from .storages import Placed as Placed
     from .storages import StorageBytes as StorageBytes
     from .storages import StoredTensor as StoredTensor
@@ -76,11 +76,10 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "dtypes": "DTYPES DTYPE_BITS ITEMSIZE WORDS DType itemsize_of numpy_dtype raw_dtype",
+        "dtypes": "DTYPES DTYPE_BITS ITEMSIZE SPELLED WORDS DType dtype_from_name dtype_name dtype_of_stored "
+        "is_dtype_name itemsize_of itemsize_of_name numpy_dtype raw_dtype stored_as",
         "layouts": "MAX_RANK Box boxes contiguous_strides fits is_contiguous largest_view reshaped_strides "
         "span",
-        "numpy_names": "SPELLED dtype_from_name dtype_name dtype_of_stored is_dtype_name itemsize_of_name "
-        "stored_as",
         "storages": "Placed StorageBytes StoredTensor TensorData in_c_order lay_out overlapping span_of",
     },
 )

@@ -136,7 +136,7 @@ def numpy_dtype(name: str) -> Any:
     """The NumPy dtype of a name, those that ml_dtypes brings (`bfloat16`, `float8_e5m2`) included.
 
     Raises ImportError where such a one is named and ml_dtypes is not installed, TypeError for a name that
-    NumPy does not know.
+    neither knows.
 
     >>> numpy_dtype("float32")
     dtype('float32')
@@ -147,6 +147,8 @@ def numpy_dtype(name: str) -> Any:
     import ml_dtypes
     import numpy
 
+    if not hasattr(ml_dtypes, name):
+        raise TypeError(f"ml_dtypes {ml_dtypes.__version__} has no dtype {name}")
     return numpy.dtype(getattr(ml_dtypes, name))
 
 
@@ -184,9 +186,11 @@ _NAME: Final = re.compile(
 
 
 def dtype_name(dtype: Any) -> str | None:
-    """The name of a dtype without parts; None when it has fields, a shape, objects or metadata."""
+    """The name of a dtype without parts; None for fields, a shape, objects, metadata, and where there is none."""
     if dtype.fields is not None or dtype.subdtype is not None or dtype.metadata or dtype.hasobject:
         return None
+    if dtype.type.__module__ == "ml_dtypes" and dtype.name not in _EXTENSIONS:
+        return None  # NumPy would spell it as void
     name = str(dtype.name if dtype.name in _EXTENSIONS else dtype.str)
     return name if is_dtype_name(name) else None
 

@@ -12,12 +12,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from packager import PackageExporter, PackageImporter
+from packager import PackageExporter, PackageImporter, PackagingError
 from packager.archive import ArchiveReader
 from packager.tensors import (
     DTYPES,
     ITEMSIZE,
     WORDS,
+    dtype_from_name,
     dtype_name,
     dtype_of_stored,
     itemsize_of,
@@ -117,3 +118,21 @@ def test_the_table_needs_neither_numpy_nor_kedge() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("name", ["uint1", "int1", "complex32", "bcomplex32"])
+def test_a_dtype_of_ml_dtypes_that_the_table_lacks_is_refused_and_not_stored_as_void(
+    name: str, tmp_path: Path
+) -> None:
+    array = np.ones(2).astype(getattr(ml_dtypes, name))
+    exporter = PackageExporter(tmp_path / "a.kedge", fsync=False)
+    exporter.save_object("m", "o", [array])
+    with pytest.raises(PackagingError, match=f"dtype {name} has no stored form"):
+        exporter.close()
+
+
+def test_a_dtype_that_the_installed_ml_dtypes_lacks_is_a_value_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(ml_dtypes, "float8_e3m4")
+    dtype_from_name.cache_clear()
+    with pytest.raises(ValueError, match="has no dtype 'float8_e3m4'"):
+        dtype_from_name("float8_e3m4")

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from .declaring import Migration as Migration
     from .dividing import merge as merge
     from .dividing import split as split
-    from .files import MigrationFileError as MigrationFileError
-    from .files import migration_from_text as migration_from_text
-    from .files import migration_text as migration_text
-    from .files import read_migration as read_migration
     from .fitting import Fit as Fit
     from .fitting import headers_of as headers_of
     from .functions import NamedFunction as NamedFunction
@@ -50,6 +46,10 @@ if TYPE_CHECKING:
     from .storing import unpack_migrations as unpack_migrations
     from .templates import Linear as Linear
     from .templates import Template as Template
+    from .toml import MigrationFileError as MigrationFileError
+    from .toml import migration_from_text as migration_from_text
+    from .toml import migration_text as migration_text
+    from .toml import read_migration as read_migration
     from .transforms import Cast as Cast
     from .transforms import Header as Header
     from .transforms import Permute as Permute
@@ -133,7 +133,6 @@ __getattr__ = lazy_names(
         "checkpoints": "WRAPPERS migrated_metadata unwrapped",
         "declaring": "Migration",
         "dividing": "merge split",
-        "files": "MigrationFileError migration_from_text migration_text read_migration",
         "fitting": "Fit headers_of",
         "functions": "NamedFunction",
         "into_modules": "load_checkpoint open_wrapped",
@@ -143,6 +142,7 @@ __getattr__ = lazy_names(
         "steps": "Step",
         "storing": "allowed_migrations functions_of pack_migrations patterns_of unpack_migrations",
         "templates": "Linear Template",
+        "toml": "MigrationFileError migration_from_text migration_text read_migration",
         "transforms": "Cast Header Permute Reshape Roll Scale Slice Transform Transpose",
         "values": "MigratedDict Values stored_values",
     },

@@ -8,7 +8,7 @@
         ],
     )
 
-The same words are the keys of a TOML file (`files.py`).
+The same words are the keys of a TOML file (`toml.py`).
 """
 
 from __future__ import annotations

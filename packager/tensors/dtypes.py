@@ -186,7 +186,7 @@ _NAME: Final = re.compile(
 
 
 def dtype_name(dtype: Any) -> str | None:
-    """The name of a dtype without parts; None for fields, a shape, objects, metadata, and where there is none."""
+    """The name of a dtype without parts; None where it has fields, a shape or objects, or no name."""
     if dtype.fields is not None or dtype.subdtype is not None or dtype.metadata or dtype.hasobject:
         return None
     if dtype.type.__module__ == "ml_dtypes" and dtype.name not in _EXTENSIONS:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from packager.errors import LegacyFormatError
 
 from .contents import Contents, LeftOut, state_dict_in
-from .files import LegacyFile
+from .legacy_file import LegacyFile
 from .numpy_files import NPY_START, is_npz, read_npy, read_npy_folder, read_npz
 from .safetensors_files import is_safetensors, read_safetensors
 from .tensors import LegacyTensor

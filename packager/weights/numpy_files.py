@@ -10,7 +10,7 @@ from typing import Any, Final
 from packager.errors import LegacyFormatError
 from packager.tensors import SPELLED, contiguous_strides, itemsize_of
 
-from .files import LegacyFile
+from .legacy_file import LegacyFile
 from .tensors import LegacyStorage, LegacyTensor, checked_tensor
 from .zip_files import ZipFile
 

@@ -9,7 +9,7 @@ from packager.archive import MAX_HEADER, parse_header
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.tensors import ITEMSIZE, WORDS, contiguous_strides
 
-from .files import LegacyFile
+from .legacy_file import LegacyFile
 from .tensors import LegacyStorage, LegacyTensor, checked_tensor
 
 __all__ = ["is_safetensors", "read_safetensors"]

@@ -13,7 +13,7 @@ from typing import Any, Final
 from packager.errors import LegacyFormatError
 from packager.tensors import itemsize_of
 
-from .files import LegacyFile
+from .legacy_file import LegacyFile
 from .pickle_machine import Named
 from .pickle_opcodes import read_pickle
 from .tensors import LegacyStorage

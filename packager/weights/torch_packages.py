@@ -12,7 +12,7 @@ from typing import Any
 from packager.errors import LegacyFormatError
 
 from .contents import LeftOut
-from .files import LegacyFile
+from .legacy_file import LegacyFile
 from .pickle_machine import PickleRefused
 from .tensors import LegacyStorage
 from .torch_files import zip_pickle, zip_storage

@@ -20,7 +20,7 @@ from typing import IO, Final, NoReturn
 from packager.archive import BoundedFile, Memory, Source, crc32
 from packager.errors import LegacyFormatError
 
-from .files import LegacyFile
+from .legacy_file import LegacyFile
 
 __all__ = ["ZIP_START", "ZipFile", "ZipMember"]
 

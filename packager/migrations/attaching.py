@@ -28,7 +28,6 @@ from .values import MigratedDict
 
 __all__ = [
     "AttachedMigrations",
-    "StoredMigration",
     "attach",
     "attach_stored",
     "with_migrations",

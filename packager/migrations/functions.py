@@ -14,7 +14,7 @@ from typing import Any
 
 from .transforms import Header, Transform, TransformError, header_of
 
-__all__ = ["NamedFunction", "find_function"]
+__all__ = ["NamedFunction"]
 
 
 def find_function(module: str, name: str) -> Any:

@@ -24,7 +24,6 @@ from .steps import Step
 from .tables import migration_from_table, table_of
 
 __all__ = [
-    "PATTERNS",
     "allowed_migrations",
     "functions_of",
     "pack_migrations",

@@ -22,7 +22,6 @@ from .transforms import LAZY, Header, Slice, Transform, TransformError, checked_
 __all__ = [
     "Changed",
     "Filled",
-    "Joined",
     "MigratedDict",
     "Origin",
     "Stored",

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from .layouts import largest_view as largest_view
     from .layouts import reshaped_strides as reshaped_strides
     from .layouts import span as span
-    from .storages import Placed as Placed
-    from .storages import StorageBytes as StorageBytes
     from .storages import StoredTensor as StoredTensor
     from .storages import TensorData as TensorData
     from .storages import in_c_order as in_c_order
@@ -47,8 +45,6 @@ __all__ = [
     "WORDS",
     "Box",
     "DType",
-    "Placed",
-    "StorageBytes",
     "StoredTensor",
     "TensorData",
     "boxes",
@@ -80,6 +76,6 @@ __getattr__ = lazy_names(
         "is_dtype_name itemsize_of itemsize_of_name numpy_dtype raw_dtype stored_as",
         "layouts": "MAX_RANK Box boxes contiguous_strides fits is_contiguous largest_view reshaped_strides "
         "span",
-        "storages": "Placed StorageBytes StoredTensor TensorData in_c_order lay_out overlapping span_of",
+        "storages": "StoredTensor TensorData in_c_order lay_out overlapping span_of",
     },
 )

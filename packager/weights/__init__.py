@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from .lazy_arrays import made_whole as made_whole
     from .pickle_machine import Opaque as Opaque
     from .pickle_machine import PickleRefused as PickleRefused
-    from .tensors import LegacyStorage as LegacyStorage
     from .tensors import LegacyTensor as LegacyTensor
     from .tensors import array_of as array_of
     from .torch_files import read_torch_file as read_torch_file
@@ -31,7 +30,6 @@ __all__ = [
     "CheckpointMetadata",
     "LazyStateDict",
     "LeftOut",
-    "LegacyStorage",
     "LegacyTensor",
     "Opaque",
     "PickleRefused",
@@ -56,7 +54,7 @@ __getattr__ = lazy_names(
         "contents": "LeftOut",
         "lazy_arrays": "LazyStateDict as_lazy bare constant joined made_whole",
         "pickle_machine": "Opaque PickleRefused",
-        "tensors": "LegacyStorage LegacyTensor array_of",
+        "tensors": "LegacyTensor array_of",
         "torch_files": "read_torch_file",
         "torch_packages": "TorchPackage open_torch_package",
         "writing": "WrittenCheckpoint write_checkpoint",

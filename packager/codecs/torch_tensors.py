@@ -26,6 +26,7 @@ from .base import (
 )
 from .checks import expect, expect_sizes, expect_tensor, shares_methods
 from .module_frameworks import EmptySlots, ModuleNotes
+from .torch_layouts import QUANTIZED, SPARSE, SPARSE_PARTS, STRIDED
 
 __all__ = ["TensorCodec", "TensorSubclassCodec", "memory_key", "plain_data", "tensor_of"]
 
@@ -56,7 +57,7 @@ class TensorCodec(Codec):
     (a slot whose values a hook replaced, or the device "meta") also "empty" and the shape.
     """
 
-    name = "torch.tensor"
+    name = STRIDED
     types = ("torch:Tensor",)
 
     def claims(self, cls: type) -> bool:
@@ -65,8 +66,6 @@ class TensorCodec(Codec):
         return cls in (torch.Tensor, torch.nn.Parameter)
 
     def variant(self, obj: Any) -> Codec:
-        from .torch_layouts import QUANTIZED, SPARSE, SPARSE_PARTS
-
         if obj.is_quantized:
             return QUANTIZED
         return SPARSE if str(obj.layout).removeprefix("torch.") in SPARSE_PARTS else self

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from packager.errors import MigrationError
 from packager.migrations import (
     Header,
     Migration,
@@ -180,8 +181,6 @@ class _Draft:
 
     def _try(self, step: Step, reason: str) -> bool:
         """Add a step, unless it makes two keys one or takes a key from its place."""
-        from packager.errors import MigrationError
-
         before = sum(map(self.is_placed, self.values))
         try:
             values, _ = apply_steps([step], self.values)

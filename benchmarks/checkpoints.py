@@ -38,6 +38,7 @@ write_checkpoint(new, migrate(migration, open_checkpoint(old)), fsync=False)
 SCRIPT = """
 import sys
 from packager.migrations import *
+from packager.weights import *
 old, new = sys.argv[1:]
 {work}
 # Not ru_maxrss, in which a new process starts from the peak of the one that made it.
@@ -134,7 +135,7 @@ def _text(value: bytes) -> bytes:
 
 
 def _opening(tensors: int) -> Contender:
-    from packager.migrations import open_checkpoint
+    from packager.weights import open_checkpoint
 
     path = _file(tensors, 25)
     return Contender(lambda: open_checkpoint(path))

@@ -71,16 +71,14 @@ def _state() -> dict[str, Any]:
 
 
 def _kedge() -> Contender:
-    from packager.migrations import migrate
-    from packager.migrations.files import migration_from_text
+    from packager.migrations import migrate, migration_from_text
 
     migration, state = migration_from_text(STEPS), _state()
     return Contender(lambda: dict(migrate(migration, state)), result=lambda: _told(migrate(migration, state)))
 
 
 def _plan() -> Contender:
-    from packager.migrations import plan_migration
-    from packager.migrations.files import migration_from_text
+    from packager.migrations import migration_from_text, plan_migration
 
     migration, state = migration_from_text(STEPS), _state()
 

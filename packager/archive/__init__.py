@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .digests import crc32 as crc32
     from .errors import ArchiveIOError as ArchiveIOError
     from .errors import MissingEntryError as MissingEntryError
     from .listing import ALIGNMENT as ALIGNMENT
@@ -21,11 +22,20 @@ if TYPE_CHECKING:
     from .manifest import ObjectRecord as ObjectRecord
     from .manifest import StateDictRecord as StateDictRecord
     from .manifest import TypeUse as TypeUse
+    from .output import BatchedFile as BatchedFile
     from .packed import pack as pack
     from .packed import unpack as unpack
     from .reader import ArchiveReader as ArchiveReader
     from .reader import PrivateEntry as PrivateEntry
+    from .safetensors import MAX_HEADER as MAX_HEADER
+    from .safetensors import parse_header as parse_header
+    from .safetensors import spell_header as spell_header
+    from .sources import BoundedFile as BoundedFile
+    from .sources import Memory as Memory
+    from .sources import Source as Source
+    from .targets import PathTarget as PathTarget
     from .tensor_index import TensorSpec as TensorSpec
+    from .tensor_plan import plan_member as plan_member
     from .tensors import TensorReader as TensorReader
     from .tensors import add_tensors as add_tensors
     from .tensors import index_name as index_name
@@ -39,9 +49,12 @@ __all__ = [
     "ALIGNMENT",
     "FORMAT",
     "KINDS",
+    "MAX_HEADER",
     "ArchiveIOError",
     "ArchiveReader",
     "ArchiveWriter",
+    "BatchedFile",
+    "BoundedFile",
     "CheckRecord",
     "EntryCheck",
     "EntryPoint",
@@ -50,19 +63,26 @@ __all__ = [
     "GuardRecord",
     "ImportSite",
     "Manifest",
+    "Memory",
     "MissingEntryError",
     "ModuleRecord",
     "ObjectRecord",
+    "PathTarget",
     "PrivateEntry",
     "Problem",
+    "Source",
     "StateDictRecord",
     "TensorReader",
     "TensorSpec",
     "TypeUse",
     "Verification",
     "add_tensors",
+    "crc32",
     "index_name",
     "pack",
+    "parse_header",
+    "plan_member",
+    "spell_header",
     "unpack",
     "verify",
 ]
@@ -70,13 +90,19 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
+        "digests": "crc32",
         "errors": "ArchiveIOError MissingEntryError",
         "listing": "ALIGNMENT KINDS EntryRecord",
-        "manifest": "FORMAT CheckRecord EntryPoint ExternRecord GuardRecord ImportSite Manifest ModuleRecord "
-        "ObjectRecord StateDictRecord TypeUse",
+        "manifest": "FORMAT CheckRecord EntryPoint ExternRecord GuardRecord ImportSite Manifest "
+        "ModuleRecord ObjectRecord StateDictRecord TypeUse",
+        "output": "BatchedFile",
         "packed": "pack unpack",
         "reader": "ArchiveReader PrivateEntry",
+        "safetensors": "MAX_HEADER parse_header spell_header",
+        "sources": "BoundedFile Memory Source",
+        "targets": "PathTarget",
         "tensor_index": "TensorSpec",
+        "tensor_plan": "plan_member",
         "tensors": "TensorReader add_tensors index_name",
         "verifying": "EntryCheck Problem Verification verify",
         "writer": "ArchiveWriter",

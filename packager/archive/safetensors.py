@@ -1,4 +1,4 @@
-"""The safetensors format: its dtypes, a strict reader of its header, and our one spelling of it.
+"""The safetensors format: a strict reader of its header, and our one spelling of it.
 
 The reader takes what the safetensors library takes, and refuses what is ambiguous or could hurt:
 duplicate keys, fields it does not know, holes, overlaps, sizes that do not follow from dtype and
@@ -15,38 +15,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from packager.errors import ArchiveError
+from packager.tensors import DTYPE_BITS
 
 from .errors import damaged
 from .listing import ALIGNMENT
 from .packed import Packed
 
-__all__ = ["DTYPE_BITS", "HeaderTensor", "SafetensorsHeader", "parse_header", "spell_header", "tensor_bytes"]
-
-DTYPE_BITS: Final[Mapping[str, int]] = {
-    "BOOL": 8,
-    "F4": 4,
-    "F6_E2M3": 6,
-    "F6_E3M2": 6,
-    "U8": 8,
-    "I8": 8,
-    "F8_E5M2": 8,
-    "F8_E4M3": 8,
-    "F8_E8M0": 8,
-    "F8_E4M3FNUZ": 8,
-    "F8_E5M2FNUZ": 8,
-    "I16": 16,
-    "U16": 16,
-    "F16": 16,
-    "BF16": 16,
-    "I32": 32,
-    "U32": 32,
-    "F32": 32,
-    "C64": 64,
-    "F64": 64,
-    "I64": 64,
-    "U64": 64,
-}
-"""How many bits an element of each dtype has. Those of fewer than eight lie packed."""
+__all__ = ["HeaderTensor", "SafetensorsHeader", "parse_header", "spell_header", "tensor_bytes"]
 
 MAX_HEADER: Final = 100_000_000
 """Bytes that a header may have; the safetensors library draws the same line."""

@@ -14,31 +14,21 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import prod
-from operator import mul
 from typing import Any, Final
+
+from packager.tensors import DTYPE_BITS, MAX_RANK, contiguous_strides, fits, span
 
 from .errors import damaged
 from .packed import pack, unpack
-from .safetensors import DTYPE_BITS, tensor_bytes
+from .safetensors import tensor_bytes
 
-__all__ = [
-    "MAX_RANK",
-    "MAX_TENSORS",
-    "TensorIndex",
-    "TensorSpec",
-    "contiguous_strides",
-    "is_contiguous",
-    "span",
-]
+__all__ = ["MAX_TENSORS", "TensorIndex", "TensorSpec"]
 
 _DTYPES: Final = tuple(DTYPE_BITS)
 _DTYPE_NUMBERS: Final = {dtype: number for number, dtype in enumerate(_DTYPES)}
 
 MAX_TENSORS: Final = 1 << 18
 """Tensors that one member may have, so that what is built for a few bytes of index stays bounded."""
-
-MAX_RANK: Final = 64
-"""Dimensions that a tensor may have; NumPy and PyTorch draw the same line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,47 +45,6 @@ class TensorSpec:
     strides: tuple[int, ...]
     offset: int
     storage: int
-
-
-@lru_cache(maxsize=4096)
-def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a tensor in C order, in elements.
-
-    >>> contiguous_strides((2, 3, 4)), contiguous_strides((2, 0, 3)), contiguous_strides(())
-    ((12, 4, 1), (3, 3, 1), ())
-    """
-    products = accumulate((max(n, 1) for n in reversed(shape[1:])), mul, initial=1)
-    return tuple(products)[::-1][: len(shape)]
-
-
-def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether elements lie in C order without gaps; strides of dimensions of size 1 do not matter."""
-    expected = contiguous_strides(shape)
-    if len(strides) != len(shape):
-        return False
-    return (
-        strides == expected
-        or 0 in shape
-        or all(n == 1 or s == e for n, s, e in zip(shape, strides, expected, strict=True))
-    )
-
-
-def span(shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[int, int]:
-    """The lowest element that a tensor touches in its storage, and one past the highest.
-
-    >>> span((2, 3), (3, 1), 4), span((3,), (-1,), 5), span((0, 2), (1, 1), 7)
-    ((4, 10), (3, 6), (7, 7))
-    """
-    low, high = _reach(tuple(shape), tuple(strides))
-    return offset + low, offset + high
-
-
-@lru_cache(maxsize=4096)  # tensors share few shapes
-def _reach(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
-    if 0 in shape:
-        return 0, 0
-    reaches = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
-    return sum(min(r, 0) for r in reaches), sum(max(r, 0) for r in reaches) + 1
 
 
 @lru_cache(maxsize=4096)
@@ -206,8 +155,8 @@ class TensorIndex:
             raise damaged(f"tensor {key!r}", f"strides {strides}", f"one for each dimension of {shape}")
         spec = TensorSpec(key, _DTYPES[code], shape, strides, offset, self.storages[number])
         start, stop = self.storage_range(spec.storage)
-        low, high = span(shape, strides, offset)
-        if low < 0 or high * DTYPE_BITS[spec.dtype] > 8 * (stop - start):
+        if not fits(shape, strides, offset, DTYPE_BITS[spec.dtype], stop - start):
+            low, high = span(shape, strides, offset)
             raise damaged(
                 f"tensor {key!r}",
                 f"elements {low} to {high}",

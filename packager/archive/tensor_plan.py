@@ -15,10 +15,11 @@ from functools import lru_cache
 from math import prod
 
 from packager.errors import ArchiveError
+from packager.tensors import DTYPE_BITS, MAX_RANK, fits, is_contiguous, span
 
 from .listing import ALIGNMENT
-from .safetensors import DTYPE_BITS, spell_header
-from .tensor_index import MAX_RANK, MAX_TENSORS, TensorIndex, TensorSpec, is_contiguous, span
+from .safetensors import spell_header
+from .tensor_index import MAX_TENSORS, TensorIndex, TensorSpec
 
 __all__ = ["MemberPlan", "plan_member"]
 
@@ -120,8 +121,8 @@ def _problem(tensor: TensorSpec, sizes: Sequence[int]) -> str | None:
     if len(tensor.strides) != len(shape) or not 0 <= tensor.storage < len(sizes):
         return f"strides {tensor.strides} or storage {tensor.storage} do not fit"
     bits, size = DTYPE_BITS[tensor.dtype], sizes[tensor.storage]
-    low, high = span(shape, tensor.strides, tensor.offset)
-    if low < 0 or high * bits > 8 * size:
+    if not fits(shape, tensor.strides, tensor.offset, bits, size):
+        low, high = span(shape, tensor.strides, tensor.offset)
         return f"elements {low} to {high} of {tensor.dtype} do not lie in its storage of {size} bytes"
     return f"packed elements of {tensor.dtype} must fill their storage in C order" if bits % 8 else None
 

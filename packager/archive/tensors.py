@@ -13,13 +13,14 @@ from math import prod
 from threading import Lock
 from typing import Any, Final
 
+from packager.tensors import DTYPE_BITS, is_contiguous, span
+
 from .errors import MissingEntryError, damaged
 from .listing import ALIGNMENT
 from .output import flat_view
 from .reader import ArchiveReader, PrivateEntry
-from .safetensors import DTYPE_BITS
 from .sources import anonymous
-from .tensor_index import TensorIndex, TensorSpec, is_contiguous, span
+from .tensor_index import TensorIndex, TensorSpec
 from .tensor_plan import plan_member
 from .writer import ArchiveWriter
 

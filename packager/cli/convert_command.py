@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .screen import print_json, print_table, print_text, progress
 
 if TYPE_CHECKING:
-    from packager.migrations import WrittenCheckpoint
-    from packager.migrations.legacy import Checkpoint, LeftOut
+    from packager.weights import Checkpoint, LeftOut, WrittenCheckpoint
 
 __all__ = ["add"]
 
@@ -66,7 +65,7 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Open, write, and say what was read, what was written and what was left out."""
     from packager.errors import MigrationError
-    from packager.migrations import open_checkpoint, write_checkpoint
+    from packager.weights import open_checkpoint, write_checkpoint
 
     package, slash, resource = options.name.rpartition("/")
     if not slash or not package or not resource:

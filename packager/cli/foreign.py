@@ -12,7 +12,7 @@ from packager.errors import ArchiveError, LegacyFormatError
 from .screen import print_json, print_table, print_text
 
 if TYPE_CHECKING:
-    from packager.migrations.legacy import Checkpoint
+    from packager.weights import Checkpoint
 
 __all__ = ["inspect_foreign"]
 
@@ -38,7 +38,7 @@ def inspect_foreign(options: argparse.Namespace, refused: ArchiveError) -> int:
 
 def _opened(file: str, refused: ArchiveError) -> Checkpoint:
     """The file as a checkpoint; where several state dicts lie in it, as one with all its tensors."""
-    from packager.migrations.legacy import open_checkpoint
+    from packager.weights import open_checkpoint
 
     try:
         try:

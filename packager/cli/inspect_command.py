@@ -184,7 +184,7 @@ def _migrations(reader: Any) -> list[dict[str, Any]]:
 
     if MIGRATIONS not in reader:
         return []
-    from packager.migrations.storing import functions_of, patterns_of, unpack_migrations
+    from packager.migrations import functions_of, patterns_of, unpack_migrations
 
     return [
         {

@@ -10,7 +10,7 @@ from .screen import print_json, print_text, progress
 
 if TYPE_CHECKING:
     from packager.migrations import Fit, MigratedDict, Migration, MigrationPlan
-    from packager.migrations.legacy import Checkpoint
+    from packager.weights import Checkpoint
 
 __all__ = ["add", "add_unwrap", "target_state"]
 
@@ -75,8 +75,7 @@ def add_unwrap(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Plan, and write where that was asked for."""
-    from packager.migrations import cannot_go_back, migrate, plan_migration
-    from packager.migrations.into_modules import open_wrapped
+    from packager.migrations import cannot_go_back, migrate, open_wrapped, plan_migration
 
     given = _migrations(options)
     checkpoint = open_wrapped(options.old, given, unwrap=options.unwrap, skip_unknown=options.skip_unknown)
@@ -104,7 +103,7 @@ def target_state(target: str) -> Any:
     import os
 
     if os.path.exists(target):
-        from packager.migrations import open_checkpoint
+        from packager.weights import open_checkpoint
 
         return open_checkpoint(target)
     from packager.exporting.targets import TargetError, put_folder_on_path, resolve_target
@@ -118,8 +117,7 @@ def target_state(target: str) -> Any:
 
 def _migrations(options: argparse.Namespace) -> tuple[Migration, ...]:
     """The migrations as they are to run; backwards they are undone from the last to the first."""
-    from packager.migrations import WRAPPERS, read_migration
-    from packager.migrations.chains import chain
+    from packager.migrations import WRAPPERS, chain, read_migration
 
     known = [WRAPPERS if name == "wrappers" else read_migration(name) for name in options.migrations]
     if not options.back:
@@ -129,7 +127,7 @@ def _migrations(options: argparse.Namespace) -> tuple[Migration, ...]:
 
 def _write(options: argparse.Namespace, checkpoint: Checkpoint, migrated: MigratedDict) -> int:
     from packager.exporting.printing import size_text
-    from packager.migrations import write_checkpoint
+    from packager.weights import write_checkpoint
 
     with progress("migrating") as show:
         written = write_checkpoint(options.output, migrated, metadata=checkpoint.metadata, progress=show)

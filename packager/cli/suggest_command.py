@@ -47,8 +47,8 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Suggest a policy from the plan, or from a trace where one was asked for."""
+    from packager.drafting import suggested_policy
     from packager.exporting.printing import problems_text
-    from packager.exporting.suggesting import suggested_policy
 
     exporter = exporter_for(options, io.BytesIO())
     with stages() as exporter.progress:

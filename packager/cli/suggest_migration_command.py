@@ -44,8 +44,8 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the draft; 1 where something could not be placed."""
-    from packager.migrations import WRAPPERS, suggest_migration
-    from packager.migrations.into_modules import open_wrapped
+    from packager.drafting import suggest_migration
+    from packager.migrations import WRAPPERS, open_wrapped
 
     checkpoint = open_wrapped(
         options.old, (WRAPPERS,), unwrap=options.unwrap, skip_unknown=options.skip_unknown

@@ -41,7 +41,7 @@ def trace_and_prune(
     and answers bring more. Raises TraceError where the call fails.
     """
     from packager.analysis import compare_trace, pruned, trace_call
-    from packager.exporting.suggesting import suggested_policy
+    from packager.drafting import suggested_policy
 
     comparison = compare_trace(plan, trace_call(options.target, options.kwargs, options.input))
     policy = pruned(policy_of(options), comparison)

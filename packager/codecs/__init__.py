@@ -9,6 +9,7 @@ from .base import Node as Node
 from .base import ObjectCodec as ObjectCodec
 from .base import StoredTensor as StoredTensor
 from .base import TensorData as TensorData
+from .tensors import tensor_in as tensor_in
 
 __all__ = [
     "CannotStore",
@@ -20,4 +21,5 @@ __all__ = [
     "ObjectCodec",
     "StoredTensor",
     "TensorData",
+    "tensor_in",
 ]

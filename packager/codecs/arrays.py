@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, itemsize_of_name, stored_as
+
 from .base import (
     CannotStore,
     Child,
@@ -23,7 +25,7 @@ from .base import (
     TensorData,
 )
 from .checks import expect, expect_sizes, expect_tensor, shares_methods
-from .numpy_dtypes import DTypeCodec, dtype_from_name, dtype_name, is_dtype_name, itemsize_of_name, stored_as
+from .numpy_dtypes import DTypeCodec
 from .numpy_random import BitGeneratorCodec, GeneratorCodec, RandomStateCodec, SeedSequenceCodec
 
 __all__ = ["CODECS", "array_data", "array_from"]

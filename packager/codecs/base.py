@@ -22,6 +22,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
+from packager.tensors import StoredTensor as StoredTensor
+from packager.tensors import TensorData as TensorData
+
 __all__ = [
     "CannotStore",
     "Child",
@@ -60,36 +63,6 @@ class CannotStore(Exception):
         super().__init__(reason)
         self.reason = reason
         self.options = options
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TensorData:
-    """A strided view of memory, on its way into an archive.
-
-    `dtype` is a dtype of safetensors ("F32", "I64", "U8", ...), `strides` count elements, `address`
-    is that of the element at index (0, 0, ...), and `owner` keeps the memory alive. Views that
-    overlap are stored once, with everything that ties them, whichever library they come from.
-    """
-
-    dtype: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    address: int
-    owner: object = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredTensor:
-    """A strided view of an entry of an archive, on its way out: `buffer` holds the whole entry.
-
-    `offset` counts bytes, `strides` elements. The audit has checked that every element lies inside.
-    """
-
-    dtype: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int
-    buffer: memoryview
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 from .base import Child
 
-__all__ = ["ITEMSIZE", "expect", "expect_sizes", "expect_tensor", "shares_methods"]
-
-
-ITEMSIZE: Final = {
-    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2"), 1),
-    **dict.fromkeys(("U16", "I16", "F16", "BF16"), 2),
-    **dict.fromkeys(("U32", "I32", "F32"), 4),
-    **dict.fromkeys(("U64", "I64", "F64", "C64"), 8),
-}
-"""Bytes per element of the dtypes of safetensors that are used here."""
+__all__ = ["expect", "expect_sizes", "expect_tensor", "shares_methods"]
 
 
 def expect(condition: bool, what: str) -> None:

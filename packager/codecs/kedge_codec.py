@@ -9,12 +9,13 @@ import weakref
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from packager.tensors import dtype_name
+
 from .base import Child, Codec, Decoding, Encoding, Finish, LiteralValue, Node, ObjectCodec, TensorData
 from .checks import expect
 from .kedge_tensors import TENSOR_CODECS, array_of, memory_key
 from .module_frameworks import Hook, ModuleNotes
 from .modules import HANDLES, HOOKS, ModuleCodec, storable
-from .numpy_dtypes import dtype_name
 from .optimizers import OptimizerCodec
 
 __all__ = ["CODECS"]

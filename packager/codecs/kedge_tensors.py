@@ -9,11 +9,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, stored_as
+
 from .arrays import array_data, array_from
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, Role
 from .checks import expect, expect_sizes, expect_tensor, shares_methods
 from .module_frameworks import EmptySlots, ModuleNotes
-from .numpy_dtypes import dtype_from_name, dtype_name, is_dtype_name, stored_as
 
 __all__ = ["TENSOR_CODECS", "array_of", "memory_key", "plain_array"]
 

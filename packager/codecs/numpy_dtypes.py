@@ -1,109 +1,20 @@
-"""How NumPy's dtypes are written down, and which of them safetensors has a word for.
+"""The codec of NumPy's dtypes.
 
 A dtype is a name ("<f4", "<M8[ns]", "bfloat16") or, when it has fields or a shape of its own, a
-short list with its parts as children. Names that run nothing: they are looked up in tables and
-handed to `numpy.dtype` only after they matched a pattern.
+short list with its parts as children.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any, Final
+from typing import Any
+
+from packager.tensors import dtype_from_name, dtype_name, is_dtype_name
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node
 from .checks import expect, expect_sizes
 
-__all__ = [
-    "DTypeCodec",
-    "dtype_from_name",
-    "dtype_name",
-    "dtype_of_stored",
-    "is_dtype_name",
-    "itemsize_of_name",
-    "stored_as",
-]
-
-# What safetensors calls them. Everything else is stored as bytes, and named by the codec.
-_NATIVE: Final = {
-    "|b1": "BOOL", "|u1": "U8", "|i1": "I8", "<u2": "U16", "<i2": "I16", "<u4": "U32", "<i4": "I32",
-    "<u8": "U64", "<i8": "I64", "<f2": "F16", "<f4": "F32", "<f8": "F64", "<c8": "C64",
-}  # fmt: skip
-# Dtypes of ml_dtypes: all of one or two bytes.
-_EXTENSION: Final = {
-    "bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2", "float8_e4m3": "U8",
-    "float8_e4m3b11fnuz": "U8", "float8_e4m3fnuz": "U8", "float8_e5m2fnuz": "U8", "float8_e3m4": "U8",
-    "float8_e8m0fnu": "U8", "float4_e2m1fn": "U8", "float6_e2m3fn": "U8", "float6_e3m2fn": "U8",
-    "int2": "U8", "int4": "U8", "uint2": "U8", "uint4": "U8",
-}  # fmt: skip
-_NAME: Final = re.compile(
-    r"[<>|](?:b1|[iu][1248]|f(?:2|4|8|12|16)|c(?:8|16|24|32)|[SUV][0-9]{1,9}"
-    r"|[mM]8(?:\[[0-9]{0,9}(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?)\Z"
-)
-
-
-def dtype_name(dtype: Any) -> str | None:
-    """The name of a dtype without parts; None when it has fields, a shape, objects or metadata."""
-    if dtype.fields is not None or dtype.subdtype is not None or dtype.metadata or dtype.hasobject:
-        return None
-    name = str(dtype.name if dtype.name in _EXTENSION else dtype.str)
-    return name if is_dtype_name(name) else None
-
-
-def is_dtype_name(name: object) -> bool:
-    """Whether this is a name that `dtype_name` gives."""
-    return isinstance(name, str) and (name in _EXTENSION or _NAME.match(name) is not None)
-
-
-@lru_cache(maxsize=256)
-def dtype_from_name(name: str) -> Any:
-    """The dtype of a name. Raises ValueError where this NumPy, or ml_dtypes, does not have it."""
-    import numpy
-
-    if name in _EXTENSION:
-        try:
-            import ml_dtypes
-        except ImportError as error:
-            raise ValueError(f"dtype {name} needs ml_dtypes, which is not installed here") from error
-        return numpy.dtype(getattr(ml_dtypes, name))
-    try:
-        return numpy.dtype(name)
-    except TypeError as error:
-        raise ValueError(f"NumPy on this machine has no dtype {name!r}") from error
-
-
-def stored_as(name: str) -> tuple[str, int]:
-    """The dtype of safetensors that an array of this dtype is stored in, and how many of it per element.
-
-    An element that safetensors has no word for is a row of bytes. (A row of one is a row as well.)
-
-    >>> stored_as("<f4"), stored_as("<c16"), stored_as("<M8[ns]"), stored_as(">f4"), stored_as("float8_e3m4")
-    (('F32', 0), ('U8', 16), ('U8', 8), ('U8', 4), ('U8', 1))
-    """
-    if name in _NATIVE:
-        return _NATIVE[name], 0
-    if name in _EXTENSION and _EXTENSION[name] != "U8":
-        return _EXTENSION[name], 0
-    return "U8", itemsize_of_name(name)
-
-
-@lru_cache(maxsize=256)
-def dtype_of_stored(stored: str) -> str:
-    """The name of the dtype that arrays of a dtype of safetensors have.
-
-    >>> dtype_of_stored("F32"), dtype_of_stored("BF16")
-    ('<f4', 'bfloat16')
-    """
-    return next(name for name, known in [*_NATIVE.items(), *_EXTENSION.items()] if known == stored)
-
-
-def itemsize_of_name(name: str) -> int:
-    """The bytes of an element of a named dtype."""
-    if name in _EXTENSION:
-        return 2 if name == "bfloat16" else 1
-    count = int(re.findall(r"[0-9]+", name)[0])
-    return 4 * count if name[1] == "U" else count
+__all__ = ["DTypeCodec"]
 
 
 class DTypeCodec(Codec):

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from packager.libraries import library_of
+from packager.tensors import dtype_from_name, dtype_name, dtype_of_stored, stored_as
+
 from .base import Encoding, StoredTensor, TensorData
-from .numpy_dtypes import dtype_name, stored_as
 
 __all__ = ["LIBRARIES", "tensor_in", "tensor_out"]
 
@@ -23,7 +25,7 @@ def tensor_out(value: Any, context: Encoding) -> tuple[TensorData, str | None] |
 
     Gradients, hooks and whether a gradient is wanted are no part of a state dict.
     """
-    library = type(value).__module__.partition(".")[0]
+    library = library_of(value)
     if library == "torch":
         from .torch_tensors import plain_data
 
@@ -58,7 +60,6 @@ def tensor_in(stored: StoredTensor, raw: str | None, library: str, device: Any =
 
         return tensor_of(stored, raw, device)
     from .arrays import array_from
-    from .numpy_dtypes import dtype_from_name, dtype_of_stored
 
     name = raw if raw is not None else dtype_of_stored(stored.dtype)
     array = array_from(stored, dtype_from_name(name), name)

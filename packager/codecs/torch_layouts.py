@@ -7,9 +7,11 @@ from typing import Any, Final
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node
 from .checks import expect, expect_sizes
-from .torch_tensors import TensorCodec
 
-__all__ = ["QUANTIZED", "SPARSE", "SPARSE_PARTS", "GeneratorCodec"]
+__all__ = ["QUANTIZED", "SPARSE", "SPARSE_PARTS", "STRIDED", "GeneratorCodec"]
+
+STRIDED: Final = "torch.tensor"
+"""The codec of the dense tensors that these are made of, in `torch_tensors.py`."""
 
 SPARSE_PARTS: Final = {
     "sparse_coo": ("_indices", "_values"),
@@ -38,7 +40,7 @@ class SparseTensorCodec(Codec):
         expect(layout in SPARSE_PARTS and type(requires_grad) is bool and type(coalesced) is bool, "a layout")
         expect_sizes(shape)
         expect(len(children) == len(SPARSE_PARTS[str(layout)]), "indices and values")
-        expect(all(child.codec == TensorCodec.name for child in children), "indices and values")
+        expect(all(child.codec == STRIDED for child in children), "indices and values")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         torch = _torch()
@@ -73,7 +75,7 @@ class QuantizedTensorCodec(Codec):
         assert isinstance(literal, list)
         expect(literal[0] in ("qint8", "quint8", "qint32"), "a quantized dtype")
         expect(literal[1] is None or type(literal[1]) is int, "an axis")
-        expect(children[0].codec == TensorCodec.name, "integers")
+        expect(children[0].codec == STRIDED, "integers")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         torch = _torch()
@@ -95,7 +97,7 @@ class GeneratorCodec(Codec):
 
     def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
         expect(type(literal) is str and len(children) == 1, "a device and a state")
-        expect(children[0].codec == TensorCodec.name, "a state")
+        expect(children[0].codec == STRIDED, "a state")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         torch = _torch()

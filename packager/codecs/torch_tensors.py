@@ -10,6 +10,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from packager.tensors import DTYPES, ITEMSIZE, WORDS
+
 from .base import (
     CannotStore,
     Child,
@@ -22,40 +24,13 @@ from .base import (
     StoredTensor,
     TensorData,
 )
-from .checks import ITEMSIZE, expect, expect_sizes, expect_tensor, shares_methods
+from .checks import expect, expect_sizes, expect_tensor, shares_methods
 from .module_frameworks import EmptySlots, ModuleNotes
+from .torch_layouts import QUANTIZED, SPARSE, SPARSE_PARTS, STRIDED
 
 __all__ = ["TensorCodec", "TensorSubclassCodec", "memory_key", "plain_data", "plain_memory", "tensor_of"]
 
-# By the names of torch.dtype: the dtype of safetensors, or None for what is stored as rows of bytes.
-_DTYPES: Final[dict[str, str | None]] = {
-    "bool": "BOOL",
-    "uint8": "U8",
-    "int8": "I8",
-    "int16": "I16",
-    "int32": "I32",
-    "int64": "I64",
-    "uint16": "U16",
-    "uint32": "U32",
-    "uint64": "U64",
-    "float16": "F16",
-    "bfloat16": "BF16",
-    "float32": "F32",
-    "float64": "F64",
-    "complex64": "C64",
-    "float8_e4m3fn": "F8_E4M3",
-    "float8_e5m2": "F8_E5M2",
-    **dict.fromkeys(("complex128", "complex32", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")),
-}
-_ROWS: Final = {
-    "complex128": 16,
-    "complex32": 4,
-    **dict.fromkeys(("float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"), 1),
-}
-_NUMPY_NAMES: Final = {
-    "complex128": "<c16",
-    **{name: name for name in ("float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")},
-}
+_DTYPES: Final = {dtype.name: dtype for dtype in DTYPES.values() if dtype.in_torch}
 _KINDS: Final = ("Tensor", "Parameter")
 _CONJ: Final = ("complex32", "complex64", "complex128")
 _MARKS: Final = (["conj"], ["neg"], ["conj", "neg"])
@@ -90,7 +65,7 @@ class TensorCodec(Codec):
     conjugated or negated also "conj", "neg" or both: what shares the memory stays tied to it.
     """
 
-    name = "torch.tensor"
+    name = STRIDED
     types = ("torch:Tensor",)
 
     def claims(self, cls: type) -> bool:
@@ -99,8 +74,6 @@ class TensorCodec(Codec):
         return cls in (torch.Tensor, torch.nn.Parameter)
 
     def variant(self, obj: Any) -> Codec:
-        from .torch_layouts import QUANTIZED, SPARSE, SPARSE_PARTS
-
         if obj.is_quantized:
             return QUANTIZED
         return SPARSE if str(obj.layout).removeprefix("torch.") in SPARSE_PARTS else self
@@ -187,10 +160,10 @@ def tensor_data(tensor: Any, name: str, context: Encoding) -> TensorData:
     tensor = tensor.detach()
     if tensor.device.type != "cpu":
         tensor = _on_cpu(tensor, context.notes(_Saving))
-    stored, shape, strides = _DTYPES[name], tuple(tensor.shape), tuple(tensor.stride())
-    if stored is not None:
-        return TensorData(stored, shape, strides, tensor.data_ptr(), tensor)
-    row = _ROWS[name]
+    dtype, shape, strides = _DTYPES[name], tuple(tensor.shape), tuple(tensor.stride())
+    if dtype.word:
+        return TensorData(dtype.word, shape, strides, tensor.data_ptr(), tensor)
+    row = dtype.itemsize
     return TensorData(
         "U8", (*shape, row), (*(stride * row for stride in strides), 1), tensor.data_ptr(), tensor
     )
@@ -199,7 +172,7 @@ def tensor_data(tensor: Any, name: str, context: Encoding) -> TensorData:
 def tensor_from(stored: StoredTensor, name: str, device: str, context: Decoding) -> Any:
     """The tensor in stored memory: a view of it on the CPU, a copy on another device."""
     torch = _torch()
-    row = _ROWS.get(name)
+    row = _row(name)
     shape = stored.shape if row is None else stored.shape[:-1]
     if 0 in stored.shape:
         return torch.empty(shape, dtype=_dtype(name), device=context.map_location or device)
@@ -225,7 +198,8 @@ def plain_data(value: Any, context: Encoding) -> tuple[TensorData, str | None] |
             f"a view of {value.dtype} whose signs are turned, which torch cannot make plain",
             "store the tensor that it is a view of",
         ) from None
-    return tensor_data(resolved, name, context), (None if _DTYPES[name] is not None else _NUMPY_NAMES[name])
+    dtype = _DTYPES[name]
+    return tensor_data(resolved, name, context), (None if dtype.word else dtype.spelling)
 
 
 def plain_memory(value: Any, context: Encoding) -> TensorData | None:
@@ -242,16 +216,22 @@ def _plain_dtype(value: Any) -> str | None:
     name = str(value.dtype).removeprefix("torch.")
     if value.layout is not torch.strided or value.is_meta or value.is_nested or name not in _DTYPES:
         return None
-    return None if _DTYPES[name] is None and name not in _NUMPY_NAMES else name
+    return None if not _DTYPES[name].in_numpy else name
 
 
 def tensor_of(stored: StoredTensor, raw: str | None, device: Any) -> Any:
     """The tensor of a state dict in stored memory."""
-    names = {known: name for name, known in _DTYPES.items() if known is not None}
-    back = {known: name for name, known in _NUMPY_NAMES.items()}
+    back = {known.spelling: name for name, known in _DTYPES.items() if known.in_numpy and not known.word}
     if raw is not None and raw not in back:
         raise ValueError(f"torch has no dtype for {raw!r}; read it with as_='numpy'")
-    return tensor_from(stored, names[stored.dtype] if raw is None else back[raw], "cpu", _Anywhere(device))
+    name = WORDS[stored.dtype].name if raw is None else back[raw]
+    return tensor_from(stored, name, "cpu", _Anywhere(device))
+
+
+def _row(name: str) -> int | None:
+    """How many bytes stand for one element, where safetensors has no word for the dtype."""
+    dtype = _DTYPES[name]
+    return None if dtype.word else dtype.itemsize
 
 
 def _marks(tensor: Any) -> list[str]:
@@ -345,8 +325,8 @@ def _say_what_is_left_out(tensor: Any, context: Encoding) -> None:
 
 
 def _check_memory(child: Child, name: str) -> None:
-    stored, row = _DTYPES[name], _ROWS.get(name)
-    dtype, shape = expect_tensor(child, "U8" if stored is None else stored)
+    row = _row(name)
+    dtype, shape = expect_tensor(child, _DTYPES[name].word or "U8")
     strides, offset = child.value[2:]
     expect(
         offset % (ITEMSIZE[dtype] if row is None else row) == 0, "memory at a multiple of the element's size"

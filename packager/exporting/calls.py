@@ -10,10 +10,12 @@ import copy
 import inspect
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from packager.errors import PackageError
 from packager.exits import AnswerRequired
+from packager.libraries import library_of, tensor_of
 
 __all__ = ["CallError", "call_with_arrays", "copied_input", "load_arrays"]
 
@@ -107,19 +109,7 @@ def _made(make: Any, name: str, value: Any) -> Any:
 
 
 def _tensor_maker(thing: Any) -> Any:
-    import numpy
-
-    tops = {cls.__module__.partition(".")[0] for cls in type(thing).__mro__}
-    # Copies all: what comes from an archive cannot be written to, and models may change their inputs.
-    if "torch" in tops:
-        import torch
-
-        return lambda value: torch.as_tensor(numpy.array(value, order="C"))
-    if "kedge" in tops:
-        import kedge
-
-        return lambda value: kedge.tensor(numpy.asarray(value))
-    return lambda value: value.copy() if isinstance(value, numpy.ndarray) else value
+    return partial(tensor_of, library_of(thing))
 
 
 def _arrays(name: str, value: Any) -> Iterator[tuple[str, Any]]:

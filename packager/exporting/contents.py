@@ -17,7 +17,7 @@ from packager.objects import (
     encode,
     encode_state_dict,
 )
-from packager.objects.storages import contiguous
+from packager.tensors import contiguous_strides
 
 from .migrations import names_that_ran
 from .plan import PlannedTensors
@@ -142,7 +142,9 @@ class StoredObject:
             return None
         name = f"{self.entry}.safetensors" if self.factory is None else f"{self.entry}.config.safetensors"
         specs = tuple(
-            TensorSpec(storage.name, storage.dtype, storage.shape, contiguous(storage.shape), 0, number)
+            TensorSpec(
+                storage.name, storage.dtype, storage.shape, contiguous_strides(storage.shape), 0, number
+            )
             for number, storage in enumerate(storages)
         )
         buffers = tuple(storage.buffer for storage in storages)

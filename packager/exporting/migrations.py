@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from packager.codecs.base import CannotStore
 from packager.errors import MigrationError
 from packager.graph import Importer
-from packager.migrations import MigratedDict, attached, migrations_ran
-from packager.migrations.attaching import framework_of
-from packager.migrations.storing import functions_of, pack_migrations
+from packager.migrations import attached, framework_of, migrations_ran
 from packager.objects.encoded import NameUse
 from packager.objects.naming import NameFinder
+from packager.weights import LazyStateDict
+
+if TYPE_CHECKING:
+    from packager.migrations import Migration
 
 __all__ = ["StoredMigrations", "names_that_ran", "store_migrations"]
 
@@ -45,6 +47,12 @@ def store_migrations(sources: Iterable[Any], importer: Importer) -> StoredMigrat
                 continue
             target = f"{module}:{qualname}"
             found[target] = tuple(replace(one, target=target) for one in attached(cls))
+    return _packed(found) if found else StoredMigrations(b"")
+
+
+def _packed(found: dict[str, tuple[Migration, ...]]) -> StoredMigrations:
+    from packager.migrations import functions_of, pack_migrations
+
     uses: list[NameUse] = []
     refusals: list[tuple[str, str]] = []
     for target, migrations in list(found.items()):
@@ -59,7 +67,7 @@ def store_migrations(sources: Iterable[Any], importer: Importer) -> StoredMigrat
 
 def names_that_ran(source: Any) -> tuple[str, ...]:
     """The migrations that a state dict went through, or a module's state when it was last loaded."""
-    if isinstance(source, MigratedDict):
+    if isinstance(source, LazyStateDict):
         return source.ran
     if framework_of(type(source)) is None:
         return ()

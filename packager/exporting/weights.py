@@ -20,7 +20,7 @@ class WeightsError(PackageError, ValueError):
 def load_weights(module: Any, path: str | os.PathLike[str]) -> None:
     """Load the state dict in a file into `module`, strictly, by its own `load_state_dict`.
 
-    The file has any format that `packager.migrations.open_checkpoint` knows.
+    The file has any format that `packager.weights.open_checkpoint` knows.
 
     Raises WeightsError for an object that takes none, LegacyFormatError for other files, and what
     `load_state_dict` raises for keys and shapes that do not fit.

@@ -14,9 +14,14 @@ from typing import Any
 
 from packager.archive.entry_names import MIGRATIONS
 from packager.archive.reader import ArchiveReader
-from packager.migrations import Migration
-from packager.migrations.attaching import attach_stored, framework_of
-from packager.migrations.storing import allowed_migrations, functions_of, unpack_migrations
+from packager.migrations import (
+    Migration,
+    allowed_migrations,
+    attach_stored,
+    framework_of,
+    functions_of,
+    unpack_migrations,
+)
 from packager.objects.naming import walk_classes
 from packager.objects.trust import Regime
 

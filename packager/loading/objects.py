@@ -12,10 +12,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from packager.archive import ArchiveReader, ObjectRecord, TensorReader
-from packager.archive.safetensors import DTYPE_BITS
 from packager.errors import ArchiveError, UntrustedTypeError
+from packager.libraries import library_of
 from packager.objects import AuditedObject, Regime, audit, build, resolve_name
 from packager.objects.trust import Trust
+from packager.tensors import DTYPE_BITS
 
 from .code import PackagedCode
 from .importing import ImportRules
@@ -24,7 +25,6 @@ from .opening import require_admitted
 __all__ = [
     "StoredObjectError",
     "find_object",
-    "library_of",
     "load_object",
     "regime_of",
     "require_factory_allowed",
@@ -146,12 +146,6 @@ def _with_state(
             library = library_of(thing)
             thing.load_state_dict(load_state_dict(archive, state, regime, trust, resolve, as_=library))
     return thing
-
-
-def library_of(thing: Any) -> str:
-    """The library whose tensors an object takes: "kedge", "torch", or "numpy" for everything else."""
-    tops = {cls.__module__.partition(".")[0] for cls in type(thing).__mro__}
-    return next((name for name in ("torch", "kedge") if name in tops), "numpy")
 
 
 def storages_of(tensors: TensorReader | None) -> Mapping[str, tuple[str, int]]:

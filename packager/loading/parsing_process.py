@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from packager.codecs.registry import default_registry
 from packager.errors import PackageError
-from packager.migrations.storing import unpack_migrations
+from packager.migrations import unpack_migrations
 from packager.objects import Regime, audit
 
 __all__ = ["main"]

@@ -13,47 +13,27 @@ that is where a migration goes in.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 from packager.errors import MigrationError
 
+from .attachments import LOADS, PLACE, Attached, Ran, attached, framework_of
 from .chains import chain, plan_migration
 from .declaring import Migration
 from .values import MigratedDict
 
 __all__ = [
     "AttachedMigrations",
-    "Ran",
-    "StoredMigration",
     "attach",
     "attach_stored",
-    "attached",
-    "framework_of",
-    "migrations_ran",
     "with_migrations",
 ]
 
 Class = TypeVar("Class", bound=type)
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """Migrations that ran when a module was last loaded.
-
-    `path` is the module's place below the one that was asked about, `target` its class, `version`
-    that of the state dict (None where it had none), `names` the migrations in order.
-    """
-
-    path: str
-    target: str
-    version: int | None
-    names: tuple[str, ...]
 
 
 class AttachedMigrations:
@@ -70,7 +50,7 @@ class AttachedMigrations:
             _place(self._cls).migrations = kept
         elif attached(self._cls):
             _place(self._cls).unhook()
-            delattr(self._cls, _PLACE)
+            delattr(self._cls, PLACE)
 
 
 @dataclass(frozen=True)
@@ -81,18 +61,6 @@ class StoredMigration(Migration):
     """
 
     allow: Callable[[Migration], Migration] = field(default=lambda migration: migration, compare=False)
-
-
-@dataclass
-class _Attached:
-    """What is attached to one class. It lies in the class, and goes when that goes."""
-
-    migrations: tuple[Migration, ...]
-    unhook: Callable[[], None]
-
-
-_PLACE = "_attached_migrations"
-_loads: WeakKeyDictionary[Any, dict[str, Ran]] = WeakKeyDictionary()
 
 
 def attach(cls: type, *migrations: Migration) -> AttachedMigrations:
@@ -134,12 +102,6 @@ def with_migrations(*migrations: Migration) -> Callable[[Class], Class]:
     return decorate
 
 
-def attached(cls: type) -> tuple[Migration, ...]:
-    """The migrations attached to this very class, in the order in which they run."""
-    place = vars(cls).get(_PLACE)
-    return place.migrations if isinstance(place, _Attached) else ()
-
-
 def attach_stored(
     cls: type, migrations: Iterable[Migration], allow: Callable[[Migration], Migration]
 ) -> None:
@@ -151,17 +113,8 @@ def attach_stored(
         _put(cls, chain((*attached(cls), *stored)))
 
 
-def migrations_ran(module: Any) -> tuple[Ran, ...]:
-    """The migrations that ran when the state of `module`, and of the modules below, was last loaded."""
-    return tuple(
-        Ran(path, ran.target, ran.version, ran.names)
-        for path, inner in module.named_modules()
-        for ran in _loads.get(inner, {}).values()
-    )
-
-
-def _place(cls: type) -> _Attached:
-    place: _Attached = vars(cls)[_PLACE]
+def _place(cls: type) -> Attached:
+    place: Attached = vars(cls)[PLACE]
     return place
 
 
@@ -169,7 +122,7 @@ def _put(cls: type, migrations: tuple[Migration, ...]) -> None:
     if attached(cls):
         _place(cls).migrations = migrations
     elif migrations:
-        setattr(cls, _PLACE, _Attached(migrations, _hook(cls)))
+        setattr(cls, PLACE, Attached(migrations, _hook(cls)))
 
 
 def _check(cls: type, there: Iterable[Migration], migrations: Iterable[Migration]) -> None:
@@ -195,15 +148,6 @@ def _check(cls: type, there: Iterable[Migration], migrations: Iterable[Migration
         known.add(one.name)
     if problems:
         raise MigrationError("\n".join(problems))
-
-
-def framework_of(cls: type) -> str | None:
-    """Whose class of modules this is, "kedge" or "torch"; None for other classes."""
-    for name in ("kedge", "torch"):
-        nn = sys.modules.get(f"{name}.nn")
-        if nn is not None and issubclass(cls, nn.Module):
-            return name
-    return None
 
 
 def _hook(cls: type) -> Callable[[], None]:
@@ -270,7 +214,7 @@ def _migrate(
     """Bring a module's part of a state dict up to date, in place; nothing is changed when that fails."""
     due = [one for one in attached(cls) if one.is_due(version)]
     target = f"{cls.__module__}:{cls.__qualname__}"
-    loads = _loads.setdefault(module, {})
+    loads = LOADS.setdefault(module, {})
     if not due:
         loads.pop(target, None)
         return

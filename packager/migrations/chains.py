@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from packager.errors import MigrationError
-from packager.objects.collecting import collector_resting
+from packager.objects import collector_resting
 
-from .applying import NO_MATCH, Row, Values, apply_steps
+from .applying import NO_MATCH, Row, apply_steps
 from .checkpoints import migrated_metadata, unwrapped
 from .declaring import Migration
 from .fitting import Fit, fit
-from .values import MigratedDict, Value, stored_values
+from .transforms import Header
+from .values import MigratedDict, Value, Values, stored_values
 
 __all__ = ["MigrationPlan", "chain", "migrate", "plan_migration", "unwrapped_by"]
 
@@ -50,9 +51,7 @@ class MigrationPlan:
             )
 
     def __str__(self) -> str:
-        from .printing import plan_table
-
-        return plan_table(self)
+        return _plan_table(self)
 
 
 def chain(migrations: Iterable[Migration]) -> tuple[Migration, ...]:
@@ -158,3 +157,44 @@ def _require_start(migration: Migration, version: int | None, ran: list[str]) ->
             f"the state dict has version {version}; {migration} is the oldest that is known, and starts "
             f"from {migration.since}"
         )
+
+
+_HEADINGS = ("step", "old key", "new key", "shape", "becomes")
+
+
+def _plan_table(plan: MigrationPlan) -> str:
+    """The plan in columns, and a last line that counts."""
+    rows = [cells for row in plan.rows for cells in _plan_lines(row)]
+    widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
+    lines = [_line(cells, widths) for cells in (_HEADINGS, *rows)]
+    changed = sum(not row.skipped for row in plan.rows)
+    skipped = len(plan.rows) - changed
+    return "\n".join([*lines, f"{changed} changes, {skipped} skipped, {len(plan.values)} keys afterwards"])
+
+
+def _plan_lines(row: Row) -> list[tuple[str, ...]]:
+    """One line per key: a split has several new ones, a merge several old ones."""
+    if row.skipped:
+        return [(row.step, ", ".join(row.old), f"skipped: {row.skipped}", "", "")]
+    height = max(len(row.old), len(row.new), 1)
+    columns = (
+        _padded([row.step], height),
+        _padded(row.old, height),
+        _padded(row.new, height),
+        _padded(map(_shape, row.before), height),
+        _padded(map(_shape, row.after), height),
+    )
+    return list(zip(*columns, strict=True))
+
+
+def _padded(cells: Iterable[str], height: int) -> list[str]:
+    found = list(cells)
+    return found + [""] * (height - len(found))
+
+
+def _shape(header: Header | None) -> str:
+    return "-" if header is None else str(header)
+
+
+def _line(cells: Iterable[str], widths: list[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -7,8 +7,8 @@ from typing import Any
 
 from packager.errors import MigrationError
 
-from .declaring import Migration, drop, rename
-from .steps import Rename
+from .declaring import Migration
+from .renaming import Rename, drop, rename
 
 __all__ = ["WRAPPERS", "migrated_metadata", "unwrapped"]
 

@@ -20,7 +20,7 @@ from packager.objects.resolving import resolve_name
 
 from .transforms import Header, Transform, TransformError, header_of
 
-__all__ = ["NamedFunction", "find_function"]
+__all__ = ["NamedFunction"]
 
 Find = Callable[[str, str], Any]
 

@@ -6,18 +6,14 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from packager.archive.tensor_index import contiguous_strides
-from packager.codecs.base import StoredTensor
-from packager.codecs.numpy_dtypes import dtype_name, stored_as
-from packager.codecs.tensors import tensor_in
+from packager.codecs import tensor_in
 from packager.errors import LegacyFormatError, MigrationError
+from packager.tensors import DTYPES, StoredTensor, contiguous_strides, dtype_name, numpy_dtype, stored_as
+from packager.weights import Checkpoint, as_lazy, open_checkpoint
 
-from .attaching import framework_of
+from .attachments import framework_of
 from .chains import migrate
 from .declaring import Migration
-from .legacy.checkpoint import Checkpoint, open_checkpoint
-from .legacy.tensors import numpy_dtype
-from .streaming import as_lazy, pieces
 from .values import MigratedDict, is_array
 
 __all__ = ["load_checkpoint", "open_wrapped"]
@@ -96,8 +92,9 @@ class _Converted(Mapping[str, Any]):
         if not is_array(value):
             return value
         lazy = as_lazy(value)
-        content = bytearray(b"".join(pieces(lazy)))
-        name = dtype_name(numpy_dtype(lazy.dtype)) if lazy.dtype not in _RAW else lazy.dtype
+        content = bytearray(b"".join(lazy.pieces()))
+        known = DTYPES.get(lazy.dtype)
+        name = dtype_name(numpy_dtype(lazy.dtype)) if known is None else known.spelling
         if name is None:
             raise MigrationError(f"{key!r}: values of dtype {lazy.dtype} are no numbers")
         dtype, width = stored_as(name)
@@ -110,6 +107,3 @@ class _Converted(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._state)
-
-
-_RAW = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2"})

@@ -15,7 +15,6 @@ from packager.errors import MigrationError
 from .applying import Row, apply_steps, step_by_step
 from .chains import chain, unwrapped_by
 from .declaring import Migration
-from .steps import described, inverse_step
 from .values import stored_values
 
 __all__ = ["cannot_go_back"]
@@ -46,16 +45,16 @@ def cannot_go_back(
             problems.append(f"{migration} unwraps a checkpoint")
         for step, after, rows in step_by_step(migration.steps, values, version):
             forward = {(row.new, row.old) for row in rows if not row.skipped}
-            inverse = inverse_step(step)
+            inverse = step.inverse()
             if forward and inverse is None:
-                problems.append(f"{described(step)}: it has no inverse")
+                problems.append(f"{step.described()}: it has no inverse")
             elif inverse is not None:
                 try:
                     _, back = apply_steps([inverse], after)
                 except MigrationError as error:
                     problems.append(str(error))
                 else:
-                    problems += _differences(described(step), forward, back)
+                    problems += _differences(step.described(), forward, back)
             values = after
     return tuple(problems)
 

@@ -14,18 +14,16 @@ from typing import Any, Final
 
 from packager.archive import pack, unpack
 from packager.errors import ArchiveError, MigrationError, UntrustedTypeError
-from packager.objects.encoded import NameUse
-from packager.objects.refusing import refusal
-from packager.objects.trust import Regime, Trust, grant_for
+from packager.objects import NameUse, Regime, Trust, grant_for, refusal
 
 from .chains import chain
 from .declaring import Migration
 from .functions import NamedFunction
-from .steps import Rename, RenamePattern, Step, check_pattern, described
+from .renaming import Rename, RenamePattern
+from .steps import Step
 from .tables import migration_from_table, table_of
 
 __all__ = [
-    "PATTERNS",
     "allowed_migrations",
     "functions_of",
     "pack_migrations",
@@ -87,7 +85,7 @@ def functions_of(migration: Migration) -> tuple[NameUse, ...]:
         NameUse(
             *_split(transform.name),
             "call",
-            f"migration {migration.name!r} of {migration.target}, {described(replace(step, line=''))}",
+            f"migration {migration.name!r} of {migration.target}, {step.what}",
         )
         for step in migration.steps
         for transform in _transforms(step)
@@ -132,7 +130,7 @@ def allowed_migrations(
 def _finding(step: Step, find: Callable[[str, str], Any]) -> Step:
     """The step, with functions that are looked up by `find`, and a regular expression that is one."""
     if isinstance(step, RenamePattern):
-        check_pattern(step)
+        step.check_pattern()
     if not isinstance(step, Rename):
         return step
     transforms = tuple(

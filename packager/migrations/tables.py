@@ -8,27 +8,20 @@ with it; transforms are a list of tables: `transforms = [{ transpose = [1, 0] },
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from packager.errors import MigrationError
 
-from .declaring import Migration, default, drop, merge, rename, split, unchecked_pattern
+from .declaring import Migration
+from .dividing import Merge, Split, merge, split
 from .functions import NamedFunction
-from .steps import (
-    Default,
-    Drop,
-    Merge,
-    Rename,
-    RenamePattern,
-    Split,
-    Step,
-    check_numbers,
-    check_pattern,
-    check_step,
-)
+from .renaming import Default, Drop, Rename, RenamePattern, default, drop, rename, unchecked_pattern
+from .steps import Step
+from .templates import Template
 from .transforms import Cast, Permute, Reshape, Roll, Scale, Slice, Transform, Transpose
 
-__all__ = ["MigrationFileError", "migration_from_table", "step_table", "table_of"]
+__all__ = ["MigrationFileError", "migration_from_table", "table_of"]
 
 _GATES = {"before": int, "unless": (str, list), "if_all": (str, list)}
 
@@ -114,43 +107,65 @@ def table_of(migration: Migration) -> dict[str, Any]:
     return {key: value for key, value in table.items() if value is not None}
 
 
+@dataclass(frozen=True)
+class _Word:
+    """How a thing is written in a table: for each key of it an attribute, and the types of its value.
+
+    The first key names the thing; the attributes of the others may be left out where they have a default.
+    """
+
+    kind: type
+    make: Callable[..., Any]
+    keys: Mapping[str, tuple[str, Any]]
+
+    @property
+    def types(self) -> dict[str, Any]:
+        """The types of each key's value."""
+        return {key: types for key, (_, types) in self.keys.items()}
+
+    def table(self, thing: Any) -> dict[str, Any]:
+        """The table of a thing, without what is as it would be anyway."""
+        usual = {field.name: field.default for field in fields(thing)}
+        found = {key: (getattr(thing, name), usual[name]) for key, (name, _) in self.keys.items()}
+        named = next(iter(self.keys))
+        return {
+            key: _plain(value) for key, (value, default) in found.items() if key == named or value != default
+        }
+
+
 def step_table(step: Step) -> dict[str, Any]:
     """The table of one step; raises MigrationError as `table_of` does."""
-    match step:
-        case Rename():
-            fields: dict[str, Any] = {"rename": step.old.text, "to": step.new.text}
-            if step.transforms:
-                fields["transforms"] = [_transform_table(transform) for transform in step.transforms]
-            if step.repeat:
-                fields["repeat"] = True
-        case RenamePattern():
-            fields = {"pattern": step.pattern, "to": step.replacement}
-        case Drop():
-            fields = {"drop": step.old.text}
-        case Default():
-            fields = {"default": step.new.text, "fill": step.fill}
-            if step.shape is not None:
-                fields["shape"] = list(step.shape)
-            if step.dtype is not None:
-                fields["dtype"] = step.dtype
-            if step.like is not None:
-                fields["like"] = step.like.text
-        case Split():
-            fields = {"split": step.old.text, "to": [template.text for template in step.new], **_parts(step)}
-        case Merge():
-            fields = {"merge": [template.text for template in step.old], "to": step.new.text, **_parts(step)}
-    gates = step.gates
-    if gates.before is not None:
-        fields["before"] = gates.before
-    for name, templates in (("unless", gates.unless), ("if_all", gates.if_all)):
-        if templates:
-            fields[name] = [template.text for template in templates]
-    return fields
+    table = _written_as(step, _ACTIONS).table(step)
+    gates = {"before": step.gates.before, "unless": step.gates.unless, "if_all": step.gates.if_all}
+    return {**table, **{key: _plain(value) for key, value in gates.items() if value not in (None, ())}}
 
 
-def _parts(step: Split | Merge) -> dict[str, Any]:
-    found = {"axis": step.axis, "sizes": None if step.sizes is None else list(step.sizes), "over": step.over}
-    return {name: value for name, value in found.items() if value not in (None, 0)}
+def _written_as(thing: Any, words: Mapping[str, _Word]) -> _Word:
+    found = next((word for word in words.values() if type(thing) is word.kind), None)
+    if found is None:
+        raise MigrationError(
+            f"the transform {thing!r} cannot be written down; make it a function at the top of a module and "
+            "name that with NamedFunction"
+        )
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Template):
+        return value.text
+    return value if isinstance(value, (str, int, float, type(None))) else _transform_table(value)
+
+
+def _transform_table(transform: Transform) -> dict[str, Any]:
+    table = _written_as(transform, _TRANSFORMS).table(transform)
+    if isinstance(transform, Transpose) and transform.axes is None:
+        return {"transpose": True}
+    if isinstance(transform, Slice):
+        start, stop = transform.start or 0, transform.stop
+        return {"slice": [start] if stop is None else [start, stop], "axis": transform.axis}
+    return table
 
 
 def _step(row: Any, line: str, stored: bool) -> Step:
@@ -161,20 +176,21 @@ def _step(row: Any, line: str, stored: bool) -> Step:
         raise MigrationFileError(
             f"{line}: a step has one of {', '.join(_ACTIONS)}; found {', '.join(actions) or 'none of them'}"
         )
-    make, fields = _ACTIONS[actions[0]]
-    _check_keys(row, {actions[0], *fields, *_GATES}, line)
+    (action,) = actions
+    word = _ACTIONS[action]
+    _check_keys(row, {*word.keys, *_GATES}, line)
     given = {
         name: _typed(row, name, kind, line, None)
-        for name, kind in {**fields, **_GATES}.items()
-        if name in row
+        for name, kind in {**word.types, **_GATES}.items()
+        if name in row and name != action
     }
     try:
-        step = make(row[actions[0]], line, **given)
-        check_step(step)
+        step: Step = word.make(row[action], line, **given)
+        step.check()
         if not stored:
-            check_numbers(step)
+            step.check_numbers()
             if isinstance(step, RenamePattern):
-                check_pattern(step)
+                step.check_pattern()
     except (MigrationError, TypeError) as error:
         raise MigrationFileError(_placed(error, line)) from None
     return step
@@ -195,31 +211,38 @@ def _pattern(old: str, line: str, *, to: str, **rest: Any) -> Step:
     return unchecked_pattern(old, to, line=line, **rest)
 
 
-def _drop(old: str, line: str, **rest: Any) -> Step:
-    return drop(old, line=line, **rest)
+def _parts_to(make: Callable[..., Step]) -> Callable[..., Step]:
+    return lambda old, line, *, to, **rest: make(old, to, line=line, **rest)
 
 
-def _default(new: str, line: str, *, fill: float, **rest: Any) -> Step:
-    return default(new, fill, line=line, **rest)
-
-
-def _split(old: str, line: str, *, to: Any, **rest: Any) -> Step:
-    return split(old, to, line=line, **rest)
-
-
-def _merge(old: Any, line: str, *, to: str, **rest: Any) -> Step:
-    return merge(old, to, line=line, **rest)
-
-
-_Fields = Mapping[str, Any]
-_PARTS: _Fields = {"to": (str, list), "axis": int, "sizes": list, "over": str}
-_ACTIONS: Mapping[str, tuple[Callable[..., Step], _Fields]] = {
-    "rename": (_rename, {"to": str, "transforms": list, "repeat": bool}),
-    "pattern": (_pattern, {"to": str}),
-    "drop": (_drop, {}),
-    "default": (_default, {"fill": (int, float, bool), "shape": list, "dtype": str, "like": str}),
-    "split": (_split, _PARTS),
-    "merge": (_merge, _PARTS),
+_PARTS = {"axis": ("axis", int), "sizes": ("sizes", list), "over": ("over", str)}
+_TO = ("new", (str, list))
+_ACTIONS: Mapping[str, _Word] = {
+    "rename": _Word(
+        Rename,
+        _rename,
+        {
+            "rename": ("old", str),
+            "to": ("new", str),
+            "transforms": ("transforms", list),
+            "repeat": ("repeat", bool),
+        },
+    ),
+    "pattern": _Word(RenamePattern, _pattern, {"pattern": ("pattern", str), "to": ("replacement", str)}),
+    "drop": _Word(Drop, lambda old, line, **rest: drop(old, line=line, **rest), {"drop": ("old", str)}),
+    "default": _Word(
+        Default,
+        lambda new, line, *, fill, **rest: default(new, fill, line=line, **rest),
+        {
+            "default": ("new", str),
+            "fill": ("fill", (int, float, bool)),
+            "shape": ("shape", list),
+            "dtype": ("dtype", str),
+            "like": ("like", str),
+        },
+    ),
+    "split": _Word(Split, _parts_to(split), {"split": ("old", str), "to": _TO, **_PARTS}),
+    "merge": _Word(Merge, _parts_to(merge), {"merge": ("old", (str, list)), "to": _TO, **_PARTS}),
 }
 
 
@@ -233,84 +256,36 @@ def _transform(row: Any, line: str) -> Transform:
         raise MigrationFileError(
             f"{line}: a transform has one of {', '.join(_TRANSFORMS)}; found {dict(row)!r}"
         )
-    make, allowed = _TRANSFORMS[names[0]]
-    _check_keys(row, {names[0], *allowed}, line)
-    for name, kind in {names[0]: _KINDS[names[0]], **allowed}.items():
-        _typed(row, name, kind, line, None)
+    word = _TRANSFORMS[names[0]]
+    _check_keys(row, set(word.keys), line)
+    given = {name: _typed(row, name, kind, line, None) for name, kind in word.types.items() if name in row}
+    if "axis" in word.keys:
+        given.setdefault("axis", 0)
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     try:
-        return make(row)
+        made: Transform = word.make(**{word.keys[name][0]: value for name, value in values.items()})
     except (TypeError, KeyError) as error:
         raise MigrationFileError(f"{line}: {names[0]} cannot be read from {dict(row)!r}: {error}") from None
+    return made
 
 
-def _transform_table(transform: Transform) -> dict[str, Any]:
-    match transform:
-        case Transpose():
-            return {"transpose": True if transform.axes is None else list(transform.axes)}
-        case Reshape():
-            was = {} if transform.old is None else {"was": list(transform.old)}
-            return {"reshape": list(transform.shape), **was}
-        case Slice(start=start, stop=stop):
-            ends = [start or 0] if stop is None else [start or 0, stop]
-            return {"slice": ends, "axis": transform.axis}
-        case Roll():
-            return {"roll": transform.by, "axis": transform.axis}
-        case Cast():
-            return {"cast": transform.dtype, **({} if transform.old is None else {"was": transform.old})}
-        case Scale():
-            return {"scale": transform.by}
-        case Permute():
-            return {
-                "permute": list(transform.groups),
-                "order": list(transform.order),
-                "axis": transform.axis,
-            }
-        case NamedFunction():
-            result = {} if transform.result is None else {"result": list(transform.result)}
-            return {"function": transform.name, **result}
-    raise MigrationError(
-        f"the transform {transform!r} cannot be written down; make it a function at the top of a module and "
-        "name that with NamedFunction"
-    )
-
-
-def _axes(row: Mapping[str, Any]) -> Transform:
-    axes = row["transpose"]
-    return Transpose(tuple(axes) if isinstance(axes, list) else None)
-
-
-def _slice(row: Mapping[str, Any]) -> Transform:
-    return Slice(row.get("axis", 0), *row["slice"])
-
-
-_KINDS: _Fields = {
-    "transpose": (bool, list),
-    "reshape": list,
-    "slice": list,
-    "roll": int,
-    "cast": str,
-    "scale": (float, int),
-    "permute": list,
-    "function": str,
-}
-_TRANSFORMS: Mapping[str, tuple[Callable[[Mapping[str, Any]], Transform], _Fields]] = {
-    "transpose": (_axes, {}),
-    "reshape": (
-        lambda row: Reshape(tuple(row["reshape"]), tuple(row["was"]) if "was" in row else None),
-        {"was": list},
+_TRANSFORMS: Mapping[str, _Word] = {
+    "transpose": _Word(
+        Transpose,
+        lambda axes: Transpose(None if isinstance(axes, bool) else axes),
+        {"transpose": ("axes", (bool, list))},
     ),
-    "slice": (_slice, {"axis": int}),
-    "roll": (lambda row: Roll(row.get("axis", 0), row["roll"]), {"axis": int}),
-    "cast": (lambda row: Cast(row["cast"], row.get("was")), {"was": str}),
-    "scale": (lambda row: Scale(float(row["scale"])), {}),
-    "permute": (
-        lambda row: Permute(row.get("axis", 0), tuple(row["permute"]), tuple(row["order"])),
-        {"axis": int, "order": list},
+    "reshape": _Word(Reshape, Reshape, {"reshape": ("shape", list), "was": ("old", list)}),
+    "slice": _Word(
+        Slice, lambda start, axis: Slice(axis, *start), {"slice": ("start", list), "axis": ("axis", int)}
     ),
-    "function": (
-        lambda row: NamedFunction(row["function"], tuple(row["result"]) if "result" in row else None),
-        {"result": list},
+    "roll": _Word(Roll, Roll, {"roll": ("by", int), "axis": ("axis", int)}),
+    "cast": _Word(Cast, Cast, {"cast": ("dtype", str), "was": ("old", str)}),
+    "scale": _Word(Scale, lambda by: Scale(float(by)), {"scale": ("by", (float, int))}),
+    "permute": _Word(
+        Permute, Permute, {"permute": ("groups", list), "order": ("order", list), "axis": ("axis", int)}
     ),
+    "function": _Word(NamedFunction, NamedFunction, {"function": ("name", str), "result": ("result", list)}),
 }
 
 

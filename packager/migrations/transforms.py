@@ -12,12 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, Protocol
 
 from packager.errors import MigrationError
+from packager.libraries import cast, dtype_of, roll
+from packager.tensors import DTYPES, numpy_dtype
 
 __all__ = [
+    "LAZY",
     "Cast",
     "Header",
     "Permute",
@@ -28,13 +30,9 @@ __all__ = [
     "Transform",
     "TransformError",
     "Transpose",
+    "header_of",
     "is_dtype",
 ]
-
-_DTYPES = frozenset(
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 complex32 "
-    "complex64 complex128 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu".split()
-)
 
 
 class TransformError(MigrationError, ValueError):
@@ -168,9 +166,7 @@ class Roll:
 
     def apply(self, value: Any) -> Any:
         axis = checked_axis("roll", self.axis, value.shape)
-        length = value.shape[axis]
-        order = [(at - self.by) % length for at in range(length)] if length else []
-        return take(value, order, axis)
+        return roll(value, self.by, axis)
 
     def inverse(self) -> Transform:
         return Roll(self.axis, -self.by)
@@ -192,9 +188,7 @@ class Cast:
         return replace(before, dtype=self.dtype)
 
     def apply(self, value: Any) -> Any:
-        if hasattr(value, "astype"):
-            return value.astype(numpy_dtype(self.dtype))
-        return value.to(_dtype_of_library(value, self.dtype))
+        return cast(value, self.dtype)
 
     def inverse(self) -> Transform | None:
         import numpy as np
@@ -219,8 +213,7 @@ class Scale:
         return before
 
     def apply(self, value: Any) -> Any:
-        dtype = header_of(value).dtype
-        return Cast(dtype).apply(value * self.by)
+        return cast(value * self.by, dtype_of(value))
 
     def inverse(self) -> Transform | None:
         exact = self.by != 0 and math.isfinite(self.by) and abs(math.frexp(self.by)[0]) == 0.5
@@ -264,6 +257,10 @@ class Permute:
         return Reshape(self.groups).header(Header((shape[axis],), "")).shape
 
 
+LAZY = (Transpose, Reshape, Slice, Roll, Cast, Scale, Permute)
+"""Transforms that move elements, or change each by itself: a lazy array can go through them."""
+
+
 def header_of(value: Any) -> Header:
     """The header of an array of NumPy, kedge or PyTorch.
 
@@ -271,18 +268,12 @@ def header_of(value: Any) -> Header:
     >>> header_of(np.zeros((2, 3), np.float32))
     Header(shape=(2, 3), dtype='float32')
     """
-    return Header(tuple(map(int, value.shape)), _dtype_name(value.dtype))
-
-
-@lru_cache(maxsize=256)
-def _dtype_name(dtype: Any) -> str:
-    """NumPy's name for a dtype of any library; asking a dtype itself takes its time."""
-    return str(dtype).rpartition(".")[2]
+    return Header(tuple(map(int, value.shape)), dtype_of(value))
 
 
 def is_dtype(name: str) -> bool:
     """Whether a dtype of NumPy, ml_dtypes, kedge or PyTorch has this name, spelled out as headers have it."""
-    return name in _DTYPES
+    return name in DTYPES and DTYPES[name].in_torch
 
 
 def checked_axis(what: str, axis: int, shape: Sequence[int]) -> int:
@@ -292,41 +283,9 @@ def checked_axis(what: str, axis: int, shape: Sequence[int]) -> int:
     return axis % len(shape)
 
 
-def take(value: Any, order: list[int], axis: int) -> Any:
-    """The elements `order` along an axis, as a copy."""
-    return value[(slice(None),) * axis + (order,)]
-
-
 def _with(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:
     return (*shape[:axis], length, *shape[axis + 1 :])
 
 
 def _shown(shape: Sequence[int]) -> str:
     return "(" + ", ".join(map(str, shape)) + ")"
-
-
-def numpy_dtype(name: str) -> Any:
-    """The NumPy dtype of a name, those that ml_dtypes brings (`bfloat16`, `float8_e5m2`) included.
-
-    Raises ImportError where such a one is named and ml_dtypes is not installed, AttributeError for a
-    name that neither knows.
-
-    >>> numpy_dtype("float32")
-    dtype('float32')
-    """
-    import numpy as np
-
-    try:
-        return np.dtype(name)
-    except TypeError:
-        import ml_dtypes
-
-        return np.dtype(getattr(ml_dtypes, name))
-
-
-def _dtype_of_library(value: Any, name: str) -> Any:
-    """The dtype `name` of the library that `value` comes from: torch.float16, kedge.float16."""
-    import importlib
-
-    library = importlib.import_module(type(value).__module__.partition(".")[0])
-    return getattr(library, name)

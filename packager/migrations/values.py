@@ -7,27 +7,32 @@ value itself is made when somebody asks for it, from the stored ones.
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from packager.codecs.numpy_dtypes import dtype_of_stored
-from packager.objects.state_view import StateDictView
+from packager.libraries import full, join, library_of
+from packager.objects import StateDictView
+from packager.tensors import WORDS
+from packager.weights import LazyStateDict, as_lazy, bare, constant, made_whole
+from packager.weights import joined as joined_lazily
 
-from .transforms import Header, Slice, Transform, TransformError, checked_axis, header_of, numpy_dtype
+from .transforms import LAZY, Header, Slice, Transform, TransformError, checked_axis, header_of
 
 __all__ = [
     "Changed",
     "Filled",
-    "Joined",
     "MigratedDict",
     "Origin",
     "Stored",
     "Value",
+    "Values",
     "is_array",
     "stored_values",
 ]
+
+
+_LONGEST_CHAIN = 200  # transforms on one value that are looked through; longer ones make it whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,9 @@ class Value:
         return Value(transform.header(self.header), Changed(self.origin, transform))
 
 
+Values = dict[str, Value]
+
+
 def stored_values(state: Mapping[str, Any]) -> dict[str, Value]:
     """The entering state dict as records; no bytes are read.
 
@@ -104,8 +112,7 @@ def _header_of_spec(state: StateDictView, key: str) -> Header | None:
         return None
     if state.is_raw(key):
         return header_of(state[key])
-    name = dtype_of_stored(spec.dtype)
-    return Header(spec.shape, numpy_dtype(name).name if name[0] in "<|" else name)
+    return Header(spec.shape, WORDS[spec.dtype].name)
 
 
 def is_array(value: Any) -> bool:
@@ -168,7 +175,7 @@ def split(value: Value, axis: int, sizes: list[int] | None, count: int) -> list[
     return [value.changed(Slice(axis, at, at + size)) for at, size in zip(starts, sizes, strict=True)]
 
 
-class MigratedDict(Mapping[str, Any]):
+class MigratedDict(LazyStateDict):
     """The migrated state dict: values are made when asked for, and not kept.
 
     Renamed values are the stored ones themselves; split, sliced and transposed ones are views of
@@ -202,60 +209,54 @@ class MigratedDict(Mapping[str, Any]):
         return self._values[key].header
 
     def lazy(self, key: str) -> Any:
-        """A value to be read piece by piece (see streaming.py); the value itself where it is no array."""
-        from .streaming import lazy_value
+        """A value to be read piece by piece: a LegacyTensor where it is no more than a view of one, else a
+        LazyArray; the value itself where it is no array."""
+        value = self._values[key]
+        return self[key] if value.header is None else bare(_make(value.origin, self._state, lazy=True))
 
-        return lazy_value(self._values[key], self._state)
 
-
-def _make(origin: Origin, state: Mapping[str, Any]) -> Any:
+def _make(origin: Origin, state: Mapping[str, Any], *, lazy: bool = False) -> Any:
+    """What an origin stands for: made of the stored values, or lazily of lazy ones."""
     transforms: list[Transform] = []
     while isinstance(origin, Changed):  # chains may be long: no recursion
         transforms.append(origin.transform)
         origin = origin.origin
-    value = _make_first(origin, state)
+    value = _make_first(origin, state, lazy)
+    if lazy and len(transforms) > _LONGEST_CHAIN:
+        return _made_whole(value, transforms)
     for transform in reversed(transforms):
-        value = transform.apply(value)
+        known = not lazy or isinstance(transform, LAZY)
+        value = transform.apply(value) if known else _made_whole(value, [transform])
     return value
 
 
-def _make_first(origin: Stored | Joined | Filled, state: Mapping[str, Any]) -> Any:
+def _make_first(origin: Stored | Joined | Filled, state: Mapping[str, Any], lazy: bool) -> Any:
     match origin:
         case Stored(key):
-            return state[key]
+            return as_lazy(state[key]) if lazy else state[key]
         case Joined(origins, axis, stack):
-            parts = [_make(part, state) for part in origins]
-            return _library(parts[0], "stack" if stack else "concatenate")(parts, axis)
+            parts = [_make(part, state, lazy=lazy) for part in origins]
+            return joined_lazily(parts, axis, stack=stack) if lazy else join(parts, axis, stack=stack)
         case Filled(fill, header):
-            return _filled(fill, header, state)
+            if lazy:
+                return constant(header.shape, fill, header.dtype)
+            # A constant of the library that the other values come from.
+            other = next((state[key] for key in state if is_array(state[key])), None)
+            return full(library_of(other), header.shape, fill, header.dtype)
 
 
-def _filled(fill: float, header: Header, state: Mapping[str, Any]) -> Any:
-    """A constant of the library that the other values come from."""
-    other = next((state[key] for key in state if is_array(state[key])), None)
-    name = type(other).__module__.partition(".")[0]
-    if name in ("torch", "kedge"):
-        library = importlib.import_module(name)
-        return library.full(header.shape, fill, dtype=getattr(library, header.dtype))
-    import numpy as np
+def _made_whole(value: Any, transforms: list[Transform]) -> Any:
+    """What transforms that need a whole array make of it; the last one comes first."""
+    header = Header(value.shape, value.dtype)
+    for transform in reversed(transforms):
+        header = transform.header(header)
 
-    return np.full(header.shape, fill, dtype=numpy_dtype(header.dtype))
+    def changed(array: Any) -> Any:
+        for transform in reversed(transforms):
+            array = transform.apply(array)
+        return array
 
-
-def _library(value: Any, what: str) -> Callable[..., Any]:
-    """`stack` or `concatenate` of the library that `value` comes from."""
-    name = type(value).__module__.partition(".")[0]
-    if name in ("torch", "kedge"):
-        name_there = "cat" if what == "concatenate" else what
-        found: Callable[..., Any] = getattr(importlib.import_module(name), name_there)
-        return found
-    import numpy as np
-
-    return functools.partial(_numpy_join, getattr(np, what))
-
-
-def _numpy_join(function: Callable[..., Any], parts: list[Any], axis: int) -> Any:
-    return function(parts, axis=axis)
+    return made_whole(value, changed, header.shape, header.dtype)
 
 
 def _beside(shape: tuple[int, ...], other: tuple[int, ...], axis: int) -> bool:

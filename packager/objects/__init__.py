@@ -25,6 +25,7 @@ from .audit import names_in as names_in
 from .build import ObjectBuildError as ObjectBuildError
 from .build import build as build
 from .checking import RecordError as RecordError
+from .collecting import collector_resting as collector_resting
 from .encode import encode as encode
 from .encoded import EncodedObject as EncodedObject
 from .encoded import Finding as Finding
@@ -32,13 +33,17 @@ from .encoded import FormUse as FormUse
 from .encoded import NameUse as NameUse
 from .encoded import Storage as Storage
 from .refusing import UntrustedNamesError as UntrustedNamesError
+from .refusing import refusal as refusal
 from .resolving import MissingNameError as MissingNameError
 from .resolving import resolve_name as resolve_name
 from .state_dicts import EncodedStateDict as EncodedStateDict
+from .state_dicts import encode_extras as encode_extras
 from .state_dicts import encode_state_dict as encode_state_dict
 from .state_view import StateDictView as StateDictView
 from .state_view import open_state_dict as open_state_dict
 from .trust import Regime as Regime
+from .trust import Trust as Trust
+from .trust import grant_for as grant_for
 
 __all__ = [
     "AuditedObject",
@@ -53,14 +58,19 @@ __all__ = [
     "Regime",
     "StateDictView",
     "Storage",
+    "Trust",
     "UntrustedNamesError",
     "Verdict",
     "audit",
     "build",
+    "collector_resting",
     "encode",
+    "encode_extras",
     "encode_state_dict",
+    "grant_for",
     "judge",
     "names_in",
     "open_state_dict",
+    "refusal",
     "resolve_name",
 ]

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from packager.codecs.base import ObjectCodec, StoredTensor
 from packager.codecs.registry import default_registry
 from packager.errors import PackageError
+from packager.tensors import contiguous_strides
 
 from .audit import AuditedObject
 from .collecting import collector_resting
@@ -24,7 +25,6 @@ from .paths import FILLS, paths_to
 from .records import KIND_NAMES, Kind, Record
 from .resolving import resolved_names
 from .shadowing import forbid_shadows, slots_of
-from .storages import contiguous
 
 __all__ = ["ObjectBuildError", "build"]
 
@@ -194,7 +194,7 @@ class _Builder:
         return StoredTensor(
             dtype,
             shape,
-            contiguous(shape) if strides is None else tuple(strides),
+            contiguous_strides(shape) if strides is None else tuple(strides),
             offset,
             self._buffers[storage],
         )

@@ -12,13 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from packager.codecs.base import Child, Codec, ObjectCodec, Role
-from packager.codecs.checks import ITEMSIZE
 from packager.codecs.registry import CodecRegistry, default_registry
 from packager.errors import ArchiveError
+from packager.tensors import ITEMSIZE, contiguous_strides, largest_view, span
 
 from .operands import SCALARS, Operands, check_literal, check_names, check_shape, typed
 from .records import INLINE, KIND_NAMES, MAX_INT, MIN_INT, VERSION, Kind, Record, most_records, unpack_table
-from .storages import contiguous, largest_view, reach
 
 __all__ = ["CheckedTable", "RecordError", "checked_table"]
 
@@ -178,19 +177,14 @@ class CheckedTable(Operands):
                 or not all(type(n) is int for n in strides)
             ):
                 raise ValueError("strides that do not fit the shape")
-            if tuple(strides) == contiguous(shape):
+            if tuple(strides) == contiguous_strides(shape):
                 raise ValueError("strides that should be left out")
-        low, high = (0, -1) if 0 in shape else reach(shape, contiguous(shape) if strides is None else strides)
+        low, high = span(shape, contiguous_strides(shape) if strides is None else strides, 0)
         size = ITEMSIZE[dtype]
         end = self._storages[storage][1]
         if math.prod(shape) * size > largest_view(end):
             raise ValueError(f"a view of {math.prod(shape)} elements over {end} bytes")
-        if (
-            type(offset) is not int
-            or offset < 0
-            or offset + low * size < 0
-            or offset + (high + 1) * size > end
-        ):
+        if type(offset) is not int or offset < 0 or offset + low * size < 0 or offset + high * size > end:
             raise ValueError(f"a tensor that does not lie inside its storage of {end} bytes")
         return "tensor"
 

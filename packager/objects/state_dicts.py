@@ -16,15 +16,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from packager.archive import TensorSpec
-from packager.codecs.base import CannotStore, TensorData
-from packager.codecs.checks import ITEMSIZE
+from packager.codecs.base import CannotStore
 from packager.codecs.registry import CodecRegistry, default_registry
 from packager.codecs.tensors import tensor_out
 from packager.graph import Importer, sys_importer
+from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, in_c_order, is_contiguous, lay_out
 
 from .encode import Encoder
 from .encoded import EncodedObject, Finding, NameUse
-from .storages import Placed, StorageBytes, contiguous, lay_out
 
 __all__ = ["EncodedStateDict", "encode_extras", "encode_state_dict"]
 
@@ -99,7 +98,12 @@ def encode_state_dict(
     for number, storage in enumerate(extras.storages, len(storages)):
         specs.append(
             TensorSpec(
-                f"{EXTRA}{storage.name}", storage.dtype, storage.shape, contiguous(storage.shape), 0, number
+                f"{EXTRA}{storage.name}",
+                storage.dtype,
+                storage.shape,
+                contiguous_strides(storage.shape),
+                0,
+                number,
             )
         )
     buffers = [*(storage.buffer for storage in storages), *(storage.buffer for storage in extras.storages)]
@@ -172,42 +176,11 @@ def _in_order_of_axes(tensors: dict[str, TensorData]) -> dict[str, TensorData]:
     for place in placed:
         members[place.storage] += 1
     return {
-        key: data if members[place.storage] > 1 or _lies_in_order(data, place, storages) else _copied(data)
+        key: data
+        if members[place.storage] > 1 or is_contiguous(data.shape, place.strides)
+        else in_c_order(data)
         for (key, data), place in zip(tensors.items(), placed, strict=True)
     }
-
-
-def _lies_in_order(data: TensorData, place: Placed, storages: list[StorageBytes]) -> bool:
-    real = [axis for axis, extent in enumerate(data.shape) if extent > 1]
-    expected = contiguous(data.shape)
-    return 0 in data.shape or all(place.strides[axis] == expected[axis] for axis in real)
-
-
-def _copied(data: TensorData) -> TensorData:
-    import ctypes
-
-    import numpy
-
-    from .storages import reach
-
-    size = ITEMSIZE[data.dtype]
-    low, high = reach(data.shape, data.strides)
-    memory = (ctypes.c_ubyte * ((high - low + 1) * size)).from_address(data.address + low * size)
-    view = numpy.ndarray(
-        data.shape,
-        f"V{size}",
-        memoryview(memory),
-        -low * size,
-        tuple(stride * size for stride in data.strides),
-    )
-    array = numpy.ascontiguousarray(view)
-    return TensorData(
-        data.dtype,
-        data.shape,
-        contiguous(data.shape),
-        array.__array_interface__["data"][0],
-        (array, data.owner),
-    )
 
 
 def _metadata_columns(metadata: Any) -> tuple[tuple[tuple[str, int], ...], dict[str, Any] | None]:

@@ -9,11 +9,10 @@ from typing import Any
 
 from packager.archive import TensorReader, TensorSpec
 from packager.codecs.base import StoredTensor
-from packager.codecs.checks import ITEMSIZE
-from packager.codecs.numpy_dtypes import is_dtype_name
 from packager.codecs.registry import CodecRegistry
 from packager.codecs.tensors import LIBRARIES, tensor_in
 from packager.errors import ArchiveError
+from packager.tensors import ITEMSIZE, is_dtype_name, span, stored_as
 
 from .audit import audit
 from .build import build
@@ -119,7 +118,7 @@ class StateDictView(Mapping[str, Any]):
         spec = self.spec(key)
         if self._as == "numpy":
             buffer = self._tensors.data_of(spec)
-            start = -_low(spec)
+            start = -span(spec.shape, spec.strides, 0)[0]
         else:
             buffer = self._storage(spec.storage)
             start = spec.offset
@@ -223,7 +222,9 @@ def _is_content(content: dict[str, Any], tensors: int) -> bool:
         type(values) is dict and type(places) is list and type(raw) is dict and len(places) == len(values)
     ):
         return False
-    if not all(type(key) is str for key in [*values, *raw]) or not all(map(is_dtype_name, raw.values())):
+    if not all(type(key) is str for key in [*values, *raw]):
+        return False
+    if not all(is_dtype_name(name) and stored_as(name)[1] for name in raw.values()):
         return False
     if not all(type(place) is int for place in places):
         return False
@@ -260,13 +261,6 @@ def _merged(keys: Iterator[str], others: list[str], places: list[int]) -> Iterat
         except StopIteration:
             return
         place += 1
-
-
-def _low(spec: TensorSpec) -> int:
-    """The lowest element that a tensor touches, relative to its first."""
-    if 0 in spec.shape:
-        return 0
-    return sum(min((n - 1) * stride, 0) for n, stride in zip(spec.shape, spec.strides, strict=True))
 
 
 def _itemsize(spec: TensorSpec) -> int:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from packager.codecs.base import CannotStore, TensorData
-from packager.codecs.checks import ITEMSIZE
+from packager.codecs.base import CannotStore
+from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, largest_view, lay_out, span_of
 
 from .encoded import Storage
 from .frames import storage_path
 from .recording import Recorder
 from .records import Kind
-from .storages import contiguous, largest_view, lay_out, span_of
 
 __all__ = ["TensorRecorder"]
 
@@ -60,7 +59,7 @@ class TensorRecorder(Recorder):
             taken.add(name)
             entries.append(Storage(name, storage.dtype, storage.shape, storage.buffer))
         for (data, ref, _), place in zip(self._tensors, placed, strict=True):
-            strides = None if place.strides == contiguous(data.shape) else list(place.strides)
+            strides = None if place.strides == contiguous_strides(data.shape) else list(place.strides)
             name = entries[place.storage].name
             self.records[-1 - ref] += [name, data.dtype, list(data.shape), strides, place.offset]
         return tuple(entries)

@@ -11,8 +11,9 @@ import pytest
 import safetensors
 import safetensors.numpy
 
-from packager.archive.safetensors import DTYPE_BITS, HeaderTensor, parse_header, spell_header, tensor_bytes
+from packager.archive.safetensors import HeaderTensor, parse_header, spell_header, tensor_bytes
 from packager.errors import ArchiveError
+from packager.tensors import DTYPE_BITS
 
 
 def file_of(header: Any, data: bytes = b"", pad: int = 0) -> bytes:

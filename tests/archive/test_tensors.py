@@ -29,8 +29,8 @@ from packager.archive import (
     unpack,
     verify,
 )
-from packager.archive.safetensors import DTYPE_BITS
 from packager.errors import ArchiveError, PackageError
+from packager.tensors import DTYPE_BITS
 
 TYPES = {"F32": "<f4", "I64": "<i8", "F16": "<f2", "U8": "u1", "BOOL": "?", "C64": "<c8", "F64": "<f8"}
 

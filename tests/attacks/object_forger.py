@@ -26,7 +26,7 @@ from packager.archive import (
 )
 from packager.objects import EncodedObject, encode
 from packager.objects.records import Kind as K
-from packager.objects.storages import contiguous
+from packager.tensors import contiguous_strides
 
 Records = list[list[Any]]
 
@@ -94,7 +94,7 @@ def archive_of(
 
 def _add_storages(writer: ArchiveWriter, member: str, obj: EncodedObject) -> None:
     specs = [
-        TensorSpec(one.name, one.dtype, one.shape, contiguous(one.shape), 0, number)
+        TensorSpec(one.name, one.dtype, one.shape, contiguous_strides(one.shape), 0, number)
         for number, one in enumerate(obj.storages)
     ]
     add_tensors(writer, member, specs, [one.buffer for one in obj.storages])

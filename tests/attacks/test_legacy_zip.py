@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from packager.errors import LegacyFormatError
-from packager.migrations import open_checkpoint
+from packager.weights import open_checkpoint
 
 LOCAL = b"PK\x03\x04"
 CENTRAL = b"PK\x01\x02"

@@ -21,10 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from packager.errors import LegacyFormatError, PackageError
-from packager.migrations.legacy import PickleRefused, open_checkpoint
-from packager.migrations.legacy.pickle_machine import Opaque
-from packager.migrations.legacy.pickle_opcodes import _OPERATIONS, read_pickle
-from packager.migrations.legacy.torch_names import torch_names
+from packager.weights import PickleRefused, open_checkpoint
+from packager.weights.pickle_machine import Opaque
+from packager.weights.pickle_opcodes import _OPERATIONS, read_pickle
+from packager.weights.torch_names import torch_names
 
 GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "legacy"
 ZIP = (GOLDEN / "zip.pt").read_bytes()
@@ -292,7 +292,7 @@ def peak_of(pickled: bytes) -> int:
     ids="sets dicts marks memo tuples ordered numbered tuple-keys".split(),
 )
 def test_memory_is_bounded_by_the_size_of_the_pickle(pickled: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.migrations.legacy.pickle_opcodes._FREE", 1 << 20)
+    monkeypatch.setattr("packager.weights.pickle_opcodes._FREE", 1 << 20)
     assert peak_of(pickled) < (2 << 20) + 33 * len(pickled)
 
 
@@ -370,7 +370,7 @@ def test_shared_parts_are_not_written_out(
     archive: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each dict holds the one before twice: two to the power of 60 paths."""
-    monkeypatch.setattr("packager.migrations.legacy.contents._MOST_PARTS", 100_000)
+    monkeypatch.setattr("packager.weights.contents._MOST_PARTS", 100_000)
     doubled = text("w") + tensor()[9:-2] + text("inner") + b"}" + b"q\x00"
     for n in range(60):
         doubled += (
@@ -520,9 +520,9 @@ def test_nothing_is_executed_whatever_the_file(tmp_path: Path) -> None:
             file.writestr("a/data.pkl", data)
     script = f"""
 import glob, sys
-import ast, json, pickletools, tempfile, numpy  # what readers import when they need it
+import ast, atexit, json, pickletools, tempfile, numpy  # what readers import when they need it
 from packager.errors import PackageError
-from packager.migrations.legacy import open_checkpoint
+from packager.weights import open_checkpoint
 files = sorted(glob.glob({str(tmp_path / "*.pt")!r}))
 seen = []
 sys.addaudithook(lambda event, args: seen.append((event, str(args))))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from packager.cli.main import main
-from packager.migrations import open_checkpoint
+from packager.weights import open_checkpoint
 
 GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "legacy"
 

@@ -13,7 +13,8 @@ import pytest
 from packager import PackageImporter
 from packager.archive import ArchiveReader
 from packager.cli import main
-from packager.migrations import open_checkpoint, read_migration
+from packager.migrations import read_migration
+from packager.weights import open_checkpoint
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import logging
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -266,3 +268,14 @@ def test_names_of_stored_code_need_no_trust(net: Any) -> None:
     exporter = PackageExporter(io.BytesIO(), policy="auto")
     exporter.save_object("model", "model", net.build())
     assert exporter.plan().warnings == ()
+
+
+def test_an_object_without_migrations_enters_no_file_of_them(tmp_path: Path) -> None:
+    code = (
+        "import sys; from kedge import nn; from packager import PackageExporter\n"
+        f"with PackageExporter({str(tmp_path / 'a.kedge')!r}, fsync=False) as exporter:\n"
+        "    exporter.save_object('m', 'net', nn.Linear(2, 1))\n"
+        "print(sorted(name for name in sys.modules if name.startswith('packager.migrations.')))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "['packager.migrations.attachments']\n"

@@ -7,17 +7,9 @@ from hypothesis import strategies as st
 
 from packager.errors import MigrationError
 from packager.migrations.applying import apply_steps
-from packager.migrations.steps import (
-    Default,
-    Drop,
-    Gates,
-    Merge,
-    Rename,
-    RenamePattern,
-    Split,
-    check_step,
-    inverse_step,
-)
+from packager.migrations.dividing import Merge, Split
+from packager.migrations.renaming import Default, Drop, Rename, RenamePattern
+from packager.migrations.steps import Gates
 from packager.migrations.templates import Template, TemplateError
 from packager.migrations.transforms import Header, Permute, Roll, Slice, Transpose
 from packager.migrations.values import MigratedDict, stored_values
@@ -38,7 +30,7 @@ def migrate(state, *steps, version=None) -> dict:
 
 
 def back(state, *steps) -> dict:
-    inverses = [inverse_step(step) for step in reversed(steps)]
+    inverses = [step.inverse() for step in reversed(steps)]
     assert None not in inverses
     return migrate(state, *inverses)
 
@@ -66,7 +58,7 @@ def test_a_wrappers_segment_is_taken_out_wherever_it_stands():
         rename("{a:any}._orig_mod.{b:any}", "{a}.{b}", repeat=True),
     )
     assert list(migrate(state, *steps)) == ["head.w", "head.norm.w", "b"]
-    assert inverse_step(steps[0]) is None
+    assert steps[0].inverse() is None
 
 
 def test_two_results_with_one_name_name_both_sources():
@@ -246,4 +238,4 @@ def test_the_order_of_keys_never_matters(order):
 
 def test_a_hole_without_a_value_is_refused_beforehand():
     with pytest.raises(TemplateError, match=r"hole 'm' of 'b\.\{m\}' has no value"):
-        check_step(rename("a.{n}", "b.{m}"))
+        rename("a.{n}", "b.{m}").check()

@@ -20,14 +20,11 @@ from packager.migrations import (
     default,
     merge,
     migrate,
-    open_checkpoint,
     rename,
     split,
-    write_checkpoint,
 )
-from packager.migrations.legacy import LegacyTensor
-from packager.migrations.streaming import as_lazy, pieces
 from packager.migrations.transforms import Header
+from packager.weights import LegacyTensor, as_lazy, open_checkpoint, write_checkpoint
 
 
 def transforms_of(shape: tuple[int, ...]) -> st.SearchStrategy:
@@ -67,7 +64,7 @@ def test_pieces_of_a_migrated_value_are_its_bytes(shape, data, size, tmp_path_fa
         expected = np.asarray(migrated["v"])
         lazy = migrated.lazy("v")
         assert (lazy.shape, lazy.dtype) == (expected.shape, str(expected.dtype))
-        assert b"".join(pieces(lazy, size)) == expected.tobytes()
+        assert b"".join(lazy.pieces(size)) == expected.tobytes()
 
 
 STATE = {
@@ -94,7 +91,9 @@ def test_splits_merges_and_defaults_are_streamed(size):
     assert migrated.lazy("note") == "a text"
     for key in migrated:
         if key != "note":
-            assert b"".join(pieces(migrated.lazy(key), size)) == np.asarray(migrated[key]).tobytes(), key
+            assert (
+                b"".join(as_lazy(migrated.lazy(key)).pieces(size)) == np.asarray(migrated[key]).tobytes()
+            ), key
 
 
 @pytest.mark.parametrize("ending", ["kedge", "safetensors"])
@@ -121,7 +120,7 @@ def test_renamed_tensors_of_a_file_stay_views_of_it(tmp_path):
         Migration("m", [rename("w", "v", Transpose(), Slice(0, 1, 3))]), open_checkpoint(tmp_path / "w.npy")
     )
     assert isinstance(migrated.lazy("v"), LegacyTensor)
-    assert b"".join(pieces(migrated.lazy("v"))) == np.arange(6.0)[1:3].tobytes()
+    assert b"".join(migrated.lazy("v").pieces()) == np.arange(6.0)[1:3].tobytes()
 
 
 def test_functions_of_the_users_own_are_called_once():
@@ -133,7 +132,7 @@ def test_functions_of_the_users_own_are_called_once():
 
     function = NamedFunction("somewhere:double", find=lambda module, name: double)
     migrated = migrate(Migration("m", [rename("w", "v", function)]), {"w": np.arange(8.0)})
-    assert b"".join(pieces(migrated.lazy("v"), 8)) == (np.arange(8.0) * 2).tobytes()
+    assert b"".join(as_lazy(migrated.lazy("v")).pieces(8)) == (np.arange(8.0) * 2).tobytes()
     assert calls == [(8,)]
 
 
@@ -141,4 +140,4 @@ def test_arrays_of_kedge_are_read_in_pieces():
     import kedge
 
     value = as_lazy(kedge.tensor(np.arange(6.0).reshape(2, 3)))
-    assert b"".join(pieces(value, 8)) == np.arange(6.0).tobytes()
+    assert b"".join(value.pieces(8)) == np.arange(6.0).tobytes()

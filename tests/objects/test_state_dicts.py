@@ -15,6 +15,7 @@ from kedge import nn
 from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader, add_tensors
 from packager.errors import ArchiveError
 from packager.objects import Regime, StateDictView, UntrustedNamesError, encode_state_dict, open_state_dict
+from packager.objects.state_dicts import encode_extras
 from packager.testing.round_trip import resolve
 
 HERE = __name__
@@ -242,3 +243,20 @@ def test_encoding_a_loaded_state_gives_the_same_bytes() -> None:
     first = _archive(net)
     again = _archive(_open(first, "kedge"))
     assert first.getvalue() == again.getvalue()
+
+
+@pytest.mark.parametrize(("dtype", "honest"), [("<f4", False), ("float8_e4m3fnuz", False), ("<c16", True)])
+def test_rows_of_bytes_are_for_dtypes_that_safetensors_has_no_word_for(dtype: str, honest: bool) -> None:
+    state = {"w": np.zeros(2, "<c16")}
+    encoded = encode_state_dict(state)
+    extras, _ = encode_extras(state, {}, {"w": dtype}, None)
+    file = io.BytesIO()
+    with ArchiveWriter(file) as writer:
+        add_tensors(writer, "net/state", encoded.tensors, encoded.storages)
+        writer.add("net/state.extras", extras.records, kind="extras")
+        writer.seal(Manifest())
+    if honest:
+        assert _open(file)["w"].tolist() == [0j, 0j]
+        return
+    with pytest.raises(ArchiveError, match="extras"):
+        _open(file)["w"]

@@ -15,8 +15,8 @@ import pytest
 import torch
 
 from packager.errors import LegacyFormatError
-from packager.migrations import Migration, migrate, open_checkpoint, rename, write_checkpoint
-from packager.migrations.legacy import PickleRefused
+from packager.migrations import Migration, migrate, rename
+from packager.weights import PickleRefused, open_checkpoint, write_checkpoint
 
 FORMATS = {"zip": True, "stream": False}
 

@@ -10,8 +10,15 @@ import torch
 import kedge
 from kedge import nn
 from packager import PackageImporter
-from packager.migrations import load_checkpoint, open_checkpoint, write_checkpoint
-from packager.migrations.legacy import LegacyTensor, PickleRefused, array_of, read_torch_file
+from packager.migrations import load_checkpoint
+from packager.weights import (
+    LegacyTensor,
+    PickleRefused,
+    array_of,
+    open_checkpoint,
+    read_torch_file,
+    write_checkpoint,
+)
 
 
 @pytest.fixture(params=[True, False], ids=["zip", "stream"])
@@ -84,7 +91,7 @@ def test_torch_is_not_needed(save):
     path = save({"w": torch.arange(3.0)})
     script = (
         "import sys; sys.modules['torch'] = None\n"
-        "from packager.migrations.legacy import array_of, read_torch_file\n"
+        "from packager.weights import array_of, read_torch_file\n"
         f"print(array_of(read_torch_file({str(path)!r})['w']).tolist())"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

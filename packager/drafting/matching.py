@@ -1,0 +1,280 @@
+"""Which old keys could be which new ones: by shape, by words, and by the numbers in them.
+
+Keys that differ in their numbers alone are looked at together: twelve layers of one model are matched
+with the twelve of the other or not at all, and become one rule. Nothing here is applied; see
+migrations.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from packager.migrations import Header, Likeness, Linear, Reshape, Transform, Transpose, leaf, words
+
+__all__ = ["Family", "Pair", "families", "filled", "matched", "number_free", "number_maps", "single"]
+
+_NUMBER: Final = re.compile(r"(?<![0-9])(?:0|[1-9][0-9]{0,17})(?![0-9])")
+_LEAST: Final = 0.2  # how alike names must be before they alone place a key
+_NEIGHBOUR: Final = 0.15  # what it counts for that the modules beside it went the same way
+
+Numbers = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Keys that differ in their numbers alone; `place` is where the first stands, from 0 to 1."""
+
+    pattern: str
+    members: Mapping[Numbers, Header]
+    place: float
+
+    def key(self, numbers: Numbers) -> str:
+        """The key of one member."""
+        return filled(self.pattern, numbers)
+
+    @property
+    def parent(self) -> str:
+        """The module that the keys belong to."""
+        return self.pattern.rpartition(".")[0]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An old family and the new one that it seems to be; `maps` say what becomes of each number."""
+
+    old: Family = field(repr=False)
+    new: Family = field(repr=False)
+    maps: tuple[Linear, ...]
+    transforms: tuple[Transform, ...]
+    score: float
+    because: str
+
+    def keys(self) -> dict[str, str]:
+        """Each old key with its new name."""
+        return {
+            self.old.key(numbers): self.new.key(applied(self.maps, numbers)) for numbers in self.old.members
+        }
+
+
+def families(headers: Mapping[str, Header | None], order: Mapping[str, int]) -> list[Family]:
+    """The keys of arrays by their patterns, in their order."""
+    found: dict[str, dict[Numbers, Header]] = {}
+    places: dict[str, int] = {}
+    for key, header in headers.items():
+        if header is None or "{" in key or "}" in key:
+            continue
+        pattern = number_free(key)
+        numbers = tuple(int(number) for number in _NUMBER.findall(key))
+        found.setdefault(pattern, {})[numbers] = header
+        places.setdefault(pattern, order[key])
+    return [
+        _folded(pattern, members, places[pattern] / max(len(order), 1)) for pattern, members in found.items()
+    ]
+
+
+def number_free(key: str) -> str:
+    """A key with its numbers left open."""
+    return _NUMBER.sub("{}", key)
+
+
+def _folded(pattern: str, members: Mapping[Numbers, Header], place: float) -> Family:
+    """A family in whose pattern the numbers are written that all members share."""
+    columns = [set(column) for column in zip(*members, strict=True)]
+    shared = [str(min(column)) if len(column) == 1 else "{}" for column in columns]
+    varying = [at for at, column in enumerate(columns) if len(column) > 1]
+    kept = {tuple(numbers[at] for at in varying): header for numbers, header in members.items()}
+    return Family(filled(pattern, shared), kept, place)
+
+
+def filled(pattern: str, numbers: Iterable[object]) -> str:
+    """A pattern with something in the place of each number."""
+    first, *parts = pattern.split("{}")
+    return first + "".join(f"{number}{part}" for number, part in zip(numbers, parts, strict=True))
+
+
+def single(family: Family) -> list[Family]:
+    """Each member as a family of its own, its numbers part of its name."""
+    return [
+        Family(family.key(numbers), {(): header}, family.place) for numbers, header in family.members.items()
+    ]
+
+
+def matched(olds: Sequence[Family], news: Sequence[Family], *, by_order: bool = False) -> list[Pair]:
+    """Pairs of families; each family is in one pair at most.
+
+    Whole modules first, whose values must all fit; then single families. With `by_order`, what names do
+    not tell apart is taken one after the other, where there are as many of one shape on both sides.
+    """
+    likeness = Likeness([family.pattern for family in (*olds, *news)])
+    possible = {
+        (id(old), id(new)): pair
+        for old in olds
+        for new in news
+        if (pair := _possible(old, new, likeness)) is not None
+    }
+    units = [
+        found
+        for old in _units(olds)
+        for new in _units(news)
+        if (found := _possible_unit(old, new, possible)) is not None
+    ]
+    chosen = _best(units)
+    used = {id(family) for pair in chosen for family in (pair.old, pair.new)}
+    rest = [pair for pair in possible.values() if id(pair.old) not in used and id(pair.new) not in used]
+    if not by_order:
+        return chosen
+    chosen += _best([(pair,) for pair in rest])
+    used = {id(family) for pair in chosen for family in (pair.old, pair.new)}
+    rest = [pair for pair in rest if id(pair.old) not in used and id(pair.new) not in used]
+    return chosen + _by_order(rest)
+
+
+def _units(known: Sequence[Family]) -> list[dict[tuple[str, ...], Family]]:
+    """The families of one module together, by what their last names mean."""
+    found: dict[str, dict[tuple[str, ...], Family]] = {}
+    for family in known:
+        found.setdefault(family.parent, {})[tuple(words(family.pattern.rpartition(".")[2]))] = family
+    return list(found.values())
+
+
+def _possible_unit(
+    old: Mapping[tuple[str, ...], Family],
+    new: Mapping[tuple[str, ...], Family],
+    possible: Mapping[tuple[int, int], Pair],
+) -> tuple[Pair, ...] | None:
+    """The pairs of two modules that have the same values under the same names; None for others."""
+    if set(old) != set(new):
+        return None
+    pairs = [possible.get((id(old[name]), id(new[name]))) for name in old]
+    found = tuple(pair for pair in pairs if pair is not None)
+    return found if len(found) == len(pairs) else None
+
+
+def _best(candidates: Sequence[tuple[Pair, ...]]) -> list[Pair]:
+    """The candidates with the likest names, each old and each new one once.
+
+    A candidate that has no rival on either side is taken whatever it is called.
+    """
+    left, chosen = list(candidates), []
+    parents: dict[str, str] = {}
+    while left:
+        olds, news = Counter(_name(one, "old") for one in left), Counter(_name(one, "new") for one in left)
+        best = max(left, key=lambda one: _score(one, parents))
+        score = _score(best, parents)
+        if score < _LEAST:
+            alone = [one for one in left if olds[_name(one, "old")] == news[_name(one, "new")] == 1]
+            sure = [one for one in alone if len(one) > 1 or one[0].score > 0 or not one[0].transforms]
+            if not sure:
+                break
+            best, score = sure[0], 0.0
+        only = "" if score else ", and nothing else has these shapes"
+        chosen += [replace(pair, score=score, because=pair.because + only) for pair in best]
+        parents.setdefault(_above(best[0].old), _above(best[0].new))
+        gone = {id(family) for pair in best for family in (pair.old, pair.new)}
+        left = [one for one in left if not any(id(pair.old) in gone or id(pair.new) in gone for pair in one)]
+    return chosen
+
+
+def _name(pairs: Sequence[Pair], side: Literal["old", "new"]) -> str:
+    """What a candidate is about on one side: a module, or a single family."""
+    family: Family = getattr(pairs[0], side)
+    return family.parent if len(pairs) > 1 else family.pattern
+
+
+def _above(family: Family) -> str:
+    return family.parent.rpartition(".")[0]
+
+
+def number_maps(old: Iterable[Numbers], new: Iterable[Numbers]) -> tuple[Linear, ...] | None:
+    """What takes each number of the old keys to that of the new ones; None where nothing simple does.
+
+    >>> number_maps([(1, 0), (2, 0)], [(0, 0), (3, 0)])
+    (Linear(factor=3, offset=-3), Linear(factor=1, offset=0))
+    """
+    known, wanted = set(old), set(new)
+    if len(known) != len(wanted):
+        return None
+    maps = []
+    for before, after in zip(zip(*known, strict=True), zip(*wanted, strict=True), strict=False):
+        found = _line(sorted(set(before)), sorted(set(after)))
+        if found is None:
+            return None
+        maps.append(found)
+    if len(maps) != len(next(iter(known), ())) or len(maps) != len(next(iter(wanted), ())):
+        return None
+    return tuple(maps) if {applied(maps, numbers) for numbers in known} == wanted else None
+
+
+def applied(maps: Sequence[Linear], numbers: Numbers) -> Numbers:
+    """Each number after its map."""
+    return tuple(line.apply(number) for line, number in zip(maps, numbers, strict=True))
+
+
+def _line(before: list[int], after: list[int]) -> Linear | None:
+    if len(before) != len(after):
+        return None
+    factor = 1
+    if len(before) > 1:
+        factor, rest = divmod(after[1] - after[0], before[1] - before[0])
+        if rest or factor < 1:
+            return None
+    line = Linear(factor, after[0] - factor * before[0])
+    return line if [line.apply(number) for number in before] == after else None
+
+
+def _possible(old: Family, new: Family, likeness: Likeness) -> Pair | None:
+    maps = number_maps(old.members, new.members)
+    if maps is None:
+        return None
+    shapes = [
+        (header.shape, new.members[applied(maps, numbers)].shape) for numbers, header in old.members.items()
+    ]
+    transforms: tuple[Transform, ...] = ()
+    if all(one == other for one, other in shapes):
+        because, penalty = "the same shape", 0.0
+    elif all(len(one) == 2 and one == other[::-1] for one, other in shapes):
+        transforms, because, penalty = (Transpose(),), "the shape turned round", 0.15
+    elif len(set(shapes)) == 1 and Header(shapes[0][0], "").size == Header(shapes[0][1], "").size > 1:
+        transforms = (Reshape(shapes[0][1], shapes[0][0]),)
+        because, penalty = "as many elements in another shape", 0.4
+    else:
+        return None
+    moved = any(line != Linear() for line in maps)
+    score = likeness(old.pattern, new.pattern) - penalty - 0.1 * moved - 0.1 * abs(old.place - new.place)
+    ends = {leaf(old.pattern), leaf(new.pattern)}
+    if len(ends) > 1:
+        score -= 0.3 if ends & {"bias", "weight", "avg", "var"} == ends else 0.05
+    return Pair(old, new, maps, transforms, score, because)
+
+
+def _score(pairs: Sequence[Pair], parents: Mapping[str, str]) -> float:
+    """How alike the names are, and whether what lies beside them went the same way."""
+    mean = sum(pair.score for pair in pairs) / len(pairs)
+    return mean + _NEIGHBOUR * (parents.get(_above(pairs[0].old)) == _above(pairs[0].new))
+
+
+def _by_order(possible: Sequence[Pair]) -> list[Pair]:
+    """Where names say nothing: as many old as new families of one shape, one after the other."""
+    plain = [pair for pair in possible if not pair.transforms]
+    found: list[Pair] = []
+    classes: dict[tuple[object, ...], dict[str, dict[str, Family]]] = {}
+    for pair in plain:
+        shapes = tuple(header.shape for header in pair.new.members.values())
+        sides = classes.setdefault((len(shapes), shapes), {"old": {}, "new": {}})
+        sides["old"][pair.old.pattern] = pair.old
+        sides["new"][pair.new.pattern] = pair.new
+    for sides in classes.values():
+        olds = sorted(sides["old"].values(), key=lambda family: family.place)
+        news = sorted(sides["new"].values(), key=lambda family: family.place)
+        if len(olds) != len(news):
+            continue
+        pairs = {(pair.old, pair.new): pair for pair in plain}
+        for old, new in zip(olds, news, strict=True):
+            if (old, new) in pairs and leaf(old.pattern) == leaf(new.pattern):
+                because = "the same shape, and the same place in the order: names say nothing, so check it"
+                found.append(replace(pairs[old, new], score=0.0, because=because))
+    return found

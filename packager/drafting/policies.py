@@ -1,0 +1,58 @@
+"""A policy suggested from a plan: one rule for each top-level package, with the reason beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from packager.policy import Action, GlobGroup, Policy, Rule, format_policy
+
+if TYPE_CHECKING:
+    from packager.exporting import ExportPlan, PlannedModule
+
+__all__ = ["suggested_policy"]
+
+_WITHOUT_RULE = ("implicit", "resources")
+
+
+def suggested_policy(
+    plan: ExportPlan, *, of: str, like: Policy | None = None, notes: Mapping[str, str] | None = None
+) -> str:
+    """A strict policy, as TOML, that decides as `plan` does; `of` says what was planned.
+
+    Data files that the policy `like`, by which the plan was made, leaves out, and its answers, stay;
+    `notes` say why, by pattern and question, where it was not simply asked for.
+    """
+    reasons = dict(_rules(plan))
+    exclude_data = like.exclude_data.include if like is not None else ()
+    answers = like.answers if like is not None else {}
+    policy = Policy("strict", reasons, exclude_data=exclude_data, answers=answers)
+    head = [f"What {of} needs, one rule for each package. The first rule that matches decides."]
+    asked = {**dict.fromkeys(exclude_data, "left out as asked"), **dict.fromkeys(answers, "as answered")}
+    return format_policy(policy, reasons, head=head, notes={**asked, **(notes or {})})
+
+
+def _rules(plan: ExportPlan) -> Iterable[tuple[Rule, str]]:
+    """Rules for whole packages; where a package is divided, each module that differs has its own first."""
+    tops: dict[str, dict[Action, list[PlannedModule]]] = {}
+    for module in plan.modules:
+        if module.rule not in _WITHOUT_RULE:
+            top = module.name.partition(".")[0]
+            tops.setdefault(top, {}).setdefault(module.action, []).append(module)
+    for top, actions in sorted(tops.items()):
+        main = max(actions, key=lambda action: len(actions[action]))
+        for action, modules in actions.items():
+            for module in modules if action != main else ():
+                yield Rule(action, GlobGroup(module.name)), _reason([module])
+        yield Rule(main, GlobGroup(f"{top}.**")), _reason(actions[main])
+
+
+def _reason(modules: list[PlannedModule]) -> str:
+    first = modules[0]
+    if first.action == "mock":
+        return first.because
+    sites = [f"{edge.file}:{edge.line}" for module in modules for edge in module.importers if edge.line]
+    count = f"{len(modules)} module{'s' if len(modules) > 1 else ''}"
+    place = f", imported at {sites[0]}" if sites else ""
+    more = f" and {len(sites) - 1} more" if len(sites) > 1 else ""
+    return f"{first.origin}: {count}{place}{more}"

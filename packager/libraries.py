@@ -1,0 +1,104 @@
+"""Which library an object is of (NumPy, kedge or PyTorch), and the few verbs that each spells its own way.
+
+A library is imported only where an object of it is there, or one is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from packager.tensors import numpy_dtype, raw_dtype
+
+__all__ = ["cast", "dtype_of", "full", "join", "library_of", "roll", "tensor_of", "to_numpy"]
+
+
+def library_of(thing: Any) -> str:
+    """The library that an object's class comes from, or inherits from: "torch", "kedge", else "numpy".
+
+    >>> import numpy
+    >>> library_of(numpy.ones(2)), library_of("a text")
+    ('numpy', 'numpy')
+    """
+    tops = {base.__module__.partition(".")[0] for base in type(thing).__mro__}
+    return next((name for name in ("torch", "kedge") if name in tops), "numpy")
+
+
+def dtype_of(array: Any) -> str:
+    """The name of an array's dtype, the same for every library: "float32", "bfloat16".
+
+    >>> import numpy
+    >>> dtype_of(numpy.zeros(2, numpy.float32))
+    'float32'
+    """
+    return _name_of_dtype(array.dtype)
+
+
+@lru_cache(maxsize=256)
+def _name_of_dtype(dtype: Any) -> str:
+    """Asking a dtype itself takes its time."""
+    return str(dtype).rpartition(".")[2]
+
+
+def full(library: str, shape: Sequence[int], fill: float, dtype: str) -> Any:
+    """An array of a library with one value everywhere; `dtype` is a name."""
+    if library == "numpy":
+        import numpy
+
+        return numpy.full(shape, fill, numpy_dtype(dtype))
+    module = import_module(library)
+    return module.full(shape, fill, dtype=getattr(module, dtype))
+
+
+def join(parts: Sequence[Any], axis: int, *, stack: bool) -> Any:
+    """Arrays behind one another along an axis; with `stack` along a new one."""
+    library = library_of(parts[0])
+    name = "stack" if stack else "concatenate" if library == "numpy" else "cat"
+    return getattr(import_module(library), name)(list(parts), axis)
+
+
+def cast(array: Any, dtype: str) -> Any:
+    """An array converted to the dtype of a name."""
+    if hasattr(array, "astype"):
+        return array.astype(numpy_dtype(dtype))
+    return array.to(getattr(import_module(library_of(array)), dtype))
+
+
+def roll(array: Any, by: int, axis: int) -> Any:
+    """An array whose elements move along an axis; what falls off comes in at the other end."""
+    if hasattr(array, "roll"):
+        return array.roll(by, axis)
+    import numpy
+
+    return numpy.roll(array, by, axis)
+
+
+def tensor_of(library: str, array: Any) -> Any:
+    """A new tensor of a library with the values of an array; for "numpy" the array itself."""
+    if library == "numpy":
+        return array
+    import numpy
+
+    module = import_module(library)
+    # A copy: what comes from an archive cannot be written to, and models may change their inputs.
+    make = module.as_tensor if library == "torch" else module.tensor
+    return make(numpy.array(array, order="C"))
+
+
+def to_numpy(array: Any) -> Any:
+    """The elements as an array of NumPy, little-endian; those of PyTorch that NumPy lacks as integers."""
+    import numpy
+
+    library = library_of(array)
+    if library == "torch":
+        import torch
+
+        bare = array.detach().cpu().contiguous()
+        if not bare.numel():
+            return numpy.empty(tuple(bare.shape), raw_dtype(dtype_of(array)))
+        flat = bare.reshape(-1).view(torch.uint8).numpy()
+        return flat.view(raw_dtype(dtype_of(array))).reshape(tuple(bare.shape))
+    found = numpy.asarray(array.detach().numpy() if library == "kedge" else array)
+    return found.astype(found.dtype.newbyteorder("<"), copy=False)

@@ -1,0 +1,67 @@
+"""What is attached to a class of modules, and what ran: known without the rest of the migrations.
+
+Whoever exports or loads asks this of every class; most have nothing attached.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from .declaring import Migration
+
+__all__ = ["LOADS", "PLACE", "Attached", "Ran", "attached", "framework_of", "migrations_ran"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """Migrations that ran when a module was last loaded.
+
+    `path` is the module's place below the one that was asked about, `target` its class, `version`
+    that of the state dict (None where it had none), `names` the migrations in order.
+    """
+
+    path: str
+    target: str
+    version: int | None
+    names: tuple[str, ...]
+
+
+@dataclass
+class Attached:
+    """What is attached to one class. It lies in the class, and goes when that goes."""
+
+    migrations: tuple[Migration, ...]
+    unhook: Callable[[], None]
+
+
+PLACE = "_attached_migrations"
+LOADS: WeakKeyDictionary[Any, dict[str, Ran]] = WeakKeyDictionary()
+
+
+def attached(cls: type) -> tuple[Migration, ...]:
+    """The migrations attached to this very class, in the order in which they run."""
+    place = vars(cls).get(PLACE)
+    return place.migrations if isinstance(place, Attached) else ()
+
+
+def migrations_ran(module: Any) -> tuple[Ran, ...]:
+    """The migrations that ran when the state of `module`, and of the modules below, was last loaded."""
+    return tuple(
+        Ran(path, ran.target, ran.version, ran.names)
+        for path, inner in module.named_modules()
+        for ran in LOADS.get(inner, {}).values()
+    )
+
+
+def framework_of(cls: type) -> str | None:
+    """Whose class of modules this is, "kedge" or "torch"; None for other classes."""
+    for name in ("kedge", "torch"):
+        nn = sys.modules.get(f"{name}.nn")
+        if nn is not None and issubclass(cls, nn.Module):
+            return name
+    return None

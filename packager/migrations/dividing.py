@@ -1,0 +1,219 @@
+"""Steps that cut values into parts, and put parts together: each the inverse of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from .steps import (
+    Candidate,
+    Step,
+    Templates,
+    beside,
+    gates_of,
+    matches,
+    require_holes,
+    require_lengths,
+    several,
+)
+from .templates import HoleValues, Template, TemplateError
+from .transforms import Reshape, TransformError, checked_axis
+from .values import Value, Values, joined
+from .values import split as cut
+
+__all__ = ["Merge", "Split", "merge", "split"]
+
+
+@dataclass(frozen=True)
+class Split(Step):
+    """Cut a value along an axis into parts under several names; `sizes` None means equal parts.
+
+    With `over` the parts are all that the value has along the axis, one under each number of that
+    hole, and the axis goes away: the inverse of stacking.
+    """
+
+    old: Template
+    new: tuple[Template, ...]
+    axis: int = 0
+    sizes: tuple[int, ...] | None = None
+    over: str | None = None
+
+    @property
+    def what(self) -> str:
+        return f"split {self.old.text} -> {', '.join(template.text for template in self.new)}"
+
+    @property
+    def names_one_key(self) -> bool:
+        return self.old.is_literal
+
+    @property
+    def templates(self) -> tuple[tuple[Template, ...], tuple[Template, ...]]:
+        return (self.old,), self.new
+
+    def _back(self) -> Merge:
+        return Merge(self.new, self.old, self.axis, self.sizes, self.over, line=self.line)
+
+    def check(self) -> None:
+        _check_parts(self, self.new, self.old)
+        for template in self.new:
+            require_holes(template, self.old, self.line, extra=self.over)
+
+    def candidates(self, values: Values) -> list[Candidate]:
+        found = matches(self.old, values)
+        return [((key,), holes, partial(self._made, values[key], holes)) for key, holes in found]
+
+    def _made(self, value: Value, holes: HoleValues) -> tuple[tuple[str, Value], ...]:
+        if self.over is None:
+            parts = cut(value, self.axis, list(self.sizes) if self.sizes else None, len(self.new))
+            return tuple((template.fill(holes), part) for template, part in zip(self.new, parts, strict=True))
+        if value.header is None:
+            raise TransformError("the value is not an array")
+        shape = value.header.shape
+        axis = checked_axis("split", self.axis, shape)
+        rest = shape[:axis] + shape[axis + 1 :]
+        return tuple(
+            (self.new[0].fill({**holes, self.over: at}), part.changed(Reshape(rest)))
+            for at, part in enumerate(cut(value, axis, None, shape[axis]))
+        )
+
+
+@dataclass(frozen=True)
+class Merge(Step):
+    """Put values under several names behind one another under one.
+
+    With `over` the values are those of one template, in the order of that int hole's numbers, along a
+    new axis. A group that is not complete is an error: half a merged value is none.
+    """
+
+    old: tuple[Template, ...]
+    new: Template
+    axis: int = 0
+    sizes: tuple[int, ...] | None = None
+    over: str | None = None
+
+    @property
+    def what(self) -> str:
+        return f"merge {', '.join(template.text for template in self.old)} -> {self.new.text}"
+
+    @property
+    def names_one_key(self) -> bool:
+        return all(template.is_literal for template in self.old)
+
+    @property
+    def templates(self) -> tuple[tuple[Template, ...], tuple[Template, ...]]:
+        return self.old, (self.new,)
+
+    def _back(self) -> Split:
+        return Split(self.new, self.old, self.axis, self.sizes, self.over, line=self.line)
+
+    def check(self) -> None:
+        _check_parts(self, self.old, self.new)
+        for template in self.old:
+            require_holes(self.new, template, self.line)
+
+    def candidates(self, values: Values) -> list[Candidate]:
+        """The groups of keys whose holes agree, in the order of the templates (or of the numbers)."""
+        groups: dict[tuple[tuple[str, str | int], ...], dict[int, str]] = {}
+        shared = {hole.name for hole in self.new.holes} if self.over is None else None
+        for at, template in enumerate(self.old):
+            for key, holes in matches(template, values):
+                place = at if self.over is None else int(holes[self.over])
+                named = {n: v for n, v in holes.items() if n != self.over and (shared is None or n in shared)}
+                groups.setdefault(tuple(sorted(named.items())), {})[place] = key
+        return [
+            (
+                tuple(parts[at] for at in sorted(parts)),
+                dict(group),
+                partial(self._made, dict(group), parts, values),
+            )
+            for group, parts in groups.items()
+        ]
+
+    def _made(
+        self, holes: HoleValues, parts: Mapping[int, str], values: Values
+    ) -> tuple[tuple[str, Value], ...]:
+        wanted = range(len(self.old)) if self.over is None else range(max(parts) + 1)
+        if missing := [place for place in wanted if place not in parts]:
+            shown = [
+                self.old[place].fill(holes)
+                if self.over is None
+                else self.old[0].fill({**holes, self.over: place})
+                for place in missing
+            ]
+            raise TransformError(f"the merge lacks {', '.join(map(repr, shown))}")
+        members = [values[parts[place]] for place in sorted(parts)]
+        whole = joined(members, self.axis, self.over is not None)
+        if self.over is None:
+            self._check_sizes(members)
+        return ((self.new.fill(holes), whole),)
+
+    def _check_sizes(self, members: list[Value]) -> None:
+        """What is merged must be what going back would cut it into."""
+        found = [
+            member.header.shape[checked_axis("merge", self.axis, member.header.shape)]
+            for member in members
+            if member.header is not None
+        ]
+        if self.sizes is not None and found != list(self.sizes):
+            raise TransformError(f"merge of parts with {found} rows; sizes says {list(self.sizes)}")
+        if self.sizes is None and len(set(found)) > 1:
+            raise TransformError(
+                f"merge of parts with {found} rows: write sizes = {found}, so that it goes back"
+            )
+
+
+def _check_parts(step: Split | Merge, many: tuple[Template, ...], one: Template) -> None:
+    """With `over` there is one template on the side of the parts, and it alone has that hole."""
+    require_lengths(step, "sizes", step.sizes)
+    if step.over is None:
+        return
+    kinds = [{hole.name: hole.kind for hole in template.holes}.get(step.over) for template in many]
+    if kinds != ["int"] or any(hole.name == step.over for hole in one.holes):
+        raise TemplateError(
+            f"{step.described()}: over = {step.over!r} needs one template of the parts, with the hole "
+            f"{{{step.over}:int}}, which the other side does not have"
+        )
+
+
+def split(
+    old: str,
+    new: Templates,
+    *,
+    axis: int = 0,
+    sizes: Sequence[int] | None = None,
+    over: str | None = None,
+    before: int | None = None,
+    unless: Templates = (),
+    if_all: Templates = (),
+    line: str = "",
+) -> Split:
+    """Cut values into parts; with `over`, into one for each number of that hole."""
+    source = Template.parse(old)
+    targets = tuple(beside(text, source, over) for text in several(new))
+    gates = gates_of((source,), before, unless, if_all)
+    return Split(source, targets, axis, _lengths(sizes), over, gates=gates, line=line)
+
+
+def merge(
+    old: Templates,
+    new: str,
+    *,
+    axis: int = 0,
+    sizes: Sequence[int] | None = None,
+    over: str | None = None,
+    before: int | None = None,
+    unless: Templates = (),
+    if_all: Templates = (),
+    line: str = "",
+) -> Merge:
+    """Put values behind one another; with `over`, those of each number of that hole on a new axis."""
+    texts = [Template.parse(text) for text in several(old)]
+    kinds = {hole.name: hole.kind for template in texts for hole in template.holes if hole.kind}
+    sources = tuple(template.with_kinds(kinds) for template in texts)
+    gates = gates_of(sources, before, unless, if_all)
+    return Merge(sources, beside(new, *sources), axis, _lengths(sizes), over, gates=gates, line=line)
+
+
+def _lengths(sizes: Sequence[int] | None) -> tuple[int, ...] | None:
+    return None if sizes is None else tuple(sizes)

@@ -1,0 +1,287 @@
+"""Steps that give keys other names, leave them out, or add what was not there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from packager.errors import MigrationError
+
+from .steps import (
+    Candidate,
+    Step,
+    Templates,
+    beside,
+    gates_of,
+    matches,
+    require_dtypes,
+    require_holes,
+    require_lengths,
+)
+from .templates import HoleValues, Template, TemplateError
+from .transforms import Cast, Header, Transform
+from .values import Filled, Value, Values
+
+__all__ = [
+    "Default",
+    "Drop",
+    "Rename",
+    "RenamePattern",
+    "default",
+    "drop",
+    "rename",
+    "rename_pattern",
+    "unchecked_pattern",
+]
+
+_REPEATS = 1000  # no key carries more wrappers' names than that; a step that undoes itself would never end
+
+
+@dataclass(frozen=True)
+class Rename(Step):
+    """Give the keys that `old` fits the name that `new` makes of them, and transform their values.
+
+    `repeat` renames again what still fits (a wrapper's prefix that stands several times); such a step
+    has no inverse.
+    """
+
+    old: Template
+    new: Template
+    transforms: tuple[Transform, ...] = ()
+    repeat: bool = False
+
+    @property
+    def what(self) -> str:
+        return f"rename {self.old.text} -> {self.new.text}"
+
+    @property
+    def names_one_key(self) -> bool:
+        return self.old.is_literal
+
+    @property
+    def templates(self) -> tuple[tuple[Template, ...], tuple[Template, ...]]:
+        return (self.old,), (self.new,)
+
+    def _back(self) -> Rename | None:
+        back = [transform.inverse() for transform in reversed(self.transforms)]
+        found = tuple(transform for transform in back if transform is not None)
+        if self.repeat or len(found) < len(back):
+            return None
+        return Rename(self.new, self.old, found, line=self.line)
+
+    def check(self) -> None:
+        require_holes(self.new, self.old, self.line)
+        for cast in self.transforms:
+            if isinstance(cast, Cast):
+                require_dtypes(self, cast.dtype, cast.old)
+
+    def candidates(self, values: Values) -> list[Candidate]:
+        return [
+            ((key,), holes, partial(self._made, key, holes, values))
+            for key, holes in matches(self.old, values)
+        ]
+
+    def _made(self, key: str, holes: HoleValues, values: Values) -> tuple[tuple[str, Value], ...]:
+        new = self.new.fill(holes)
+        for _ in range(_REPEATS if self.repeat else 0):
+            again = self.old.match(new)
+            if again is None:
+                break
+            new = self.new.fill(again)
+        else:
+            if self.repeat:
+                raise TemplateError(f"renaming does not come to an end: {new!r} after {_REPEATS} times")
+        value = values[key]
+        for transform in self.transforms:
+            value = value.changed(transform)
+        return ((new, value),)
+
+
+@dataclass(frozen=True)
+class RenamePattern(Step):
+    """Replace what a regular expression finds anywhere in a key.
+
+    It has no inverse, may take very long, and is carried out from an archive only when trusted; so
+    it is text until then.
+    """
+
+    pattern: str
+    replacement: str
+
+    @property
+    def what(self) -> str:
+        return f"rename /{self.pattern}/ -> {self.replacement}"
+
+    def check_pattern(self) -> None:
+        """Raise TemplateError for a regular expression that is none. It is tried, so it must be trusted."""
+        try:
+            re.compile(self.pattern).sub(self.replacement, "")
+        except (re.error, RecursionError, OverflowError) as error:
+            where = self.line or "pattern"
+            raise TemplateError(f"{where}: /{self.pattern}/ -> {self.replacement}: {error}") from None
+
+    def candidates(self, values: Values) -> list[Candidate]:
+        pattern = re.compile(self.pattern)
+        renamed = ((key, pattern.sub(self.replacement, key)) for key in values)
+        return [((old,), {}, partial(_as_is, new, values[old])) for old, new in renamed if new != old]
+
+
+@dataclass(frozen=True)
+class Drop(Step):
+    """Leave out the keys that `old` fits."""
+
+    old: Template
+
+    @property
+    def templates(self) -> tuple[tuple[Template, ...], tuple[Template, ...]]:
+        return (self.old,), ()
+
+    @property
+    def what(self) -> str:
+        return f"drop {self.old.text}"
+
+    @property
+    def names_one_key(self) -> bool:
+        return self.old.is_literal
+
+    def candidates(self, values: Values) -> list[Candidate]:
+        return [((key,), holes, tuple) for key, holes in matches(self.old, values)]
+
+
+@dataclass(frozen=True)
+class Default(Step):
+    """Add a constant under `new` where there is no such key.
+
+    The shape and dtype are given, or those of a sibling: `like` is the template of a key that is
+    there, and makes one constant for each key that it fits.
+    """
+
+    new: Template
+    fill: float | int | bool
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+    like: Template | None = None
+
+    @property
+    def templates(self) -> tuple[tuple[Template, ...], tuple[Template, ...]]:
+        return (() if self.like is None else (self.like,)), (self.new,)
+
+    @property
+    def what(self) -> str:
+        return f"default {self.new.text}"
+
+    def check(self) -> None:
+        require_dtypes(self, self.dtype)
+        require_lengths(self, "shape", self.shape)
+        if self.like is not None:
+            require_holes(self.new, self.like, self.line)
+        elif not self.new.is_literal:
+            raise TemplateError(f"{self.line or repr(self.new.text)}: a default with holes needs `like`")
+
+    def candidates(self, values: Values) -> list[Candidate]:
+        siblings: list[tuple[str | None, dict[str, str | int]]] = [(None, {})]
+        if self.like is not None:
+            siblings = list(matches(self.like, values))
+        found: list[Candidate] = []
+        for sibling, holes in siblings:
+            key = self.new.fill(holes)
+            if key in values:
+                continue
+            like = None if sibling is None else values[sibling].header
+            header = self._header(like)
+            value = Value(header, Filled(self.fill, header))
+            found.append(((), holes, partial(_as_is, key, value)))
+        return found
+
+    def _header(self, like: Header | None) -> Header:
+        shape = self.shape if self.shape is not None or like is None else like.shape
+        dtype = self.dtype if self.dtype is not None or like is None else like.dtype
+        if shape is None or dtype is None:
+            raise MigrationError(f"{self.described()}: the sibling is not an array; give a shape and a dtype")
+        return Header(shape, dtype)
+
+
+def _as_is(key: str, value: Value) -> tuple[tuple[str, Value], ...]:
+    return ((key, value),)
+
+
+def rename(
+    old: str,
+    new: str,
+    *transforms: Transform,
+    repeat: bool = False,
+    before: int | None = None,
+    unless: Templates = (),
+    if_all: Templates = (),
+    line: str = "",
+) -> Rename:
+    """Give keys another name, and their values through `transforms`.
+
+    >>> rename("mlp.linear_{n:int}.{rest:any}", "mlp.{3*(n-1)}.{rest}", before=2).gates.before
+    2
+    """
+    source = Template.parse(old)
+    gates = gates_of((source,), before, unless, if_all)
+    return Rename(source, beside(new, source), transforms, repeat, gates=gates, line=line)
+
+
+def rename_pattern(
+    pattern: str,
+    replacement: str,
+    *,
+    before: int | None = None,
+    unless: Templates = (),
+    if_all: Templates = (),
+    line: str = "",
+) -> RenamePattern:
+    """Replace what a regular expression finds in keys: one-way, for what templates cannot say."""
+    step = unchecked_pattern(pattern, replacement, before=before, unless=unless, if_all=if_all, line=line)
+    step.check_pattern()
+    return step
+
+
+def unchecked_pattern(
+    pattern: str,
+    replacement: str,
+    *,
+    before: int | None = None,
+    unless: Templates = (),
+    if_all: Templates = (),
+    line: str = "",
+) -> RenamePattern:
+    """The same, of somebody who may not be trusted: it is not even compiled."""
+    gates = gates_of((), before, unless, if_all)
+    return RenamePattern(pattern, replacement, gates=gates, line=line)
+
+
+def drop(
+    old: str, *, before: int | None = None, unless: Templates = (), if_all: Templates = (), line: str = ""
+) -> Drop:
+    """Leave keys out."""
+    source = Template.parse(old)
+    return Drop(source, gates=gates_of((source,), before, unless, if_all), line=line)
+
+
+def default(
+    new: str,
+    fill: float | int | bool,
+    *,
+    shape: Sequence[int] | None = None,
+    dtype: str | None = None,
+    like: str | None = None,
+    before: int | None = None,
+    unless: Templates = (),
+    if_all: Templates = (),
+    line: str = "",
+) -> Default:
+    """Add a constant where there is no such key, shaped as given or as a sibling is."""
+    sibling = None if like is None else Template.parse(like)
+    if sibling is None and (shape is None or dtype is None):
+        raise TemplateError(f"{line or repr(new)}: a default needs a shape and a dtype, or a sibling (like)")
+    target = Template.parse(new) if sibling is None else beside(new, sibling)
+    given = None if shape is None else tuple(shape)
+    sources = () if sibling is None else (sibling,)
+    gates = gates_of(sources, before, unless, if_all)
+    return Default(target, fill, given, dtype, sibling, gates=gates, line=line)

@@ -1,0 +1,156 @@
+"""Shapes and strides: which elements of a storage a view touches, in which order, and whether all are there.
+
+Strides and offsets count elements, as in PyTorch; strides may be zero or negative.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from operator import mul
+
+__all__ = [
+    "MAX_RANK",
+    "Box",
+    "boxes",
+    "contiguous_strides",
+    "fits",
+    "is_contiguous",
+    "largest_view",
+    "reshaped_strides",
+    "span",
+]
+
+MAX_RANK = 64
+"""Dimensions that a tensor may have; NumPy and PyTorch draw the same line."""
+
+Box = tuple[tuple[int, int], ...]
+"""A part of a shape: from where to where along each axis."""
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a tensor in C order, in elements.
+
+    >>> contiguous_strides((2, 3, 4)), contiguous_strides((2, 0, 3)), contiguous_strides(())
+    ((12, 4, 1), (3, 3, 1), ())
+    """
+    return _contiguous_strides(tuple(shape))
+
+
+@lru_cache(maxsize=4096)  # tensors share few shapes
+def _contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    products = accumulate((max(n, 1) for n in reversed(shape[1:])), mul, initial=1)
+    return tuple(products)[::-1][: len(shape)]
+
+
+def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether elements lie in C order without gaps; strides of dimensions of size 1 do not matter."""
+    expected = contiguous_strides(shape)
+    if len(strides) != len(shape):
+        return False
+    return (
+        strides == expected
+        or 0 in shape
+        or all(n == 1 or s == e for n, s, e in zip(shape, strides, expected, strict=True))
+    )
+
+
+def span(shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[int, int]:
+    """The lowest element that a tensor touches in its storage, and one past the highest.
+
+    >>> span((2, 3), (3, 1), 4), span((3,), (-1,), 5), span((0, 2), (1, 1), 7)
+    ((4, 10), (3, 6), (7, 7))
+    """
+    low, high = _reach(tuple(shape), tuple(strides))
+    return offset + low, offset + high
+
+
+@lru_cache(maxsize=4096)
+def _reach(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
+    if 0 in shape:
+        return 0, 0
+    reaches = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
+    return sum(min(r, 0) for r in reaches), sum(max(r, 0) for r in reaches) + 1
+
+
+def fits(shape: Sequence[int], strides: Sequence[int], offset: int, bits: int, nbytes: int) -> bool:
+    """Whether all elements, of so many bits each, lie inside a storage of `nbytes` bytes.
+
+    >>> fits((2, 3), (3, 1), 1, 32, 28), fits((2, 3), (3, 1), 2, 32, 28), fits((2,), (-1,), 0, 8, 28)
+    (True, False, False)
+    """
+    low, high = span(shape, strides, offset)
+    return low >= 0 and high * bits <= 8 * nbytes
+
+
+def largest_view(nbytes: int) -> int:
+    """How many bytes a view of a storage may seem to have: whoever copies it pays for them.
+
+    >>> largest_view(1000)
+    67116864
+    """
+    return (1 << 26) + 8 * nbytes
+
+
+def boxes(shape: tuple[int, ...], elements: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Cut a shape into boxes of at most so many elements, in C order; each runs through whole inner axes.
+
+    >>> list(boxes((2, 3), 4))
+    [((0, 1), (0, 3)), ((1, 2), (0, 3))]
+    >>> list(boxes((5,), 4))
+    [((0, 4),), ((4, 5),)]
+    """
+    if 0 in shape:
+        return
+    axis, inner = len(shape), 1
+    while axis and inner * shape[axis - 1] <= max(elements, 1):
+        axis -= 1
+        inner *= shape[axis]
+    whole = tuple((0, extent) for extent in shape[axis:])
+    if not axis:
+        yield whole
+        return
+    rows = max(elements // inner, 1)
+    for outer in itertools.product(*(range(extent) for extent in shape[: axis - 1])):
+        fixed = tuple((at, at + 1) for at in outer)
+        for start in range(0, shape[axis - 1], rows):
+            yield (*fixed, (start, min(start + rows, shape[axis - 1])), *whole)
+
+
+def reshaped_strides(
+    shape: tuple[int, ...], strides: tuple[int, ...], wanted: Sequence[int]
+) -> tuple[int, ...] | None:
+    """The strides that show the same elements, in C order, in another shape; None where no strides do.
+
+    Raises ValueError for a shape with another number of elements.
+
+    >>> reshaped_strides((2, 6), (6, 1), (2, 2, 3)), reshaped_strides((3, 2), (1, 3), (6,))
+    ((6, 3, 1), None)
+    """
+    if math.prod(shape) != math.prod(wanted) or any(n < 0 for n in wanted):
+        raise ValueError(f"a tensor of shape {list(shape)} has no shape {list(wanted)}")
+    if 0 in shape:
+        return contiguous_strides(tuple(wanted))
+    # Axes of one element do not matter; runs of axes that lie as one are joined.
+    runs: list[list[int]] = []
+    for extent, stride in zip(shape, strides, strict=True):
+        if extent == 1:
+            continue
+        if runs and runs[-1][1] == extent * stride:
+            runs[-1] = [runs[-1][0] * extent, stride]
+        else:
+            runs.append([extent, stride])
+    found: list[int] = []
+    left, step = runs.pop() if runs else (1, 1)
+    for extent in reversed(wanted):
+        if left == 1 and extent > 1:
+            left, step = runs.pop()
+        if left % extent:
+            return None
+        found.append(step)
+        left //= extent
+        step *= extent
+    return tuple(reversed(found))

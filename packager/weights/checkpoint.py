@@ -1,0 +1,286 @@
+"""A file of weights, whatever its format: which one it is, and the state dict inside as a lazy mapping."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from packager.errors import LegacyFormatError
+
+from .contents import Contents, LeftOut, state_dict_in
+from .legacy_file import LegacyFile
+from .numpy_files import NPY_START, is_npz, read_npy, read_npy_folder, read_npz
+from .safetensors_files import is_safetensors, read_safetensors
+from .tensors import LegacyTensor
+from .torch_files import read_torch_stream, read_torch_zip
+from .torch_packages import TorchPackage, is_torch_package
+from .zip_files import ZIP_START, ZipFile
+
+__all__ = ["Checkpoint", "CheckpointMetadata", "open_checkpoint"]
+
+_LARGEST_INDEX: Final = 64 << 20
+
+
+@dataclass(frozen=True)
+class CheckpointMetadata:
+    """What a file says besides its tensors.
+
+    `versions` are what is known of modules by path ("" is the root), as `_metadata` of a state dict has
+    it; None where the format or the file has none. `strings` are texts by name, those of safetensors.
+    `migrations` names the migrations that have run.
+    """
+
+    versions: Mapping[str, Mapping[str, Any]] | None = None
+    strings: Mapping[str, str] = field(default_factory=dict)
+    migrations: tuple[str, ...] = ()
+
+
+class Checkpoint(Mapping[str, Any]):
+    """The state dict in a file: keys in their order, values `LegacyTensor` or, seldom, plain data.
+
+    A value's bytes are read when they are asked for, from the file, which stays open until then.
+
+    `format` names the file's format; `container` says under which names the state dict lay in it, ""
+    for the file itself; `left_out` lists what else was there, and why it is not here; `root` is all that the
+    file holds.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        format: str,
+        contents: Contents,
+        metadata: CheckpointMetadata,
+        root: Any,
+    ) -> None:
+        self.path = path
+        self.format = format
+        self.container = contents.container
+        self.left_out = contents.left_out
+        self.metadata = metadata
+        self.root = root
+        self._state = contents.state
+
+    def __getitem__(self, key: str) -> Any:
+        return self._state[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._state)
+
+    def __len__(self) -> int:
+        return len(self._state)
+
+    @property
+    def _metadata(self) -> Mapping[str, Mapping[str, Any]] | None:
+        """Versions of modules, where load hooks and migrations look for them."""
+        return self.metadata.versions
+
+    @property
+    def tensors(self) -> dict[str, LegacyTensor]:
+        """The values that are tensors."""
+        return {key: value for key, value in self._state.items() if isinstance(value, LegacyTensor)}
+
+    def __repr__(self) -> str:
+        return f"<{self.format} {self.path.name!r}: {len(self)} keys>"
+
+
+def open_checkpoint(
+    path: str | os.PathLike[str],
+    *,
+    unwrap: str | None = None,
+    everything: bool = False,
+    skip_unknown: bool = False,
+) -> Checkpoint:
+    """Open a file of weights of any known format; nothing in it is executed, and no tensor is read.
+
+    Formats: PyTorch's `.pt`, `.pth`, `.bin` (zip and stream), `.safetensors`, shards of these with their
+    index (`*.index.json`), `.npz`, `.npy`, folders of `.npy`, kedge archives, and state dicts in archives
+    of torch.package. The format is found in the file, not in its name.
+
+    Where the file holds more than one state dict, `unwrap` names which ("model", "ema.module";
+    "package/resource" in archives); `everything=True` takes all tensors at every depth, under dotted
+    keys. `skip_unknown=True` leaves out objects of unknown classes, and arrays that are not numbers, and
+    says so in `left_out`; a pickled model gives its parameters and buffers.
+
+    Raises LegacyFormatError for a damaged file and for one that is more than data, ArchiveError for a
+    damaged kedge archive, OSError for a file that cannot be read.
+
+    >>> import numpy, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.savez(f"{folder}/old.npz", weight=numpy.ones((2, 3)))
+    ...     checkpoint = open_checkpoint(f"{folder}/old.npz")
+    ...     checkpoint.format, checkpoint["weight"].shape, float(checkpoint["weight"].numpy().sum())
+    ('npz', (2, 3), 6.0)
+    """
+    wanted = _Wanted(unwrap, everything, skip_unknown)
+    folder = Path(path)
+    if folder.is_dir():
+        return _open_folder(folder, wanted)
+    if folder.name.endswith(".json"):
+        return _open_shards(folder, wanted)
+    file = LegacyFile(path)
+    head = bytes(file.read(0, min(8, file.size)))
+    if head[:4] == ZIP_START:
+        return _open_zip(folder, file, wanted)
+    if head[:6] == NPY_START:
+        return _whole(folder, "npy", {folder.stem: read_npy(file)}, wanted)
+    if is_safetensors(file):
+        state, strings = read_safetensors(file)
+        return _whole(folder, "safetensors", state, wanted, CheckpointMetadata(strings=strings))
+    if head[:1] == b"\x80" or bytes(file.read(min(257, file.size), min(262, file.size))) == b"ustar":
+        root = read_torch_stream(file, opaque=skip_unknown)
+        return _found(folder, "torch stream", root, wanted)
+    raise LegacyFormatError(
+        f"{file.name}: found {head!r} at its start; expected a file of torch.save, safetensors or NumPy, "
+        "or a kedge archive"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What the caller asked for."""
+
+    unwrap: str | None
+    everything: bool
+    skip_unknown: bool
+
+    def left_out(self, found: list[LeftOut]) -> Any:
+        """What is told of arrays that are not numbers: they are refused unless the caller said otherwise."""
+
+        def tell(key: str, error: LegacyFormatError) -> None:
+            if not self.skip_unknown:
+                raise LegacyFormatError(
+                    f"{error}; or leave it out (skip_unknown=True, --skip-unknown)"
+                ) from None
+            found.append(LeftOut(key, "array", str(error)))
+
+        return tell
+
+
+def _found(path: Path, format: str, root: Any, wanted: _Wanted) -> Checkpoint:
+    """The state dict inside of what a pickle held."""
+    contents = state_dict_in(root, path.name, unwrap=wanted.unwrap, everything=wanted.everything)
+    return Checkpoint(path, format, contents, CheckpointMetadata(contents.versions), root)
+
+
+def _whole(
+    path: Path,
+    format: str,
+    state: Mapping[str, Any],
+    wanted: _Wanted,
+    metadata: CheckpointMetadata | None = None,
+    left_out: tuple[LeftOut, ...] = (),
+    container: str = "",
+) -> Checkpoint:
+    """A file that is a state dict."""
+    if wanted.unwrap is not None and not container:
+        raise LegacyFormatError(f"{path.name}: nothing to unwrap: the file is one state dict")
+    contents = Contents(dict(state), container, left_out)
+    return Checkpoint(path, format, contents, metadata or CheckpointMetadata(), state)
+
+
+def _open_zip(path: Path, file: LegacyFile, wanted: _Wanted) -> Checkpoint:
+    members = ZipFile(file)
+    if ".data/manifest.msgpack" in members:
+        return _open_kedge(path, wanted)
+    if is_npz(members):
+        left_out: list[LeftOut] = []
+        state = read_npz(file, members, wanted.left_out(left_out))
+        return _whole(path, "npz", state, wanted, left_out=tuple(left_out))
+    if is_torch_package(members):
+        return _open_package(path, TorchPackage(file, members), wanted)
+    root = read_torch_zip(file, members, opaque=wanted.skip_unknown)
+    return _found(path, "torch zip", root, wanted)
+
+
+def _open_kedge(path: Path, wanted: _Wanted) -> Checkpoint:
+    from .kedge_files import read_kedge
+
+    record, state, versions, names = read_kedge(path, wanted.unwrap)
+    name = f"{record.package}/{record.resource}"
+    left_out = tuple(
+        LeftOut(other, "state dict", "another one of the archive") for other in names if other != name
+    )
+    metadata = CheckpointMetadata(versions, {}, record.migrations)
+    return _whole(path, "kedge", state, wanted, metadata, left_out, name)
+
+
+def _open_package(path: Path, package: TorchPackage, wanted: _Wanted) -> Checkpoint:
+    name, root, left_out = package.state_dict(wanted.unwrap, opaque=wanted.skip_unknown)
+    contents = state_dict_in(root, f"{path.name}: {name}", unwrap=None, everything=wanted.everything)
+    container = f"{name}:{contents.container}" if contents.container else name
+    contents = replace(contents, container=container, left_out=(*contents.left_out, *left_out))
+    return Checkpoint(path, "torch.package", contents, CheckpointMetadata(contents.versions), root)
+
+
+def _open_folder(folder: Path, wanted: _Wanted) -> Checkpoint:
+    if (folder / ".data" / "manifest.msgpack").exists():
+        return _open_kedge(folder, wanted)
+    indices = sorted(folder.glob("*.index.json"))
+    if len(indices) == 1:
+        return _open_shards(indices[0], wanted)
+    left_out: list[LeftOut] = []
+    state = read_npy_folder(folder, wanted.left_out(left_out))
+    if not state:
+        raise LegacyFormatError(
+            f"{folder}: found no .npy files and no single *.index.json; name the file that holds the weights"
+        )
+    return _whole(folder, "npy folder", state, wanted, left_out=tuple(left_out))
+
+
+def _open_shards(index: Path, wanted: _Wanted) -> Checkpoint:
+    """Every key from the file that the index names for it."""
+    places = _weight_map(index)
+    shards = {
+        name: open_checkpoint(index.parent / name, skip_unknown=wanted.skip_unknown)
+        for name in dict.fromkeys(places.values())
+    }
+    missing = [key for key, name in places.items() if key not in shards[name]]
+    if missing:
+        lines = [f"    {key!r}: not in {places[key]}" for key in missing[:20]]
+        raise LegacyFormatError(
+            f"{index.name}: {len(missing)} keys are not where the index says:\n" + "\n".join(lines)
+        )
+    left_out = [
+        LeftOut(f"{name}: {key}", "tensor", "the index does not list it there")
+        for name, shard in shards.items()
+        for key in shard
+        if places.get(key) != name
+    ]
+    left_out += [part for shard in shards.values() for part in shard.left_out]
+    first = next(iter(shards.values()))
+    metadata = CheckpointMetadata(_joined_versions(list(shards.values())), first.metadata.strings)
+    state = {key: shards[name][key] for key, name in places.items()}
+    return _whole(index, f"{first.format}, {len(shards)} shards", state, wanted, metadata, tuple(left_out))
+
+
+def _joined_versions(shards: list[Checkpoint]) -> dict[str, Mapping[str, Any]] | None:
+    known = [shard.metadata.versions for shard in shards if shard.metadata.versions is not None]
+    return {path: facts for versions in known for path, facts in versions.items()} if known else None
+
+
+def _weight_map(index: Path) -> dict[str, str]:
+    """Which file each key is in. Files lie beside the index, and nowhere else."""
+    with LegacyFile(index) as file:
+        if file.size > _LARGEST_INDEX:
+            raise LegacyFormatError(f"{index.name}: {file.size} bytes; no index is that long")
+        text = bytes(file.read(0, file.size))
+    try:
+        found = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise LegacyFormatError(f"{index.name}: not an index of shards: {error}") from None
+    places = found.get("weight_map") if type(found) is dict else None
+    if type(places) is not dict or not places or not all(type(name) is str for name in places.values()):
+        raise LegacyFormatError(
+            f"{index.name}: found no weight_map; expected the index of a sharded checkpoint"
+        )
+    for name in dict.fromkeys(places.values()):
+        if Path(name).name != name or name in (".", "..") or "\\" in name or name.endswith(".json"):
+            raise LegacyFormatError(
+                f"{index.name}: shard {name[:200]!r} is not the name of a file beside the index"
+            )
+    return places

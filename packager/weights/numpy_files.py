@@ -1,0 +1,151 @@
+"""`.npy`, folders of them, and `.npz`: headers are read by rule, pickles in them never."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from packager.errors import LegacyFormatError
+from packager.tensors import SPELLED, contiguous_strides, itemsize_of
+
+from .legacy_file import LegacyFile
+from .tensors import LegacyStorage, LegacyTensor, checked_tensor
+from .zip_files import ZipFile
+
+__all__ = ["NPY_START", "NotNumbers", "is_npz", "read_npy", "read_npy_folder", "read_npz"]
+
+NPY_START: Final = b"\x93NUMPY"
+
+_LONGEST_HEADER: Final = 1 << 16
+_NUMBERS: Final = {dtype.code[1:]: dtype.name for dtype in SPELLED.values() if dtype.code}
+
+
+class NotNumbers(LegacyFormatError):
+    """An array whose elements are no numbers: Python objects, texts, dates, records."""
+
+
+def is_npz(members: ZipFile) -> bool:
+    """Whether a zip file holds arrays of NumPy and nothing else."""
+    return bool(members) and all(name.endswith(".npy") for name in members)
+
+
+def read_npz(
+    file: LegacyFile, members: ZipFile, left_out: Callable[[str, NotNumbers], None]
+) -> dict[str, LegacyTensor]:
+    """The arrays of a `.npz` file by name; `left_out` is told of those that are not numbers."""
+    found = {}
+    for name in members:
+        key = name.removesuffix(".npy")
+        head = members.head(name, _LONGEST_HEADER + 12)
+        try:
+            found[key] = _read_array(
+                f"{file.name}: {name}", members[name].size, head, _member_reader(members, name)
+            )
+        except NotNumbers as error:
+            left_out(key, error)
+    return found
+
+
+def read_npy(file: LegacyFile) -> LegacyTensor:
+    """The array of a `.npy` file."""
+    return _read_array(file.name, file.size, _head(file), file.read)
+
+
+def _head(file: LegacyFile) -> memoryview:
+    return file.read(0, min(file.size, _LONGEST_HEADER + 12))
+
+
+def read_npy_folder(folder: Path, left_out: Callable[[str, NotNumbers], None]) -> dict[str, LegacyTensor]:
+    """The arrays of a folder of `.npy` files, by their paths inside it without the ending.
+
+    Folders inside are walked, links are not followed. A path "encoder/0/weight.npy" is the key
+    "encoder.0.weight".
+    """
+    found: dict[str, LegacyTensor] = {}
+    for path in _files(folder):
+        key = ".".join(path.relative_to(folder).with_suffix("").parts)
+        if key in found:
+            raise LegacyFormatError(f"{folder}: two files give the key {key!r}; rename one of them")
+        try:
+            with LegacyFile(path) as file:  # a folder may have more files than a process may have open
+                found[key] = _read_array(file.name, file.size, _head(file), _reopening(path, file.size))
+        except NotNumbers as error:
+            left_out(key, error)
+    return found
+
+
+def _reopening(path: Path, size: int) -> Callable[[int, int], memoryview]:
+    def read(start: int, stop: int) -> memoryview:
+        with LegacyFile(path) as file:
+            if file.size != size:
+                raise LegacyFormatError(f"{path}: {file.size} bytes; there were {size} when it was opened")
+            return file.read(start, stop)
+
+    return read
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if path.is_symlink():
+            continue
+        if path.is_dir():
+            yield from _files(path)
+        elif path.suffix == ".npy":
+            yield path
+
+
+def _member_reader(members: ZipFile, name: str) -> Callable[[int, int], memoryview]:
+    return lambda start, stop: members.read(name, start, stop)
+
+
+def _read_array(
+    what: str, size: int, begin: memoryview, read: Callable[[int, int], memoryview]
+) -> LegacyTensor:
+    head = bytes(begin[:12])
+    if head[:6] != NPY_START or len(head) < 12 or head[6] not in (1, 2, 3):
+        raise LegacyFormatError(f"{what}: found {head[:8]!r}; expected an array of NumPy, version 1 to 3")
+    width = 2 if head[6] == 1 else 4
+    length = int.from_bytes(head[8 : 8 + width], "little")
+    start = 8 + width + length
+    if length > _LONGEST_HEADER or start > size:
+        raise LegacyFormatError(f"{what}: a header of {length} bytes in {size}; expected a short one inside")
+    text = bytes(begin[8 + width : start])
+    dtype, big_endian, fortran, shape = _header(what, text)
+    expected = itemsize_of(dtype)
+    for extent in shape:
+        expected *= extent
+    if expected != size - start:
+        raise LegacyFormatError(
+            f"{what}: {size - start} bytes of data; expected {expected} for {dtype} {list(shape)}"
+        )
+    order = shape[::-1] if fortran else shape
+    strides = contiguous_strides(order)
+    storage = LegacyStorage(what, dtype, size - start, lambda low, high: read(start + low, start + high))
+    return checked_tensor(storage, dtype, 0, shape, strides[::-1] if fortran else strides, big_endian)
+
+
+def _header(what: str, text: bytes) -> tuple[str, bool, bool, tuple[int, ...]]:
+    """Dtype, byte order, order of axes and shape."""
+    try:
+        # Only literals are read, and no more of them than such a header has.
+        if text.count(b"(") + text.count(b"[") + text.count(b"{") > 200 or b"**" in text:
+            raise ValueError("too deep")
+        found: Any = ast.literal_eval(text.decode("utf-8").strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+        raise LegacyFormatError(f"{what}: a header that is no dict of NumPy ({error})") from None
+    if type(found) is not dict or set(found) != {"descr", "fortran_order", "shape"}:
+        raise LegacyFormatError(f"{what}: a header with other entries than descr, fortran_order and shape")
+    descr, fortran, shape = found["descr"], found["fortran_order"], found["shape"]
+    if type(fortran) is not bool or type(shape) is not tuple or len(shape) > 64:
+        raise LegacyFormatError(f"{what}: a header with a shape or an order that cannot be")
+    if not all(type(n) is int and 0 <= n < 1 << 63 for n in shape):
+        raise LegacyFormatError(f"{what}: a header with the shape {str(shape)[:80]}")
+    order, code = (descr[:1], descr[1:]) if type(descr) is str else ("", "")
+    if order not in ("<", ">", "|", "=") or code not in _NUMBERS:
+        why = (
+            "Python objects, which only a pickle holds" if descr == "|O" else f"of dtype {str(descr)[:80]!r}"
+        )
+        raise NotNumbers(f"{what}: an array {why}; only numbers are read")
+    return _NUMBERS[code], order == ">", fortran, shape

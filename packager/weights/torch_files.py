@@ -1,0 +1,279 @@
+"""PyTorch's `.pt`, `.pth` and `.bin`: the zip format of today, and the stream that came before it.
+
+Neither needs PyTorch. Storages are read from the file when their tensors are asked for.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from typing import Any, Final
+
+from packager.errors import LegacyFormatError
+from packager.tensors import itemsize_of
+
+from .legacy_file import LegacyFile
+from .pickle_machine import Named
+from .pickle_opcodes import read_pickle
+from .tensors import LegacyStorage
+from .torch_names import storage_dtype, torch_names
+from .zip_files import ZIP_START, ZipFile
+
+__all__ = ["read_torch_file", "read_torch_stream", "read_torch_zip", "zip_pickle", "zip_storage"]
+
+_MAGIC: Final = 0x1950A86A20F9469CFC6C
+_PROTOCOL: Final = 1001
+_ORDERS: Final = {b"little": False, b"big": True}
+
+
+def read_torch_file(path: str | os.PathLike[str], *, opaque: bool = False) -> Any:
+    """The object of a file that `torch.save` wrote, with LegacyTensor in place of tensors.
+
+    The file stays open for as long as one of these is there. With `opaque=True` objects of unknown
+    classes are Opaque; see `packager.weights.pickle_opcodes`.
+
+    Raises LegacyFormatError for a damaged file, and PickleRefused for one that holds more than data.
+    """
+    file = LegacyFile(path)
+    if bytes(file.read(0, min(4, file.size))) == ZIP_START:
+        return read_torch_zip(file, ZipFile(file), opaque=opaque)
+    return read_torch_stream(file, opaque=opaque)
+
+
+def read_torch_zip(file: LegacyFile, members: ZipFile, *, opaque: bool = False) -> Any:
+    """The object of a file in the zip format."""
+    pickles = [member for member in members if member.rpartition("/")[2] == "data.pkl"]
+    if len(pickles) != 1 or any(f"{pickles[0].rpartition('/')[0]}/constants.pkl" == name for name in members):
+        raise LegacyFormatError(f"{file.name}: {_other_zip(members, len(pickles))}")
+    root = pickles[0].rpartition("/")[0]
+    order = (
+        bytes(members.read(f"{root}/byteorder", 0, 6)) if _has(members, f"{root}/byteorder", 6) else b"little"
+    )
+    if order not in _ORDERS and order.strip() not in _ORDERS:
+        raise LegacyFormatError(f"{file.name}: byte order {order!r}; expected little or big")
+    big_endian = _ORDERS.get(order, order.strip() == b"big")
+    places: dict[str, LegacyStorage] = {}
+
+    def persistent(pid: Any) -> LegacyStorage:
+        kind, storage, key, _, count = pid
+        if kind != "storage" or type(key) is not str:
+            raise ValueError("a persistent id that is not that of a storage")
+        return zip_storage(members, places, f"{root}/data/{key}", key, storage_dtype(storage), count)
+
+    return zip_pickle(file, members, pickles[0], torch_names(big_endian), persistent, opaque=opaque)
+
+
+def zip_pickle(
+    file: LegacyFile,
+    members: ZipFile,
+    name: str,
+    names: Any,
+    persistent: Callable[[Any], Any],
+    *,
+    opaque: bool = False,
+) -> Any:
+    """The object of a pickle in a zip file. Raises LegacyFormatError where its CRC-32 is another one."""
+    member = members[name]
+    stream = _Window(lambda start, stop: members.read(name, start, stop), member.size)
+    value = read_pickle(stream, names, persistent, f"{file.name}: {name}", opaque=opaque, size=member.size)
+    # torch.save may be told to write no CRC-32 (torch.serialization.set_crc32_options): then it is 0.
+    if member.crc and not members.check(name):
+        raise LegacyFormatError(f"{file.name}: entry {name!r} does not have its CRC-32; the file is damaged")
+    return value
+
+
+def zip_storage(
+    members: ZipFile, places: dict[str, LegacyStorage], name: str, key: str, dtype: str, count: Any
+) -> LegacyStorage:
+    """The storage in an entry. Tensors of different dtypes over one storage share it."""
+    if name not in members:
+        raise KeyError(f"storage {key[:80]!r} is not in the file")
+    size = members[name].size
+    if type(count) is not int or size != count * itemsize_of(dtype):
+        raise ValueError(
+            f"storage {key!r} has {size} bytes in the file, and the pickle says {count} of {dtype}"
+        )
+    whole = places.get(f"{key} {dtype}")
+    if whole is None:
+        whole = LegacyStorage(key, dtype, size, lambda start, stop: members.read(name, start, stop))
+        places[f"{key} {dtype}"] = whole
+    return whole
+
+
+def _has(members: ZipFile, name: str, size: int) -> bool:
+    return name in members and members[name].size <= size
+
+
+def _other_zip(members: ZipFile, pickles: int) -> str:
+    """What a zip file without just one data.pkl is."""
+    names = list(members)
+    if any(name.rpartition("/")[2] == "constants.pkl" for name in names):
+        return (
+            "an archive of TorchScript, whose tensors belong to compiled code; "
+            "load it with torch.jit.load and save its state_dict()"
+        )
+    if any(name.endswith(("/.data/extern_modules", "/.data/python_version")) for name in names):
+        return "an archive of torch.package; open it with open_torch_package()"
+    if any(name.startswith(".data/manifest") for name in names):
+        return "a kedge archive; open it with PackageImporter"
+    return f"{pickles} entries called data.pkl; a file of torch.save has one"
+
+
+def read_torch_stream(file: LegacyFile, *, opaque: bool = False) -> Any:
+    """Five pickles one after another, then for each storage its number of elements and its bytes."""
+    _refuse_tar(file)
+    stream = _Window(file.read, file.size)
+    magic = _part(file, stream, "magic number")
+    if magic != _MAGIC:
+        raise LegacyFormatError(f"{file.name}: not a file of torch.save: it does not start with its number")
+    protocol, system = _part(file, stream, "protocol"), _part(file, stream, "system")
+    if protocol != _PROTOCOL or type(system) is not dict:
+        raise LegacyFormatError(f"{file.name}: a file of torch.save in a protocol that is not known")
+    little = system.get("little_endian", True)
+    if type(little) is not bool:
+        raise LegacyFormatError(f"{file.name}: a file of torch.save without a byte order")
+    storages: dict[str, _StreamStorage] = {}
+
+    def persistent(pid: Any) -> LegacyStorage | Named:
+        if type(pid) is tuple and len(pid) == 4 and pid[0] == "module" and isinstance(pid[1], Named):
+            return pid[1]  # a class, beside it the name and text of its source file: a name like any other
+        kind, storage, key, _, count, view = pid
+        if kind != "storage" or type(count) is not int or count < 0 or type(key) is not str:
+            raise ValueError("a persistent id that is not that of a storage")
+        whole = storages.setdefault(key, _StreamStorage(key, storage_dtype(storage), count))
+        if (whole.dtype, whole.count) != (storage_dtype(storage), count):
+            raise ValueError(f"storage {key[:80]!r} is described in two ways")
+        return whole.part(view)
+
+    root = read_pickle(
+        stream,
+        torch_names(not little),
+        persistent,
+        f"{file.name}: object",
+        opaque=opaque,
+        size=file.size - stream.tell(),
+    )
+    keys = _part(file, stream, "storage keys")
+    _find_storages(file, stream.tell(), keys, storages, "little" if little else "big")
+    return root
+
+
+def _part(file: LegacyFile, stream: _Window, what: str) -> Any:
+    return read_pickle(stream, {}, None, f"{file.name}: {what}", size=file.size - stream.tell())
+
+
+def _refuse_tar(file: LegacyFile) -> None:
+    """Say so where a file is in the format before both: a tar file, with pickles of another kind inside."""
+    if file.size >= 512 and bytes(file.read(257, 262)) == b"ustar":
+        raise LegacyFormatError(
+            f"{file.name}: a tar file; PyTorch before 0.1.10 saved such ones, with pickles that are "
+            "programs. If it is one that you trust, load it with the PyTorch that wrote it, and save it again"
+        )
+
+
+class _StreamStorage:
+    """A storage that is described before its bytes are found."""
+
+    def __init__(self, key: str, dtype: str, count: int) -> None:
+        self.key = key
+        self.dtype = dtype
+        self.count = count
+        self._read: Callable[[int, int], memoryview] | None = None
+        self._parts: dict[tuple[int, int], LegacyStorage] = {}
+
+    def part(self, view: Any) -> LegacyStorage:
+        """The whole storage, or the run of it that old files call a view of it."""
+        size = itemsize_of(self.dtype)
+        start, count = 0, self.count
+        if view is not None:
+            _, start, count = view
+            if (
+                type(start) is not int
+                or type(count) is not int
+                or not 0 <= start <= start + count <= self.count
+            ):
+                raise ValueError(f"a view of storage {self.key[:80]!r} reaches behind it")
+        if (start, count) not in self._parts:
+            first = start * size
+            self._parts[start, count] = LegacyStorage(
+                self.key, self.dtype, count * size, lambda low, high: self._bytes(first + low, first + high)
+            )
+        return self._parts[start, count]
+
+    def found(self, read: Callable[[int, int], memoryview]) -> None:
+        """Say where the bytes are."""
+        self._read = read
+
+    def _bytes(self, start: int, stop: int) -> memoryview:
+        if self._read is None:
+            raise LegacyFormatError(f"storage {self.key!r} was asked for before the file was read to its end")
+        return self._read(start, stop)
+
+
+def _find_storages(
+    file: LegacyFile, at: int, keys: Any, storages: dict[str, _StreamStorage], order: Any
+) -> None:
+    if type(keys) is not list or not all(type(key) is str for key in keys):
+        raise LegacyFormatError(f"{file.name}: the list of storages is not a list of names")
+    if len(set(keys)) != len(keys) or not set(storages) <= set(keys):
+        raise LegacyFormatError(f"{file.name}: the list of storages is not the one that the tensors need")
+    unknown = [key for key in keys if key not in storages]
+    if unknown:  # their element size is nowhere else
+        raise LegacyFormatError(
+            f"{file.name}: storage {unknown[0][:80]!r} belongs to no tensor that can be read, "
+            "so that the place of the ones behind it is not known"
+        )
+    for key in keys:
+        storage = storages[key]
+        start = at + 8
+        if start > file.size:
+            raise LegacyFormatError(f"{file.name}, byte {at}: the file ends before storage {key[:80]!r}")
+        count = int.from_bytes(file.read(at, start), order, signed=True)
+        end = start + storage.count * itemsize_of(storage.dtype)
+        if count != storage.count or end > file.size:
+            raise LegacyFormatError(
+                f"{file.name}, byte {at}: storage {key[:80]!r} has {count} elements, not {storage.count}, "
+                f"up to byte {end}, and the file ends at {file.size}"
+            )
+        storage.found(_at(file, start))
+        at = end
+    if at != file.size:
+        raise LegacyFormatError(f"{file.name}, byte {at}: {file.size - at} bytes behind the last storage")
+
+
+def _at(file: LegacyFile, first: int) -> Callable[[int, int], memoryview]:
+    return lambda start, stop: file.read(first + start, first + stop)
+
+
+class _Window(io.BufferedReader):
+    """Some bytes of a file as a stream."""
+
+    def __init__(self, read: Callable[[int, int], memoryview], size: int) -> None:
+        super().__init__(_Raw(read, size), 1 << 16)
+
+
+class _Raw(io.RawIOBase):
+    def __init__(self, read: Callable[[int, int], memoryview], size: int) -> None:
+        self._from = read
+        self._size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, target: Any) -> int:
+        data = self._from(self._at, min(self._at + len(target), self._size))
+        target[: len(data)] = data
+        self._at += len(data)
+        return len(data)

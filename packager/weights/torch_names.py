@@ -1,0 +1,258 @@
+"""The names that checkpoints of PyTorch mention, and the plain data that each of them becomes.
+
+Nothing here imports what a name stands for. A name that is missing here is not data: a program's own
+class, a function. What was added has been thought through as a hostile author would use it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, Final
+
+from packager.tensors import DTYPES, contiguous_strides, itemsize_of
+
+from .pickle_machine import Handler, HasState, Named
+from .sign_bits import ViewedStorages, sign_bits_in
+from .tensors import LegacyStorage, LegacyTensor, checked_tensor
+
+__all__ = ["storage_dtype", "torch_names"]
+
+_STORAGES: Final = {
+    **{dtype.storage: dtype.name for dtype in DTYPES.values() if dtype.storage},
+    "UntypedStorage": "uint8",
+    # Of quantised tensors, which are not read themselves; what lies behind them in a stream is.
+    "QInt8Storage": "int8",
+    "QUInt8Storage": "uint8",
+    "QInt32Storage": "int32",
+    "QUInt4x2Storage": "uint8",
+    "QUInt2x4Storage": "uint8",
+}
+_DTYPES: Final = {
+    name: dtype.name
+    for dtype in DTYPES.values()
+    if dtype.in_torch and dtype.in_numpy
+    for name in (dtype.name, *dtype.aliases)
+}
+
+
+def torch_names(big_endian: bool = False) -> Mapping[str, Handler | None]:
+    """Every name that a pickle of tensors and plain data has, and what becomes of it.
+
+    None where a name may be mentioned only. `big_endian` is that of the file's storages.
+    """
+    views = ViewedStorages(big_endian)
+
+    def tensor(
+        storage: LegacyStorage,
+        offset: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        requires_grad: bool = False,
+        hooks: Any = None,
+        metadata: Any = None,
+    ) -> LegacyTensor:
+        shown = views.shown(storage, storage.dtype, sign_bits_in(metadata))
+        return checked_tensor(shown, storage.dtype, offset, shape, strides, big_endian)
+
+    def tensor_v3(
+        storage: LegacyStorage,
+        offset: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        requires_grad: bool,
+        hooks: Any,
+        dtype: Named,
+        metadata: Any = None,
+    ) -> LegacyTensor:
+        known = _DTYPES[dtype.name.rpartition(" ")[2]]
+        shown = views.shown(storage, known, sign_bits_in(metadata))
+        return checked_tensor(shown, known, offset, shape, strides, big_endian)
+
+    rebuilt: Mapping[str, Handler] = {
+        "torch._utils _rebuild_tensor": tensor,
+        "torch._utils _rebuild_tensor_v2": tensor,
+        "torch._utils _rebuild_tensor_v3": tensor_v3,
+    }
+
+    def from_type(function: object, kind: object, arguments: tuple[Any, ...], state: object) -> Any:
+        """A tensor with Python attributes: the attributes are not data of the checkpoint."""
+        if not isinstance(function, Named) or function.name not in rebuilt:
+            raise ValueError("a tensor that is made by something unknown")
+        return rebuilt[function.name](*arguments)
+
+    return {
+        **rebuilt,
+        "torch._tensor _rebuild_from_type_v2": from_type,
+        "torch._utils _rebuild_parameter": _parameter,
+        "torch._utils _rebuild_parameter_with_state": _parameter,
+        "torch Size": _size,
+        "torch device": _device,
+        "torch.nn.parameter Parameter": _parameter,
+        "torch.nn.parameter Buffer": None,
+        "torch Tensor": None,
+        "torch.serialization _get_layout": _layout,
+        "collections OrderedDict": _ordered,
+        "collections defaultdict": _default_dict,
+        "collections Counter": _counter,
+        "_codecs encode": _encoded,
+        **{f"{module} {name}": None for module in ("builtins", "__builtin__") for name in _PLAIN_TYPES},
+        **{f"{module} bytes": _empty_bytes for module in ("builtins", "__builtin__")},
+        **{f"{module} set": _set for module in ("builtins", "__builtin__")},
+        **{f"{module} complex": _complex for module in ("builtins", "__builtin__")},
+        **{f"{module} bytearray": _bytearray for module in ("builtins", "__builtin__")},
+        "numpy dtype": _NumpyDtype,
+        "numpy ndarray": None,
+        **{f"numpy.{core}.multiarray scalar": _numpy_scalar for core in ("core", "_core")},
+        **{f"numpy.{core}.multiarray _reconstruct": _NumpyArray for core in ("core", "_core")},
+        **{f"numpy.{core}.numeric _frombuffer": _array for core in ("core", "_core")},
+        **{f"torch {name}": None for name in (*_STORAGES, *_DTYPES)},
+        "torch.storage UntypedStorage": None,
+    }
+
+
+_PLAIN_TYPES: Final = ("dict", "float", "int", "list", "str", "tuple", "bool")
+
+
+def storage_dtype(kind: Any) -> str:
+    """The dtype that a storage's class (as a pickle names it) stands for."""
+    if not isinstance(kind, Named):
+        raise TypeError(f"{type(kind).__name__} is no class of storages")
+    return _STORAGES[kind.name.rpartition(" ")[2]]
+
+
+def _parameter(data: object, requires_grad: bool = True, hooks: Any = None, state: Any = None) -> Any:
+    if not isinstance(data, LegacyTensor):
+        raise TypeError("a parameter without a tensor")
+    return data
+
+
+def _size(items: Any = ()) -> tuple[int, ...]:
+    if not isinstance(items, (list, tuple)) or not all(type(item) is int for item in items):
+        raise TypeError("a size that is not made of numbers")
+    return tuple(items)
+
+
+def _device(kind: str, index: int | None = None) -> str:
+    if type(kind) is not str or type(index) not in (int, type(None)):
+        raise TypeError("a device that is no name and number")
+    return kind if index is None else f"{kind}:{index}"
+
+
+def _layout(name: str) -> str:
+    if type(name) is not str:
+        raise TypeError("a layout without a name")
+    return name
+
+
+def _ordered(items: Any = ()) -> OrderedDict[Any, Any]:
+    if not isinstance(items, (list, tuple)) or not all(
+        isinstance(pair, (list, tuple)) and len(pair) == 2 and isinstance(pair[0], str) for pair in items
+    ):
+        raise TypeError("an OrderedDict is made of pairs of a text and a value")
+    return OrderedDict(items)
+
+
+def _default_dict(make: Any = None) -> dict[Any, Any]:
+    """The entries alone: what makes new ones is no data."""
+    if not isinstance(make, (Named, type(None))):
+        raise TypeError("a defaultdict that is made of something else than a name")
+    return {}
+
+
+def _counter(counts: Any = None) -> dict[Any, Any]:
+    if counts is not None and type(counts) is not dict:
+        raise TypeError("a Counter that is not made of a dict")
+    return {} if counts is None else dict(counts)
+
+
+def _encoded(text: str, encoding: str = "latin1") -> bytes:
+    if type(text) is not str or type(encoding) is not str:
+        raise TypeError("bytes that are not made of a text")
+    if encoding.replace("-", "").lower() not in ("latin1", "utf8"):
+        raise ValueError(f"bytes in encoding {encoding[:40]!r}")
+    return text.encode(encoding)
+
+
+def _empty_bytes() -> bytes:
+    return b""
+
+
+def _set(items: Any = ()) -> set[Any]:
+    plain = (str, bytes, int, float, bool, type(None))
+    if not isinstance(items, (list, tuple)) or not all(type(item) in plain for item in items):
+        raise TypeError("a set that is not made of plain values")
+    return set(items)
+
+
+def _complex(real: float, imaginary: float = 0.0) -> complex:
+    if type(real) not in (int, float) or type(imaginary) not in (int, float):
+        raise TypeError("a complex number that is not made of numbers")
+    return complex(float(real), float(imaginary))
+
+
+def _bytearray(data: bytes | str = b"", encoding: str = "latin1") -> bytes:
+    """Protocol 2 spells one as text, later ones as bytes."""
+    if type(data) is str:
+        return _encoded(data, encoding)
+    if type(data) is not bytes:
+        raise TypeError(f"bytearray of {type(data).__name__}")
+    return data
+
+
+_NUMPY_CODES: Final = {dtype.code[1:]: dtype.name for dtype in DTYPES.values() if dtype.code}
+
+
+class _NumpyDtype(HasState):
+    """A NumPy dtype of numbers by its code ("f8"); its state says the byte order."""
+
+    def __init__(self, code: str, align: object = False, copy: object = False) -> None:
+        if type(code) is not str or code not in _NUMPY_CODES:
+            raise ValueError(f"NumPy's dtype {str(code)[:40]!r} is not one of numbers")
+        self.name = _NUMPY_CODES[code]
+        self.big_endian = False
+
+    def set_state(self, state: Any) -> None:
+        if not isinstance(state, tuple) or len(state) < 2 or state[1] not in ("<", ">", "|", "="):
+            raise ValueError("the state of a NumPy dtype without a byte order")
+        self.big_endian = state[1] == ">"
+
+
+class _NumpyArray(LegacyTensor, HasState):
+    """A NumPy array inside a pickle: empty at first, then its state gives shape, dtype and bytes."""
+
+    def __init__(self, kind: object, shape: object, code: object) -> None:
+        if not isinstance(kind, Named) or kind.name != "numpy ndarray":
+            raise ValueError("an array of another class than numpy.ndarray")
+        super().__init__(_in_memory(b""), "float32", (0,), (1,), 0)
+
+    def set_state(self, state: Any) -> None:
+        _, shape, dtype, fortran, data = state
+        made = _array(data, dtype, shape, "F" if fortran else "C")
+        for name in ("storage", "dtype", "shape", "strides", "offset", "big_endian"):
+            object.__setattr__(self, name, getattr(made, name))
+
+
+def _array(data: Any, dtype: Any, shape: Any, order: Any = "C") -> LegacyTensor:
+    if not isinstance(dtype, _NumpyDtype) or not isinstance(data, bytes) or order not in ("C", "F"):
+        raise TypeError("an array that is not made of bytes and a dtype of numbers")
+    if not isinstance(shape, tuple) or not all(type(n) is int and 0 <= n < 1 << 63 for n in shape):
+        raise ValueError("an array with something else than a shape")
+    if math.prod(shape) * itemsize_of(dtype.name) != len(data):
+        raise ValueError(f"an array of {dtype.name} with shape {list(shape)[:8]} in {len(data)} bytes")
+    order_of_axes = shape if order == "C" else shape[::-1]
+    strides = contiguous_strides(order_of_axes)
+    return checked_tensor(
+        _in_memory(data), dtype.name, 0, shape, strides if order == "C" else strides[::-1], dtype.big_endian
+    )
+
+
+def _in_memory(data: bytes) -> LegacyStorage:
+    view = memoryview(data)
+    return LegacyStorage("in the pickle", "uint8", len(view), lambda start, stop: view[start:stop])
+
+
+def _numpy_scalar(dtype: Any, data: Any) -> Any:
+    found: Any = _array(data, dtype, ()).raw()
+    return found.item()

@@ -1,0 +1,153 @@
+"""Archives of torch.package: code and text as data, and the state dicts among their pickles.
+
+Nothing of the code is compiled. An object in such an archive is made by its code, so it cannot be read
+here; a pickle that holds tensors and plain data can.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from packager.errors import LegacyFormatError
+
+from .contents import LeftOut
+from .legacy_file import LegacyFile
+from .pickle_machine import PickleRefused
+from .tensors import LegacyStorage
+from .torch_files import zip_pickle, zip_storage
+from .torch_names import storage_dtype, torch_names
+from .zip_files import ZipFile
+
+__all__ = ["TorchPackage", "is_torch_package", "open_torch_package"]
+
+
+def is_torch_package(members: ZipFile) -> bool:
+    """Whether a zip file was written by torch.package."""
+    return any(name.endswith("/.data/extern_modules") for name in members)
+
+
+def open_torch_package(path: str | os.PathLike[str]) -> TorchPackage:
+    """Open an archive of torch.package. Raises LegacyFormatError for another file."""
+    file = LegacyFile(path)
+    members = ZipFile(file)
+    if not is_torch_package(members):
+        raise LegacyFormatError(
+            f"{file.name}: not an archive of torch.package: it has no .data/extern_modules"
+        )
+    return TorchPackage(file, members)
+
+
+class TorchPackage:
+    """What an archive of torch.package holds. Names are those inside its one folder ("model/net.py")."""
+
+    def __init__(self, file: LegacyFile, members: ZipFile) -> None:
+        self._file = file
+        self._zip = members
+        marks = [name for name in members if name.endswith("/.data/extern_modules")]
+        self._root = marks[0].removesuffix(".data/extern_modules")
+        if len(marks) != 1 or not all(name.startswith(self._root) for name in members):
+            raise LegacyFormatError(f"{file.name}: an archive of torch.package with more than one folder")
+        self._storages: dict[str, LegacyStorage] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everything that was saved: code, texts, binary data and pickles."""
+        inside = (name.removeprefix(self._root) for name in self._zip)
+        return tuple(name for name in inside if not name.startswith(".data/") and name != "byteorder")
+
+    @property
+    def code(self) -> tuple[str, ...]:
+        """The names of source files."""
+        return tuple(name for name in self.names if name.endswith(".py"))
+
+    @property
+    def extern_modules(self) -> tuple[str, ...]:
+        """The modules that the archive leaves to the machine that loads it."""
+        return tuple(
+            bytes(self._zip.read(f"{self._root}.data/extern_modules")).decode("utf-8", "replace").split()
+        )
+
+    def load_binary(self, package: str, resource: str) -> bytes:
+        """The bytes of a resource. Raises LegacyFormatError where there is none."""
+        return bytes(self._zip.read(self._root + self._find(package, resource)))
+
+    def load_text(self, package: str, resource: str, encoding: str = "utf-8") -> str:
+        """A resource as text; `load_text("mypkg", "net.py")` gives source code."""
+        try:
+            return self.load_binary(package, resource).decode(encoding)
+        except UnicodeDecodeError as error:
+            raise LegacyFormatError(f"{self._file.name}: {package}/{resource} is no text: {error}") from None
+
+    def load_pickle(self, package: str, resource: str, *, opaque: bool = False) -> Any:
+        """What a pickle holds, with LegacyTensor in place of tensors.
+
+        Raises PickleRefused for objects, naming their classes.
+        """
+        return self._load(self._find(package, resource), opaque)
+
+    def state_dict(self, wanted: str | None, *, opaque: bool = False) -> tuple[str, Any, tuple[LeftOut, ...]]:
+        """The pickle called `wanted`, or the only one that is data: its name, content, what else is there."""
+        if wanted is not None:
+            return wanted, self._load(self._named(wanted), opaque), self._beside(wanted)
+        pickles = [name for name in self.names if name.endswith(".pkl")]
+        read: dict[str, Any] = {}
+        refused: list[str] = []
+        for name in pickles:
+            try:
+                read[name] = self._load(name, opaque)
+            except PickleRefused as error:
+                refused.append(str(error))
+        if len(read) == 1:
+            name = next(iter(read))
+            return name, read[name], self._beside(name)
+        if read:
+            raise LegacyFormatError(
+                f"{self._file.name}: which pickle (unwrap=, --unwrap)? There are {', '.join(read)}"
+            )
+        raise LegacyFormatError(
+            f"{self._file.name}: an archive of torch.package without a state dict. An object in it is made "
+            "by its own code, which is not run here: load it with torch.package, save its state_dict().\n    "
+            + "\n    ".join(refused)
+        )
+
+    def _beside(self, chosen: str) -> tuple[LeftOut, ...]:
+        return tuple(
+            LeftOut(name, "source code" if name.endswith(".py") else "resource", "not the chosen pickle")
+            for name in self.names
+            if name != chosen
+        )
+
+    def _load(self, name: str, opaque: bool) -> Any:
+        order = f"{self._root}byteorder"
+        big_endian = (
+            order in self._zip and bytes(self._zip.read(order, 0, min(3, self._zip[order].size))) == b"big"
+        )
+
+        def persistent(pid: Any) -> LegacyStorage:
+            if type(pid) is tuple and pid and pid[0] == "reduce_package":
+                raise ValueError("an object with code of the archive behind it")
+            kind, storage, key, _, count = pid
+            if kind != "storage" or type(key) not in (int, str):
+                raise ValueError("a persistent id that is not that of a storage")
+            place = f"{self._root}.data/{key}.storage"
+            return zip_storage(self._zip, self._storages, place, str(key), storage_dtype(storage), count)
+
+        try:
+            return zip_pickle(
+                self._file, self._zip, self._root + name, torch_names(big_endian), persistent, opaque=opaque
+            )
+        except PickleRefused as error:
+            raise PickleRefused(
+                f"{error}\n    (an object in an archive of torch.package is made by the code beside it, "
+                "which is not run here)"
+            ) from None
+
+    def _find(self, package: str, resource: str) -> str:
+        return self._named(f"{package.replace('.', '/')}/{resource}".removeprefix("/"))
+
+    def _named(self, name: str) -> str:
+        if self._root + name not in self._zip:
+            there = ", ".join(self.names[:20])
+            raise LegacyFormatError(f"{self._file.name}: no {name!r} in the archive; it holds {there}")
+        return name

@@ -9,14 +9,16 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .bridge import Array, bridge, wrap
+from .bridge import Array, Counter, bridge, wrap
 from .node import Node
 from .node_hooks import LeafHooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
-from .variable import Counter, Variable
+
+if TYPE_CHECKING:
+    from .variable import Variable
 
 __all__ = ["AccumulateGrad", "accumulate", "accumulator", "add_into", "before_leaf", "finish_leaf"]
 

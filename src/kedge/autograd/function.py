@@ -13,7 +13,7 @@ import numpy as np
 from ..dtypes import is_differentiable
 from ..errors import GradientError
 from .bridge import bridge, wrap
-from .modes import PackHooks, no_grad, state
+from .modes import PackHooks, Task, no_grad, state
 from .node import Node, sequence_numbers, target
 from .saved import (
     RELEASED,
@@ -98,7 +98,7 @@ class FunctionContext(Node):
 
     # --- the engine's side ------------------------------------------------------------------------
 
-    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Any) -> Sequence[Any]:
+    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Task) -> Sequence[Any]:
         graph = task.graph
         task.enter()
         given = [self._gradient(value, number, graph) for number, value in enumerate(grads)]

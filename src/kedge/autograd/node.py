@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..hooks import RemovableHandle
-from .node_hooks import NodeHooks, hooks_of
+from .modes import Task, state
+from .node_hooks import NodeHooks, as_tensor, from_tensor, hooks_of
 
 if TYPE_CHECKING:
-    from .passes import Pass
     from .variable import Variable
 
 __all__ = ["Edge", "Node", "Target", "sequence_numbers", "target"]
@@ -44,7 +44,7 @@ class Node:
     shape: tuple[int, ...]
     dtype: Any
 
-    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Pass) -> Sequence[Any]:
+    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Task) -> Sequence[Any]:
         """Gradients of the inputs from those of the outputs: Tensors when `task.graph`, else ndarrays."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it runs")
 
@@ -116,17 +116,24 @@ class Node:
     def __call__(self, *grads: Any) -> Any:
         """Run this node alone on gradients of its outputs (tensors or None); nothing is released.
 
-        Raises TypeError for another number of gradients.
+        Its hooks are not called. Raises TypeError for another number of gradients.
         """
-        from .engine import run_alone  # the engine stands on this file
-
         count = 1 + len(self.others or ())
         if len(grads) != count:
             raise TypeError(
                 f"{self.name()} expected {count} arguments, got {len(grads)} instead; pass one for each "
                 "output"
             )
-        return run_alone(self, grads)
+        task = Task(graph=state.grad, keep=True)
+        try:
+            if task.graph:
+                task.enter()
+            results = self.run([from_tensor(value, task.graph) for value in grads], self.needs, task)
+            found = tuple([as_tensor(value, task.graph) for value in results])
+            task.run_callbacks()
+        finally:
+            task.leave()
+        return found[0] if len(found) == 1 else found
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"

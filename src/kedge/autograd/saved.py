@@ -11,10 +11,10 @@ from typing import Any
 
 from ..dtypes import is_differentiable
 from ..errors import GradientError, HookError, HookTypeError, VersionError
-from .bridge import Array, bridge, wrap
+from .bridge import Array, Counter, bridge, wrap
 from .modes import PackHooks, no_grad, set_packing, state
 from .node import Node, target
-from .variable import Counter, Variable, counter_of, edge_of
+from .variable import Variable, counter_of, edge_of
 
 __all__ = [
     "RELEASED",

@@ -16,13 +16,12 @@ from ..errors import GradientError
 from ..rules import raw
 from ..rules.copying import Step, replay
 from .bridge import bridge, wrap
-from .modes import enable_grad
+from .modes import Task, enable_grad
 from .node import Edge, Node, sequence_numbers
 from .variable import Variable, counter_of, edge_of
 
 if TYPE_CHECKING:
     from ..rules import Rule
-    from .passes import Pass
 
 __all__ = ["CopySlices", "View", "check_in_place", "make_view", "old_value", "rebase"]
 
@@ -158,7 +157,7 @@ class CopySlices(Node):
     position: int
     steps: tuple[Step, ...]
 
-    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Pass) -> Sequence[Any]:
+    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Task) -> Sequence[Any]:
         grad = grads[0]
         if grad is None:
             return (None,) * len(needs)

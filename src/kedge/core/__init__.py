@@ -196,6 +196,7 @@ from .functions import unbind as unbind
 from .functions import unflatten as unflatten
 from .functions import unsqueeze as unsqueeze
 from .functions import var as var
+from .indexing import where as where
 from .joining import broadcast_tensors as broadcast_tensors
 from .joining import cat as cat
 from .joining import concat as concat
@@ -206,7 +207,6 @@ from .joining import meshgrid as meshgrid
 from .joining import numel as numel
 from .joining import stack as stack
 from .joining import vstack as vstack
-from .joining import where as where
 from .products import addmm as addmm
 from .products import addmv as addmv
 from .products import baddbmm as baddbmm

@@ -11,17 +11,17 @@ import numpy as np
 
 from ..autograd.bridge import wrap
 from ..autograd.variable import Variable
-from ..dtypes import INTEGER, category, dtype_name
+from ..dtypes import INTEGER, category, dtype_name, result_dtype
 from ..errors import DTypeError, ShapeError
 from ..rules import RULES
 from ..rules.copying import is_basic
 from .axes import axis_of
-from .dispatch import apply, apply_in_place
+from .dispatch import NONE, apply, apply_in_place
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Indexing", "index_array"]
+__all__ = ["Indexing", "index_array", "where"]
 
 
 class Indexing(Variable):
@@ -150,9 +150,29 @@ class Indexing(Variable):
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """This tensor where `condition` is True, `other` elsewhere."""
-        from .joining import where  # that file needs the class that this one is part of
-
         return where(condition, self, other)  # type: ignore[no-any-return]  # a Tensor, of three arguments
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """`input` where `condition` is True, `other` elsewhere; with the condition alone, where it is True.
+
+    >>> import kedge
+    >>> kedge.where(kedge.tensor([True, False]), 1.0, kedge.tensor([5.0, 6.0]))
+    tensor([1., 6.])
+    """
+    if input is None and other is None:
+        return tuple(wrap(places) for places in np.nonzero(condition._array))
+    if condition._array.dtype != bool:
+        found = dtype_name(condition._array.dtype)
+        raise DTypeError(f"where expects a condition of bools, got {found}; use .bool()")
+    dtype = result_dtype([one._array if isinstance(one, Variable) else one for one in (input, other)])
+    return apply(RULES["where"], (condition, _in(input, dtype), _in(other, dtype)), NONE)
+
+
+def _in(value: Any, dtype: Any) -> Any:
+    if isinstance(value, Variable):
+        return value if value._array.dtype == dtype else apply(RULES["cast"], (value,), {"dtype": dtype})
+    return wrap(np.asarray(value).astype(dtype))
 
 
 def _fitting(value: Any, array: Any, index: Any) -> Variable:

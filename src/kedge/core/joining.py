@@ -1,4 +1,4 @@
-"""Functions of several tensors: joined, stacked, chosen between, brought to one shape."""
+"""Functions of several tensors: joined, stacked, brought to one shape."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.bridge import wrap
 from ..autograd.variable import Variable
-from ..dtypes import dtype_name, result_dtype
-from ..errors import DTypeError, ShapeError
+from ..errors import ShapeError
 from ..rules import RULES
 from .axes import axis_of
-from .dispatch import NONE, apply
+from .dispatch import apply
 from .tensor import Tensor
 
 __all__ = [
@@ -27,7 +25,6 @@ __all__ = [
     "numel",
     "stack",
     "vstack",
-    "where",
 ]
 
 
@@ -89,31 +86,6 @@ def _parts(where: str, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
                 f"{where}: expected tensors, got {type(one).__name__}; make one with kedge.tensor"
             )
     return parts
-
-
-# --- chosen between -------------------------------------------------------------------------------
-
-
-def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """`input` where `condition` is True, `other` elsewhere; with the condition alone, where it is True.
-
-    >>> import kedge
-    >>> kedge.where(kedge.tensor([True, False]), 1.0, kedge.tensor([5.0, 6.0]))
-    tensor([1., 6.])
-    """
-    if input is None and other is None:
-        return tuple(wrap(places) for places in np.nonzero(condition._array))
-    if condition._array.dtype != bool:
-        found = dtype_name(condition._array.dtype)
-        raise DTypeError(f"where expects a condition of bools, got {found}; use .bool()")
-    dtype = result_dtype([one._array if isinstance(one, Variable) else one for one in (input, other)])
-    return apply(RULES["where"], (condition, _in(input, dtype), _in(other, dtype)), NONE)
-
-
-def _in(value: Any, dtype: Any) -> Any:
-    if isinstance(value, Variable):
-        return value if value._array.dtype == dtype else apply(RULES["cast"], (value,), {"dtype": dtype})
-    return wrap(np.asarray(value).astype(dtype))
 
 
 # --- brought to one shape -------------------------------------------------------------------------

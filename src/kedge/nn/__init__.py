@@ -9,7 +9,6 @@ from .containers import Sequential as Sequential
 from .hook import ContextualHook as ContextualHook
 from .hook import Hook as Hook
 from .hook import StateHook as StateHook
-from .hooked import HookedModule as HookedModule
 from .layers import GELU as GELU
 from .layers import AdaptiveAvgPool2d as AdaptiveAvgPool2d
 from .layers import AvgPool2d as AvgPool2d
@@ -48,6 +47,7 @@ from .load_state_dict import IncompatibleKeys as IncompatibleKeys
 from .load_state_dict import (
     register_class_load_state_dict_pre_hook as register_class_load_state_dict_pre_hook,
 )
+from .module import HookedModule as HookedModule
 from .module import Module as Module
 from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter

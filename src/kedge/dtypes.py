@@ -1,4 +1,4 @@
-"""The dtypes, and how two of them meet.
+"""What holds of dtypes, and how two of them meet; which there are is in dtype_table.py.
 
 A dtype of kedge is a NumPy dtype. Promotion follows PyTorch's categories: bool, integer, floating,
 complex. Tensors with axes decide before tensors of shape (), and those before Python numbers; the
@@ -11,61 +11,35 @@ bfloat16 and the float8 dtypes come from the ml_dtypes package, where that is in
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import dtype_table
+from .dtype_table import *
+from .dtype_table import ML_DTYPES, complex64, complex128, float32, float64, int64
+from .dtype_table import DType as DType
+from .dtype_table import bool_ as bool_
 from .errors import DTypeError
 
-__all__ = [
-    "DType",
-    "as_dtype",
-    "bool_",
-    "category",
-    "complex64",
-    "complex128",
-    "complex_partner",
-    "dtype_name",
-    "finfo_dtype",
-    "float16",
-    "float32",
-    "float64",
-    "get_default_dtype",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "is_differentiable",
-    "ml_dtype",
-    "number_dtype",
-    "promote",
-    "result_dtype",
-    "set_default_dtype",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-]
-
-DType = np.dtype[Any]
-
-bool_: DType = np.dtype("bool")
-uint8: DType = np.dtype("uint8")
-uint16: DType = np.dtype("uint16")
-uint32: DType = np.dtype("uint32")
-uint64: DType = np.dtype("uint64")
-int8: DType = np.dtype("int8")
-int16: DType = np.dtype("int16")
-int32: DType = np.dtype("int32")
-int64: DType = np.dtype("int64")
-float16: DType = np.dtype("float16")
-float32: DType = np.dtype("float32")
-float64: DType = np.dtype("float64")
-complex64: DType = np.dtype("complex64")
-complex128: DType = np.dtype("complex128")
-
-ML_DTYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
-"""The names that `ml_dtype` knows."""
+if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is put together
+    __all__ = [
+        "DType",
+        "as_dtype",
+        "bool_",
+        "category",
+        "complex_partner",
+        "dtype_name",
+        "finfo_dtype",
+        "get_default_dtype",
+        "is_differentiable",
+        "ml_dtype",
+        "number_dtype",
+        "promote",
+        "result_dtype",
+        "set_default_dtype",
+        *dtype_table.__all__,
+    ]
 
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)
 

@@ -21,7 +21,7 @@ PACKAGES = {"kedge": ROOT / "src" / "kedge", "packager": ROOT / "packager"}
 # `__init__` stands on top of all. `utils` holds PyTorch's spellings of names that live elsewhere.
 ROOMS = {
     "kedge": (
-        "errors hooks dtypes",
+        "errors hooks dtype_table dtypes",
         "rules",
         "autograd",
         "core",

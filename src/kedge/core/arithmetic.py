@@ -24,7 +24,44 @@ from .dispatch import NONE, WEAK_NUMBERS, apply
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Arithmetic", "binary", "operand"]
+__all__ = [
+    "add",
+    "arctan2",
+    "atan2",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "div",
+    "divide",
+    "eq",
+    "floor_divide",
+    "fmod",
+    "ge",
+    "greater",
+    "greater_equal",
+    "gt",
+    "le",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "lt",
+    "matmul",
+    "maximum",
+    "minimum",
+    "mul",
+    "multiply",
+    "ne",
+    "neg",
+    "negative",
+    "not_equal",
+    "pow",
+    "remainder",
+    "sub",
+    "subtract",
+    "true_divide",
+]
 
 _new = object.__new__
 _ndarray = np.ndarray
@@ -361,3 +398,43 @@ class Arithmetic(Variable):
     subtract = sub
     true_divide = div
     negative = neg
+
+
+# --- the methods as functions: the first argument is the tensor ------------------------------------
+
+add = Arithmetic.add
+arctan2 = Arithmetic.atan2
+atan2 = Arithmetic.atan2
+bitwise_and = Arithmetic.bitwise_and
+bitwise_or = Arithmetic.bitwise_or
+bitwise_xor = Arithmetic.bitwise_xor
+div = Arithmetic.div
+divide = Arithmetic.div
+eq = Arithmetic.eq
+floor_divide = Arithmetic.floor_divide
+fmod = Arithmetic.fmod
+ge = Arithmetic.ge
+greater = Arithmetic.gt
+greater_equal = Arithmetic.ge
+gt = Arithmetic.gt
+le = Arithmetic.le
+less = Arithmetic.lt
+less_equal = Arithmetic.le
+logical_and = Arithmetic.logical_and
+logical_or = Arithmetic.logical_or
+logical_xor = Arithmetic.logical_xor
+lt = Arithmetic.lt
+matmul = Arithmetic.matmul
+maximum = Arithmetic.maximum
+minimum = Arithmetic.minimum
+mul = Arithmetic.mul
+multiply = Arithmetic.mul
+ne = Arithmetic.ne
+neg = Arithmetic.neg
+negative = Arithmetic.neg
+not_equal = Arithmetic.ne
+pow = Arithmetic.pow
+remainder = Arithmetic.remainder
+sub = Arithmetic.sub
+subtract = Arithmetic.sub
+true_divide = Arithmetic.div

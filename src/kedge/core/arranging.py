@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
-    "Arranging",
     "diag",
     "diag_embed",
     "diagonal",
@@ -30,7 +29,6 @@ __all__ = [
     "trace",
     "tril",
     "triu",
-    "unfold",
 ]
 
 

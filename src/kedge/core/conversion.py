@@ -33,7 +33,11 @@ from .dispatch import NONE, apply, recorded
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Conversion"]
+__all__ = [
+    "clone",
+    "is_complex",
+    "is_floating_point",
+]
 
 
 class Conversion(Variable):
@@ -259,3 +263,10 @@ def _same_class(kind: Any, array: Array, requires_grad: Any) -> Any:
 
 def _is_device(name: str) -> Any:
     return name.split(":")[0] in ("cpu", "cuda", "mps", "meta", "xpu")
+
+
+# --- the methods as functions: the first argument is the tensor ------------------------------------
+
+clone = Conversion.clone
+is_complex = Conversion.is_complex
+is_floating_point = Conversion.is_floating_point

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
-    "Bounds",
-    "Derived",
     "addcdiv",
     "addcmul",
     "aminmax",

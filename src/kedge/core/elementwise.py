@@ -13,7 +13,62 @@ from .dispatch import NONE, apply, floating
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Elementwise"]
+__all__ = [
+    "abs",
+    "absolute",
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "bitwise_not",
+    "ceil",
+    "clamp",
+    "clip",
+    "conj",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "frac",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "lerp",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "log_softmax",
+    "logical_not",
+    "reciprocal",
+    "relu",
+    "round",
+    "rsqrt",
+    "sgn",
+    "sigmoid",
+    "sign",
+    "signbit",
+    "sin",
+    "sinh",
+    "softmax",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+    "trunc",
+]
 
 
 class Elementwise(Variable):
@@ -244,3 +299,61 @@ class Elementwise(Variable):
     arcsinh = asinh
     arctan = atan
     arctanh = atanh
+
+
+# --- the methods as functions: the first argument is the tensor ------------------------------------
+
+abs = Elementwise.abs
+absolute = Elementwise.abs
+acos = Elementwise.acos
+acosh = Elementwise.acosh
+arccos = Elementwise.acos
+arccosh = Elementwise.acosh
+arcsin = Elementwise.asin
+arcsinh = Elementwise.asinh
+arctan = Elementwise.atan
+arctanh = Elementwise.atanh
+asin = Elementwise.asin
+asinh = Elementwise.asinh
+atan = Elementwise.atan
+atanh = Elementwise.atanh
+bitwise_not = Elementwise.bitwise_not
+ceil = Elementwise.ceil
+clamp = Elementwise.clamp
+clip = Elementwise.clamp
+conj = Elementwise.conj
+cos = Elementwise.cos
+cosh = Elementwise.cosh
+erf = Elementwise.erf
+erfc = Elementwise.erfc
+exp = Elementwise.exp
+exp2 = Elementwise.exp2
+expm1 = Elementwise.expm1
+floor = Elementwise.floor
+frac = Elementwise.frac
+isfinite = Elementwise.isfinite
+isinf = Elementwise.isinf
+isnan = Elementwise.isnan
+lerp = Elementwise.lerp
+log = Elementwise.log
+log10 = Elementwise.log10
+log1p = Elementwise.log1p
+log2 = Elementwise.log2
+log_softmax = Elementwise.log_softmax
+logical_not = Elementwise.logical_not
+reciprocal = Elementwise.reciprocal
+relu = Elementwise.relu
+round = Elementwise.round
+rsqrt = Elementwise.rsqrt
+sgn = Elementwise.sgn
+sigmoid = Elementwise.sigmoid
+sign = Elementwise.sign
+signbit = Elementwise.signbit
+sin = Elementwise.sin
+sinh = Elementwise.sinh
+softmax = Elementwise.softmax
+sqrt = Elementwise.sqrt
+square = Elementwise.square
+tan = Elementwise.tan
+tanh = Elementwise.tanh
+trunc = Elementwise.trunc

@@ -21,7 +21,19 @@ from .dispatch import NONE, apply, apply_in_place
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Indexing", "index_array", "where"]
+__all__ = [
+    "argwhere",
+    "gather",
+    "index_add",
+    "index_select",
+    "masked_fill",
+    "masked_select",
+    "nonzero",
+    "scatter",
+    "scatter_add",
+    "take_along_dim",
+    "where",
+]
 
 
 class Indexing(Variable):
@@ -279,3 +291,17 @@ def _mask(mask: Any) -> Variable:
 
 def _but(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return (*shape[:axis], 1, *shape[axis + 1 :])
+
+
+# --- the methods as functions: the first argument is the tensor ------------------------------------
+
+argwhere = Indexing.nonzero
+gather = Indexing.gather
+index_add = Indexing.index_add
+index_select = Indexing.index_select
+masked_fill = Indexing.masked_fill
+masked_select = Indexing.masked_select
+nonzero = Indexing.nonzero
+scatter = Indexing.scatter
+scatter_add = Indexing.scatter_add
+take_along_dim = Indexing.take_along_dim

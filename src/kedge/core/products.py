@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
-    "Products",
     "addmm",
     "addmv",
     "baddbmm",

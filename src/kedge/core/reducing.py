@@ -20,7 +20,29 @@ from .dispatch import apply, apply_all, floating
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Extremes", "Reducing"]
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "argsort",
+    "count_nonzero",
+    "cumprod",
+    "cumsum",
+    "logsumexp",
+    "max",
+    "mean",
+    "min",
+    "norm",
+    "prod",
+    "sort",
+    "std",
+    "sum",
+    "topk",
+    "var",
+]
 
 
 class Extremes(NamedTuple):
@@ -246,3 +268,28 @@ def _summed(value: Any, dtype: Any) -> Any:
 def _cast(value: Any, dtype: Any) -> Any:
     found = as_dtype(dtype)
     return value if value._array.dtype == found else apply(RULES["cast"], (value,), {"dtype": found})
+
+
+# --- the methods as functions: the first argument is the tensor ------------------------------------
+
+all = Reducing.all
+amax = Reducing.amax
+amin = Reducing.amin
+any = Reducing.any
+argmax = Reducing.argmax
+argmin = Reducing.argmin
+argsort = Reducing.argsort
+count_nonzero = Reducing.count_nonzero
+cumprod = Reducing.cumprod
+cumsum = Reducing.cumsum
+logsumexp = Reducing.logsumexp
+max = Reducing.max
+mean = Reducing.mean
+min = Reducing.min
+norm = Reducing.norm
+prod = Reducing.prod
+sort = Reducing.sort
+std = Reducing.std
+sum = Reducing.sum
+topk = Reducing.topk
+var = Reducing.var

@@ -14,7 +14,30 @@ from .dispatch import NONE, apply, apply_all
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Shaping"]
+__all__ = [
+    "broadcast_to",
+    "chunk",
+    "expand_as",
+    "flatten",
+    "flip",
+    "moveaxis",
+    "movedim",
+    "narrow",
+    "permute",
+    "ravel",
+    "reshape",
+    "roll",
+    "select",
+    "split",
+    "squeeze",
+    "swapaxes",
+    "swapdims",
+    "t",
+    "transpose",
+    "unbind",
+    "unflatten",
+    "unsqueeze",
+]
 
 
 class Shaping(Variable):
@@ -254,3 +277,29 @@ def _size(shape: tuple[int, ...]) -> int:
     for n in shape:
         product *= n
     return product
+
+
+# --- the methods as functions: the first argument is the tensor ------------------------------------
+
+broadcast_to = Shaping.broadcast_to
+chunk = Shaping.chunk
+expand_as = Shaping.expand_as
+flatten = Shaping.flatten
+flip = Shaping.flip
+moveaxis = Shaping.movedim
+movedim = Shaping.movedim
+narrow = Shaping.narrow
+permute = Shaping.permute
+ravel = Shaping.ravel
+reshape = Shaping.reshape
+roll = Shaping.roll
+select = Shaping.select
+split = Shaping.split
+squeeze = Shaping.squeeze
+swapaxes = Shaping.swapaxes
+swapdims = Shaping.transpose
+t = Shaping.t
+transpose = Shaping.transpose
+unbind = Shaping.unbind
+unflatten = Shaping.unflatten
+unsqueeze = Shaping.unsqueeze

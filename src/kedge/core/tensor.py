@@ -27,7 +27,13 @@ from .products import Products
 from .reducing import Reducing
 from .shaping import Shaping
 
-__all__ = ["Tensor"]
+__all__ = [
+    "Tensor",
+    "allclose",
+    "detach",
+    "equal",
+    "isclose",
+]
 
 _new = object.__new__
 
@@ -275,3 +281,11 @@ class Tensor(
 
 
 bridge.tensor = Tensor
+
+
+# --- the methods as functions: the first argument is the tensor ------------------------------------
+
+allclose = Tensor.allclose
+detach = Tensor.detach
+equal = Tensor.equal
+isclose = Tensor.isclose

@@ -11,7 +11,7 @@ from ...core.random import generator
 from ...core.tensor import Tensor
 from ...errors import ShapeError
 
-__all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d", "kept_share"]
+__all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d"]
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

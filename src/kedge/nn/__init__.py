@@ -6,6 +6,7 @@ from . import functional as functional
 from . import init as init
 from . import layers
 from . import modules as modules
+from . import storing as storing
 from .containers import ModuleDict as ModuleDict
 from .containers import ModuleList as ModuleList
 from .containers import Sequential as Sequential
@@ -44,6 +45,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "functional",
         "init",
         "modules",
+        "storing",
         "register_class_load_state_dict_pre_hook",
         *layers.__all__,
     ]

@@ -65,4 +65,12 @@ _ROOMS = frozenset({"nn", "optim", "utils"})
 def __getattr__(name: str) -> _Any:
     if name in _ROOMS:
         return _import_module(f".{name}", __name__)
+    if name == "__version__":  # of the distribution, whose metadata has it from pyproject.toml
+        metadata = _import_module("importlib.metadata")
+        try:
+            return metadata.version("kedge")
+        except metadata.PackageNotFoundError as error:
+            raise AttributeError(
+                "kedge has no __version__ here: it is not installed, only importable"
+            ) from error
     return dtypes.__getattr__(name)  # bfloat16 and float8 dtypes, where ml_dtypes is installed

@@ -32,7 +32,7 @@ ROOMS = {
         "__init__",
     ),
     "packager": (
-        "errors names lazy",
+        "errors names lazy version",
         "archive",
         "graph",
         "policy",

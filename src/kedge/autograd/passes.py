@@ -29,10 +29,12 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import DType
+from ..errors import ShapeError
 from ..rules import raw
 from ..rules.quiet import quietly, thread, was_refused
 from .accumulate import accumulate, add_into, before_leaf, finish_leaf
-from .fit import fit
+from .bridge import bridge
 from .modes import Task
 from .node import Edge, Node, Target
 from .node_hooks import as_tensor, check_answer, from_tensor, run_post_hooks, run_pre_hooks, run_tensor_hooks
@@ -339,3 +341,35 @@ class Pass(Task):
                     tensor = answer
             value = from_tensor(tensor, self.graph)
         self.captured[index] = value
+
+
+# --- a gradient and the value it belongs to -------------------------------------------------------
+
+
+def fit(value: Any, shape: tuple[int, ...], dtype: DType, graph: bool, where: str) -> Any:
+    """Bring the gradient `value` (a Tensor when `graph`, else an array) to the shape and dtype of its input.
+
+    Steps may broadcast and promote their inputs; their derivatives need not know. What comes out is
+    summed, cast, and reduced to its real part here, on its way along each edge of the graph.
+
+    Raises ShapeError when broadcasting cannot have made its shape out of `shape`.
+    """
+    xp = bridge.xp if graph else raw
+    found = value._array if graph else value
+    if found.dtype.kind == "c" and dtype.kind != "c":
+        value = xp.real(value)
+    if found.shape != shape:
+        if not _broadcasts(shape, found.shape):
+            raise ShapeError(
+                f"{where} returned an invalid gradient - got {list(found.shape)} but expected shape "
+                f"compatible with {list(shape)}; return a gradient of the shape of its input"
+            )
+        value = xp.sum_to(value, shape=shape)
+    if value.dtype != dtype:
+        value = xp.cast(value, dtype=dtype)
+    return value
+
+
+def _broadcasts(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
+    lead = len(wide) - len(shape)
+    return lead >= 0 and all(n in (1, m) for n, m in zip(shape, wide[lead:], strict=True))

@@ -11,11 +11,9 @@ from ...errors import ShapeError
 from ...rules import RULES
 from ...rules.convolution import Geometry
 from .padding import pad
-from .sizes import lengths
+from .sizes import Size, lengths
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
-
-Size = int | Sequence[int]
 
 
 def conv1d(

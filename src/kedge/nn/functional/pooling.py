@@ -16,7 +16,7 @@ from ...core.tensor import Tensor
 from ...errors import ShapeError
 from ...rules import RULES
 from ...rules.pooling import Pooling
-from .sizes import lengths
+from .sizes import Size, lengths
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -29,9 +29,6 @@ __all__ = [
     "max_pool2d",
     "max_pool3d",
 ]
-
-Size = int | Sequence[int]
-
 
 # --- the largest value ----------------------------------------------------------------------------
 

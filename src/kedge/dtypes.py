@@ -49,7 +49,7 @@ _default = {"float": float32}
 
 
 def get_default_dtype() -> DType:
-    """The dtype of Python floats and of new floating tensors: float32 unless set otherwise."""
+    """Return the dtype of Python floats and of new floating tensors: float32 unless set otherwise."""
     return _default["float"]
 
 
@@ -67,7 +67,7 @@ def set_default_dtype(dtype: Any) -> None:
 
 
 def as_dtype(dtype: Any) -> DType:
-    """`dtype` as a NumPy dtype: a dtype, a name, a NumPy scalar type, or Python's bool, int, float, complex.
+    """Make a NumPy dtype of a dtype, a name, a NumPy scalar type, or Python's bool, int, float, complex.
 
     `float` and `complex` stand for the default floating dtype and its complex partner, as in PyTorch.
 
@@ -91,7 +91,7 @@ def as_dtype(dtype: Any) -> DType:
 
 
 def ml_dtype(name: str) -> DType:
-    """The bfloat16 or float8 dtype called `name`, from ml_dtypes.
+    """Return the bfloat16 or float8 dtype called `name`, from ml_dtypes.
 
     Raises DTypeError where that package is not installed.
     """
@@ -111,7 +111,7 @@ def __getattr__(name: str) -> DType:
 
 
 def category(dtype: DType) -> int:
-    """0 for bool, 1 for integers, 2 for floating, 3 for complex dtypes; TypeError for any other."""
+    """Return 0 for bool, 1 for integers, 2 for floating, 3 for complex dtypes; TypeError for any other."""
     found = _CATEGORIES.get(dtype.kind)
     if found is None or dtype.type.__module__ == "ml_dtypes":
         if dtype.type.__module__ != "ml_dtypes":
@@ -121,27 +121,27 @@ def category(dtype: DType) -> int:
 
 
 def is_differentiable(dtype: DType) -> bool:
-    """Whether a tensor of this dtype may require a gradient: floating and complex ones may."""
+    """Say whether a tensor of this dtype may require a gradient: floating and complex ones may."""
     return dtype.kind in "fc" or (dtype.kind == "V" and category(dtype) == FLOATING)
 
 
 def dtype_name(dtype: DType) -> str:
-    """The name as kedge spells it: `float32`, `bool`, `bfloat16`."""
+    """Return the name as kedge spells it: `float32`, `bool`, `bfloat16`."""
     return str(dtype.name)
 
 
 def finfo_dtype(dtype: DType) -> DType:
-    """The real dtype whose precision `dtype` has: complex64 has that of float32."""
+    """Return the real dtype whose precision `dtype` has: complex64 has that of float32."""
     return np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
 
 
 def complex_partner(dtype: DType) -> DType:
-    """The complex dtype made of two of `dtype` (float16 and bfloat16 have none; they give complex64)."""
+    """Return the complex dtype made of two of `dtype`; complex64 for float16 and bfloat16, too."""
     return complex128 if dtype == float64 else complex64
 
 
 def promote(a: DType, b: DType) -> DType:
-    """The common dtype of two tensors of equal standing.
+    """Return the common dtype of two tensors of equal standing.
 
     >>> promote(int64, float16), promote(float16, float32)
     (dtype('float16'), dtype('float32'))
@@ -161,7 +161,7 @@ def promote(a: DType, b: DType) -> DType:
 
 
 def result_dtype(values: Iterable[Any]) -> DType:
-    """The dtype in which `values` (ndarrays and Python numbers) meet; the rule is at the top.
+    """Return the dtype in which `values` (ndarrays and Python numbers) meet; the rule is at the top.
 
     Raises DTypeError for anything else among the values.
     """
@@ -184,7 +184,10 @@ def result_dtype(values: Iterable[Any]) -> DType:
 
 
 def number_dtype(value: Any) -> DType:
-    """The dtype that a Python number stands for when it is alone."""
+    """Return the dtype that a Python number stands for when it is alone.
+
+    Raises DTypeError for what is no number.
+    """
     for kind, dtype in _PYTHON.items():
         if isinstance(value, kind):
             return dtype

@@ -55,7 +55,7 @@ class AccumulateGrad(Node):
 
 
 def accumulator(leaf: Variable) -> AccumulateGrad:
-    """The AccumulateGrad node of `leaf`: the same one as long as somebody holds it."""
+    """Return the AccumulateGrad node of `leaf`: the same one as long as somebody holds it."""
     hooks = leaf._leaf_hooks()
     node = None if hooks.node is None else hooks.node()
     if node is None:
@@ -108,7 +108,7 @@ def accumulate(leaf: Variable, value: Any, fresh: bool, graph: bool) -> None:
 
 
 def add_into(array: Array, value: Any) -> None:
-    """`array += value`; for a small array in two steps, which NumPy does in half the time."""
+    """Add `value` to `array`, in place; for a small array in two steps, which NumPy does in half the time."""
     if array.size > 256:
         np.add(array, value, out=array)
     else:

@@ -47,7 +47,7 @@ bridge = Bridge()
 
 
 def wrap(array: Any) -> Variable:
-    """A Tensor over `array` (not copied) without a history."""
+    """Return a Tensor over `array` (not copied) without a history."""
     tensor: Variable = _new(bridge.tensor)
     tensor._array = array if type(array) is np.ndarray else np.asarray(array)
     tensor._edge = tensor._grad = tensor._counter = tensor._view = tensor._hooks = None

@@ -90,7 +90,7 @@ class FunctionContext(Node):
         self.non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward is given zeros (True, the default) or None for an undefined gradient."""
+        """Say whether backward is given zeros (True, the default) or None for an undefined gradient."""
         self.materialize_grads = value
 
     def name(self) -> str:
@@ -170,6 +170,8 @@ class Function:
     `forward(ctx, *args)` computes, gradients off; `backward(ctx, *grads)` returns a gradient for
     each argument of forward, None for those that are no tensors. Alternatively `forward(*args)` with
     `setup_context(ctx, inputs, output)` beside it.
+
+    Raises TypeError: it is not made, its `apply` is called.
 
     Source: torch.autograd.Function.
 

@@ -104,7 +104,7 @@ class Task:
             callback()
 
     def enter(self) -> None:
-        """Before the first hook, custom function or Tensor operation: set grad mode, show the task."""
+        """Set grad mode and show the task, before the first hook, custom function or Tensor operation."""
         if not self.entered:
             self.entered = True
             self._grad_before = set_grad(self.graph)
@@ -120,7 +120,7 @@ class Task:
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations of this thread record a graph."""
+    """Say whether operations of this thread record a graph."""
     return state.grad
 
 

@@ -45,13 +45,13 @@ class Node:
     dtype: Any
 
     def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Task) -> Sequence[Any]:
-        """Gradients of the inputs from those of the outputs: Tensors when `task.graph`, else ndarrays."""
+        """Make gradients of the inputs of those of the outputs: Tensors when `task.graph`, else ndarrays."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it runs")
 
     # --- what users see ---------------------------------------------------------------------------
 
     def name(self) -> str:
-        """The name of the step, such as `MulBackward0`."""
+        """Return the name of the step, such as `MulBackward0`."""
         return type(self).__name__
 
     @property
@@ -95,14 +95,14 @@ class Node:
         return self._hooks().after().add(hook)
 
     def add_pre_hook(self, hook: Callable[[tuple[Any, ...]], Any]) -> None:
-        """The form that PyTorch has in C++: `hook(grads) -> grads`, which cannot be removed.
+        """Add a pre-hook in the form of PyTorch in C++: `hook(grads) -> grads`, which cannot be removed.
 
         It stands in one list with the hooks of `register_prehook`.
         """
         self._hooks().before().add(hook)
 
     def add_post_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> int:
-        """The form that PyTorch has in C++: `hook(grad_inputs, grad_outputs) -> grad_inputs`.
+        """Add a hook in the form of PyTorch in C++: `hook(grad_inputs, grad_outputs) -> grad_inputs`.
 
         Returns the key with which `del_post_hook` removes it. It stands in one list with the hooks
         of `register_hook`.
@@ -150,7 +150,7 @@ class Node:
         return self.sequence
 
     def output(self, number: int) -> tuple[tuple[int, ...], Any]:
-        """Shape and dtype of output `number`."""
+        """Return shape and dtype of output `number`."""
         if number == 0 or self.others is None:
             return (self.shape, self.dtype)
         return self.others[number - 1]
@@ -174,5 +174,5 @@ Target: TypeAlias = "Node | Edge | Variable"
 
 
 def target(node: Node, number: int) -> Node | Edge:
-    """Output `number` of `node` as the edges of other nodes hold it."""
+    """Return output `number` of `node` as the edges of other nodes hold it."""
     return node if number == 0 else Edge(node, number)

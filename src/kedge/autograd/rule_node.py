@@ -71,7 +71,7 @@ class RuleNode(Node):
             return quietly(rule.backward, raw, ctx, *grads)  # type: ignore[no-any-return]  # a tuple
 
     def context(self, needs: tuple[bool, ...], graph: bool, keep: bool) -> Any:
-        """What the derivative finds of its forward run: this node itself where nothing was saved.
+        """Return what the derivative finds of its forward run: this node itself where nothing was saved.
 
         Unless `keep`, the node lets go of it.
 

@@ -32,7 +32,7 @@ RELEASED: Any = object()
 
 
 def released_error(name: str) -> GradientError:
-    """What a second backward meets."""
+    """Make the error that a second backward raises."""
     return GradientError(
         f"{name}: Trying to backward through the graph a second time, or to read saved values after they "
         "have already been freed: the first backward released them. Specify retain_graph=True in every "
@@ -64,12 +64,12 @@ class OutputValue:
         self.number = number
 
     def raw(self, node: Node) -> Array:
-        """The array, after a look at its version."""
+        """Return the array, after a look at its version."""
         check_version(node.name(), self.array, self.version, self.counter.value)
         return self.array
 
     def tensor(self, node: Node) -> Variable:
-        """A tensor that stands at its place in the graph."""
+        """Return a tensor that stands at its place in the graph."""
         made = wrap(self.raw(node))
         made._counter = self.counter
         if is_differentiable(made._array.dtype):  # an output of indexes has no place in the graph
@@ -93,7 +93,7 @@ class PackedValue:
         return self._unpacked(node)._array
 
     def tensor(self, node: Node) -> Variable:
-        """What the unpack hook returns, at the place in the graph of what was packed."""
+        """Return what the unpack hook returns, at the place in the graph of what was packed."""
         found = self._unpacked(node)
         if self.edge is found:
             return found  # the leaf itself came back
@@ -131,7 +131,7 @@ def _run_pack(pack_hook: Callable[[Any], Any], variable: Variable, output: bool)
 
 
 def pack(variable: Variable, number: int | None = None) -> Any:
-    """What a node keeps for `variable` where this thread may have saved-tensor hooks.
+    """Return what a node keeps for `variable` where this thread may have saved-tensor hooks.
 
     `number` tells which output of the node it is, None that it is an input.
     """
@@ -141,7 +141,10 @@ def pack(variable: Variable, number: int | None = None) -> Any:
 
 
 def repack(value: Any, hooks: PackHooks, node: Node) -> PackedValue:
-    """A saved value sent through hooks of its own."""
+    """Return a saved value sent through hooks of its own.
+
+    Raises GradientError where hooks are set already, or nothing was saved that they could pack.
+    """
     if isinstance(value, PackedValue):
         raise GradientError("hooks on this saved tensor have already been set; register them once")
     if not isinstance(value, OutputValue | Variable):
@@ -158,6 +161,8 @@ class saved_tensors_hooks:
     same values. The innermost pair is used. Python numbers are not packed.
 
     Raises HookError when a pack hook changes its argument in place.
+
+    Raises TypeError for a hook that cannot be called.
 
     Source: torch.autograd.graph.saved_tensors_hooks.
 
@@ -228,7 +233,10 @@ class SavedTensor:
         self._index = index
 
     def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
-        """Pack this value now, and unpack it when backward, or a reader, wants it."""
+        """Pack this value now, and unpack it when backward, or a reader, wants it.
+
+        Raises TypeError for a hook that cannot be called.
+        """
         for hook in (pack_hook, unpack_hook):
             if not callable(hook):
                 raise TypeError(f"a hook must be callable, got {type(hook).__name__}: {hook!r}")

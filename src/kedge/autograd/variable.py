@@ -258,7 +258,7 @@ _making = threading.Lock()
 
 
 def edge_of(variable: Variable) -> Node | Edge | Variable | None:
-    """Where the gradient of `variable` goes: its node, the leaf itself, or nowhere."""
+    """Tell where the gradient of `variable` goes: its node, the leaf itself, or nowhere."""
     if variable._view is not None:
         variable._view.refresh(variable)
     edge = variable._edge
@@ -266,7 +266,7 @@ def edge_of(variable: Variable) -> Node | Edge | Variable | None:
 
 
 def counter_of(variable: Variable) -> Counter:
-    """The version counter of `variable`, made when it has none so far."""
+    """Return the version counter of `variable`, made when it has none so far."""
     counter = variable._counter
     if counter is None:
         with _making:

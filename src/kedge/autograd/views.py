@@ -135,7 +135,7 @@ def rebase(variable: Variable, node: Node, position: int = 0) -> None:
 
 
 def move_retained(variable: Variable, place: Node | Edge | None) -> None:
-    """A tensor that retains its gradient goes on doing so with its new history; its hooks stay behind."""
+    """Let a tensor go on retaining its gradient with its new history; its hooks stay behind."""
     old = variable._edge
     if old is None or old._nr < 0 or place is None:
         return
@@ -189,7 +189,7 @@ def _new_copy_slices(base: Variable, steps: tuple[Step, ...], inner: Node, posit
 
 
 def old_value(variable: Variable) -> Variable:
-    """The value of `variable` before it is written, at its place in the graph."""
+    """Return the value of `variable` before it is written, at its place in the graph."""
     held = wrap(variable._array.copy())
     edge = edge_of(variable)
     held._edge = edge  # type: ignore[assignment]  # a leaf is never written with gradients on

@@ -29,12 +29,12 @@ __all__ = [
 
 
 def is_tensor(value: object) -> bool:
-    """Whether `value` is a tensor."""
+    """Say whether `value` is a tensor."""
     return isinstance(value, Tensor)
 
 
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """Return the number of elements."""
     return input.numel()
 
 
@@ -42,7 +42,9 @@ def numel(input: Tensor) -> int:
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors one after another along an axis that they have; the other sizes agree.
+    """Put tensors one after another along an axis that they have; the other sizes agree.
+
+    Raises ShapeError for tensors of shape (), and for none.
 
     >>> import kedge
     >>> kedge.cat([kedge.ones(1), kedge.zeros(2)])
@@ -60,18 +62,18 @@ concat = concatenate = cat
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors of one shape along a new axis."""
+    """Stack tensors of one shape along a new axis."""
     parts = _parts("stack", tensors)
     return apply(RULES["stack"], parts, {"axis": axis_of(dim, parts[0]._array.ndim + 1)})
 
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors one below the other; vectors count as rows."""
+    """Put tensors one below the other; vectors count as rows."""
     return cat([one if one.ndim > 1 else one.reshape(1, -1) for one in _parts("vstack", tensors)], 0)
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors beside each other; vectors one after another."""
+    """Put tensors beside each other; vectors one after another."""
     parts = [one if one.ndim else one.reshape(1) for one in _parts("hstack", tensors)]
     return cat(parts, 0 if parts[0].ndim == 1 else 1)
 
@@ -92,7 +94,10 @@ def _parts(where: str, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Views of the tensors in the shape that broadcasting gives them together."""
+    """Return views of the tensors in the shape that broadcasting gives them together.
+
+    Raises ShapeError for shapes that do not broadcast.
+    """
     try:
         shape = np.broadcast_shapes(*[one._array.shape for one in tensors])
     except ValueError as error:
@@ -101,9 +106,11 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Each vector stretched over the axes of all: the coordinates of a grid.
+    """Stretch each vector over the axes of all: the coordinates of a grid.
 
     `indexing` "ij" gives the axes in the order of the vectors, "xy" swaps the first two.
+
+    Raises ValueError for another `indexing`.
 
     Source: torch.meshgrid, which warns unless `indexing` is given.
     """

@@ -208,19 +208,22 @@ class ModuleDict(Module):
         return self._modules.pop(name)
 
     def keys(self) -> KeysView[str]:
-        """The names."""
+        """Return the names."""
         return self._modules.keys()
 
     def items(self) -> ItemsView[str, Module]:
-        """The pairs of name and module."""
+        """Return the pairs of name and module."""
         return self._modules.items()
 
     def values(self) -> ValuesView[Module]:
-        """The modules."""
+        """Return the modules."""
         return self._modules.values()
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add modules, in the place of those of the same names."""
+        """Add modules, in the place of those of the same names.
+
+        Raises TypeError for what cannot be walked.
+        """
         if not isinstance(modules, Iterable):
             raise TypeError(
                 "ModuleDict.update takes a mapping or an iterable of (name, module), "

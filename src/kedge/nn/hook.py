@@ -246,7 +246,7 @@ class StateHook(ContextualHook, ABC):
 
     @abstractmethod
     def hook(self, module: Module) -> None:
-        """What is done to the module; every subclass defines it."""
+        """Act on the module; every subclass defines it."""
 
     @property
     def module(self) -> Module:

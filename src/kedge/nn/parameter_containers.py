@@ -49,7 +49,10 @@ class ParameterList(Module):
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Add values at the end; return the list."""
+        """Add values at the end; return the list.
+
+        Raises TypeError for a tensor, and for what cannot be walked.
+        """
         if isinstance(values, Tensor) or not hasattr(values, "__iter__"):
             raise TypeError(f"ParameterList.extend takes an iterable of values, got {type(values).__name__}")
         for value in list(values):
@@ -115,15 +118,15 @@ class ParameterDict(Module):
         delattr(self, name)
 
     def keys(self) -> Iterator[str]:
-        """The names."""
+        """Return the names."""
         return iter(self)
 
     def values(self) -> Iterator[Any]:
-        """The parameters."""
+        """Return the parameters."""
         return (self[name] for name in self._keys)
 
     def items(self) -> Iterator[tuple[str, Any]]:
-        """The pairs of name and parameter."""
+        """Return the pairs of name and parameter."""
         return ((name, self[name]) for name in self._keys)
 
     def get(self, name: str, default: Any = None) -> Any:

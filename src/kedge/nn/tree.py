@@ -162,7 +162,10 @@ class ModuleTree(Members):
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set training mode here and below: Dropout drops, BatchNorm uses and updates batch statistics."""
+        """Set training mode here and below: Dropout drops, BatchNorm uses and updates batch statistics.
+
+        Raises ValueError for a mode that is no bool.
+        """
         if not isinstance(mode, bool):
             raise ValueError(f"training mode is expected to be boolean, got {type(mode).__name__}: {mode!r}")
         self.training = mode
@@ -171,7 +174,7 @@ class ModuleTree(Members):
         return self
 
     def eval(self) -> Self:
-        """The same as `train(False)`."""
+        """Do the same as `train(False)`."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:

@@ -54,7 +54,10 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def kept_share(shape: tuple[int, ...], p: float, dtype: Any) -> Any:
-    """An array to multiply by: zero with probability `p`, else `1 / (1 - p)`."""
+    """Return an array to multiply by: zero with probability `p`, else `1 / (1 - p)`.
+
+    Raises ValueError for a `p` outside 0 to 1.
+    """
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if p == 1.0:

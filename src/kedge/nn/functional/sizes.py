@@ -13,7 +13,7 @@ Size = int | Sequence[int]
 
 
 def lengths(where: str, name: str, value: Size, axes: int, *, least: int = 0) -> tuple[int, ...]:
-    """`value` as one number per dimension, each at least `least`.
+    """Return `value` as one number per dimension, each at least `least`.
 
     Raises ShapeError, naming the argument, when the count or a number is wrong.
 

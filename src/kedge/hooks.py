@@ -1,4 +1,4 @@
-"""The one hook mechanism of the house: a registry of callables and the handle that removes one.
+"""The one hook mechanism of both packages: a registry of callables and the handle that removes one.
 
 Modules, tensors, graph nodes, wrappers and exporters all keep their hooks in a `HookRegistry`
 and hand out `RemovableHandle`s. What a hook is called with, and what its answer means, belongs

@@ -1,6 +1,6 @@
 """Where a graph ends: a gradient is added to the `.grad` of a leaf.
 
-The graph holds the leaf itself; its AccumulateGrad node is made when somebody asks for it and
+The graph holds the leaf itself; its AccumulateGrad node is made when it is asked for and
 keeps no state of its own, so its hooks live as long as the leaf.
 """
 
@@ -55,7 +55,7 @@ class AccumulateGrad(Node):
 
 
 def accumulator(leaf: Variable) -> AccumulateGrad:
-    """Return the AccumulateGrad node of `leaf`: the same one as long as somebody holds it."""
+    """Return the AccumulateGrad node of `leaf`: the same one as long as it is held."""
     hooks = leaf._leaf_hooks()
     node = None if hooks.node is None else hooks.node()
     if node is None:
@@ -84,7 +84,7 @@ def finish_leaf(leaf: Variable, hooks: LeafHooks, value: Any, graph: bool) -> No
 
 
 def accumulate(leaf: Variable, value: Any, fresh: bool, graph: bool) -> None:
-    """Add `value` to the gradient of `leaf`; `fresh` says that nobody else holds its array.
+    """Add `value` to the gradient of `leaf`; `fresh`: nothing else holds its array.
 
     Without a graph an existing gradient is changed in place, as in PyTorch, so that views of it
     (flat buffers) see the sum.

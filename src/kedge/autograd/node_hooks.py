@@ -67,7 +67,7 @@ class NodeHooks:
 
 
 class LeafHooks(NodeHooks):
-    """The hooks of a leaf and of its accumulation node, which is `node` while somebody holds it."""
+    """The hooks of a leaf and of its accumulation node, which is `node` while that is held."""
 
     __slots__ = ("node", "post_accumulate")
 

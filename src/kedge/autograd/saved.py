@@ -58,7 +58,7 @@ class OutputValue:
     def __init__(self, variable: Variable, number: int) -> None:
         self.array = variable._array
         if variable._counter is None:
-            variable._counter = Counter()  # nobody else has seen a fresh output
+            variable._counter = Counter()  # a fresh output has not been seen yet
         self.counter: Counter = variable._counter
         self.version = self.counter.value
         self.number = number

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["NONE", "apply", "apply_all", "apply_in_place", "floating", "recorded", "tensor_level"]
 
 NONE: dict[str, Any] = {}
-"""No options. Nobody writes to it."""
+"""No options; it is never written to."""
 
 WEAK_NUMBERS = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
 """NumPy 2 lets a Python number take the dtype of the array it meets; before, its value decided."""

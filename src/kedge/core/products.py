@@ -215,7 +215,7 @@ def _single(value: Any, term: str, sizes: dict[str, int]) -> tuple[Tensor, str]:
 
 
 def _summed(value: Tensor, letters: str, needed: set[str]) -> tuple[Tensor, str]:
-    """`value` with the letters summed that nobody needs any more."""
+    """`value` with the letters summed that are not needed any more."""
     lone = [i for i, letter in enumerate(letters) if letter not in needed]
     if not lone:
         return value, letters

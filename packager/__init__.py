@@ -107,6 +107,11 @@ _named = lazy_names(
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        found = import_module(".version", __name__).installed_version()
+        if found is None:
+            raise AttributeError("packager has no __version__ here: it is not installed, only importable")
+        return found
     return import_module(f".{name}", __name__) if name in _SUBMODULES else _named(name)
 
 

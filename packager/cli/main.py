@@ -91,10 +91,21 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in _COMMANDS:
         import_module(f".{name.replace('-', '_')}_command", __package__).add(commands)
     return parser
+
+
+class _Version(argparse.Action):
+    """Print the version; it is looked up by this option only."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *parsed: object) -> None:
+        from packager.version import installed_version
+
+        print(f"packager {installed_version() or 'that is not installed, only importable'}")
+        parser.exit()
 
 
 def _warned(message: Warning | str, *place: Any, **more: Any) -> None:

@@ -20,10 +20,11 @@ from .optimizers import OptimizerCodec
 
 __all__ = ["CODECS"]
 
-# The registries of a module by kind: where they are, and the options that their hooks have.
-_CALL: Final = ("forward_pre", "forward", "full_backward_pre", "full_backward", "output_gradient")
-_STATE: Final = ("save_pre", "save_post", "load_pre", "load_post")
-_WRAPPED: Final = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
+# The kinds of hooks of a module; said here too, since an archive is checked where kedge is not imported.
+_KINDS: Final = frozenset(
+    "forward_pre forward full_backward_pre full_backward output_gradient "
+    "save_pre save_post load_pre load_post".split()
+)
 
 
 class KedgeModuleCodec(ModuleCodec):
@@ -39,12 +40,14 @@ class KedgeModuleCodec(ModuleCodec):
         return kedge.nn.Module
 
     def attributes(self, obj: Any, context: Encoding) -> Mapping[str, object]:
+        from kedge.nn.storing import WRAPPED_ATTRIBUTES
+
         attributes = super().attributes(obj, context)
-        if obj._stands_for is None:
+        if self.stands_for(obj) is None:
             return attributes
         # A wrapper shows the very tables of what it wraps; loading ties them again.
         context.later(HOOKS, obj, lambda: Finish("wrapper"))
-        return {name: value for name, value in attributes.items() if name not in _WRAPPED}
+        return {name: value for name, value in attributes.items() if name not in WRAPPED_ATTRIBUTES}
 
     def uses_setstate(self, cls: type) -> bool:
         import kedge.nn
@@ -63,13 +66,14 @@ class KedgeModuleCodec(ModuleCodec):
         if literal != "wrapper":
             super().finish(obj, literal, children, version, context)
             return
-        inner = obj._stands_for
-        if not isinstance(inner, self.base()):
-            raise ValueError("a wrapper around no module")
-        obj.__dict__.update({name: vars(inner)[name] for name in _WRAPPED})
+        from kedge.nn.storing import rewrap
+
+        rewrap(obj)
 
     def hook_attributes(self) -> frozenset[str]:
-        return frozenset({"_call_hooks", "_state_hooks"})
+        from kedge.nn.storing import HOOK_ATTRIBUTES
+
+        return HOOK_ATTRIBUTES
 
     def hooks_of(self, module: Any) -> list[Hook]:
         return [
@@ -79,19 +83,24 @@ class KedgeModuleCodec(ModuleCodec):
         ]
 
     def registries_of(self, module: Any) -> Iterator[tuple[Any, str]]:
-        for place, kinds in (("_call_hooks", _CALL), ("_state_hooks", _STATE)):
-            hooks = vars(module).get(place)
-            if hooks is not None:
-                yield from ((getattr(hooks, kind), kind) for kind in kinds)
+        from kedge.nn.storing import hook_registries
+
+        yield from ((registry, kind) for kind, registry in hook_registries(module))
 
     def register(self, module: Any, kind: str, hook: Any, options: Mapping[str, Any]) -> int:
-        return int(_registry(module, kind).add(hook, **options).id)
+        from kedge.nn.storing import hook_registry
+
+        return int(hook_registry(module, kind).add(hook, **options).id)
 
     def owner_of(self, hook: Any) -> Any:
-        return hook.hook() if type(hook).__name__ == "_Gate" and hook.hook else super().owner_of(hook)
+        from kedge.nn.storing import HookGate
+
+        return hook.hook() if isinstance(hook, HookGate) and hook.hook else super().owner_of(hook)
 
     def stands_for(self, module: Any) -> Any:
-        return module._stands_for
+        from kedge.nn.storing import wrapped_module
+
+        return wrapped_module(module)
 
     def memory_of(self, tensor: Any) -> Hashable:
         return memory_key(tensor)
@@ -109,14 +118,9 @@ class KedgeModuleCodec(ModuleCodec):
         return isinstance(value, kedge.Tensor)
 
     def loads_by_itself(self, module: Any) -> bool:
-        base, cls, hooks = self.base(), type(module), module._state_hooks
-        return bool(
-            (hooks is not None and (hooks.load_pre or hooks.load_post))
-            or cls._class_load_hooks
-            or cls._load_from_state_dict is not base._load_from_state_dict
-            or cls.load_state_dict is not base.load_state_dict
-            or cls.set_extra_state is not base.set_extra_state
-        )
+        from kedge.nn.storing import loads_by_itself
+
+        return loads_by_itself(module)
 
     def make_state(self, items: Mapping[str, Any], metadata: Any) -> Any:
         import kedge.nn
@@ -124,20 +128,6 @@ class KedgeModuleCodec(ModuleCodec):
         state = kedge.nn.StateDict(items)
         state._metadata = {path: dict(known) for path, known in (metadata or {}).items()}
         return state
-
-
-def _registry(module: Any, kind: str) -> Any:
-    """The registry of that kind, made when the module has none yet."""
-    if not isinstance(module, CODEC.base()):
-        raise ValueError(f"{type(module).__qualname__} has no hooks: it is no module")
-    inner = module._stands_for  # a wrapper asks what it wraps
-    if inner is not None and not isinstance(inner, CODEC.base()):
-        raise ValueError(f"{type(module).__qualname__} is a wrapper around no module")
-    if kind in _CALL:
-        return getattr(module._own_call_hooks(), kind)
-    if kind in _STATE:
-        return getattr(module._own_state_hooks(), kind)
-    raise ValueError(f"there is no kind of hook {kind!r}")
 
 
 class RegistryCodec(Codec):
@@ -192,7 +182,7 @@ class HandleCodec(Codec):
         return Node()
 
     def _finish(self, handle: Any, context: Encoding) -> Finish | None:
-        registry = handle._registry() if handle._registry is not None else None
+        registry = handle.registry
         owner, kind = context.notes(ModuleNotes).registries.get(id(registry), (None, ""))
         live = registry is not None and any(entry.id == handle.id for entry in registry)
         if owner is None or not live or not context.stored(owner):
@@ -210,21 +200,21 @@ class HandleCodec(Codec):
     def check_finish(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and list(map(type, literal)) == [str, int], "a kind and a number")
         assert isinstance(literal, list)
-        expect(literal[0] in ("", *_CALL, *_STATE) and len(children) == 1, "a kind of hook, and its owner")
+        expect(literal[0] in {"", *_KINDS} and len(children) == 1, "a kind of hook, and its owner")
         expect(children[0].kind in ("object", "codec"), "the owner of a hook")
 
     def finish(
         self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
     ) -> None:
         from kedge.hooks import HookRegistry
+        from kedge.nn.storing import hook_registry
 
         kind, number = literal
         owner = children[0]
-        obj.id = context.number("kedge", number, lambda: -1)
-        registry = _registry(owner, kind) if kind else owner
+        registry = hook_registry(owner, kind) if kind else owner
         if not isinstance(registry, HookRegistry):
             raise ValueError(f"{type(owner).__qualname__} has no hooks for a handle to remove")
-        obj._registry = weakref.ref(registry)
+        obj.attach(registry, context.number("kedge", number, lambda: -1))
 
 
 class HookCodec(ObjectCodec):
@@ -243,34 +233,28 @@ class HookCodec(ObjectCodec):
         )
 
     def attributes(self, obj: Any, context: Encoding) -> Mapping[str, object]:
-        return {name: value for name, value in vars(obj).items() if name != "_leave"}
+        from kedge.nn.storing import hook_object_attributes
+
+        return hook_object_attributes(obj)
 
     def make(self, cls: type, version: int) -> Any:
         import kedge.nn
 
         if not issubclass(cls, kedge.nn.Hook):
             raise ValueError(f"{cls!r} is not a Hook")
-        made: Any = cls.__new__(cls)
-        made._leave = None
-        return made
+        return cls.__new__(cls)
 
     def fill(self, obj: Any, attributes: Mapping[str, object], version: int) -> None:
-        from kedge.hooks import RemovableHandle
-        from kedge.nn.hook import _remove
+        from kedge.nn.storing import restore_hook_object
 
-        handles = attributes.get("_handles", [])
-        if type(handles) is not list or not all(isinstance(handle, RemovableHandle) for handle in handles):
-            raise ValueError("the handles of a Hook are a list of handles")
-        obj.__dict__.update(attributes)
-        if handles:
-            obj._leave = weakref.finalize(obj, _remove, list(handles))
+        restore_hook_object(obj, attributes)
 
 
 class GateCodec(Codec):
     """What a module calls in place of a Hook's function: it holds the Hook weakly."""
 
     name = "kedge.gate"
-    types = ("kedge.nn.hook:_Gate",)
+    types = ("kedge.nn.hook:HookGate",)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
         context.later(HANDLES, obj, lambda: self._finish(obj, context))
@@ -284,9 +268,9 @@ class GateCodec(Codec):
         expect(literal in ("_prehook", "_posthook") and not children, "the place of a hook")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        from kedge.nn.hook import _Gate
+        from kedge.nn.storing import HookGate
 
-        return _Gate(None, literal)
+        return HookGate(None, literal)
 
     def check_finish(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
         expect(literal is None and len(children) == 1 and children[0].kind == "object", "a Hook")

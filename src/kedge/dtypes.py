@@ -1,4 +1,4 @@
-"""The dtypes, and how two of them meet.
+"""What holds of dtypes, and how two of them meet; which there are is in dtype_table.py.
 
 A dtype of kedge is a NumPy dtype. Promotion follows PyTorch's categories: bool, integer, floating,
 complex. Tensors with axes decide before tensors of shape (), and those before Python numbers; the
@@ -11,61 +11,35 @@ bfloat16 and the float8 dtypes come from the ml_dtypes package, where that is in
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import dtype_table
+from .dtype_table import *
+from .dtype_table import ML_DTYPES, complex64, complex128, float32, float64, int64
+from .dtype_table import DType as DType
+from .dtype_table import bool_ as bool_
 from .errors import DTypeError
 
-__all__ = [
-    "DType",
-    "as_dtype",
-    "bool_",
-    "category",
-    "complex64",
-    "complex128",
-    "complex_partner",
-    "dtype_name",
-    "finfo_dtype",
-    "float16",
-    "float32",
-    "float64",
-    "get_default_dtype",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "is_differentiable",
-    "ml_dtype",
-    "number_dtype",
-    "promote",
-    "result_dtype",
-    "set_default_dtype",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-]
-
-DType = np.dtype[Any]
-
-bool_: DType = np.dtype("bool")
-uint8: DType = np.dtype("uint8")
-uint16: DType = np.dtype("uint16")
-uint32: DType = np.dtype("uint32")
-uint64: DType = np.dtype("uint64")
-int8: DType = np.dtype("int8")
-int16: DType = np.dtype("int16")
-int32: DType = np.dtype("int32")
-int64: DType = np.dtype("int64")
-float16: DType = np.dtype("float16")
-float32: DType = np.dtype("float32")
-float64: DType = np.dtype("float64")
-complex64: DType = np.dtype("complex64")
-complex128: DType = np.dtype("complex128")
-
-ML_DTYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
-"""The names that `ml_dtype` knows."""
+if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is put together
+    __all__ = [
+        "DType",
+        "as_dtype",
+        "bool_",
+        "category",
+        "complex_partner",
+        "dtype_name",
+        "finfo_dtype",
+        "get_default_dtype",
+        "is_differentiable",
+        "ml_dtype",
+        "number_dtype",
+        "promote",
+        "result_dtype",
+        "set_default_dtype",
+        *dtype_table.__all__,
+    ]
 
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)
 
@@ -75,7 +49,7 @@ _default = {"float": float32}
 
 
 def get_default_dtype() -> DType:
-    """The dtype of Python floats and of new floating tensors: float32 unless set otherwise."""
+    """Return the dtype of Python floats and of new floating tensors: float32 unless set otherwise."""
     return _default["float"]
 
 
@@ -93,7 +67,7 @@ def set_default_dtype(dtype: Any) -> None:
 
 
 def as_dtype(dtype: Any) -> DType:
-    """`dtype` as a NumPy dtype: a dtype, a name, a NumPy scalar type, or Python's bool, int, float, complex.
+    """Make a NumPy dtype of a dtype, a name, a NumPy scalar type, or Python's bool, int, float, complex.
 
     `float` and `complex` stand for the default floating dtype and its complex partner, as in PyTorch.
 
@@ -117,7 +91,7 @@ def as_dtype(dtype: Any) -> DType:
 
 
 def ml_dtype(name: str) -> DType:
-    """The bfloat16 or float8 dtype called `name`, from ml_dtypes.
+    """Return the bfloat16 or float8 dtype called `name`, from ml_dtypes.
 
     Raises DTypeError where that package is not installed.
     """
@@ -137,7 +111,7 @@ def __getattr__(name: str) -> DType:
 
 
 def category(dtype: DType) -> int:
-    """0 for bool, 1 for integers, 2 for floating, 3 for complex dtypes; TypeError for any other."""
+    """Return 0 for bool, 1 for integers, 2 for floating, 3 for complex dtypes; TypeError for any other."""
     found = _CATEGORIES.get(dtype.kind)
     if found is None or dtype.type.__module__ == "ml_dtypes":
         if dtype.type.__module__ != "ml_dtypes":
@@ -147,27 +121,27 @@ def category(dtype: DType) -> int:
 
 
 def is_differentiable(dtype: DType) -> bool:
-    """Whether a tensor of this dtype may require a gradient: floating and complex ones may."""
+    """Say whether a tensor of this dtype may require a gradient: floating and complex ones may."""
     return dtype.kind in "fc" or (dtype.kind == "V" and category(dtype) == FLOATING)
 
 
 def dtype_name(dtype: DType) -> str:
-    """The name as kedge spells it: `float32`, `bool`, `bfloat16`."""
+    """Return the name as kedge spells it: `float32`, `bool`, `bfloat16`."""
     return str(dtype.name)
 
 
 def finfo_dtype(dtype: DType) -> DType:
-    """The real dtype whose precision `dtype` has: complex64 has that of float32."""
+    """Return the real dtype whose precision `dtype` has: complex64 has that of float32."""
     return np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
 
 
 def complex_partner(dtype: DType) -> DType:
-    """The complex dtype made of two of `dtype` (float16 and bfloat16 have none; they give complex64)."""
+    """Return the complex dtype made of two of `dtype`; complex64 for float16 and bfloat16, too."""
     return complex128 if dtype == float64 else complex64
 
 
 def promote(a: DType, b: DType) -> DType:
-    """The common dtype of two tensors of equal standing.
+    """Return the common dtype of two tensors of equal standing.
 
     >>> promote(int64, float16), promote(float16, float32)
     (dtype('float16'), dtype('float32'))
@@ -187,7 +161,7 @@ def promote(a: DType, b: DType) -> DType:
 
 
 def result_dtype(values: Iterable[Any]) -> DType:
-    """The dtype in which `values` (ndarrays and Python numbers) meet; the rule is at the top.
+    """Return the dtype in which `values` (ndarrays and Python numbers) meet; the rule is at the top.
 
     Raises DTypeError for anything else among the values.
     """
@@ -210,7 +184,10 @@ def result_dtype(values: Iterable[Any]) -> DType:
 
 
 def number_dtype(value: Any) -> DType:
-    """The dtype that a Python number stands for when it is alone."""
+    """Return the dtype that a Python number stands for when it is alone.
+
+    Raises DTypeError for what is no number.
+    """
     for kind, dtype in _PYTHON.items():
         if isinstance(value, kind):
             return dtype

@@ -1,4 +1,4 @@
-"""The one hook mechanism of the house: a registry of callables and the handle that removes one.
+"""The one hook mechanism of both packages: a registry of callables and the handle that removes one.
 
 Modules, tensors, graph nodes, wrappers and exporters all keep their hooks in a `HookRegistry`
 and hand out `RemovableHandle`s. What a hook is called with, and what its answer means, belongs
@@ -163,9 +163,26 @@ class RemovableHandle:
 
     def remove(self) -> None:
         """Remove the hook; nothing happens when it is gone already."""
-        registry = self._registry() if self._registry is not None else None
+        registry = self.registry
         if registry is not None:
             registry.discard(self.id)
+
+    @property
+    def registry(self) -> HookRegistry[Any] | None:
+        """The registry that the hook is in; None when that is gone."""
+        return self._registry() if self._registry is not None else None
+
+    def attach(self, registry: HookRegistry[Any], id: int) -> None:
+        """Let this handle remove the hook `id` of `registry` from now on: for a handle that was stored.
+
+        >>> registry = HookRegistry()
+        >>> handle, other = registry.add(print), RemovableHandle(HookRegistry(), -1)
+        >>> other.attach(registry, handle.id)
+        >>> other.remove()
+        >>> len(registry)
+        0
+        """
+        self._registry, self.id = weakref.ref(registry), id
 
     def __call__(self) -> None:
         self.remove()
@@ -177,7 +194,7 @@ class RemovableHandle:
         self.remove()
 
     def __getstate__(self) -> tuple[HookRegistry[Any] | None, int]:
-        return (self._registry() if self._registry is not None else None, self.id)
+        return (self.registry, self.id)
 
     def __setstate__(self, state: tuple[HookRegistry[Any] | None, int]) -> None:
         registry, self.id = state

@@ -37,24 +37,54 @@ def public_modules() -> Iterator[tuple[str, Path]]:
                 yield name, path
 
 
-def declared_all(tree: ast.Module) -> list[str] | None:
-    for node in tree.body:
+def declared_all(tree: ast.Module, module: str = "") -> list[str] | None:
+    """Read `__all__` from a file: names, and the lists of other files as `*file.__all__`."""
+    files = _files_imported(tree, module)
+    for node in _statements(tree.body):
         if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["__all__"]:
-            value: list[str] = ast.literal_eval(node.value)
-            return value
+            assert isinstance(node.value, ast.List)
+            found: list[str] = []
+            for item in node.value.elts:
+                if isinstance(item, ast.Starred):
+                    file, _, attribute = ast.unparse(item.value).rpartition(".")
+                    assert attribute == "__all__"
+                    found += _all_of(files[file])
+                else:
+                    found.append(ast.literal_eval(item))
+            return found
     return None
 
 
-def offered_names(tree: ast.Module) -> tuple[set[str], set[str]]:
+def _files_imported(tree: ast.Module, module: str) -> dict[str, str]:
+    """Map the names given by `from . import file` to the files, as `module`, a package, sees them."""
+    return {
+        alias.asname or alias.name: f"{module}.{alias.name}"
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module is None
+        for alias in node.names
+    }
+
+
+def _all_of(module: str) -> list[str]:
+    names: list[str] = importlib.import_module(module).__all__
+    return names
+
+
+def offered_names(tree: ast.Module, module: str = "") -> tuple[set[str], set[str]]:
     """Split what a file binds at its top into what must be in `__all__` and what may be.
 
-    Classes, functions and re-exports (`import x as x`) must; constants may.
+    Classes, functions, re-exports (`import x as x`) and what another file lists (`from .x import *`)
+    must; constants may.
     """
     must: set[str] = set()
     may: set[str] = set()
     for node in _statements(tree.body):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             must.add(node.name)
+        elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+            starred = set(_all_of(f"{module}.{node.module}"))
+            must |= starred
+            may |= starred
         elif isinstance(node, ast.Import | ast.ImportFrom):
             must |= {alias.name for alias in node.names if alias.asname == alias.name}
             # `from .sub import x` in an `__init__` also binds `sub`, which may be offered by name.
@@ -87,8 +117,9 @@ def module_name(request: pytest.FixtureRequest) -> str:
 def test_all_lists_exactly_what_is_public(module_name: str) -> None:
     path = MODULES[module_name]
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    names = declared_all(tree)
-    must, may = offered_names(tree)
+    package = module_name if path.name == "__init__.py" else module_name.rpartition(".")[0]
+    names = declared_all(tree, package)
+    must, may = offered_names(tree, package)
     if names is None:
         assert must == set(), (
             f"{module_name} offers {sorted(must)}: list them in __all__, or begin them with _"
@@ -97,6 +128,7 @@ def test_all_lists_exactly_what_is_public(module_name: str) -> None:
     assert len(names) == len(set(names)), f"{module_name}.__all__ names something twice"
     assert must - set(names) == set(), f"missing from {module_name}.__all__"
     module = importlib.import_module(module_name)
+    assert names == getattr(module, "__all__", None)
     unbound = [name for name in names if not hasattr(module, name)]
     assert unbound == [], f"{module_name}.__all__ lists what the module does not have"
     lazy = hasattr(module, "__getattr__")
@@ -142,3 +174,11 @@ def test_public_things_come_from_the_house(module_name: str) -> None:
 )
 def test_the_reader_of_files_sees_what_is_offered(source: str, must: set[str]) -> None:
     assert offered_names(ast.parse(source))[0] == must
+
+
+def test_the_reader_of_files_adds_the_lists_of_other_files() -> None:
+    imports = "from . import dtype_table as d\nfrom .dtype_table import *\n"
+    tree = ast.parse(imports + 'if not TYPE_CHECKING:\n    __all__ = ["x", *d.__all__]')
+    listed = importlib.import_module("kedge.dtype_table").__all__
+    assert declared_all(tree, "kedge") == ["x", *listed]
+    assert offered_names(tree, "kedge")[0] == set(listed)

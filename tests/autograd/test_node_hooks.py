@@ -222,6 +222,43 @@ def test_node_can_be_called_alone(x: kedge.Tensor) -> None:
         y.grad_fn(kedge.ones(1), kedge.ones(1))
 
 
+def test_node_called_alone_in_a_hook_leaves_the_pass_around_it_in_place(x: kedge.Tensor) -> None:
+    order: list[Any] = []
+    inner = (x * 2).grad_fn
+    assert inner is not None
+
+    def hook(grad: kedge.Tensor) -> None:
+        inner(grad)
+        order.append(kedge.is_grad_enabled())
+        kedge.autograd.queue_callback(lambda: order.append("end"))
+        order.append("hook")
+
+    y = x * 3
+    y.register_hook(hook)
+    y.sum().backward()
+    assert order == [False, "hook", "end"]
+    assert kedge.is_grad_enabled()
+
+
+def test_callbacks_queued_in_a_node_called_alone_run_when_it_is_done(x: kedge.Tensor) -> None:
+    order: list[str] = []
+
+    class Told(kedge.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, value: kedge.Tensor) -> kedge.Tensor:
+            return value * 1
+
+        @staticmethod
+        def backward(ctx: Any, grad: kedge.Tensor) -> kedge.Tensor:
+            kedge.autograd.queue_callback(lambda: order.append("end"))
+            order.append("node")
+            return grad
+
+    node = Told.apply(x).grad_fn
+    node(kedge.ones_like(x))
+    assert order == ["node", "end"]
+
+
 def test_saved_values_can_be_read(x: kedge.Tensor) -> None:
     y = x * 3
     assert y.grad_fn._saved_other == 3

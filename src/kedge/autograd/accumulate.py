@@ -1,6 +1,6 @@
 """Where a graph ends: a gradient is added to the `.grad` of a leaf.
 
-The graph holds the leaf itself; its AccumulateGrad node is made when somebody asks for it and
+The graph holds the leaf itself; its AccumulateGrad node is made when it is asked for and
 keeps no state of its own, so its hooks live as long as the leaf.
 """
 
@@ -9,14 +9,16 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .bridge import Array, bridge, wrap
+from .bridge import Array, Counter, bridge, wrap
 from .node import Node
 from .node_hooks import LeafHooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
-from .variable import Counter, Variable
+
+if TYPE_CHECKING:
+    from .variable import Variable
 
 __all__ = ["AccumulateGrad", "accumulate", "accumulator", "add_into", "before_leaf", "finish_leaf"]
 
@@ -53,7 +55,7 @@ class AccumulateGrad(Node):
 
 
 def accumulator(leaf: Variable) -> AccumulateGrad:
-    """The AccumulateGrad node of `leaf`: the same one as long as somebody holds it."""
+    """Return the AccumulateGrad node of `leaf`: the same one as long as it is held."""
     hooks = leaf._leaf_hooks()
     node = None if hooks.node is None else hooks.node()
     if node is None:
@@ -82,7 +84,7 @@ def finish_leaf(leaf: Variable, hooks: LeafHooks, value: Any, graph: bool) -> No
 
 
 def accumulate(leaf: Variable, value: Any, fresh: bool, graph: bool) -> None:
-    """Add `value` to the gradient of `leaf`; `fresh` says that nobody else holds its array.
+    """Add `value` to the gradient of `leaf`; `fresh`: nothing else holds its array.
 
     Without a graph an existing gradient is changed in place, as in PyTorch, so that views of it
     (flat buffers) see the sum.
@@ -106,7 +108,7 @@ def accumulate(leaf: Variable, value: Any, fresh: bool, graph: bool) -> None:
 
 
 def add_into(array: Array, value: Any) -> None:
-    """`array += value`; for a small array in two steps, which NumPy does in half the time."""
+    """Add `value` to `array`, in place; for a small array in two steps, which NumPy does in half the time."""
     if array.size > 256:
         np.add(array, value, out=array)
     else:

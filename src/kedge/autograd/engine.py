@@ -11,14 +11,13 @@ from typing import Any
 
 from ..errors import GradientError
 from ..hooks import require_callable
-from .modes import set_grad, set_packing, state
-from .node import Node, Target
-from .node_hooks import as_tensor, from_tensor
+from .modes import Task, set_grad, set_packing, state
+from .node import Target
 from .passes import Pass
 from .variable import Variable
 from .wanted import Wanted
 
-__all__ = ["ExecutionEngine", "current_pass", "queue_callback", "run_alone", "run_pass"]
+__all__ = ["ExecutionEngine", "current_pass", "queue_callback", "run_pass"]
 
 NESTED_IN_ONE_THREAD = 32
 """Passes started by hooks and custom functions of passes: deeper ones move to a fresh thread, whose
@@ -40,19 +39,6 @@ def run_pass(
     else:
         task.run(roots)
     return task.captured
-
-
-def run_alone(node: Node, grads: Sequence[Any]) -> Any:
-    """Run one node on Tensors, outside of any graph walk; its hooks are not called."""
-    task = Pass(graph=state.grad, keep=True, wanted=None)
-    try:
-        if task.graph:
-            task.enter()
-        results = node.run([from_tensor(value, task.graph) for value in grads], node.needs, task)
-        found = tuple([as_tensor(value, task.graph) for value in results])
-    finally:
-        task.leave()
-    return found[0] if len(found) == 1 else found
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:
@@ -83,8 +69,8 @@ class ExecutionEngine:
 Variable._execution_engine = ExecutionEngine()
 
 
-def current_pass() -> Pass | None:
-    """The innermost pass that called the running hook or function."""
+def current_pass() -> Task | None:
+    """Return the innermost pass that called the running hook or function."""
     return state.passes[-1] if state.passes else None
 
 

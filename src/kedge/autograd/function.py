@@ -13,7 +13,7 @@ import numpy as np
 from ..dtypes import is_differentiable
 from ..errors import GradientError
 from .bridge import bridge, wrap
-from .modes import PackHooks, no_grad, state
+from .modes import PackHooks, Task, no_grad, state
 from .node import Node, Target, sequence_numbers, target
 from .saved import (
     RELEASED,
@@ -91,7 +91,7 @@ class FunctionContext(Node):
         self.non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward is given zeros (True, the default) or None for an undefined gradient."""
+        """Say whether backward is given zeros (True, the default) or None for an undefined gradient."""
         self.materialize_grads = value
 
     def name(self) -> str:
@@ -99,7 +99,7 @@ class FunctionContext(Node):
 
     # --- the engine's side ------------------------------------------------------------------------
 
-    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Any) -> Sequence[Any]:
+    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Task) -> Sequence[Any]:
         graph = task.graph
         task.enter()
         given = [self._gradient(value, number, graph) for number, value in enumerate(grads)]
@@ -175,6 +175,8 @@ class Function:
     `forward(ctx, *args)` computes, gradients off; `backward(ctx, *grads)` returns a gradient for
     each argument of forward, None for those that are no tensors. Alternatively `forward(*args)` with
     `setup_context(ctx, inputs, output)` beside it.
+
+    Raises TypeError: it is not made, its `apply` is called.
 
     Source: torch.autograd.Function.
 

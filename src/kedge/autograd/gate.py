@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .bridge import wrap
+from .modes import Task
 from .node import Node, sequence_numbers, target
 from .variable import Variable, counter_of, edge_of
 from .views import CUSTOM, View
@@ -36,7 +37,7 @@ class GateNode(Node):
     def name(self) -> str:
         return NAME
 
-    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Any) -> Sequence[Any]:
+    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Task) -> Sequence[Any]:
         task.enter()
         if task.graph:
             return self.arrived(tuple(grads))

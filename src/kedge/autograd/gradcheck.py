@@ -43,7 +43,7 @@ def gradcheck(
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
 ) -> bool:
-    """Whether the gradients of `func(*inputs)` agree with finite differences of it.
+    """Say whether the gradients of `func(*inputs)` agree with finite differences of it.
 
     Every input that requires a gradient is checked, element by element; it should be float64 or
     complex128. Also checked: the same gradients come out twice (up to `nondet_tol`), have the shape
@@ -81,7 +81,7 @@ def gradgradcheck(
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
 ) -> bool:
-    """`gradcheck` of the gradients: whether second derivatives agree with finite differences.
+    """Say whether second derivatives agree with finite differences: `gradcheck` of the gradients.
 
     `grad_outputs` are the gradients that flow into the outputs; random ones when left out.
 

@@ -34,7 +34,7 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: Any) -> GradientEdge:
-    """The place in the graph where the gradient of `tensor` is known.
+    """Return the place in the graph where the gradient of `tensor` is known.
 
     Raises GradientError when the tensor requires no gradient.
 
@@ -86,12 +86,14 @@ def grad(
     *,
     capture_hooks: Mapping[int, Sequence[Callable[[Any], Any]]] | None = None,
 ) -> tuple[Any, ...]:
-    """The gradients of the sum of `outputs` with respect to `inputs`; `.grad` is left alone.
+    """Return the gradients of the sum of `outputs` with respect to `inputs`; `.grad` is left alone.
 
     Tensor hooks of the inputs run, and what they return is the result. `capture_hooks` lists, by
     the position of an input, functions `hook(grad) -> grad` that run after them, for this call only.
     An input that the outputs do not depend on raises GradientError; with `allow_unused` its gradient
     is None, with `materialize_grads` zeros.
+
+    Raises ValueError for `materialize_grads` with `allow_unused=False`.
 
     Source: torch.autograd.grad. There, capture hooks exist in C++ only, and the tensor hook of an
     input is left out when the node of that input runs for the sake of another input.
@@ -167,7 +169,7 @@ def _root(output: Any, gradient: Any, position: int, graph: bool) -> tuple[Targe
 
 @functools.lru_cache(64)
 def one_of(shape: tuple[int, ...], dtype: Any) -> Array:
-    """The gradient of a single element with respect to itself; read-only, since it is used again."""
+    """Return the gradient of a single element with respect to itself; read-only, since it is used again."""
     ones = np.ones(shape, dtype)
     ones.setflags(write=False)
     return ones

@@ -30,6 +30,8 @@ def increment_version(tensor: Any) -> None:
 
     A graph that saved the old values then raises VersionError instead of using the new ones.
 
+    Raises TypeError for what is no tensor.
+
     Source: torch.autograd.graph.increment_version.
     """
     for one in [tensor] if isinstance(tensor, Variable) or not isinstance(tensor, Iterable) else tensor:

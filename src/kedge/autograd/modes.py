@@ -11,12 +11,12 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    from .passes import Pass
+from ..rules.quiet import thread
 
 __all__ = [
+    "Task",
     "enable_grad",
     "inference_mode",
     "is_grad_enabled",
@@ -42,7 +42,7 @@ class _State(threading.local):
     grad: bool = True
     packing: tuple[PackHooks, ...] = ()
     packing_refused: tuple[str, ...] = ()
-    passes: tuple[Pass, ...] = ()
+    passes: tuple[Task, ...] = ()
 
 
 modes = _Modes()
@@ -73,8 +73,54 @@ def set_packing(packing: tuple[PackHooks, ...]) -> None:
         change_odd(len(packing) - before)
 
 
+class Task:
+    """One run of backward, as the nodes that run in it see it: of one node alone, or a `Pass` over a graph.
+
+    With `graph` gradients are Tensors that are recorded themselves, else they are ndarrays. With `keep`
+    the nodes do not release what they saved. `counts` says how many gradients still have to come for
+    each node and leaf that takes part.
+    """
+
+    entered = False
+    _callbacks: list[Callable[[], Any]] | None = None
+    _grad_before = True
+    _packing_before: tuple[PackHooks, ...] = ()
+
+    def __init__(self, graph: bool, keep: bool) -> None:
+        self.graph = graph
+        self.keep = keep
+        self.quietly = thread.run
+        self.counts: dict[Any, int] = {}
+
+    def queue(self, callback: Callable[[], Any]) -> None:
+        """Call `callback` at the end."""
+        if self._callbacks is None:
+            self._callbacks = []
+        self._callbacks.append(callback)
+
+    def run_callbacks(self) -> None:
+        """Call what was queued, in order, and what that queues."""
+        for callback in self._callbacks or ():  # a list may grow while it is walked
+            callback()
+
+    def enter(self) -> None:
+        """Set grad mode and show the task, before the first hook, custom function or Tensor operation."""
+        if not self.entered:
+            self.entered = True
+            self._grad_before = set_grad(self.graph)
+            self._packing_before = state.packing
+            state.passes = (*state.passes, self)
+
+    def leave(self) -> None:
+        """Put back what `enter` changed, and what the code that ran left behind."""
+        if self.entered:
+            state.passes = state.passes[:-1]
+            set_grad(self._grad_before)
+            set_packing(self._packing_before)
+
+
 def is_grad_enabled() -> bool:
-    """Whether operations of this thread record a graph."""
+    """Say whether operations of this thread record a graph."""
     return state.grad
 
 

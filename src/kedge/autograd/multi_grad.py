@@ -10,8 +10,8 @@ from typing import Any
 from ..errors import GradientError
 from ..hooks import RemovableHandle, require_callable
 from .engine import current_pass
+from .modes import Task
 from .node import Edge
-from .passes import Pass
 from .variable import edge_of
 
 __all__ = ["MultiHandle", "register_multi_grad_hook"]
@@ -64,7 +64,7 @@ def register_multi_grad_hook(
     return MultiHandle([t.register_hook(gathered.at(i)) for i, t in enumerate(tensors)])
 
 
-def _running() -> Pass:
+def _running() -> Task:
     task = current_pass()
     if task is None:
         raise GradientError("a multi-grad hook was called outside of backward; let the engine call it")
@@ -76,7 +76,7 @@ class _First:
 
     def __init__(self, fn: Callable[[Any], None]) -> None:
         self._fn = fn
-        self._seen: weakref.WeakSet[Pass] = weakref.WeakSet()
+        self._seen: weakref.WeakSet[Task] = weakref.WeakSet()
         self._lock = threading.Lock()
 
     def __call__(self, grad: Any) -> None:
@@ -94,7 +94,7 @@ class _Gathered:
     def __init__(self, tensors: Sequence[Any], fn: Callable[[Any], None]) -> None:
         self._fn = fn
         self._places = [_place_of(t) for t in tensors]
-        self._passes: weakref.WeakKeyDictionary[Pass, tuple[list[Any], list[int]]] = (
+        self._passes: weakref.WeakKeyDictionary[Task, tuple[list[Any], list[int]]] = (
             weakref.WeakKeyDictionary()
         )
         self._lock = threading.Lock()

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..hooks import RemovableHandle
-from .node_hooks import NodeHooks, hooks_of
+from .modes import Task, state
+from .node_hooks import NodeHooks, as_tensor, from_tensor, hooks_of
 
 if TYPE_CHECKING:
-    from .passes import Pass
     from .variable import Variable
 
 __all__ = ["Edge", "Node", "Target", "sequence_numbers", "target"]
@@ -44,14 +44,14 @@ class Node:
     shape: tuple[int, ...]
     dtype: Any
 
-    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Pass) -> Sequence[Any]:
-        """Gradients of the inputs from those of the outputs: Tensors when `task.graph`, else ndarrays."""
+    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Task) -> Sequence[Any]:
+        """Make gradients of the inputs of those of the outputs: Tensors when `task.graph`, else ndarrays."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it runs")
 
     # --- what users see ---------------------------------------------------------------------------
 
     def name(self) -> str:
-        """The name of the step, such as `MulBackward0`."""
+        """Return the name of the step, such as `MulBackward0`."""
         return type(self).__name__
 
     @property
@@ -95,14 +95,14 @@ class Node:
         return self._hooks().after().add(hook)
 
     def add_pre_hook(self, hook: Callable[[tuple[Any, ...]], Any]) -> None:
-        """The form that PyTorch has in C++: `hook(grads) -> grads`, which cannot be removed.
+        """Add a pre-hook in the form of PyTorch in C++: `hook(grads) -> grads`, which cannot be removed.
 
         It stands in one list with the hooks of `register_prehook`.
         """
         self._hooks().before().add(hook)
 
     def add_post_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> int:
-        """The form that PyTorch has in C++: `hook(grad_inputs, grad_outputs) -> grad_inputs`.
+        """Add a hook in the form of PyTorch in C++: `hook(grad_inputs, grad_outputs) -> grad_inputs`.
 
         Returns the key with which `del_post_hook` removes it. It stands in one list with the hooks
         of `register_hook`.
@@ -116,17 +116,24 @@ class Node:
     def __call__(self, *grads: Any) -> Any:
         """Run this node alone on gradients of its outputs (tensors or None); nothing is released.
 
-        Raises TypeError for another number of gradients.
+        Its hooks are not called. Raises TypeError for another number of gradients.
         """
-        from .engine import run_alone  # the engine stands on this file
-
         count = 1 + len(self.others or ())
         if len(grads) != count:
             raise TypeError(
                 f"{self.name()} expected {count} arguments, got {len(grads)} instead; pass one for each "
                 "output"
             )
-        return run_alone(self, grads)
+        task = Task(graph=state.grad, keep=True)
+        try:
+            if task.graph:
+                task.enter()
+            results = self.run([from_tensor(value, task.graph) for value in grads], self.needs, task)
+            found = tuple([as_tensor(value, task.graph) for value in results])
+            task.run_callbacks()
+        finally:
+            task.leave()
+        return found[0] if len(found) == 1 else found
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
@@ -143,7 +150,7 @@ class Node:
         return self.sequence
 
     def output(self, number: int) -> tuple[tuple[int, ...], Any]:
-        """Shape and dtype of output `number`."""
+        """Return shape and dtype of output `number`."""
         if number == 0 or self.others is None:
             return (self.shape, self.dtype)
         return self.others[number - 1]
@@ -167,5 +174,5 @@ Target: TypeAlias = "Node | Edge | Variable"
 
 
 def target(node: Node, number: int) -> Node | Edge:
-    """Output `number` of `node` as the edges of other nodes hold it."""
+    """Return output `number` of `node` as the edges of other nodes hold it."""
     return node if number == 0 else Edge(node, number)

@@ -47,19 +47,19 @@ class NodeHooks:
         self.metadata: dict[Any, Any] | None = None
 
     def of_tensor(self, number: int) -> Registry:
-        """The registry of the tensor that is output `number`, made when there is none."""
+        """Return the registry of the tensor that is output `number`, made when there is none."""
         with _making:
             return self.tensor.setdefault(number, HookRegistry())
 
     def before(self) -> Registry:
-        """The registry of the hooks called before the node runs."""
+        """Return the registry of the hooks called before the node runs."""
         with _making:
             if self.pre is None:
                 self.pre = HookRegistry()
             return self.pre
 
     def after(self) -> Registry:
-        """The registry of the hooks called after the node ran."""
+        """Return the registry of the hooks called after the node ran."""
         with _making:
             if self.post is None:
                 self.post = HookRegistry()
@@ -67,7 +67,7 @@ class NodeHooks:
 
 
 class LeafHooks(NodeHooks):
-    """The hooks of a leaf and of its accumulation node, which is `node` while somebody holds it."""
+    """The hooks of a leaf and of its accumulation node, which is `node` while that is held."""
 
     __slots__ = ("node", "post_accumulate")
 
@@ -77,7 +77,7 @@ class LeafHooks(NodeHooks):
         self.post_accumulate: Registry | None = None
 
     def after_accumulation(self) -> Registry:
-        """The registry of the hooks called when `.grad` was written."""
+        """Return the registry of the hooks called when `.grad` was written."""
         with _making:
             if self.post_accumulate is None:
                 self.post_accumulate = HookRegistry()
@@ -85,7 +85,7 @@ class LeafHooks(NodeHooks):
 
 
 def hooks_of(holder: Any, name: str, kind: type[Any]) -> Any:
-    """The hooks that `holder` keeps under `name`, made of `kind` when there are none."""
+    """Return the hooks that `holder` keeps under `name`, made of `kind` when there are none."""
     found = getattr(holder, name)
     if found is None:
         with _making:
@@ -151,7 +151,7 @@ def run_post_hooks(
 
 
 def as_tensor(value: Any, graph: bool) -> Any:
-    """The gradient as hooks see it. A broadcast view is copied, so that a hook may write to it."""
+    """Return the gradient as hooks see it. A broadcast view is copied, so that a hook may write to it."""
     if value is None or graph:
         return value
     tensor = wrap(value)
@@ -161,7 +161,7 @@ def as_tensor(value: Any, graph: bool) -> Any:
 
 
 def from_tensor(tensor: Any, graph: bool) -> Any:
-    """The gradient as the pass carries it."""
+    """Return the gradient as the pass carries it."""
     return tensor if graph or tensor is None else tensor._array
 
 
@@ -183,7 +183,11 @@ def _checked_tuple(answer: Any, before: tuple[Any, ...], what: str) -> tuple[Any
 
 
 def check_answer(new: Any, old: Any, what: str) -> None:
-    """Raise unless `new`, returned by a hook, can stand where the gradient `old` was."""
+    """Raise unless `new`, returned by a hook, can stand where the gradient `old` was.
+
+    Raises HookTypeError for what is no tensor, HookError for another dtype or shape, or where there was no
+    gradient.
+    """
     if not isinstance(new, bridge.tensor):
         raise HookTypeError(
             f"{what}: expected {bridge.tensor.__name__}, but hook returned '{type(new).__name__}'; "

@@ -23,17 +23,19 @@ Without a graph of its own (`create_graph=False`) it carries ndarrays; see node_
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush, heapreplace
 from typing import Any
 
 import numpy as np
 
+from ..dtypes import DType
+from ..errors import ShapeError
 from ..rules import raw
 from ..rules.quiet import quietly, thread, was_refused
 from .accumulate import accumulate, add_into, before_leaf, finish_leaf
-from .fit import fit
-from .modes import PackHooks, set_grad, set_packing, state
+from .bridge import bridge
+from .modes import Task
 from .node import Edge, Node, Target
 from .node_hooks import as_tensor, check_answer, from_tensor, run_post_hooks, run_pre_hooks, run_tensor_hooks
 from .rule_node import RuleNode
@@ -76,25 +78,17 @@ def _finish_step(node: RuleNode, context: Any, gradient: Any) -> None:
             accumulate(leaf, value, rule.fresh, False)
 
 
-class Pass:
-    """One run of backward.
+class Pass(Task):
+    """One run of backward over a graph.
 
-    `counts` says how many gradients still have to come for each node and leaf that takes part;
     `buffers` holds what came: one value, or a list for a node of several outputs. `owned` are those
     whose buffered array this pass made itself and may add to.
     """
 
-    entered = False
-    _callbacks: list[Callable[[], Any]] | None = None
-    _grad_before = True
-    _packing_before: tuple[PackHooks, ...] = ()
-
     def __init__(self, graph: bool, keep: bool, wanted: Wanted | None = None) -> None:
-        self.graph = graph
-        self.keep = keep
+        super().__init__(graph, keep)
         self.wanted = wanted
         self.captured: list[Any] = []
-        self.quietly = thread.run
 
     def run(self, roots: Sequence[tuple[Target, Any]]) -> None:
         """Carry the gradients of `roots` through the graph, then run the callbacks."""
@@ -102,39 +96,14 @@ class Pass:
             if self.graph:
                 self.enter()
             self._carry(roots)
-            for callback in self._callbacks or ():  # a list may grow while it is walked
-                callback()
+            self.run_callbacks()
         finally:
-            if self.entered:
-                self.leave()
-
-    def queue(self, callback: Callable[[], Any]) -> None:
-        """Call `callback` at the end."""
-        if self._callbacks is None:
-            self._callbacks = []
-        self._callbacks.append(callback)
-
-    # --- what holds while code of users runs ------------------------------------------------------
-
-    def enter(self) -> None:
-        """Before the first hook, custom function or Tensor operation: set grad mode, show the pass."""
-        if not self.entered:
-            self.entered = True
-            self._grad_before = set_grad(self.graph)
-            self._packing_before = state.packing
-            state.passes = (*state.passes, self)
-
-    def leave(self) -> None:
-        """Put back what `enter` changed, and what the code that ran left behind."""
-        state.passes = state.passes[:-1]
-        set_grad(self._grad_before)
-        set_packing(self._packing_before)
+            self.leave()
 
     # --- the walk ---------------------------------------------------------------------------------
 
     def _carry(self, roots: Sequence[tuple[Target, Any]]) -> None:
         """Count, then run everything in order."""
-        self.counts: dict[Any, int] = {}
         self.buffers: dict[Any, Any] = {}
         self.owned: set[Any] = set()
         self.heap: list[tuple[int, Node]] = []
@@ -372,3 +341,35 @@ class Pass:
                     tensor = answer
             value = from_tensor(tensor, self.graph)
         self.captured[index] = value
+
+
+# --- a gradient and the value it belongs to -------------------------------------------------------
+
+
+def fit(value: Any, shape: tuple[int, ...], dtype: DType, graph: bool, where: str) -> Any:
+    """Bring the gradient `value` (a Tensor when `graph`, else an array) to the shape and dtype of its input.
+
+    Steps may broadcast and promote their inputs; their derivatives need not know. What comes out is
+    summed, cast, and reduced to its real part here, on its way along each edge of the graph.
+
+    Raises ShapeError when broadcasting cannot have made its shape out of `shape`.
+    """
+    xp = bridge.xp if graph else raw
+    found = value._array if graph else value
+    if found.dtype.kind == "c" and dtype.kind != "c":
+        value = xp.real(value)
+    if found.shape != shape:
+        if not _broadcasts(shape, found.shape):
+            raise ShapeError(
+                f"{where} returned an invalid gradient - got {list(found.shape)} but expected shape "
+                f"compatible with {list(shape)}; return a gradient of the shape of its input"
+            )
+        value = xp.sum_to(value, shape=shape)
+    if value.dtype != dtype:
+        value = xp.cast(value, dtype=dtype)
+    return value
+
+
+def _broadcasts(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
+    lead = len(wide) - len(shape)
+    return lead >= 0 and all(n in (1, m) for n, m in zip(shape, wide[lead:], strict=True))

@@ -12,7 +12,7 @@ from ..rules import Rule, raw
 from ..rules.quiet import quietly
 from ..rules.rule import Context
 from .bridge import bridge, wrap
-from .modes import PackHooks, modes, state
+from .modes import PackHooks, Task, modes, state
 from .node import Node, sequence_numbers, target
 from .saved import (
     RELEASED,
@@ -55,7 +55,7 @@ class RuleNode(Node):
     def name(self) -> str:
         return self.rule.label
 
-    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Any) -> Sequence[Any]:
+    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Task) -> Sequence[Any]:
         graph = task.graph
         rule = self.rule
         if grads[0] is None and (self.others is None or not any(value is not None for value in grads)):
@@ -72,7 +72,7 @@ class RuleNode(Node):
             return quietly(rule.backward, raw, ctx, *grads)  # type: ignore[no-any-return]  # a tuple
 
     def context(self, needs: tuple[bool, ...], graph: bool, keep: bool) -> Any:
-        """What the derivative finds of its forward run: this node itself where nothing was saved.
+        """Return what the derivative finds of its forward run: this node itself where nothing was saved.
 
         Unless `keep`, the node lets go of it.
 
@@ -168,7 +168,7 @@ class PackedRuleNode(RuleNode):
 
     __slots__ = ()
 
-    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Any) -> Sequence[Any]:
+    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Task) -> Sequence[Any]:
         task.enter()
         return super().run(grads, needs, task)
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from ..dtypes import is_differentiable
 from ..errors import GradientError, HookError, HookTypeError, VersionError
-from .bridge import Array, bridge, wrap
+from .bridge import Array, Counter, bridge, wrap
 from .modes import PackHooks, no_grad, set_packing, state
 from .node import Node, Target, target
-from .variable import Counter, Variable, counter_of, edge_of
+from .variable import Variable, counter_of, edge_of
 
 __all__ = [
     "RELEASED",
@@ -33,7 +33,7 @@ RELEASED: Any = object()
 
 
 def released_error(name: str) -> GradientError:
-    """What a second backward meets."""
+    """Make the error that a second backward raises."""
     return GradientError(
         f"{name}: Trying to backward through the graph a second time, or to read saved values after they "
         "have already been freed: the first backward released them. Specify retain_graph=True in every "
@@ -73,18 +73,18 @@ class OutputValue:
     def __init__(self, variable: Variable, number: int) -> None:
         self.array = variable._array
         if variable._counter is None:
-            variable._counter = Counter()  # nobody else has seen a fresh output
+            variable._counter = Counter()  # a fresh output has not been seen yet
         self.counter: Counter = variable._counter
         self.version = self.counter.value
         self.number = number
 
     def raw(self, node: Node) -> Array:
-        """The array, after a look at its version."""
+        """Return the array, after a look at its version."""
         check_version(node.name(), self.array, self.version, self.counter.value)
         return self.array
 
     def tensor(self, node: Node) -> Variable:
-        """A tensor that stands at its place in the graph."""
+        """Return a tensor that stands at its place in the graph."""
         made = wrap(self.raw(node))
         made._counter = self.counter
         if is_differentiable(made._array.dtype):  # an output of indexes has no place in the graph
@@ -111,7 +111,7 @@ class PackedValue:
         return self._unpacked(node)._array
 
     def tensor(self, node: Node) -> Variable:
-        """What the unpack hook returns, at the place in the graph of what was packed."""
+        """Return what the unpack hook returns, at the place in the graph of what was packed."""
         found = self._unpacked(node)
         return at_place(found, self.edge if self.number is None else target(node, self.number))
 
@@ -144,7 +144,7 @@ def _run_pack(pack_hook: Callable[[Any], Any], variable: Variable, output: bool)
 
 
 def pack(variable: Variable, number: int | None = None) -> Any:
-    """What a node keeps for `variable` where this thread may have saved-tensor hooks.
+    """Return what a node keeps for `variable` where this thread may have saved-tensor hooks.
 
     `number` tells which output of the node it is, None that it is an input.
     """
@@ -154,7 +154,10 @@ def pack(variable: Variable, number: int | None = None) -> Any:
 
 
 def repack(value: Any, hooks: PackHooks, node: Node, edge: Target | None) -> PackedValue:
-    """A saved value sent through hooks of its own; `edge` is the place of an input when it was saved."""
+    """Return a saved value sent through hooks of its own; `edge` is the place of an input when it was saved.
+
+    Raises GradientError where hooks are set already, or nothing was saved that they could pack.
+    """
     if isinstance(value, PackedValue):
         raise GradientError("hooks on this saved tensor have already been set; register them once")
     if not isinstance(value, OutputValue | Variable):
@@ -171,6 +174,8 @@ class saved_tensors_hooks:
     same values. The innermost pair is used. Python numbers are not packed.
 
     Raises HookError when a pack hook changes its argument in place.
+
+    Raises TypeError for a hook that cannot be called.
 
     Source: torch.autograd.graph.saved_tensors_hooks.
 
@@ -241,7 +246,10 @@ class SavedTensor:
         self._index = index
 
     def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
-        """Pack this value now, and unpack it when backward, or a reader, wants it."""
+        """Pack this value now, and unpack it when backward, or a reader, wants it.
+
+        Raises TypeError for a hook that cannot be called.
+        """
         for hook in (pack_hook, unpack_hook):
             if not callable(hook):
                 raise TypeError(f"a hook must be callable, got {type(hook).__name__}: {hook!r}")

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..dtypes import dtype_name, is_differentiable
 from ..errors import DTypeError, GradientError, ShapeError
 from ..hooks import HookRegistry, RemovableHandle
-from .bridge import Array
+from .accumulate import accumulator
+from .bridge import Array, Counter
 from .node import Edge, Node
 from .node_hooks import LeafHooks, hooks_of
 
@@ -25,16 +26,7 @@ if TYPE_CHECKING:
 
     from .views import View
 
-__all__ = ["Counter", "Variable", "bump", "counter_of", "edge_of"]
-
-
-class Counter:
-    """How often an array has been written through tensors; shared by a tensor and its views."""
-
-    __slots__ = ("value",)
-
-    def __init__(self) -> None:
-        self.value = 0
+__all__ = ["Variable", "bump", "counter_of", "edge_of"]
 
 
 class Variable:
@@ -244,8 +236,6 @@ class Variable:
             )
 
     def _as_function(self) -> tuple[Node, int]:
-        from .accumulate import accumulator  # that file needs this class
-
         return (accumulator(self), 0)
 
     # --- versions ---------------------------------------------------------------------------------
@@ -268,7 +258,7 @@ _making = threading.Lock()
 
 
 def edge_of(variable: Variable) -> Node | Edge | Variable | None:
-    """Where the gradient of `variable` goes: its node, the leaf itself, or nowhere."""
+    """Tell where the gradient of `variable` goes: its node, the leaf itself, or nowhere."""
     if variable._view is not None:
         variable._view.refresh(variable)
     edge = variable._edge
@@ -276,7 +266,7 @@ def edge_of(variable: Variable) -> Node | Edge | Variable | None:
 
 
 def counter_of(variable: Variable) -> Counter:
-    """The version counter of `variable`, made when it has none so far."""
+    """Return the version counter of `variable`, made when it has none so far."""
     counter = variable._counter
     if counter is None:
         with _making:

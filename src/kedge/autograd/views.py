@@ -16,13 +16,12 @@ from ..errors import GradientError
 from ..rules import raw
 from ..rules.copying import Step, replay
 from .bridge import bridge, wrap
-from .modes import enable_grad
+from .modes import Task, enable_grad
 from .node import Edge, Node, sequence_numbers
 from .variable import Variable, counter_of, edge_of
 
 if TYPE_CHECKING:
     from ..rules import Rule
-    from .passes import Pass
 
 __all__ = ["CopySlices", "View", "check_in_place", "make_view", "old_value", "rebase"]
 
@@ -136,7 +135,7 @@ def rebase(variable: Variable, node: Node, position: int = 0) -> None:
 
 
 def move_retained(variable: Variable, place: Node | Edge | None) -> None:
-    """A tensor that retains its gradient goes on doing so with its new history; its hooks stay behind."""
+    """Let a tensor go on retaining its gradient with its new history; its hooks stay behind."""
     old = variable._edge
     if old is None or old._nr < 0 or place is None:
         return
@@ -158,7 +157,7 @@ class CopySlices(Node):
     position: int
     steps: tuple[Step, ...]
 
-    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Pass) -> Sequence[Any]:
+    def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Task) -> Sequence[Any]:
         grad = grads[0]
         if grad is None:
             return (None,) * len(needs)
@@ -190,7 +189,7 @@ def _new_copy_slices(base: Variable, steps: tuple[Step, ...], inner: Node, posit
 
 
 def old_value(variable: Variable) -> Variable:
-    """The value of `variable` before it is written, at its place in the graph."""
+    """Return the value of `variable` before it is written, at its place in the graph."""
     held = wrap(variable._array.copy())
     edge = edge_of(variable)
     held._edge = edge  # type: ignore[assignment]  # a leaf is never written with gradients on

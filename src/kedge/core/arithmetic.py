@@ -24,7 +24,44 @@ from .dispatch import NONE, WEAK_NUMBERS, apply
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Arithmetic", "binary", "operand", "scaled"]
+__all__ = [
+    "add",
+    "arctan2",
+    "atan2",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "div",
+    "divide",
+    "eq",
+    "floor_divide",
+    "fmod",
+    "ge",
+    "greater",
+    "greater_equal",
+    "gt",
+    "le",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "lt",
+    "matmul",
+    "maximum",
+    "minimum",
+    "mul",
+    "multiply",
+    "ne",
+    "neg",
+    "negative",
+    "not_equal",
+    "pow",
+    "remainder",
+    "sub",
+    "subtract",
+    "true_divide",
+]
 
 _new = object.__new__
 _ndarray = np.ndarray
@@ -33,7 +70,7 @@ ADD, SUB, MUL, DIV, NEG = (RULES[name] for name in ("add", "sub", "mul", "div", 
 
 
 def operand(value: Any) -> Any:
-    """The other side of an operator: a tensor or a number, also NumPy's; else NotImplemented."""
+    """Return the other side of an operator: a tensor or a number, also NumPy's; else NotImplemented."""
     if isinstance(value, Variable | bool | int | float | complex):
         return value
     if isinstance(value, np.generic):
@@ -44,7 +81,7 @@ def operand(value: Any) -> Any:
 
 
 def binary(rule: Rule, a: Any, b: Any) -> Any:
-    """`rule` on two operands, or NotImplemented, so that Python asks the other one."""
+    """Return `rule` on two operands, or NotImplemented, so that Python asks the other one."""
     left, right = operand(a), operand(b)
     if left is NotImplemented or right is NotImplemented:
         return NotImplemented
@@ -254,21 +291,23 @@ class Arithmetic(Variable):
     # --- by name ----------------------------------------------------------------------------------
 
     def add(self, other: Any, *, alpha: Any = 1) -> Tensor:
-        """`self + alpha * other`."""
+        """Return `self + alpha * other`."""
         return _named(ADD, self, scaled(other, alpha))
 
     def sub(self, other: Any, *, alpha: Any = 1) -> Tensor:
-        """`self - alpha * other`."""
+        """Return `self - alpha * other`."""
         return _named(SUB, self, scaled(other, alpha))
 
     def mul(self, other: Any) -> Tensor:
-        """`self * other`, element by element."""
+        """Return `self * other`, element by element."""
         return _named(MUL, self, other)
 
     def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-        """`self / other`; integers give the default floating dtype.
+        """Return `self / other`; integers give the default floating dtype.
 
         `rounding_mode` "trunc" rounds the quotient towards zero, "floor" downwards.
+
+        Raises ValueError for another `rounding_mode`.
         """
         names = {None: "div", "trunc": "div_trunc", "floor": "div_floor"}
         if rounding_mode not in names:
@@ -276,87 +315,87 @@ class Arithmetic(Variable):
         return _named(RULES[names[rounding_mode]], self, other)
 
     def neg(self) -> Tensor:
-        """`-self`."""
+        """Return `-self`."""
         return apply(NEG, (self,), NONE)
 
     def floor_divide(self, other: Any) -> Tensor:
-        """The quotient rounded downwards."""
+        """Return the quotient rounded downwards."""
         return _named(RULES["floor_divide"], self, other)
 
     def remainder(self, other: Any) -> Tensor:
-        """The remainder of division, with the sign of the divisor."""
+        """Return the remainder of division, with the sign of the divisor."""
         return _named(RULES["remainder"], self, other)
 
     def fmod(self, other: Any) -> Tensor:
-        """The remainder of division, with the sign of the dividend."""
+        """Return the remainder of division, with the sign of the dividend."""
         return _named(RULES["fmod"], self, other)
 
     def pow(self, other: Any) -> Tensor:
-        """`self ** other`, element by element."""
+        """Return `self ** other`, element by element."""
         return _named(RULES["pow"], self, other)
 
     def matmul(self, other: Any) -> Tensor:
-        """The matrix product; vectors count as one row or column, leading axes broadcast."""
+        """Return the matrix product; vectors count as one row or column, leading axes broadcast."""
         return _named(RULES["matmul"], self, other)
 
     def maximum(self, other: Any) -> Tensor:
-        """The larger of two values, element by element; NaN wins."""
+        """Return the larger of two values, element by element; NaN wins."""
         return _named(RULES["maximum"], self, other)
 
     def minimum(self, other: Any) -> Tensor:
-        """The smaller of two values, element by element; NaN wins."""
+        """Return the smaller of two values, element by element; NaN wins."""
         return _named(RULES["minimum"], self, other)
 
     def atan2(self, other: Any) -> Tensor:
-        """The angle of the point (other, self), in radians."""
+        """Return the angle of the point (other, self), in radians."""
         return _named(RULES["atan2"], self, other)
 
     def eq(self, other: Any) -> Tensor:
-        """Where two values are equal."""
+        """Tell where two values are equal."""
         return _named(RULES["eq"], self, other)
 
     def ne(self, other: Any) -> Tensor:
-        """Where two values differ."""
+        """Tell where two values differ."""
         return _named(RULES["ne"], self, other)
 
     def lt(self, other: Any) -> Tensor:
-        """Where `self < other`."""
+        """Tell where `self < other`."""
         return _named(RULES["lt"], self, other)
 
     def le(self, other: Any) -> Tensor:
-        """Where `self <= other`."""
+        """Tell where `self <= other`."""
         return _named(RULES["le"], self, other)
 
     def gt(self, other: Any) -> Tensor:
-        """Where `self > other`."""
+        """Tell where `self > other`."""
         return _named(RULES["gt"], self, other)
 
     def ge(self, other: Any) -> Tensor:
-        """Where `self >= other`."""
+        """Tell where `self >= other`."""
         return _named(RULES["ge"], self, other)
 
     def logical_and(self, other: Any) -> Tensor:
-        """Where both are not zero."""
+        """Tell where both are not zero."""
         return _named(RULES["logical_and"], self, other)
 
     def logical_or(self, other: Any) -> Tensor:
-        """Where one of both is not zero."""
+        """Tell where one of both is not zero."""
         return _named(RULES["logical_or"], self, other)
 
     def logical_xor(self, other: Any) -> Tensor:
-        """Where exactly one is not zero."""
+        """Tell where exactly one is not zero."""
         return _named(RULES["logical_xor"], self, other)
 
     def bitwise_and(self, other: Any) -> Tensor:
-        """The bits that both have."""
+        """Return the bits that both have."""
         return _named(RULES["bitwise_and"], self, other)
 
     def bitwise_or(self, other: Any) -> Tensor:
-        """The bits that one of both has."""
+        """Return the bits that one of both has."""
         return _named(RULES["bitwise_or"], self, other)
 
     def bitwise_xor(self, other: Any) -> Tensor:
-        """The bits that exactly one has."""
+        """Return the bits that exactly one has."""
         return _named(RULES["bitwise_xor"], self, other)
 
     # --- PyTorch's second names -------------------------------------------------------------------
@@ -372,3 +411,43 @@ class Arithmetic(Variable):
     subtract = sub
     true_divide = div
     negative = neg
+
+
+# --- the methods as functions: the first argument is the tensor ------------------------------------
+
+add = Arithmetic.add
+arctan2 = Arithmetic.atan2
+atan2 = Arithmetic.atan2
+bitwise_and = Arithmetic.bitwise_and
+bitwise_or = Arithmetic.bitwise_or
+bitwise_xor = Arithmetic.bitwise_xor
+div = Arithmetic.div
+divide = Arithmetic.div
+eq = Arithmetic.eq
+floor_divide = Arithmetic.floor_divide
+fmod = Arithmetic.fmod
+ge = Arithmetic.ge
+greater = Arithmetic.gt
+greater_equal = Arithmetic.ge
+gt = Arithmetic.gt
+le = Arithmetic.le
+less = Arithmetic.lt
+less_equal = Arithmetic.le
+logical_and = Arithmetic.logical_and
+logical_or = Arithmetic.logical_or
+logical_xor = Arithmetic.logical_xor
+lt = Arithmetic.lt
+matmul = Arithmetic.matmul
+maximum = Arithmetic.maximum
+minimum = Arithmetic.minimum
+mul = Arithmetic.mul
+multiply = Arithmetic.mul
+ne = Arithmetic.ne
+neg = Arithmetic.neg
+negative = Arithmetic.neg
+not_equal = Arithmetic.ne
+pow = Arithmetic.pow
+remainder = Arithmetic.remainder
+sub = Arithmetic.sub
+subtract = Arithmetic.sub
+true_divide = Arithmetic.div

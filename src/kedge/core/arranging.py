@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
-    "Arranging",
     "diag",
     "diag_embed",
     "diagonal",
@@ -30,7 +29,6 @@ __all__ = [
     "trace",
     "tril",
     "triu",
-    "unfold",
 ]
 
 
@@ -38,7 +36,9 @@ __all__ = [
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal over two axes as a new last axis; a view. A positive `offset` lies above the main one.
+    """View the diagonal over two axes as a new last axis; a positive `offset` lies above the main one.
+
+    Raises ShapeError unless there are two axes that differ.
 
     >>> import kedge
     >>> kedge.tensor([[1, 2], [3, 4]]).diagonal()
@@ -54,7 +54,10 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The diagonal of a matrix, or the matrix with this vector on its diagonal; a copy."""
+    """Return the diagonal of a matrix, or the matrix with this vector on its diagonal; a copy.
+
+    Raises ShapeError for more than two axes, or none.
+    """
     if input._array.ndim == 1:
         return input.diag_embed(diagonal)
     if input._array.ndim != 2:
@@ -65,7 +68,10 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Zeros with the last axis on the diagonal over two new axes."""
+    """Return zeros with the last axis on the diagonal over two new axes.
+
+    Raises ShapeError for a tensor of shape (), and for new axes that are the same.
+    """
     shape = input._array.shape
     axes = (axis_of(dim1, len(shape) + 1), axis_of(dim2, len(shape) + 1))
     if not shape or axes[0] == axes[1]:
@@ -78,19 +84,19 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 
 def trace(input: Tensor) -> Tensor:
-    """The sum of the diagonal of a matrix."""
+    """Return the sum of the diagonal of a matrix. Raises ShapeError for what is no matrix."""
     if input._array.ndim != 2:
         raise ShapeError(f"trace: expected a matrix, got shape {input._array.shape}")
     return input.diagonal().sum()
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The values on and below a diagonal of the last two axes, zeros above."""
+    """Return the values on and below a diagonal of the last two axes, zeros above."""
     return _under("tril", input, lambda rows, columns: np.tri(rows, columns, diagonal, dtype=bool))
 
 
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The values on and above a diagonal of the last two axes, zeros below."""
+    """Return the values on and above a diagonal of the last two axes, zeros below."""
     return _under("triu", input, lambda rows, columns: ~np.tri(rows, columns, diagonal - 1, dtype=bool))
 
 
@@ -106,7 +112,10 @@ def _under(where: str, input: Tensor, mask: Callable[[int, int], Any]) -> Tensor
 
 
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of `size` values, `step` apart, along an axis; their values are a new last axis. A view."""
+    """View windows of `size` values, `step` apart, along an axis; their values are a new last axis.
+
+    Raises ShapeError where the windows do not fit, or a step is below 1.
+    """
     axis = axis_of(dimension, input._array.ndim)
     length = input._array.shape[axis] if input._array.ndim else 1
     if not 0 < size <= length or step < 1:
@@ -118,7 +127,10 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """That many pieces along `dim`, the first ones longer, or the pieces between these positions; views."""
+    """Split into that many pieces along `dim`, the first ones longer, or between these positions; views.
+
+    Raises ValueError for a number of pieces below 1.
+    """
     size = input._array.shape[axis_of(dim, input._array.ndim)]
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
@@ -134,7 +146,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: i
 
 
 def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
-    """Each value minus the one before it along `dim`, `n` times over."""
+    """Return each value minus the one before it along `dim`, `n` times over."""
     value: Any = input
     axis = axis_of(dim, input._array.ndim)
     for _ in range(min(n, value.shape[axis])):
@@ -147,13 +159,15 @@ def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
 
 
 def tile(input: Tensor, *dims: Any) -> Tensor:
-    """`repeat`, with ones put before `dims` where they are fewer than the axes."""
+    """Repeat the tensor `dims` times along its axes; where `dims` are fewer, ones are put before them."""
     times = shape_of(dims)
     return input.repeat((1,) * (input._array.ndim - len(times)) + times)
 
 
 def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
-    """Each entry along `dim` (or each value in flat order) several times: a number, or one for each entry.
+    """Repeat each entry along `dim` (or each value in flat order): a number of times, or one for each entry.
+
+    Raises ShapeError for a negative number, and for as many as fit no entries.
 
     >>> import kedge
     >>> kedge.tensor([1, 2]).repeat_interleave(2)
@@ -174,7 +188,10 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
 
 
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """Turn by `k` quarters in the plane of two axes, from the first towards the second."""
+    """Turn by `k` quarters in the plane of two axes, from the first towards the second.
+
+    Raises ShapeError for axes that are the same.
+    """
     first, second = (axis_of(dim, input._array.ndim) for dim in dims)
     if first == second:
         raise ShapeError(f"rot90: needs two axes that differ, got {tuple(dims)}")

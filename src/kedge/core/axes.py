@@ -16,7 +16,7 @@ Axes: TypeAlias = "int | Sequence[int] | None"
 
 
 def axis_of(dim: SupportsIndex, ndim: int) -> int:
-    """`dim` as a number from 0 to `ndim - 1`; negative ones count from the end.
+    """Return `dim` as a number from 0 to `ndim - 1`; negative ones count from the end.
 
     A tensor of shape () takes 0 and -1, as if it had one axis. Raises IndexError beyond the range.
     """
@@ -31,7 +31,10 @@ def axis_of(dim: SupportsIndex, ndim: int) -> int:
 
 
 def axes_of(dim: Axes, ndim: int) -> tuple[int, ...] | None:
-    """Several axes, each one once, or None for all of them."""
+    """Return several axes, each one once, or None for all of them.
+
+    Raises ShapeError for an axis that is named twice.
+    """
     if dim is None:
         return None
     if not isinstance(dim, Sequence):
@@ -45,14 +48,14 @@ def axes_of(dim: Axes, ndim: int) -> tuple[int, ...] | None:
 
 
 def shape_of(sizes: Sequence[Any]) -> tuple[int, ...]:
-    """The shape in `f(2, 3)`, `f((2, 3))` and `f([2, 3])`."""
+    """Return the shape in `f(2, 3)`, `f((2, 3))` and `f([2, 3])`."""
     if len(sizes) == 1 and isinstance(sizes[0], Sequence):
         sizes = sizes[0]
     return tuple([operator.index(n) for n in sizes])
 
 
 def whole_shape(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """`shape` with its one -1 replaced so that it holds `count` elements.
+    """Return `shape` with its one -1 replaced so that it holds `count` elements.
 
     Raises ShapeError when that cannot be.
     """

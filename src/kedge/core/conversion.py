@@ -33,7 +33,11 @@ from .dispatch import NONE, apply, recorded
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Conversion"]
+__all__ = [
+    "clone",
+    "is_complex",
+    "is_floating_point",
+]
 
 
 class Conversion(Variable):
@@ -56,7 +60,7 @@ class Conversion(Variable):
     def to(
         self, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, **ignored: Any
     ) -> Tensor:
-        """The tensor in another dtype: itself where nothing changes, unless `copy`.
+        """Return the tensor in another dtype: itself where nothing changes, unless `copy`.
 
         Takes a dtype, a device ("cpu"), both, or another tensor whose dtype is meant; also what
         else `torch.Tensor.to` takes and means nothing here (`non_blocking`, `memory_format`).
@@ -80,77 +84,77 @@ class Conversion(Variable):
         return apply(RULES["cast"], (self,), {"dtype": found})
 
     def type(self, dtype: Any = None) -> Any:
-        """Without an argument the name of the dtype, else `to(dtype)`."""
+        """Return the name of the dtype; with an argument, `to(dtype)`."""
         return dtype_name(self._array.dtype) if dtype is None else self.to(dtype)
 
     def type_as(self, other: Tensor) -> Tensor:
-        """The tensor in the dtype of `other`."""
+        """Return the tensor in the dtype of `other`."""
         return self.to(other._array.dtype)
 
     def float(self) -> Tensor:
-        """In float32."""
+        """Convert to float32."""
         return self.to(float32)
 
     def double(self) -> Tensor:
-        """In float64."""
+        """Convert to float64."""
         return self.to(float64)
 
     def half(self) -> Tensor:
-        """In float16."""
+        """Convert to float16."""
         return self.to(float16)
 
     def bfloat16(self) -> Tensor:
-        """In bfloat16, where ml_dtypes is installed."""
+        """Convert to bfloat16, where ml_dtypes is installed."""
         return self.to(ml_dtype("bfloat16"))
 
     def cfloat(self) -> Tensor:
-        """In complex64."""
+        """Convert to complex64."""
         return self.to(complex64)
 
     def cdouble(self) -> Tensor:
-        """In complex128."""
+        """Convert to complex128."""
         return self.to(complex128)
 
     def long(self) -> Tensor:
-        """In int64."""
+        """Convert to int64."""
         return self.to(int64)
 
     def int(self) -> Tensor:
-        """In int32."""
+        """Convert to int32."""
         return self.to(int32)
 
     def short(self) -> Tensor:
-        """In int16."""
+        """Convert to int16."""
         return self.to(int16)
 
     def char(self) -> Tensor:
-        """In int8."""
+        """Convert to int8."""
         return self.to(int8)
 
     def byte(self) -> Tensor:
-        """In uint8."""
+        """Convert to uint8."""
         return self.to(uint8)
 
     def bool(self) -> Tensor:
-        """In bool: whether each element is not zero."""
+        """Convert to bool: whether each element is not zero."""
         return self.to(bool_)
 
     def cpu(self) -> Tensor:
-        """The tensor itself: there is no other device."""
+        """Return the tensor itself: there is no other device."""
         return self  # type: ignore[return-value]  # self is a Tensor
 
     def is_floating_point(self) -> Any:
-        """Whether the dtype is a floating one."""
+        """Say whether the dtype is a floating one."""
         return category(self._array.dtype) == 2
 
     def is_complex(self) -> Any:
-        """Whether the dtype is complex."""
+        """Say whether the dtype is complex."""
         return self._array.dtype.kind == "c"
 
     # --- NumPy and Python -------------------------------------------------------------------------
 
     def numpy(self, *, force: Any = False) -> Array:
-        """The ndarray that holds the values, not a copy: what is written to one is seen in the other.
+        """Return the ndarray that holds the values, not a copy: what is written to one is seen in the other.
 
         Raises GradientError for a tensor that requires a gradient, with gradients on, unless `force`.
         """
@@ -179,7 +183,7 @@ class Conversion(Variable):
         return self._array.__dlpack_device__()
 
     def item(self) -> Any:
-        """The value of a tensor of one element, as a Python number.
+        """Return the value of a tensor of one element, as a Python number.
 
         Raises ShapeError when there are more or none.
         """
@@ -191,7 +195,7 @@ class Conversion(Variable):
         return self._array.item()
 
     def tolist(self) -> Any:
-        """The values as nested lists of Python numbers; a number for shape ()."""
+        """Return the values as nested lists of Python numbers; a number for shape ()."""
         return self._array.tolist()
 
     def __bool__(self) -> Any:
@@ -222,7 +226,7 @@ class Conversion(Variable):
     # --- copies and pickles -----------------------------------------------------------------------
 
     def clone(self) -> Tensor:
-        """A copy of the values; gradients pass through."""
+        """Return a copy of the values; gradients pass through."""
         return apply(RULES["clone"], (self,), NONE)
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
@@ -259,3 +263,10 @@ def _same_class(kind: Any, array: Array, requires_grad: Any) -> Any:
 
 def _is_device(name: str) -> Any:
     return name.split(":")[0] in ("cpu", "cuda", "mps", "meta", "xpu")
+
+
+# --- the methods as functions: the first argument is the tensor ------------------------------------
+
+clone = Conversion.clone
+is_complex = Conversion.is_complex
+is_floating_point = Conversion.is_floating_point

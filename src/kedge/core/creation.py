@@ -39,7 +39,7 @@ __all__ = [
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor with a copy of `data`: numbers, nested sequences, an array, a tensor.
+    """Return a tensor with a copy of `data`: numbers, nested sequences, an array, a tensor.
 
     Python floats give the default dtype, ints int64, bools bool; arrays keep theirs.
 
@@ -56,7 +56,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """`data` as a tensor: itself if it is one, over the same memory if it is an array, else a copy."""
+    """Return `data` as a tensor: itself if it is one, over the same memory if it is an array, else a copy."""
     check_device(device)
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
@@ -64,14 +64,17 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def from_numpy(array: Array) -> Tensor:
-    """A tensor over the memory of `array`: what is written to one is seen in the other."""
+    """Return a tensor over the memory of `array`: what is written to one is seen in the other.
+
+    Raises TypeError for what is no ndarray.
+    """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"from_numpy takes a numpy.ndarray, got {type(array).__name__}; use kedge.as_tensor")
     return _made(_checked(array), False)
 
 
 def from_dlpack(data: Any) -> Tensor:
-    """A tensor over the memory of any object with `__dlpack__`.
+    """Return a tensor over the memory of any object with `__dlpack__`.
 
     NumPy 1.x hands out memory of other libraries for reading only: writing to such a tensor raises
     ShapeError there. Tensors and arrays are shared for writing on every NumPy.
@@ -85,13 +88,13 @@ def from_dlpack(data: Any) -> Tensor:
 
 
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros. The shape is given as numbers or as one sequence."""
+    """Return zeros. The shape is given as numbers or as one sequence."""
     check_device(device)
     return _made(np.zeros(shape_of(size), _floating(dtype)), requires_grad)
 
 
 def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones.
+    """Return ones.
 
     >>> ones(2, requires_grad=True)
     tensor([1., 1.], requires_grad=True)
@@ -101,7 +104,7 @@ def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
 
 
 def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor with whatever is in memory."""
+    """Return a tensor with whatever is in memory."""
     check_device(device)
     return _made(np.empty(shape_of(size), _floating(dtype)), requires_grad)
 
@@ -114,7 +117,7 @@ def full(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """One value everywhere; the dtype is that of the value unless given."""
+    """Return one value everywhere; the dtype is that of the value unless given."""
     check_device(device)
     found = _array_of(fill_value, dtype)
     return _made(np.full(shape_of((size,)), found, found.dtype), requires_grad)
@@ -123,7 +126,7 @@ def full(
 def eye(
     n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A matrix of `n` rows with ones on the diagonal."""
+    """Return a matrix of `n` rows with ones on the diagonal."""
     check_device(device)
     return _made(np.eye(n, m, dtype=_floating(dtype)), requires_grad)
 
@@ -137,7 +140,7 @@ def arange(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """From `start` (0 when there is one argument) up to, not including, `end`; int64 for ints.
+    """Return the numbers from `start` (0 for one argument) up to, not including, `end`; int64 for ints.
 
     >>> arange(3)
     tensor([0, 1, 2])
@@ -159,7 +162,7 @@ def linspace(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`steps` values from `start` to `end`, both included, evenly spaced."""
+    """Return `steps` values from `start` to `end`, both included, evenly spaced."""
     check_device(device)
     return _made(np.linspace(start, end, steps).astype(_floating(dtype)), requires_grad)
 
@@ -170,26 +173,26 @@ def linspace(
 def zeros_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Zeros in the shape and dtype of `input`."""
+    """Return zeros in the shape and dtype of `input`."""
     return zeros(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
 def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones in the shape and dtype of `input`."""
+    """Return ones in the shape and dtype of `input`."""
     return ones(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
 def empty_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of the shape and dtype of `input` with whatever is in memory."""
+    """Return a tensor of the shape and dtype of `input` with whatever is in memory."""
     return empty(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
 def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """One value in the shape and dtype of `input`."""
+    """Return one value in the shape and dtype of `input`."""
     return full(
         input.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
     )

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
-    "Bounds",
-    "Derived",
     "addcdiv",
     "addcmul",
     "aminmax",
@@ -52,19 +50,19 @@ class Bounds(NamedTuple):
 
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """`input + value * tensor1 * tensor2`."""
+    """Return `input + value * tensor1 * tensor2`."""
     product: Tensor = scaled(tensor1 * tensor2, value)
     return input + product
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """`input + value * tensor1 / tensor2`."""
+    """Return `input + value * tensor1 / tensor2`."""
     quotient: Tensor = scaled(tensor1 / tensor2, value)
     return input + quotient
 
 
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
-    """`log(exp(input) + exp(other))`, without leaving the range of the dtype."""
+    """Return `log(exp(input) + exp(other))`, without leaving the range of the dtype."""
     # Equal infinities have no difference, but their sum is known.
     same = _tensor(np.isinf(input._array) & (input._array == other._array))
     apart = input.masked_fill(same, 0.0) - other.masked_fill(same, 0.0)
@@ -73,12 +71,12 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
 
 
 def hypot(input: Tensor, other: Tensor) -> Tensor:
-    """`sqrt(input**2 + other**2)`."""
+    """Return `sqrt(input**2 + other**2)`."""
     return (input.square() + other.square()).sqrt()
 
 
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    """The inverse of sigmoid; with `eps`, values are clamped to [eps, 1 - eps] first."""
+    """Return the inverse of sigmoid; with `eps`, values are clamped to [eps, 1 - eps] first."""
     value = input if eps is None else input.clamp(eps, 1 - eps)
     return (value / (1 - value)).log()
 
@@ -86,7 +84,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 def nan_to_num(
     input: Tensor, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """NaN and the infinities replaced; by 0 and the dtype's largest and smallest numbers unless told."""
+    """Replace NaN and the infinities; by 0 and the dtype's largest and smallest numbers unless told."""
     array = input._array
     if array.dtype.kind not in "fc":
         return input.clone()
@@ -97,33 +95,33 @@ def nan_to_num(
 
 
 def deg2rad(input: Tensor) -> Tensor:
-    """Angles in degrees as angles in radians."""
+    """Convert angles from degrees to radians."""
     return input * (math.pi / 180)
 
 
 def rad2deg(input: Tensor) -> Tensor:
-    """Angles in radians as angles in degrees."""
+    """Convert angles from radians to degrees."""
     return input * (180 / math.pi)
 
 
 def real(input: Tensor) -> Tensor:
-    """The real part, a view; a real tensor as it is."""
+    """Return the real part, a view; a real tensor as it is."""
     return input.real
 
 
 def imag(input: Tensor) -> Tensor:
-    """The imaginary part of a complex tensor, a view. Raises DTypeError for a real tensor."""
+    """Return the imaginary part of a complex tensor, a view. Raises DTypeError for a real tensor."""
     return input.imag
 
 
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """`other - alpha * input`."""
+    """Return `other - alpha * input`."""
     taken: Tensor = scaled(input, alpha)
     return taken.neg().add(other)
 
 
 def angle(input: Tensor) -> Tensor:
-    """The angle of complex numbers with the positive axis; 0 or pi for real ones."""
+    """Return the angle of complex numbers with the positive axis; 0 or pi for real ones."""
     if input._array.dtype.kind == "c":
         return apply(RULES["atan2"], (input.imag, input.real), NONE)
     none: Tensor = floating(input).sign() * 0
@@ -131,7 +129,7 @@ def angle(input: Tensor) -> Tensor:
 
 
 def positive(input: Tensor) -> Tensor:
-    """The tensor itself. Raises DTypeError for bools."""
+    """Return the tensor itself. Raises DTypeError for bools."""
     if input._array.dtype.kind == "b":
         raise DTypeError(
             "positive: the `+` operator on a bool tensor is not supported; convert it with .int()"
@@ -140,17 +138,17 @@ def positive(input: Tensor) -> Tensor:
 
 
 def var_mean(input: Tensor, dim: Axes = None, **options: Any) -> tuple[Tensor, Tensor]:
-    """`var` and `mean` over `dim`; the options are those of `var`."""
+    """Return `var` and `mean` over `dim`; the options are those of `var`."""
     return input.var(dim, **options), input.mean(dim, options.get("keepdim", False))
 
 
 def std_mean(input: Tensor, dim: Axes = None, **options: Any) -> tuple[Tensor, Tensor]:
-    """`std` and `mean` over `dim`; the options are those of `std`."""
+    """Return `std` and `mean` over `dim`; the options are those of `std`."""
     return input.std(dim, **options), input.mean(dim, options.get("keepdim", False))
 
 
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Bounds:
-    """`amin` and `amax` over `dim`."""
+    """Return `amin` and `amax` over `dim`."""
     return Bounds(input.amin(dim, keepdim), input.amax(dim, keepdim))
 
 
@@ -158,7 +156,10 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each of 0, 1, 2, ... occurs, or the sum of its weights."""
+    """Return how often each of 0, 1, 2, ... occurs, or the sum of its weights.
+
+    Raises DTypeError for what is no vector of integers, none negative.
+    """
     if input._array.ndim != 1 or category(input._array.dtype) != INTEGER or (input._array < 0).any():
         raise DTypeError(
             "bincount: expected a vector of integers, none negative, got shape "
@@ -169,7 +170,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 
 def isin(input: Tensor, test_elements: Tensor) -> Tensor:
-    """Where a value is among `test_elements`."""
+    """Tell where a value is among `test_elements`."""
     return _tensor(np.isin(input._array, test_elements._array))
 
 
@@ -180,7 +181,7 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The values that occur, each once, in order.
+    """Return the values that occur, each once, in order.
 
     Where asked for, also which of them each value is, and how often each occurs.
 

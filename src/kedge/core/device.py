@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Device", "check_device"]
+__all__ = [
+    "Device",
+]
 
 
 class Device:

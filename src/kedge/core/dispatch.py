@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["NONE", "apply", "apply_all", "apply_in_place", "floating", "recorded", "tensor_level"]
 
 NONE: dict[str, Any] = {}
-"""No options. Nobody writes to it."""
+"""No options; it is never written to."""
 
 WEAK_NUMBERS = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
 """NumPy 2 lets a Python number take the dtype of the array it meets; before, its value decided."""
@@ -48,7 +48,7 @@ def apply(rule: Rule, inputs: tuple[Any, ...], options: dict[str, Any]) -> Tenso
 
 
 def apply_all(rule: Rule, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Tensor, ...]:
-    """`apply` for a rule of several outputs."""
+    """Run a rule of several outputs; in all else as `apply`."""
     arrays, needs = _taken(inputs)
     recording = True in needs and rule.backward is not None and recorded()
     kept: Any = ({} if recording else None) if rule.keeps else NONE
@@ -79,14 +79,16 @@ def _taken(inputs: tuple[Any, ...]) -> tuple[list[Any], list[bool]]:
 
 
 def recorded() -> bool:
-    """Whether operations of this thread record a graph now."""
+    """Say whether operations of this thread record a graph now."""
     return not modes.odd or state.grad
 
 
 def compute(rule: Rule, arrays: list[Any], options: dict[str, Any], kept: dict[str, Any] | None) -> Any:
-    """Promotion and forward on arrays; `kept` is None where nothing will be derived.
+    """Promote arrays and run forward on them; `kept` is None where nothing will be derived.
 
     Raises ShapeError where NumPy finds that shapes do not fit.
+
+    Raises DTypeError for dtypes that the rule does not take.
     """
     if rule.promote is not None:
         arrays = promoted(rule, arrays)
@@ -105,7 +107,7 @@ def compute(rule: Rule, arrays: list[Any], options: dict[str, Any], kept: dict[s
 
 
 def promoted(rule: Rule, arrays: list[Any]) -> list[Any]:
-    """The arrays in the dtype in which they meet."""
+    """Return the arrays in the dtype in which they meet."""
     dtype = _common(arrays)
     if dtype is None:
         dtype = result_dtype([a for a in arrays if a is not None])
@@ -240,7 +242,7 @@ bridge.xp = tensor_level
 
 
 def floating(value: Any) -> Any:
-    """A tensor as it is when its dtype is floating or complex, else in the default floating dtype."""
+    """Return a tensor as it is when its dtype is floating or complex, else in the default floating dtype."""
     if category(value._array.dtype) >= FLOATING:
         return value
     return wrap(value._array.astype(get_default_dtype()))

@@ -13,7 +13,62 @@ from .dispatch import NONE, apply, floating
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Elementwise"]
+__all__ = [
+    "abs",
+    "absolute",
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "bitwise_not",
+    "ceil",
+    "clamp",
+    "clip",
+    "conj",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "frac",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "lerp",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "log_softmax",
+    "logical_not",
+    "reciprocal",
+    "relu",
+    "round",
+    "rsqrt",
+    "sgn",
+    "sigmoid",
+    "sign",
+    "signbit",
+    "sin",
+    "sinh",
+    "softmax",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+    "trunc",
+]
 
 
 class Elementwise(Variable):
@@ -22,173 +77,173 @@ class Elementwise(Variable):
     __slots__ = ()
 
     def exp(self) -> Tensor:
-        """e to the power of each element."""
+        """Return e to the power of each element."""
         return apply(RULES["exp"], (self,), NONE)
 
     def exp2(self) -> Tensor:
-        """2 to the power of each element."""
+        """Return 2 to the power of each element."""
         return apply(RULES["exp2"], (self,), NONE)
 
     def expm1(self) -> Tensor:
-        """`exp(x) - 1`, exact near 0."""
+        """Return `exp(x) - 1`, exact near 0."""
         return apply(RULES["expm1"], (self,), NONE)
 
     def log(self) -> Tensor:
-        """The natural logarithm."""
+        """Return the natural logarithm."""
         return apply(RULES["log"], (self,), NONE)
 
     def log1p(self) -> Tensor:
-        """`log(1 + x)`, exact near 0."""
+        """Return `log(1 + x)`, exact near 0."""
         return apply(RULES["log1p"], (self,), NONE)
 
     def log2(self) -> Tensor:
-        """The logarithm to base 2."""
+        """Return the logarithm to base 2."""
         return apply(RULES["log2"], (self,), NONE)
 
     def log10(self) -> Tensor:
-        """The logarithm to base 10."""
+        """Return the logarithm to base 10."""
         return apply(RULES["log10"], (self,), NONE)
 
     def sqrt(self) -> Tensor:
-        """The square root."""
+        """Return the square root."""
         return apply(RULES["sqrt"], (self,), NONE)
 
     def rsqrt(self) -> Tensor:
-        """One over the square root."""
+        """Return one over the square root."""
         return apply(RULES["rsqrt"], (self,), NONE)
 
     def square(self) -> Tensor:
-        """The square."""
+        """Return the square."""
         return apply(RULES["square"], (self,), NONE)
 
     def reciprocal(self) -> Tensor:
-        """One over each element."""
+        """Return one over each element."""
         return apply(RULES["reciprocal"], (self,), NONE)
 
     def abs(self) -> Tensor:
-        """The absolute value; of complex numbers the magnitude."""
+        """Return the absolute value; of complex numbers the magnitude."""
         return apply(RULES["abs"], (self,), NONE)
 
     def sin(self) -> Tensor:
-        """The sine."""
+        """Return the sine."""
         return apply(RULES["sin"], (self,), NONE)
 
     def cos(self) -> Tensor:
-        """The cosine."""
+        """Return the cosine."""
         return apply(RULES["cos"], (self,), NONE)
 
     def tan(self) -> Tensor:
-        """The tangent."""
+        """Return the tangent."""
         return apply(RULES["tan"], (self,), NONE)
 
     def asin(self) -> Tensor:
-        """The inverse sine."""
+        """Return the inverse sine."""
         return apply(RULES["asin"], (self,), NONE)
 
     def acos(self) -> Tensor:
-        """The inverse cosine."""
+        """Return the inverse cosine."""
         return apply(RULES["acos"], (self,), NONE)
 
     def atan(self) -> Tensor:
-        """The inverse tangent."""
+        """Return the inverse tangent."""
         return apply(RULES["atan"], (self,), NONE)
 
     def sinh(self) -> Tensor:
-        """The hyperbolic sine."""
+        """Return the hyperbolic sine."""
         return apply(RULES["sinh"], (self,), NONE)
 
     def cosh(self) -> Tensor:
-        """The hyperbolic cosine."""
+        """Return the hyperbolic cosine."""
         return apply(RULES["cosh"], (self,), NONE)
 
     def tanh(self) -> Tensor:
-        """The hyperbolic tangent."""
+        """Return the hyperbolic tangent."""
         return apply(RULES["tanh"], (self,), NONE)
 
     def asinh(self) -> Tensor:
-        """The inverse hyperbolic sine."""
+        """Return the inverse hyperbolic sine."""
         return apply(RULES["asinh"], (self,), NONE)
 
     def acosh(self) -> Tensor:
-        """The inverse hyperbolic cosine."""
+        """Return the inverse hyperbolic cosine."""
         return apply(RULES["acosh"], (self,), NONE)
 
     def atanh(self) -> Tensor:
-        """The inverse hyperbolic tangent."""
+        """Return the inverse hyperbolic tangent."""
         return apply(RULES["atanh"], (self,), NONE)
 
     def sigmoid(self) -> Tensor:
-        """`1 / (1 + exp(-x))`."""
+        """Return `1 / (1 + exp(-x))`."""
         return apply(RULES["sigmoid"], (self,), NONE)
 
     def relu(self) -> Tensor:
-        """The larger of each element and 0."""
+        """Return the larger of each element and 0."""
         return apply(RULES["relu"], (self,), NONE)
 
     def erf(self) -> Tensor:
-        """The error function."""
+        """Return the error function of each element."""
         return apply(RULES["erf"], (self,), NONE)
 
     def erfc(self) -> Tensor:
-        """One minus the error function."""
+        """Return one minus the error function."""
         return apply(RULES["erfc"], (self,), NONE)
 
     def sign(self) -> Tensor:
-        """-1, 0 or 1, as each element is negative, zero or positive."""
+        """Return -1, 0 or 1, as each element is negative, zero or positive."""
         return apply(RULES["sign"], (self,), NONE)
 
     def sgn(self) -> Tensor:
-        """`x / abs(x)`, 0 at 0; the sign for complex numbers."""
+        """Return `x / abs(x)`, 0 at 0; the sign for complex numbers."""
         return apply(RULES["sgn"], (self,), NONE)
 
     def floor(self) -> Tensor:
-        """Each element rounded downwards."""
+        """Round each element downwards."""
         return apply(RULES["floor"], (self,), NONE)
 
     def ceil(self) -> Tensor:
-        """Each element rounded upwards."""
+        """Round each element upwards."""
         return apply(RULES["ceil"], (self,), NONE)
 
     def trunc(self) -> Tensor:
-        """Each element rounded towards zero."""
+        """Round each element towards zero."""
         return apply(RULES["trunc"], (self,), NONE)
 
     def frac(self) -> Tensor:
-        """What `trunc` takes away."""
+        """Return the part behind the point, with its sign: what `trunc` takes away."""
         return apply(RULES["frac"], (self,), NONE)
 
     def conj(self) -> Tensor:
-        """The complex conjugate; a real tensor is returned as it is."""
+        """Return the complex conjugate; a real tensor is returned as it is."""
         if self._array.dtype.kind != "c":
             return self  # type: ignore[return-value]  # self is a Tensor
         return apply(RULES["conj"], (self,), NONE)
 
     def isnan(self) -> Tensor:
-        """Where an element is not a number."""
+        """Tell where an element is not a number."""
         return apply(RULES["isnan"], (self,), NONE)
 
     def isinf(self) -> Tensor:
-        """Where an element is infinite."""
+        """Tell where an element is infinite."""
         return apply(RULES["isinf"], (self,), NONE)
 
     def isfinite(self) -> Tensor:
-        """Where an element is neither infinite nor NaN."""
+        """Tell where an element is neither infinite nor NaN."""
         return apply(RULES["isfinite"], (self,), NONE)
 
     def signbit(self) -> Tensor:
-        """Where the sign bit is set."""
+        """Tell where the sign bit is set."""
         return apply(RULES["signbit"], (self,), NONE)
 
     def logical_not(self) -> Tensor:
-        """Where an element is zero."""
+        """Tell where an element is zero."""
         return apply(RULES["logical_not"], (self,), NONE)
 
     def bitwise_not(self) -> Tensor:
-        """Each element with all bits turned."""
+        """Turn all bits of each element."""
         return apply(RULES["bitwise_not"], (self,), NONE)
 
     def round(self, *, decimals: int = 0) -> Tensor:
-        """Each element rounded, halves to the even neighbour."""
+        """Round each element, halves to the even neighbour."""
         return apply(RULES["round"], (self,), {"decimals": decimals})
 
     @property
@@ -209,7 +264,10 @@ class Elementwise(Variable):
         return apply(RULES["imag"], (self,), NONE)
 
     def clamp(self, min: Any = None, max: Any = None) -> Tensor:
-        """Each element, no smaller than `min` and no larger than `max` (numbers, tensors, or None)."""
+        """Bring each element between `min` and `max` (numbers, tensors, or None).
+
+        Raises ValueError without a bound.
+        """
         if min is None and max is None:
             raise ValueError("clamp needs a lower or an upper bound; pass min=, max=, or both")
         return apply(RULES["clamp"], (self, min, max), NONE)
@@ -217,15 +275,15 @@ class Elementwise(Variable):
     clip = clamp
 
     def lerp(self, end: Tensor, weight: Any) -> Tensor:
-        """`self + weight * (end - self)`."""
+        """Return `self + weight * (end - self)`."""
         return apply(RULES["lerp"], (self, end, weight), NONE)
 
     def softmax(self, dim: int, dtype: Any = None) -> Tensor:
-        """Exponentials divided by their sum along `dim`; with `dtype`, computed in that."""
+        """Return exponentials divided by their sum along `dim`; with `dtype`, computed in that."""
         return self._normalized("softmax", dim, dtype)
 
     def log_softmax(self, dim: int, dtype: Any = None) -> Tensor:
-        """The logarithm of `softmax`, computed without leaving the range of the dtype."""
+        """Return the logarithm of `softmax`, computed without leaving the range of the dtype."""
         return self._normalized("log_softmax", dim, dtype)
 
     def _normalized(self, name: str, dim: int, dtype: Any) -> Tensor:
@@ -244,3 +302,61 @@ class Elementwise(Variable):
     arcsinh = asinh
     arctan = atan
     arctanh = atanh
+
+
+# --- the methods as functions: the first argument is the tensor ------------------------------------
+
+abs = Elementwise.abs
+absolute = Elementwise.abs
+acos = Elementwise.acos
+acosh = Elementwise.acosh
+arccos = Elementwise.acos
+arccosh = Elementwise.acosh
+arcsin = Elementwise.asin
+arcsinh = Elementwise.asinh
+arctan = Elementwise.atan
+arctanh = Elementwise.atanh
+asin = Elementwise.asin
+asinh = Elementwise.asinh
+atan = Elementwise.atan
+atanh = Elementwise.atanh
+bitwise_not = Elementwise.bitwise_not
+ceil = Elementwise.ceil
+clamp = Elementwise.clamp
+clip = Elementwise.clamp
+conj = Elementwise.conj
+cos = Elementwise.cos
+cosh = Elementwise.cosh
+erf = Elementwise.erf
+erfc = Elementwise.erfc
+exp = Elementwise.exp
+exp2 = Elementwise.exp2
+expm1 = Elementwise.expm1
+floor = Elementwise.floor
+frac = Elementwise.frac
+isfinite = Elementwise.isfinite
+isinf = Elementwise.isinf
+isnan = Elementwise.isnan
+lerp = Elementwise.lerp
+log = Elementwise.log
+log10 = Elementwise.log10
+log1p = Elementwise.log1p
+log2 = Elementwise.log2
+log_softmax = Elementwise.log_softmax
+logical_not = Elementwise.logical_not
+reciprocal = Elementwise.reciprocal
+relu = Elementwise.relu
+round = Elementwise.round
+rsqrt = Elementwise.rsqrt
+sgn = Elementwise.sgn
+sigmoid = Elementwise.sigmoid
+sign = Elementwise.sign
+signbit = Elementwise.signbit
+sin = Elementwise.sin
+sinh = Elementwise.sinh
+softmax = Elementwise.softmax
+sqrt = Elementwise.sqrt
+square = Elementwise.square
+tan = Elementwise.tan
+tanh = Elementwise.tanh
+trunc = Elementwise.trunc

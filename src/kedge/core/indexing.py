@@ -11,18 +11,30 @@ import numpy as np
 
 from ..autograd.bridge import wrap
 from ..autograd.variable import Variable
-from ..dtypes import INTEGER, category, dtype_name
+from ..dtypes import INTEGER, category, dtype_name, result_dtype
 from ..errors import DTypeError, ShapeError
 from ..rules import RULES
 from ..rules.copying import is_basic
 from .arithmetic import scaled
 from .axes import axis_of
-from .dispatch import apply, apply_in_place
+from .dispatch import NONE, apply, apply_in_place
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Indexing", "index_array"]
+__all__ = [
+    "argwhere",
+    "gather",
+    "index_add",
+    "index_select",
+    "masked_fill",
+    "masked_select",
+    "nonzero",
+    "scatter",
+    "scatter_add",
+    "take_along_dim",
+    "where",
+]
 
 
 class Indexing(Variable):
@@ -57,7 +69,7 @@ class Indexing(Variable):
     # --- index tensors ----------------------------------------------------------------------------
 
     def gather(self, dim: int, index: Tensor) -> Tensor:
-        """The values at `index` along `dim`; `index` has as many axes, none but `dim` longer than here."""
+        """Take the values at `index`, which has as many axes as this tensor, none but `dim` longer."""
         row = self._row()
         axis = axis_of(dim, row._array.ndim)
         places = _places("gather", row, index, axis)
@@ -65,7 +77,7 @@ class Indexing(Variable):
         return taken if taken.shape == index.shape else taken.reshape(index.shape)
 
     def scatter(self, dim: int, index: Tensor, src: Any) -> Tensor:
-        """A copy with the values of `src` (a tensor or a number) at `index` along `dim`.
+        """Return a copy with the values of `src` (a tensor or a number) at `index` along `dim`.
 
         Where an index occurs twice, one of the values is taken. `src` may be longer than `index`.
         """
@@ -76,7 +88,7 @@ class Indexing(Variable):
         return apply(RULES["scatter"], (row, places, value), {"axis": axis}).reshape(self._array.shape)
 
     def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
-        """A copy with the values of `src` added at `index` along `dim`."""
+        """Return a copy with the values of `src` added at `index` along `dim`."""
         row = self._row()
         axis = axis_of(dim, row._array.ndim)
         places = _places("scatter_add", row, index, axis)
@@ -85,7 +97,7 @@ class Indexing(Variable):
         return apply(RULES["add"], (row, spread), {}).reshape(self._array.shape)
 
     def index_select(self, dim: int, index: Tensor) -> Tensor:
-        """The entries at `index`, a tensor of one axis, along `dim`."""
+        """Return the entries at `index`, a tensor of one axis, along `dim`."""
         row = self._row()
         axis = axis_of(dim, row._array.ndim)
         places = _line("index_select", index, row._array.shape[axis], axis)
@@ -93,7 +105,10 @@ class Indexing(Variable):
         return taken.reshape(()) if not self._array.ndim and taken.numel() == 1 else taken
 
     def index_add(self, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-        """A copy with the entries of `source`, times `alpha`, added at `index` along `dim`."""
+        """Return a copy with the entries of `source`, times `alpha`, added at `index` along `dim`.
+
+        Raises ShapeError where `source` does not fit.
+        """
         axis = axis_of(dim, self._array.ndim)
         places = _line("index_add", index, self._array.shape[axis], axis)
         wanted = _but(self._array.shape, axis)
@@ -107,15 +122,15 @@ class Indexing(Variable):
         return apply(RULES["add"], (self, scaled(spread, alpha)), {})
 
     def scatter_(self, dim: int, index: Tensor, src: Any) -> Tensor:
-        """`scatter`, in place."""
+        """Compute `scatter`, in place."""
         return self.copy_(self.scatter(dim, index, src))  # type: ignore[attr-defined,no-any-return]  # a Tensor
 
     def scatter_add_(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
-        """`scatter_add`, in place."""
+        """Compute `scatter_add`, in place."""
         return self.copy_(self.scatter_add(dim, index, src))  # type: ignore[attr-defined,no-any-return]  # a Tensor
 
     def index_add_(self, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-        """`index_add`, in place."""
+        """Compute `index_add`, in place."""
         added = self.index_add(dim, index, source, alpha=alpha)
         return self.copy_(added)  # type: ignore[attr-defined,no-any-return]  # a Tensor
 
@@ -124,7 +139,7 @@ class Indexing(Variable):
         return self if self._array.ndim else apply(RULES["reshape"], (self,), {"shape": (1,)})
 
     def take_along_dim(self, indices: Tensor, dim: int) -> Tensor:
-        """`gather`, with shapes broadcast as in NumPy."""
+        """Take values as `gather` does, with shapes broadcast as in NumPy."""
         axis = axis_of(dim, self._array.ndim)
         wide = list(np.broadcast_shapes(*(_but(a, axis) for a in (self._array.shape, indices._array.shape))))
         own, places = (
@@ -136,24 +151,46 @@ class Indexing(Variable):
     # --- masks ------------------------------------------------------------------------------------
 
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
-        """A copy with `value`, a number or a tensor of shape (), where `mask` is True."""
+        """Return a copy with `value`, a number or a tensor of shape (), where `mask` is True."""
         return apply(RULES["masked_fill"], (self, _mask(mask), value), {})
 
     def masked_select(self, mask: Tensor) -> Tensor:
-        """The values where `mask` is True, in one axis."""
+        """Return the values where `mask` is True, in one axis."""
         shape = np.broadcast_shapes(self._array.shape, mask._array.shape)
         whole = self if self._array.shape == shape else self.expand(shape)  # type: ignore[attr-defined]  # a Tensor
         return apply(RULES["masked_select"], (whole, wrap(np.broadcast_to(_mask(mask)._array, shape))), {})
 
     def nonzero(self) -> Tensor:
-        """The positions of all elements that are not zero, one row each; int64."""
+        """Return the positions of all elements that are not zero, one row each; int64."""
         return wrap(np.argwhere(self._array))  # type: ignore[return-value]  # wrap makes Tensors
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
-        """This tensor where `condition` is True, `other` elsewhere."""
-        from .joining import where  # that file needs the class that this one is part of
-
+        """Return this tensor where `condition` is True, `other` elsewhere."""
         return where(condition, self, other)  # type: ignore[no-any-return]  # a Tensor, of three arguments
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """Take `input` where `condition` is True, `other` elsewhere; a condition alone: where it is True.
+
+    Raises DTypeError for a condition that is not of bools.
+
+    >>> import kedge
+    >>> kedge.where(kedge.tensor([True, False]), 1.0, kedge.tensor([5.0, 6.0]))
+    tensor([1., 6.])
+    """
+    if input is None and other is None:
+        return tuple(wrap(places) for places in np.nonzero(condition._array))
+    if condition._array.dtype != bool:
+        found = dtype_name(condition._array.dtype)
+        raise DTypeError(f"where expects a condition of bools, got {found}; use .bool()")
+    dtype = result_dtype([one._array if isinstance(one, Variable) else one for one in (input, other)])
+    return apply(RULES["where"], (condition, _in(input, dtype), _in(other, dtype)), NONE)
+
+
+def _in(value: Any, dtype: Any) -> Any:
+    if isinstance(value, Variable):
+        return value if value._array.dtype == dtype else apply(RULES["cast"], (value,), {"dtype": dtype})
+    return wrap(np.asarray(value).astype(dtype))
 
 
 def _fitting(value: Any, array: Any, index: Any) -> Variable:
@@ -173,7 +210,7 @@ def _fitting(value: Any, array: Any, index: Any) -> Variable:
 
 
 def plain_index(index: Any) -> Any:
-    """An index as a tuple, with arrays in the place of tensors and lists.
+    """Return an index as a tuple, with arrays in the place of tensors and lists.
 
     An index without arrays ends in an Ellipsis: NumPy would give a scalar, not a view, where every
     axis has an integer.
@@ -202,7 +239,7 @@ def _entry(one: Any) -> Any:
 
 
 def index_array(index: Any, size: int, axis: int) -> Variable:
-    """An index tensor as int64, checked, with negative entries counted from the end.
+    """Return an index tensor as int64, checked, with negative entries counted from the end.
 
     Raises DTypeError for another dtype, IndexError for an entry out of range.
     """
@@ -260,3 +297,17 @@ def _mask(mask: Any) -> Variable:
 
 def _but(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return (*shape[:axis], 1, *shape[axis + 1 :])
+
+
+# --- the methods as functions: the first argument is the tensor ------------------------------------
+
+argwhere = Indexing.nonzero
+gather = Indexing.gather
+index_add = Indexing.index_add
+index_select = Indexing.index_select
+masked_fill = Indexing.masked_fill
+masked_select = Indexing.masked_select
+nonzero = Indexing.nonzero
+scatter = Indexing.scatter
+scatter_add = Indexing.scatter_add
+take_along_dim = Indexing.take_along_dim

@@ -41,7 +41,10 @@ class InPlace(Variable):
         return self
 
     def fill_(self, value: Any) -> Self:
-        """Set every element to `value`, a number or a tensor of shape ()."""
+        """Set every element to `value`, a number or a tensor of shape ().
+
+        Raises ShapeError for a tensor with axes.
+        """
         new = value if isinstance(value, Variable) else wrap(np.asarray(value).astype(self._array.dtype))
         if new._array.ndim:
             raise ShapeError(
@@ -67,55 +70,55 @@ class InPlace(Variable):
     # --- arithmetic -------------------------------------------------------------------------------
 
     def add_(self, other: Any, *, alpha: Any = 1) -> Self:
-        """`self += alpha * other`."""
+        """Compute `self += alpha * other`."""
         return self._with("add", scaled(other, alpha))
 
     def sub_(self, other: Any, *, alpha: Any = 1) -> Self:
-        """`self -= alpha * other`."""
+        """Compute `self -= alpha * other`."""
         return self._with("sub", scaled(other, alpha))
 
     def mul_(self, other: Any) -> Self:
-        """`self *= other`."""
+        """Compute `self *= other`."""
         return self._with("mul", other)
 
     def div_(self, other: Any) -> Self:
-        """`self /= other`."""
+        """Compute `self /= other`."""
         return self._with("div", other)
 
     def pow_(self, exponent: Any) -> Self:
-        """`self **= exponent`."""
+        """Compute `self **= exponent`."""
         return self._with("pow", exponent)
 
     def remainder_(self, other: Any) -> Self:
-        """`self %= other`."""
+        """Compute `self %= other`."""
         return self._with("remainder", other)
 
     def floor_divide_(self, other: Any) -> Self:
-        """`self //= other`."""
+        """Compute `self //= other`."""
         return self._with("floor_divide", other)
 
     def bitwise_and_(self, other: Any) -> Self:
-        """`self &= other`."""
+        """Compute `self &= other`."""
         return self._with("bitwise_and", other)
 
     def bitwise_or_(self, other: Any) -> Self:
-        """`self |= other`."""
+        """Compute `self |= other`."""
         return self._with("bitwise_or", other)
 
     def bitwise_xor_(self, other: Any) -> Self:
-        """`self ^= other`."""
+        """Compute `self ^= other`."""
         return self._with("bitwise_xor", other)
 
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Self:
-        """`self += value * tensor1 * tensor2`."""
+        """Compute `self += value * tensor1 * tensor2`."""
         return self.add_(tensor1 * tensor2, alpha=value)
 
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Self:
-        """`self += value * tensor1 / tensor2`."""
+        """Compute `self += value * tensor1 / tensor2`."""
         return self.add_(tensor1 / tensor2, alpha=value)
 
     def lerp_(self, end: Tensor, weight: Any) -> Self:
-        """`self += weight * (end - self)`."""
+        """Compute `self += weight * (end - self)`."""
         return apply_in_place(RULES["lerp"], self, (end, weight), NONE)  # type: ignore[no-any-return]  # self
 
     def _with(self, name: str, other: Any) -> Self:
@@ -157,63 +160,63 @@ class InPlace(Variable):
     # --- functions --------------------------------------------------------------------------------
 
     def neg_(self) -> Self:
-        """`-self`, in place."""
+        """Compute `-self`, in place."""
         return self._by("neg")
 
     def abs_(self) -> Self:
-        """The absolute values, in place."""
+        """Take the absolute values, in place."""
         return self._by("abs")
 
     def exp_(self) -> Self:
-        """e to the power of each element, in place."""
+        """Compute e to the power of each element, in place."""
         return self._by("exp")
 
     def log_(self) -> Self:
-        """The natural logarithms, in place."""
+        """Take the natural logarithms, in place."""
         return self._by("log")
 
     def sqrt_(self) -> Self:
-        """The square roots, in place."""
+        """Take the square roots, in place."""
         return self._by("sqrt")
 
     def rsqrt_(self) -> Self:
-        """One over the square roots, in place."""
+        """Compute one over the square roots, in place."""
         return self._by("rsqrt")
 
     def reciprocal_(self) -> Self:
-        """One over each element, in place."""
+        """Compute one over each element, in place."""
         return self._by("reciprocal")
 
     def sin_(self) -> Self:
-        """The sines, in place."""
+        """Take the sines, in place."""
         return self._by("sin")
 
     def cos_(self) -> Self:
-        """The cosines, in place."""
+        """Take the cosines, in place."""
         return self._by("cos")
 
     def tanh_(self) -> Self:
-        """The hyperbolic tangents, in place."""
+        """Take the hyperbolic tangents, in place."""
         return self._by("tanh")
 
     def sigmoid_(self) -> Self:
-        """`1 / (1 + exp(-x))`, in place."""
+        """Compute `1 / (1 + exp(-x))`, in place."""
         return self._by("sigmoid")
 
     def relu_(self) -> Self:
-        """Negative elements set to 0."""
+        """Set negative elements to 0."""
         return self._by("relu")
 
     def floor_(self) -> Self:
-        """Each element rounded downwards, in place."""
+        """Round each element downwards, in place."""
         return self._by("floor")
 
     def ceil_(self) -> Self:
-        """Each element rounded upwards, in place."""
+        """Round each element upwards, in place."""
         return self._by("ceil")
 
     def clamp_(self, min: Any = None, max: Any = None) -> Self:
-        """Elements below `min` or above `max` set to that bound."""
+        """Set elements below `min` or above `max` to that bound. Raises ValueError without a bound."""
         if min is None and max is None:
             raise ValueError("clamp_ needs a lower or an upper bound; pass min=, max=, or both")
         return apply_in_place(RULES["clamp"], self, (min, max), NONE)  # type: ignore[no-any-return]  # self

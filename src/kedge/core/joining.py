@@ -1,4 +1,4 @@
-"""Functions of several tensors: joined, stacked, chosen between, brought to one shape."""
+"""Functions of several tensors: joined, stacked, brought to one shape."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.bridge import wrap
 from ..autograd.variable import Variable
-from ..dtypes import dtype_name, result_dtype
-from ..errors import DTypeError, ShapeError
+from ..errors import ShapeError
 from ..rules import RULES
 from .axes import axis_of
-from .dispatch import NONE, apply
+from .dispatch import apply
 from .tensor import Tensor
 
 __all__ = [
@@ -27,17 +25,16 @@ __all__ = [
     "numel",
     "stack",
     "vstack",
-    "where",
 ]
 
 
 def is_tensor(value: object) -> bool:
-    """Whether `value` is a tensor."""
+    """Say whether `value` is a tensor."""
     return isinstance(value, Tensor)
 
 
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """Return the number of elements."""
     return input.numel()
 
 
@@ -45,7 +42,9 @@ def numel(input: Tensor) -> int:
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors one after another along an axis that they have; the other sizes agree.
+    """Put tensors one after another along an axis that they have; the other sizes agree.
+
+    Raises ShapeError for tensors of shape (), and for none.
 
     >>> import kedge
     >>> kedge.cat([kedge.ones(1), kedge.zeros(2)])
@@ -63,18 +62,18 @@ concat = concatenate = cat
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors of one shape along a new axis."""
+    """Stack tensors of one shape along a new axis."""
     parts = _parts("stack", tensors)
     return apply(RULES["stack"], parts, {"axis": axis_of(dim, parts[0]._array.ndim + 1)})
 
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors one below the other; vectors count as rows."""
+    """Put tensors one below the other; vectors count as rows."""
     return cat([one if one.ndim > 1 else one.reshape(1, -1) for one in _parts("vstack", tensors)], 0)
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors beside each other; vectors one after another."""
+    """Put tensors beside each other; vectors one after another."""
     parts = [one if one.ndim else one.reshape(1) for one in _parts("hstack", tensors)]
     return cat(parts, 0 if parts[0].ndim == 1 else 1)
 
@@ -91,36 +90,14 @@ def _parts(where: str, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     return parts
 
 
-# --- chosen between -------------------------------------------------------------------------------
-
-
-def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """`input` where `condition` is True, `other` elsewhere; with the condition alone, where it is True.
-
-    >>> import kedge
-    >>> kedge.where(kedge.tensor([True, False]), 1.0, kedge.tensor([5.0, 6.0]))
-    tensor([1., 6.])
-    """
-    if input is None and other is None:
-        return tuple(wrap(places) for places in np.nonzero(condition._array))
-    if condition._array.dtype != bool:
-        found = dtype_name(condition._array.dtype)
-        raise DTypeError(f"where expects a condition of bools, got {found}; use .bool()")
-    dtype = result_dtype([one._array if isinstance(one, Variable) else one for one in (input, other)])
-    return apply(RULES["where"], (condition, _in(input, dtype), _in(other, dtype)), NONE)
-
-
-def _in(value: Any, dtype: Any) -> Any:
-    if isinstance(value, Variable):
-        return value if value._array.dtype == dtype else apply(RULES["cast"], (value,), {"dtype": dtype})
-    return wrap(np.asarray(value).astype(dtype))
-
-
 # --- brought to one shape -------------------------------------------------------------------------
 
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Views of the tensors in the shape that broadcasting gives them together."""
+    """Return views of the tensors in the shape that broadcasting gives them together.
+
+    Raises ShapeError for shapes that do not broadcast.
+    """
     try:
         shape = np.broadcast_shapes(*[one._array.shape for one in tensors])
     except ValueError as error:
@@ -129,9 +106,11 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Each vector stretched over the axes of all: the coordinates of a grid.
+    """Stretch each vector over the axes of all: the coordinates of a grid.
 
     `indexing` "ij" gives the axes in the order of the vectors, "xy" swaps the first two.
+
+    Raises ValueError for another `indexing`.
 
     Source: torch.meshgrid, which warns unless `indexing` is given.
     """

@@ -20,7 +20,7 @@ HEAD = "tensor("
 
 
 def describe(tensor: Variable) -> str:
-    """`tensor([1., 2.], dtype=float64, grad_fn=<MulBackward0>)`.
+    """Describe a tensor as `tensor([1., 2.], dtype=float64, grad_fn=<MulBackward0>)`.
 
     Floating values have four digits, fewer when all are whole, and powers of ten when they differ
     too much in size. More than 1000 elements are summarised. A subclass says its name first.

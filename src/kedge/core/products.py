@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
-    "Products",
     "addmm",
     "addmv",
     "baddbmm",
@@ -35,22 +34,25 @@ PRIVATE = 0x100
 
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The product of two matrices."""
+    """Return the product of two matrices."""
     return _product("mm", input, mat2, 2, 2)
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """The product of a matrix and a vector."""
+    """Return the product of a matrix and a vector."""
     return _product("mv", input, vec, 2, 1)
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The sum of the products of two vectors (of complex numbers too, none conjugated)."""
+    """Return the sum of the products of two vectors (of complex numbers too, none conjugated)."""
     return _product("dot", input, tensor, 1, 1)
 
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The products of two lists of matrices of the same length."""
+    """Return the products of two lists of matrices of the same length.
+
+    Raises ShapeError for lists of another length.
+    """
     if input._array.ndim == mat2._array.ndim == 3 and input._array.shape[0] != mat2._array.shape[0]:
         raise ShapeError(
             f"bmm: {input._array.shape[0]} matrices do not fit {mat2._array.shape[0]}; give as many"
@@ -59,23 +61,23 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """The product of each value of one vector with each of the other."""
+    """Return the product of each value of one vector with each of the other."""
     _expect("outer", (input, 1), (vec2, 1))
     return apply(RULES["contract"], (input, vec2), {"left": "i", "right": "j", "result": "ij"})
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * input + alpha * (mat1 @ mat2)`."""
+    """Return `beta * input + alpha * (mat1 @ mat2)`."""
     return _added(input, _product("addmm", mat1, mat2, 2, 2), beta, alpha)
 
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * input + alpha * (mat @ vec)`."""
+    """Return `beta * input + alpha * (mat @ vec)`."""
     return _added(input, _product("addmv", mat, vec, 2, 1), beta, alpha)
 
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * input + alpha * (batch1 @ batch2)`, for lists of matrices."""
+    """Return `beta * input + alpha * (batch1 @ batch2)`, for lists of matrices."""
     return _added(input, _product("baddbmm", batch1, batch2, 3, 3), beta, alpha)
 
 
@@ -135,6 +137,8 @@ def einsum(equation: str, *operands: Any) -> Tensor:
 
 def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> Tensor:
     """Sum the products over the last `dims` axes of `a` and the first of `b`, or over the axes in two lists.
+
+    Raises ShapeError where the axes differ in number or length.
 
     Source: torch.tensordot.
     """
@@ -215,7 +219,7 @@ def _single(value: Any, term: str, sizes: dict[str, int]) -> tuple[Tensor, str]:
 
 
 def _summed(value: Tensor, letters: str, needed: set[str]) -> tuple[Tensor, str]:
-    """`value` with the letters summed that nobody needs any more."""
+    """`value` with the letters summed that are not needed any more."""
     lone = [i for i, letter in enumerate(letters) if letter not in needed]
     if not lone:
         return value, letters

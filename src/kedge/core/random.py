@@ -50,23 +50,23 @@ def manual_seed(seed: int) -> None:
 
 
 def initial_seed() -> int:
-    """The seed in use."""
+    """Return the seed in use."""
     return _source.value
 
 
 def generator() -> np.random.Generator:
-    """The generator behind all functions of this file, for code that needs another distribution."""
+    """Return the generator behind all functions of this file, for code that needs another distribution."""
     return _source.generator
 
 
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Uniform over 0 to 1, 1 not included."""
+    """Draw numbers uniformly from 0 to 1, 1 not included."""
     check_device(device)
     return _made(_uniform(shape_of(size)), dtype, requires_grad)
 
 
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Normal, with mean 0 and deviation 1.
+    """Draw normal numbers of mean 0 and deviation 1.
 
     >>> import kedge
     >>> kedge.manual_seed(0)
@@ -80,7 +80,7 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 
 
 def normal(mean: float, std: float, size: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Normal, with this mean and deviation."""
+    """Draw normal numbers of this mean and deviation."""
     with _source.lock:
         values = _source.generator.normal(mean, std, shape_of((size,)))
     return _made(values, dtype, requires_grad)
@@ -95,7 +95,7 @@ def randint(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Integers from `low` (0 when it is left out) up to, not including, `high`: `randint(10, (2, 3))`."""
+    """Draw integers from `low` (0 when left out) up to, not including, `high`: `randint(10, (2, 3))`."""
     check_device(device)
     if size is None:
         low, high, size = 0, low, high
@@ -105,24 +105,24 @@ def randint(
 
 
 def randperm(n: int, *, device: Any = None) -> Tensor:
-    """The integers from 0 to `n - 1` in random order."""
+    """Return the integers from 0 to `n - 1` in random order."""
     check_device(device)
     with _source.lock:
         return _made(_source.generator.permutation(n), np.int64, False)
 
 
 def bernoulli(input: Tensor) -> Tensor:
-    """1 with the probability that `input` gives, else 0, in its shape and dtype."""
+    """Draw 1 with the probability that `input` gives, else 0, in its shape and dtype."""
     return _made(_uniform(input.shape) < input._array, input.dtype, False)
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """`rand` in the shape and dtype of `input`."""
+    """Draw as `rand` in the shape and dtype of `input`."""
     return rand(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
 
 
 def randn_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """`randn` in the shape and dtype of `input`."""
+    """Draw as `randn` in the shape and dtype of `input`."""
     return randn(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
 
 

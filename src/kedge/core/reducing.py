@@ -20,7 +20,29 @@ from .dispatch import apply, apply_all, floating
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Extremes", "Reducing"]
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "argsort",
+    "count_nonzero",
+    "cumprod",
+    "cumsum",
+    "logsumexp",
+    "max",
+    "mean",
+    "min",
+    "norm",
+    "prod",
+    "sort",
+    "std",
+    "sum",
+    "topk",
+    "var",
+]
 
 
 class Extremes(NamedTuple):
@@ -36,7 +58,7 @@ class Reducing(Variable):
     __slots__ = ()
 
     def sum(self, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-        """The sum over `dim`; bools and integers are summed as int64.
+        """Return the sum over `dim`; bools and integers are summed as int64.
 
         >>> import kedge
         >>> kedge.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=0)
@@ -45,12 +67,12 @@ class Reducing(Variable):
         return apply(RULES["sum"], (_summed(self, dtype),), self._folding(dim, keepdim))
 
     def mean(self, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-        """The mean over `dim`; the tensor must be floating or complex, or `dtype` be given."""
+        """Return the mean over `dim`; the tensor must be floating or complex, or `dtype` be given."""
         value = self if dtype is None else _cast(self, dtype)
         return apply(RULES["mean"], (_smooth("mean", value),), self._folding(dim, keepdim))
 
     def prod(self, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-        """The product over one axis, or over all."""
+        """Return the product over one axis, or over all."""
         return apply(RULES["prod"], (_summed(self, dtype),), self._along(dim, keepdim))
 
     def var(
@@ -61,7 +83,7 @@ class Reducing(Variable):
         *,
         correction: float | None = None,
     ) -> Tensor:
-        """The variance over `dim`: squares summed and divided by their number less `correction`.
+        """Return the variance over `dim`: squares summed and divided by their number less `correction`.
 
         That is 1 unless given; `unbiased=False` is an older way to say 0.
         """
@@ -75,13 +97,16 @@ class Reducing(Variable):
         *,
         correction: float | None = None,
     ) -> Tensor:
-        """The square root of `var`."""
+        """Return the square root of `var`."""
         return self._spread_of("std", dim, unbiased, keepdim, correction)
 
     def norm(
         self, p: float | str | None = "fro", dim: Axes = None, keepdim: bool = False, dtype: Any = None
     ) -> Tensor:
-        """The `p`-norm over `dim` of the values in a row; "fro" and None stand for 2."""
+        """Return the `p`-norm over `dim` of the values in a row; "fro" and None stand for 2.
+
+        Raises ValueError for another word as `p`.
+        """
         value = self if dtype is None else _cast(self, dtype)
         if isinstance(p, str) and p != "fro":
             raise ValueError(f"norm: p must be a number or 'fro', got {p!r}")
@@ -89,15 +114,15 @@ class Reducing(Variable):
         return apply(RULES["norm"], (_smooth("norm", value),), {**self._folding(dim, keepdim), "ord": order})
 
     def logsumexp(self, dim: Axes, keepdim: bool = False) -> Tensor:
-        """The logarithm of the sum of exponentials, without leaving the range of the dtype."""
+        """Return the logarithm of the sum of exponentials, without leaving the range of the dtype."""
         return apply(RULES["logsumexp"], (floating(self),), self._folding(dim, keepdim))
 
     def cumsum(self, dim: int, *, dtype: Any = None) -> Tensor:
-        """Each element replaced by the sum up to it along `dim`."""
+        """Replace each element by the sum up to it along `dim`."""
         return self._running("cumsum", dim, dtype)
 
     def cumprod(self, dim: int, *, dtype: Any = None) -> Tensor:
-        """Each element replaced by the product up to it along `dim`."""
+        """Replace each element by the product up to it along `dim`."""
         return self._running("cumprod", dim, dtype)
 
     # --- extremes ---------------------------------------------------------------------------------
@@ -109,7 +134,7 @@ class Reducing(Variable):
     @overload
     def max(self, dim: Tensor) -> Tensor: ...
     def max(self, dim: int | Tensor | None = None, keepdim: bool = False) -> Tensor | Extremes:
-        """The largest value of all; with `dim`, the largest along it and their positions.
+        """Return the largest value of all; with `dim`, the largest along it and their positions.
 
         With a tensor in the place of `dim` this is `maximum`.
 
@@ -126,38 +151,41 @@ class Reducing(Variable):
     @overload
     def min(self, dim: Tensor) -> Tensor: ...
     def min(self, dim: int | Tensor | None = None, keepdim: bool = False) -> Tensor | Extremes:
-        """The smallest value of all; with `dim`, the smallest along it and their positions.
+        """Return the smallest value of all; with `dim`, the smallest along it and their positions.
 
         With a tensor in the place of `dim` this is `minimum`.
         """
         return self._extreme("min", "amin", dim, keepdim)
 
     def amax(self, dim: Axes = None, keepdim: bool = False) -> Tensor:
-        """The largest value over `dim`; equal ones share the gradient."""
+        """Return the largest value over `dim`; equal ones share the gradient."""
         return apply(RULES["amax"], (self,), self._folding(dim, keepdim))
 
     def amin(self, dim: Axes = None, keepdim: bool = False) -> Tensor:
-        """The smallest value over `dim`; equal ones share the gradient."""
+        """Return the smallest value over `dim`; equal ones share the gradient."""
         return apply(RULES["amin"], (self,), self._folding(dim, keepdim))
 
     def argmax(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
-        """The position of the first largest value along `dim`, or in the flat order of all."""
+        """Return the position of the first largest value along `dim`, or in the flat order of all."""
         return apply(RULES["argmax"], (self,), self._along(dim, keepdim))
 
     def argmin(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
-        """The position of the first smallest value along `dim`, or in the flat order of all."""
+        """Return the position of the first smallest value along `dim`, or in the flat order of all."""
         return apply(RULES["argmin"], (self,), self._along(dim, keepdim))
 
     def sort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Extremes:
-        """The values in order along `dim`, and where they stood; equal ones keep their order, always."""
+        """Sort the values along `dim`, and say where they stood; equal ones keep their order, always."""
         return self._ordered("sort", {"axis": axis_of(dim, self._array.ndim), "descending": descending})
 
     def argsort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-        """The positions that put the values in order along `dim`."""
+        """Return the positions that put the values in order along `dim`."""
         return self.sort(dim, descending).indices
 
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Extremes:
-        """The `k` largest (or smallest) values along `dim`, the best first, and where they stood."""
+        """Return the `k` largest (or smallest) values along `dim`, the best first, and where they stood.
+
+        Raises ShapeError for a `k` that is negative, or more than there are.
+        """
         axis = axis_of(dim, self._array.ndim)
         length = self._array.shape[axis] if self._array.ndim else 1
         if not 0 <= k <= length:
@@ -167,15 +195,15 @@ class Reducing(Variable):
     # --- truth ------------------------------------------------------------------------------------
 
     def any(self, dim: Axes = None, keepdim: bool = False) -> Tensor:
-        """Whether at least one element is not zero."""
+        """Say whether at least one element is not zero."""
         return apply(RULES["any"], (self,), self._folding(dim, keepdim))
 
     def all(self, dim: Axes = None, keepdim: bool = False) -> Tensor:
-        """Whether no element is zero."""
+        """Say whether no element is zero."""
         return apply(RULES["all"], (self,), self._folding(dim, keepdim))
 
     def count_nonzero(self, dim: Axes = None) -> Tensor:
-        """How many elements are not zero."""
+        """Count the elements that are not zero."""
         return apply(RULES["count_nonzero"], (self,), {"axis": axes_of(dim, self._array.ndim)})
 
     # --- arguments --------------------------------------------------------------------------------
@@ -246,3 +274,28 @@ def _summed(value: Any, dtype: Any) -> Any:
 def _cast(value: Any, dtype: Any) -> Any:
     found = as_dtype(dtype)
     return value if value._array.dtype == found else apply(RULES["cast"], (value,), {"dtype": found})
+
+
+# --- the methods as functions: the first argument is the tensor ------------------------------------
+
+all = Reducing.all
+amax = Reducing.amax
+amin = Reducing.amin
+any = Reducing.any
+argmax = Reducing.argmax
+argmin = Reducing.argmin
+argsort = Reducing.argsort
+count_nonzero = Reducing.count_nonzero
+cumprod = Reducing.cumprod
+cumsum = Reducing.cumsum
+logsumexp = Reducing.logsumexp
+max = Reducing.max
+mean = Reducing.mean
+min = Reducing.min
+norm = Reducing.norm
+prod = Reducing.prod
+sort = Reducing.sort
+std = Reducing.std
+sum = Reducing.sum
+topk = Reducing.topk
+var = Reducing.var

@@ -14,7 +14,30 @@ from .dispatch import NONE, apply, apply_all
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Shaping"]
+__all__ = [
+    "broadcast_to",
+    "chunk",
+    "expand_as",
+    "flatten",
+    "flip",
+    "moveaxis",
+    "movedim",
+    "narrow",
+    "permute",
+    "ravel",
+    "reshape",
+    "roll",
+    "select",
+    "split",
+    "squeeze",
+    "swapaxes",
+    "swapdims",
+    "t",
+    "transpose",
+    "unbind",
+    "unflatten",
+    "unsqueeze",
+]
 
 
 class Shaping(Variable):
@@ -23,14 +46,14 @@ class Shaping(Variable):
     __slots__ = ()
 
     def reshape(self, *shape: Any) -> Tensor:
-        """The values in another shape, a view where memory allows; one size may be -1.
+        """Return the values in another shape, a view where memory allows; one size may be -1.
 
         Raises ShapeError when the number of elements does not fit.
         """
         return apply(RULES["reshape"], (self,), {"shape": whole_shape(shape_of(shape), self._array.size)})
 
     def view(self, *shape: Any) -> Tensor:
-        """The same memory in another shape; one size may be -1.
+        """Return the same memory in another shape; one size may be -1.
 
         Raises ShapeError when the number of elements does not fit, or when only a copy would have
         that shape.
@@ -46,15 +69,18 @@ class Shaping(Variable):
         return result
 
     def view_as(self, other: Tensor) -> Tensor:
-        """`view` with the shape of `other`."""
+        """Return the same memory in the shape of `other`."""
         return self.view(other._array.shape)
 
     def reshape_as(self, other: Tensor) -> Tensor:
-        """`reshape` with the shape of `other`."""
+        """Return the values in the shape of `other`."""
         return self.reshape(other._array.shape)
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-        """The axes from `start_dim` to `end_dim` as one."""
+        """Make one axis of those from `start_dim` to `end_dim`.
+
+        Raises ValueError where `start_dim` comes after `end_dim`.
+        """
         shape = self._array.shape
         first, last = axis_of(start_dim, len(shape)), axis_of(end_dim, len(shape))
         if first > last:
@@ -64,19 +90,19 @@ class Shaping(Variable):
         )
 
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:
-        """One axis as several, of these sizes."""
+        """Make several axes, of these sizes, of one."""
         shape = self._array.shape
         axis = axis_of(dim, len(shape))
         return self.reshape((*shape[:axis], *whole_shape(tuple(sizes), shape[axis]), *shape[axis + 1 :]))
 
     def ravel(self) -> Tensor:
-        """All values in one axis."""
+        """Put all values in one axis."""
         return self.reshape(-1)
 
     # --- axes -------------------------------------------------------------------------------------
 
     def transpose(self, dim0: int, dim1: int) -> Tensor:
-        """Two axes swapped, a view."""
+        """Swap two axes; a view."""
         axes = list(range(self._array.ndim))
         first, second = axis_of(dim0, len(axes)), axis_of(dim1, len(axes))
         if axes:
@@ -86,7 +112,7 @@ class Shaping(Variable):
     swapaxes = transpose
 
     def permute(self, *dims: Any) -> Tensor:
-        """The axes in another order, a view."""
+        """Put the axes in another order; a view. Raises ShapeError unless each axis is named once."""
         ndim = self._array.ndim
         axes = tuple([axis_of(dim, ndim) for dim in shape_of(dims)])
         if sorted(axes) != list(range(ndim)):
@@ -94,7 +120,10 @@ class Shaping(Variable):
         return apply(RULES["permute"], (self,), {"axes": axes})
 
     def movedim(self, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-        """Axes moved to other positions, the others staying in order; a view."""
+        """Move axes to other positions, the others staying in order; a view.
+
+        Raises ShapeError unless there is one target for each axis.
+        """
         ndim = self._array.ndim
         sources = axes_of((source,) if isinstance(source, int) else source, ndim) or ()
         targets = axes_of((destination,) if isinstance(destination, int) else destination, ndim) or ()
@@ -111,7 +140,10 @@ class Shaping(Variable):
     swapdims = transpose
 
     def t(self) -> Tensor:
-        """A matrix transposed, a view; vectors and single values as they are."""
+        """Transpose a matrix, a view; vectors and single values as they are.
+
+        Raises ShapeError for more than two axes.
+        """
         if self._array.ndim > 2:
             raise ShapeError(
                 f"t() expects at most 2 axes, the tensor has {self._array.ndim}; use transpose(dim0, dim1)"
@@ -129,20 +161,23 @@ class Shaping(Variable):
         return self.transpose(-2, -1)
 
     def unsqueeze(self, dim: int) -> Tensor:
-        """An axis of length 1 more, at position `dim`; a view."""
+        """Add an axis of length 1 at position `dim`; a view."""
         shape = self._array.shape
         axis = axis_of(dim, len(shape) + 1)
         return apply(RULES["reshape"], (self,), {"shape": (*shape[:axis], 1, *shape[axis:])})
 
     def squeeze(self, dim: int | Sequence[int] | None = None) -> Tensor:
-        """The axes of length 1 (all, or those named in `dim`) left out; a view."""
+        """Leave out the axes of length 1 (all, or those named in `dim`); a view."""
         shape = self._array.shape
         axes = axes_of(dim, len(shape))
         kept = [n for i, n in enumerate(shape) if n != 1 or (axes is not None and i not in axes)]
         return apply(RULES["reshape"], (self,), {"shape": tuple(kept)})
 
     def expand(self, *sizes: Any) -> Tensor:
-        """Axes of length 1 repeated to these sizes, a view that cannot be written; -1 keeps a size."""
+        """Repeat axes of length 1 to these sizes, a view that cannot be written; -1 keeps a size.
+
+        Raises ShapeError for sizes that the axes cannot be repeated to.
+        """
         wanted = shape_of(sizes)
         shape = self._array.shape
         lead = len(wanted) - len(shape)
@@ -155,13 +190,16 @@ class Shaping(Variable):
         return apply(RULES["expand"], (self,), {"shape": full})
 
     def expand_as(self, other: Tensor) -> Tensor:
-        """`expand` to the shape of `other`."""
+        """Repeat axes of length 1 to the shape of `other`; a view."""
         return self.expand(other._array.shape)
 
     broadcast_to = expand
 
     def repeat(self, *sizes: Any) -> Tensor:
-        """The tensor laid out several times along each axis, a copy."""
+        """Repeat the tensor along each axis that many times; a copy.
+
+        Raises ShapeError for fewer sizes than axes.
+        """
         times = shape_of(sizes)
         shape = (1,) * (len(times) - self._array.ndim) + self._array.shape
         if len(times) < self._array.ndim:
@@ -176,7 +214,10 @@ class Shaping(Variable):
     # --- parts ------------------------------------------------------------------------------------
 
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
-        """`length` entries from `start` along `dim`, a view."""
+        """Return `length` entries from `start` along `dim`, a view.
+
+        Raises IndexError for entries out of range.
+        """
         axis = axis_of(dim, self._array.ndim)
         size = self._array.shape[axis]
         first = start + size if start < 0 else start
@@ -187,7 +228,10 @@ class Shaping(Variable):
         return apply(RULES["narrow"], (self,), {"axis": axis, "start": first, "length": length})
 
     def select(self, dim: int, index: int) -> Tensor:
-        """One entry along `dim`, without that axis; a view."""
+        """Return one entry along `dim`, without that axis; a view.
+
+        Raises IndexError for an entry out of range.
+        """
         axis = axis_of(dim, self._array.ndim)
         size = self._array.shape[axis]
         if not -size <= index < size:
@@ -195,7 +239,10 @@ class Shaping(Variable):
         return apply(RULES["select"], (self,), {"axis": axis, "index": index % size})
 
     def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-        """Pieces of `split_size` along `dim` (the last may be shorter), or of the sizes listed; views."""
+        """Split along `dim` into views of `split_size` (the last may be shorter), or of the sizes listed.
+
+        Raises ValueError for pieces of no size, ShapeError for sizes of another sum.
+        """
         axis = axis_of(dim, self._array.ndim)
         size = self._array.shape[axis]
         if isinstance(split_size, int):
@@ -211,25 +258,31 @@ class Shaping(Variable):
         return apply_all(RULES["split"], (self,), {"sizes": tuple(sizes), "axis": axis})
 
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-        """At most `chunks` pieces of equal size along `dim` (the last may be shorter); views."""
+        """Split into at most `chunks` pieces of equal size along `dim` (the last may be shorter); views.
+
+        Raises ValueError for a number of pieces below 1.
+        """
         if chunks <= 0:
             raise ValueError(f"chunk: the number of pieces must be positive, got {chunks}")
         size = self._array.shape[axis_of(dim, self._array.ndim)]
         return self.split(max(-(-size // chunks), 1), dim)
 
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
-        """Every entry along `dim`, without that axis; views."""
+        """Return every entry along `dim`, without that axis; views."""
         return apply_all(RULES["unbind"], (self,), {"axis": axis_of(dim, self._array.ndim)})
 
     # --- turned -----------------------------------------------------------------------------------
 
     def flip(self, *dims: Any) -> Tensor:
-        """The order along these axes reversed, a copy."""
+        """Reverse the order along these axes; a copy."""
         axes = axes_of(shape_of(dims), self._array.ndim)
         return apply(RULES["flip"], (self,), {"axis": axes or ()})
 
     def roll(self, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
-        """The entries moved along `dims` (or in the flat order), those that fall out coming in again."""
+        """Move the entries along `dims` (or in the flat order); those that fall out come in again.
+
+        Raises ValueError unless there is one shift for each axis.
+        """
         if dims is None:
             return self.flatten().roll(shifts, 0).reshape(self._array.shape)
         moves = (shifts,) if isinstance(shifts, int) else tuple(shifts)
@@ -239,13 +292,13 @@ class Shaping(Variable):
         return apply(RULES["roll"], (self,), {"shifts": moves, "axis": axes})
 
     def contiguous(self) -> Tensor:
-        """The tensor itself where its memory is in order, else a copy that is."""
+        """Return the tensor itself where its memory is in order, else a copy that is."""
         if self._array.flags.c_contiguous:
             return self  # type: ignore[return-value]  # self is a Tensor
         return apply(RULES["clone"], (self,), NONE)
 
     def is_contiguous(self) -> bool:
-        """Whether the memory is in the order of the axes, without gaps."""
+        """Say whether the memory is in the order of the axes, without gaps."""
         return bool(self._array.flags.c_contiguous)
 
 
@@ -254,3 +307,29 @@ def _size(shape: tuple[int, ...]) -> int:
     for n in shape:
         product *= n
     return product
+
+
+# --- the methods as functions: the first argument is the tensor ------------------------------------
+
+broadcast_to = Shaping.broadcast_to
+chunk = Shaping.chunk
+expand_as = Shaping.expand_as
+flatten = Shaping.flatten
+flip = Shaping.flip
+moveaxis = Shaping.movedim
+movedim = Shaping.movedim
+narrow = Shaping.narrow
+permute = Shaping.permute
+ravel = Shaping.ravel
+reshape = Shaping.reshape
+roll = Shaping.roll
+select = Shaping.select
+split = Shaping.split
+squeeze = Shaping.squeeze
+swapaxes = Shaping.swapaxes
+swapdims = Shaping.transpose
+t = Shaping.t
+transpose = Shaping.transpose
+unbind = Shaping.unbind
+unflatten = Shaping.unflatten
+unsqueeze = Shaping.unsqueeze

@@ -27,7 +27,13 @@ from .products import Products
 from .reducing import Reducing
 from .shaping import Shaping
 
-__all__ = ["Tensor"]
+__all__ = [
+    "Tensor",
+    "allclose",
+    "detach",
+    "equal",
+    "isclose",
+]
 
 _new = object.__new__
 
@@ -104,7 +110,7 @@ class Tensor(
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def detach(self) -> Tensor:
-        """The same data without history; both see what is written, and versions are shared."""
+        """Return the same data without history; both see what is written, and versions are shared."""
         # What wrap does, on the spot: state_dict() calls this for every tensor of a model.
         made = _new(Tensor)
         made._array = self._array
@@ -129,7 +135,11 @@ class Tensor(
 
     @property
     def data(self) -> Tensor:
-        """The same data without history and with a version of its own: writes through it go unnoticed."""
+        """The same data without history and with a version of its own: writes through it go unnoticed.
+
+        Raises TypeError when set to what is no tensor, DTypeError to a dtype that cannot have the gradient
+        it requires.
+        """
         return wrap(self._array)  # type: ignore[return-value]  # wrap makes Tensors
 
     @data.setter
@@ -173,11 +183,11 @@ class Tensor(
         return self._array.itemsize
 
     def dim(self) -> int:
-        """The number of axes."""
+        """Return the number of axes."""
         return self._array.ndim
 
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or the size of one axis."""
+        """Return the shape, or the size of one axis. Raises IndexError for an axis that there is not."""
         if dim is None:
             return self._array.shape
         try:
@@ -188,22 +198,22 @@ class Tensor(
             ) from None
 
     def numel(self) -> int:
-        """The number of elements."""
+        """Return the number of elements."""
         return self._array.size
 
     nelement = numel
 
     def element_size(self) -> int:
-        """The bytes of one element."""
+        """Return the bytes of one element."""
         return self._array.itemsize
 
     def stride(self, dim: int | None = None) -> Any:
-        """The step of each axis in memory, in elements."""
+        """Return the step of each axis in memory, in elements."""
         steps = tuple([step // self._array.itemsize for step in self._array.strides])
         return steps if dim is None else steps[dim]
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """Return the address of the first element."""
         return int(self._array.ctypes.data)
 
     def __len__(self) -> int:
@@ -223,42 +233,42 @@ class Tensor(
     # --- comparisons of whole tensors -------------------------------------------------------------
 
     def equal(self, other: Tensor) -> bool:
-        """Whether shape and all values are the same."""
+        """Say whether shape and all values are the same."""
         return bool(np.array_equal(self._array, other._array))
 
     def allclose(
         self, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
     ) -> bool:
-        """Whether all values are within `atol + rtol * abs(other)` of each other."""
+        """Say whether all values are within `atol + rtol * abs(other)` of each other."""
         return bool(np.allclose(self._array, other._array, rtol, atol, equal_nan))
 
     def isclose(
         self, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
     ) -> Tensor:
-        """Where values are within `atol + rtol * abs(other)` of each other."""
+        """Tell where values are within `atol + rtol * abs(other)` of each other."""
         return wrap(np.isclose(self._array, other._array, rtol, atol, equal_nan))  # type: ignore[return-value]  # a Tensor
 
     # --- new tensors like this one ----------------------------------------------------------------
 
     def new_tensor(self, data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-        """A tensor of `data` in the dtype of this one."""
+        """Return a tensor of `data` in the dtype of this one."""
         made = Tensor(wrap(np.array(data, dtype=self._array.dtype if dtype is None else as_dtype(dtype))))
         return made.requires_grad_() if requires_grad else made
 
     def new_zeros(self, *size: Any, dtype: Any = None) -> Tensor:
-        """Zeros of this shape, in the dtype of this tensor."""
+        """Return zeros of this shape, in the dtype of this tensor."""
         return self._new(np.zeros, size, dtype)
 
     def new_ones(self, *size: Any, dtype: Any = None) -> Tensor:
-        """Ones of this shape, in the dtype of this tensor."""
+        """Return ones of this shape, in the dtype of this tensor."""
         return self._new(np.ones, size, dtype)
 
     def new_empty(self, *size: Any, dtype: Any = None) -> Tensor:
-        """A tensor of this shape, in the dtype of this tensor, with whatever is in memory."""
+        """Return a tensor of this shape, in the dtype of this tensor, with whatever is in memory."""
         return self._new(np.empty, size, dtype)
 
     def new_full(self, size: Sequence[int], fill_value: Any, *, dtype: Any = None) -> Tensor:
-        """A tensor of this shape with one value, in the dtype of this tensor."""
+        """Return a tensor of this shape with one value, in the dtype of this tensor."""
         return self.new_empty(size, dtype=dtype).fill_(fill_value)
 
     def _new(self, make: Callable[..., Any], size: tuple[Any, ...], dtype: Any) -> Tensor:
@@ -275,3 +285,11 @@ class Tensor(
 
 
 bridge.tensor = Tensor
+
+
+# --- the methods as functions: the first argument is the tensor ------------------------------------
+
+allclose = Tensor.allclose
+detach = Tensor.detach
+equal = Tensor.equal
+isclose = Tensor.isclose

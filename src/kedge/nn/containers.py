@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from itertools import groupby
-from typing import Any, TypeVar, overload
+from typing import Any, Self, overload
 
 from .module import Module
 
 __all__ = ["ModuleDict", "ModuleList", "Sequential"]
-
-Self = TypeVar("Self", bound="_ModuleSequence")
 
 
 class _ModuleSequence(Module):
@@ -28,7 +26,7 @@ class _ModuleSequence(Module):
     @overload
     def __getitem__(self, index: int) -> Module: ...
     @overload
-    def __getitem__(self: Self, index: slice) -> Self: ...
+    def __getitem__(self, index: slice) -> Self: ...
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return self._part(list(self._modules)[index])
@@ -42,15 +40,15 @@ class _ModuleSequence(Module):
         del modules[index]
         self._renumber(modules)
 
-    def __iadd__(self: Self, modules: Iterable[Module]) -> Self:
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
         return self.extend(modules)
 
-    def append(self: Self, module: Module) -> Self:
+    def append(self, module: Module) -> Self:
         """Add a module at the end; return the container."""
         self.add_module(str(len(self)), module)
         return self
 
-    def extend(self: Self, modules: Iterable[Module]) -> Self:
+    def extend(self, modules: Iterable[Module]) -> Self:
         """Add modules at the end; return the container."""
         if not isinstance(modules, Iterable):
             raise TypeError(
@@ -60,7 +58,7 @@ class _ModuleSequence(Module):
             self.append(module)
         return self
 
-    def insert(self: Self, index: int, module: Module) -> Self:
+    def insert(self, index: int, module: Module) -> Self:
         """Put a module before the position `index`; return the container."""
         if not isinstance(module, Module):
             raise TypeError(f"{type(self).__name__}.insert takes a Module, got {type(module).__name__}")
@@ -77,7 +75,7 @@ class _ModuleSequence(Module):
         del self[index]
         return module
 
-    def _part(self: Self, names: list[str]) -> Self:
+    def _part(self, names: list[str]) -> Self:
         raise NotImplementedError
 
     def _name_at(self, index: int) -> str:
@@ -210,19 +208,22 @@ class ModuleDict(Module):
         return self._modules.pop(name)
 
     def keys(self) -> KeysView[str]:
-        """The names."""
+        """Return the names."""
         return self._modules.keys()
 
     def items(self) -> ItemsView[str, Module]:
-        """The pairs of name and module."""
+        """Return the pairs of name and module."""
         return self._modules.items()
 
     def values(self) -> ValuesView[Module]:
-        """The modules."""
+        """Return the modules."""
         return self._modules.values()
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add modules, in the place of those of the same names."""
+        """Add modules, in the place of those of the same names.
+
+        Raises TypeError for what cannot be walked.
+        """
         if not isinstance(modules, Iterable):
             raise TypeError(
                 "ModuleDict.update takes a mapping or an iterable of (name, module), "

@@ -113,16 +113,16 @@ class Hook:
         handles: list[RemovableHandle] = []
         try:
             if self._prehook is not None:
-                gate = _Gate(self, "_prehook")
+                gate = HookGate(self, "_prehook")
                 handles.append(module.register_forward_pre_hook(gate, **self._prehook_kwargs))
             if self._posthook is not None:
-                gate = _Gate(self, "_posthook")
+                gate = HookGate(self, "_posthook")
                 handles.append(module.register_forward_hook(gate, **self._posthook_kwargs))
         except BaseException:
-            _remove(handles)
+            remove_all(handles)
             raise
         self._handles = handles
-        self._leave = weakref.finalize(self, _remove, handles)
+        self._leave = weakref.finalize(self, remove_all, handles)
 
     def deregister(self) -> None:
         """Take the hook off its module; nothing happens when it is on none. It can be registered again."""
@@ -141,7 +141,7 @@ class Hook:
         return {**self.__dict__, "_handles": [], "_leave": None}
 
 
-class _Gate:
+class HookGate:
     """What a module calls in place of a Hook's function: it holds the Hook weakly and looks at the mode."""
 
     __slots__ = ("hook", "place")
@@ -156,15 +156,16 @@ class _Gate:
             return None
         return hook._function(self.place)(module, *args)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Gate:
+    def __deepcopy__(self, memo: dict[int, Any]) -> HookGate:
         # Like a function, the Hook is not copied with the module that calls it.
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_Gate, (self.hook() if self.hook is not None else None, self.place))
+        return (HookGate, (self.hook() if self.hook is not None else None, self.place))
 
 
-def _remove(handles: list[RemovableHandle]) -> None:
+def remove_all(handles: list[RemovableHandle]) -> None:
+    """Remove the hooks of all handles."""
     for handle in handles:
         handle.remove()
 
@@ -245,7 +246,7 @@ class StateHook(ContextualHook, ABC):
 
     @abstractmethod
     def hook(self, module: Module) -> None:
-        """What is done to the module; every subclass defines it."""
+        """Act on the module; every subclass defines it."""
 
     @property
     def module(self) -> Module:

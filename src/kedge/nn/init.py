@@ -66,13 +66,13 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity, as far as it reaches. Raises ShapeError unless there are two dimensions."""
+    """Fill with the identity, as far as it reaches. Raises ShapeError unless there are two dimensions."""
     _require(tensor.ndim == 2, "eye_", tensor, "two dimensions")
     return _write(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """A convolution that passes its channels on as they are, in each of `groups`.
+    """Fill with a convolution that passes its channels on as they are, in each of `groups`.
 
     Raises ShapeError unless there are three to five dimensions and `groups` divides the first.
     """
@@ -91,12 +91,12 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform values between `a` and `b`."""
+    """Fill with uniform values between `a` and `b`."""
     return _write(tensor, _numbers(generator).uniform(a, b, tensor.shape))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal values with this mean and standard deviation."""
+    """Fill with normal values with this mean and standard deviation."""
     return _write(tensor, _numbers(generator).normal(mean, std, tensor.shape))
 
 
@@ -108,7 +108,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Any = None,
 ) -> Tensor:
-    """Normal values; those outside [a, b] are drawn again.
+    """Fill with normal values; those outside [a, b] are drawn again.
 
     Raises ValueError for an interval that is empty or more than eight deviations away from the mean,
     where drawing would hardly end.
@@ -125,14 +125,14 @@ def trunc_normal_(
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform values whose variance is `gain**2 * 2 / (fan_in + fan_out)` (Glorot and Bengio, 2010)."""
+    """Fill with uniform values of variance `gain**2 * 2 / (fan_in + fan_out)` (Glorot and Bengio, 2010)."""
     fan_in, fan_out = _fans("xavier_uniform_", tensor)
     bound = gain * math.sqrt(6.0 / (fan_in + fan_out))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal values whose variance is `gain**2 * 2 / (fan_in + fan_out)` (Glorot and Bengio, 2010)."""
+    """Fill with normal values of variance `gain**2 * 2 / (fan_in + fan_out)` (Glorot and Bengio, 2010)."""
     fan_in, fan_out = _fans("xavier_normal_", tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / (fan_in + fan_out)), generator)
 
@@ -144,7 +144,7 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Uniform values whose variance is `gain**2 / fan` (He and others, 2015).
+    """Fill with uniform values of variance `gain**2 / fan` (He and others, 2015).
 
     `a` is the slope of leaky_relu below zero; `mode` "fan_in" keeps the variance of values,
     "fan_out" that of gradients.
@@ -160,13 +160,13 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Normal values whose variance is `gain**2 / fan` (He and others, 2015); see `kaiming_uniform_`."""
+    """Fill with normal values of variance `gain**2 / fan` (He and others, 2015); see `kaiming_uniform_`."""
     deviation = _kaiming_deviation("kaiming_normal_", tensor, a, mode, nonlinearity)
     return normal_(tensor, 0.0, deviation, generator)
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """A random matrix with orthonormal rows (or columns, where they are fewer), times `gain`.
+    """Fill with a random matrix with orthonormal rows (or columns, where they are fewer), times `gain`.
 
     Dimensions after the first count as one. Raises ShapeError for fewer than two.
     """
@@ -179,7 +179,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Normal values, the share `sparsity` of each column set to zero.
+    """Fill with normal values, the share `sparsity` of each column set to zero.
 
     Raises ShapeError unless there are two dimensions.
     """
@@ -193,7 +193,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """What a layer must scale by so that the variance survives the function that follows it.
+    """Return what a layer must scale by so that the variance survives the function that follows it.
 
     `param` is the slope of leaky_relu below zero. Raises ValueError for an unknown function.
 

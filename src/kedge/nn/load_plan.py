@@ -170,7 +170,7 @@ class LoadPlan:
 
 
 def has_extra_state(cls: type[StateSaving]) -> bool:
-    """Whether modules of the class take extra state when loading."""
+    """Say whether modules of the class take extra state when loading."""
     return cls.set_extra_state is not StateSaving.set_extra_state
 
 

@@ -190,6 +190,8 @@ def register_class_load_state_dict_pre_hook(cls: type, hook: AnyHook) -> Removab
     registration: the place of what turns an older layout of the class's state into the present one.
     `hook` takes what `Module.register_load_state_dict_pre_hook` describes; `local_metadata` holds
     the "version" of the class that saved, unless that is unknown.
+
+    Raises TypeError for what is no subclass of Module.
     """
     if not issubclass(cls, StateLoading):
         raise TypeError(f"the hook belongs to a subclass of nn.Module, got {cls!r}")

@@ -62,7 +62,10 @@ def register_module_module_registration_hook(hook: Callable[..., Any]) -> Remova
 
 
 class Members:
-    """The part of `Module` that registers parameters, buffers and submodules."""
+    """The part of `Module` that registers parameters, buffers and submodules.
+
+    Raises TypeError for arguments, unless `call_super_init`.
+    """
 
     training: bool
     _parameters: dict[str, Parameter | None]
@@ -141,7 +144,7 @@ class Members:
         self._modules[name] = _told(_module_hooks, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """The same as `add_module`."""
+        """Do the same as `add_module`."""
         self.add_module(name, module)
 
     def _check_name(self, kind: str, name: str, place: str) -> None:

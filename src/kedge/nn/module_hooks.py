@@ -106,7 +106,7 @@ class ModuleCall:
         return _call_with_hooks(self, self._call_hooks, args, kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; every subclass defines it. No hook runs by calling this."""
+        """Compute the output; every subclass defines it. No hook runs by calling this."""
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )

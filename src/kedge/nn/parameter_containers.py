@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Self
 
 from ..core.tensor import Tensor
 from .module import Module
 from .parameter import Parameter
 
 __all__ = ["ParameterDict", "ParameterList"]
-
-Self = TypeVar("Self", bound="ParameterList")
 
 
 class ParameterList(Module):
@@ -41,17 +39,20 @@ class ParameterList(Module):
     def __setitem__(self, index: int, value: Any) -> None:
         setattr(self, self._name_at(index), _as_parameter(value))
 
-    def __iadd__(self: Self, values: Iterable[Any]) -> Self:
+    def __iadd__(self, values: Iterable[Any]) -> Self:
         return self.extend(values)
 
-    def append(self: Self, value: Any) -> Self:
+    def append(self, value: Any) -> Self:
         """Add a value at the end; return the list."""
         self._size += 1
         self[self._size - 1] = value
         return self
 
-    def extend(self: Self, values: Iterable[Any]) -> Self:
-        """Add values at the end; return the list."""
+    def extend(self, values: Iterable[Any]) -> Self:
+        """Add values at the end; return the list.
+
+        Raises TypeError for a tensor, and for what cannot be walked.
+        """
         if isinstance(values, Tensor) or not hasattr(values, "__iter__"):
             raise TypeError(f"ParameterList.extend takes an iterable of values, got {type(values).__name__}")
         for value in list(values):
@@ -117,15 +118,15 @@ class ParameterDict(Module):
         delattr(self, name)
 
     def keys(self) -> Iterator[str]:
-        """The names."""
+        """Return the names."""
         return iter(self)
 
     def values(self) -> Iterator[Any]:
-        """The parameters."""
+        """Return the parameters."""
         return (self[name] for name in self._keys)
 
     def items(self) -> Iterator[tuple[str, Any]]:
-        """The pairs of name and parameter."""
+        """Return the pairs of name and parameter."""
         return ((name, self[name]) for name in self._keys)
 
     def get(self, name: str, default: Any = None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from ..core.tensor import Tensor
 from .members import Members
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from .module import Module
 
 __all__ = ["ModuleTree"]
-
-Self = TypeVar("Self", bound="ModuleTree")
 
 
 class ModuleTree(Members):
@@ -148,7 +146,7 @@ class ModuleTree(Members):
             raise AttributeError(f"`{name}` is not {kind}")
         return getattr(owner, name)
 
-    def apply(self: Self, fn: Callable[[Module], object]) -> Self:
+    def apply(self, fn: Callable[[Module], object]) -> Self:
         """Call `fn(module)` on every module below and then on this one; return this one.
 
         >>> from kedge import nn
@@ -163,8 +161,11 @@ class ModuleTree(Members):
         fn(cast("Module", self))
         return self
 
-    def train(self: Self, mode: bool = True) -> Self:
-        """Set training mode here and below: Dropout drops, BatchNorm uses and updates batch statistics."""
+    def train(self, mode: bool = True) -> Self:
+        """Set training mode here and below: Dropout drops, BatchNorm uses and updates batch statistics.
+
+        Raises ValueError for a mode that is no bool.
+        """
         if not isinstance(mode, bool):
             raise ValueError(f"training mode is expected to be boolean, got {type(mode).__name__}: {mode!r}")
         self.training = mode
@@ -172,11 +173,11 @@ class ModuleTree(Members):
             child.train(mode)
         return self
 
-    def eval(self: Self) -> Self:
-        """The same as `train(False)`."""
+    def eval(self) -> Self:
+        """Do the same as `train(False)`."""
         return self.train(False)
 
-    def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Make every parameter here and below record gradients, or not."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)

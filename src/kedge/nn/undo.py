@@ -1,4 +1,4 @@
-"""Putting the values of modules back as they were, when a load is refused after somebody wrote."""
+"""Putting the values of modules back as they were, when a load is refused after something was written."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Undo:
         """Put everything remembered back, in place."""
         for _, places in self._members.values():
             for place, remembered in places:
-                # The dictionary itself stays: somebody may hold it.
+                # The dictionary itself stays: other code may hold it.
                 place.clear()
                 place.update(remembered)
         # The other way round: what was remembered late may share memory with what was written before.

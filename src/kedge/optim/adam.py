@@ -27,6 +27,8 @@ class Adam(Optimizer):
     `decoupled_weight_decay` the parameter is multiplied by `1 - lr * w` instead. `amsgrad` divides by
     the largest v so far; `maximize` turns the gradient around.
 
+    Raises ValueError for an option out of its range, and for `differentiable`.
+
     Source: torch.optim.Adam; `foreach`, `capturable` and `fused` are taken for its sake and change
     nothing.
     """

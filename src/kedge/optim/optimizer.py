@@ -63,6 +63,8 @@ class Optimizer:
     Hooks around `step`, in this order: global pre-hooks, own pre-hooks, the step, own post-hooks,
     global post-hooks. A `step` that calls the one of its base class runs them once.
 
+    Raises TypeError for a tensor as `params`, ValueError for none.
+
     Source: torch.optim.Optimizer.
     """
 

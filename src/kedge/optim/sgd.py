@@ -24,6 +24,9 @@ class SGD(Optimizer):
     `b = m * b + (1 - dampening) * g`, which starts as g, and with `nesterov` along `g + m * b`.
     `maximize` turns the gradient around.
 
+    Raises ValueError for an option out of its range, for `nesterov` without momentum or with dampening, and
+    for `differentiable`.
+
     >>> import kedge
     >>> weight = kedge.tensor([1.0], requires_grad=True)
     >>> (weight * 3).sum().backward()

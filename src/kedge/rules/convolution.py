@@ -39,7 +39,7 @@ class Geometry:
     groups: int = 1
 
     def places(self, values: Lengths, kernel: Lengths) -> Lengths:
-        """The lengths of the result; zero or less where the kernel does not fit."""
+        """Return the lengths of the result; zero or less where the kernel does not fit."""
         return tuple(
             (n + 2 * p - d * (k - 1) - 1) // s + 1
             for n, k, s, p, d in zip(values, kernel, self.stride, self.padding, self.dilation, strict=True)

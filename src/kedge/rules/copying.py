@@ -121,7 +121,7 @@ def _put(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
 
 
 def is_basic(index: Any) -> bool:
-    """Whether an index (a tuple, or one entry) makes a view: no entry is an array."""
+    """Say whether an index (a tuple, or one entry) makes a view: no entry is an array."""
     entries = index if isinstance(index, tuple) else (index,)
     return not any(isinstance(entry, np.ndarray | bool) for entry in entries)
 

@@ -14,13 +14,13 @@ __all__ = ["count_of", "move_axis", "restore_axes", "zeros_like"]
 
 
 def zeros_like(xp: Any, value: Any) -> Any:
-    """Zeros of the shape and dtype of `value`, without a history."""
+    """Return zeros of the shape and dtype of `value`, without a history."""
     array = xp.array(value)
     return xp.constant(np.zeros(array.shape, dtype=array.dtype))
 
 
 def restore_axes(xp: Any, value: Any, axis: tuple[int, ...] | int | None, shape: tuple[int, ...]) -> Any:
-    """A reduction's result or gradient with the folded axes back, each of length 1.
+    """Return a reduction's result or gradient with the folded axes back, each of length 1.
 
     `shape` is the shape before the reduction; `axis` None stands for all axes. What has them
     already (`keepdims`) comes back as it is.
@@ -34,7 +34,7 @@ def restore_axes(xp: Any, value: Any, axis: tuple[int, ...] | int | None, shape:
 
 
 def move_axis(xp: Any, value: Any, source: int, target: int) -> Any:
-    """`value` with the axis `source` at position `target`; negative positions count from the end."""
+    """Return `value` with the axis `source` at position `target`; negative positions count from the end."""
     axes = list(range(value.ndim))
     moved = axes.pop(source)
     axes.insert(target % value.ndim, moved)
@@ -42,7 +42,7 @@ def move_axis(xp: Any, value: Any, source: int, target: int) -> Any:
 
 
 def count_of(shape: tuple[int, ...], axis: tuple[int, ...] | int | None) -> int:
-    """How many elements a reduction over `axis` folds into one."""
+    """Return how many elements a reduction over `axis` folds into one."""
     if axis is None:
         return math.prod(shape)
     return math.prod(shape[i] for i in ((axis,) if isinstance(axis, int) else axis))

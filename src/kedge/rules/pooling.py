@@ -37,7 +37,7 @@ class Pooling:
     ceil: bool = False
 
     def places(self, lengths: Lengths) -> Lengths:
-        """The lengths of the result; zero or less where the window does not fit."""
+        """Return the lengths of the result; zero or less where the window does not fit."""
         return tuple(self._places(n, i) for i, n in enumerate(lengths))
 
     def _places(self, length: int, i: int) -> int:
@@ -48,11 +48,11 @@ class Pooling:
         return count - 1 if (count - 1) * self.stride[i] >= length + self.padding[i] else count
 
     def reach(self, i: int) -> int:
-        """How many values a window spans along axis `i`."""
+        """Return how many values a window spans along axis `i`."""
         return self.dilation[i] * (self.size[i] - 1) + 1
 
     def padded(self, lengths: Lengths) -> Lengths:
-        """The lengths with padding, and with what the last window hangs over."""
+        """Return the lengths with padding, and with what the last window hangs over."""
         places = self.places(lengths)
         return tuple(
             max(n + 2 * self.padding[i], (places[i] - 1) * self.stride[i] + self.reach(i))
@@ -60,11 +60,11 @@ class Pooling:
         )
 
     def inner(self, lengths: Lengths) -> tuple[Any, ...]:
-        """The index of the values within their padding."""
+        """Return the index of the values within their padding."""
         return (..., *(slice(p, p + n) for n, p in zip(lengths, self.padding, strict=True)))
 
     def elements(self, lengths: Lengths) -> Iterator[tuple[Any, ...]]:
-        """For each element of the window the index, in padded values, of what it sees at every place."""
+        """Yield for each element of the window the index in padded values of all that it sees."""
         places = self.places(lengths)
         for at in itertools.product(*map(range, self.size)):
             starts = [k * d for k, d in zip(at, self.dilation, strict=True)]

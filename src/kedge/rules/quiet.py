@@ -40,7 +40,7 @@ thread = _Quiet()
 
 
 def was_refused(error: RuntimeError) -> bool:
-    """Whether `thread.run` raised this before the call, being in use, and not the function."""
+    """Say whether `thread.run` raised this before the call, being in use, and not the function."""
     return str(error).startswith("cannot enter context")
 
 

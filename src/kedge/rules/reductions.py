@@ -15,7 +15,7 @@ Axis = tuple[int, ...] | None
 
 
 def total(a: Any, axis: Axis, keepdims: bool = False) -> Any:
-    """The sum over `axis` in the dtype of `a`; half precision is added up in single."""
+    """Return the sum over `axis` in the dtype of `a`; half precision is added up in single."""
     if a.dtype == np.float16:
         return a.sum(axis=axis, keepdims=keepdims, dtype=np.float32).astype(np.float16)
     return a.sum(axis=axis, keepdims=keepdims, dtype=a.dtype)

@@ -138,7 +138,7 @@ class Rule:
     _wanted: dict[tuple[bool, ...], tuple[int, ...]] = field(default_factory=dict, repr=False)
 
     def wanted(self, needs: tuple[bool, ...]) -> tuple[int, ...]:
-        """Which values the derivative reads when the inputs flagged in `needs` want a gradient.
+        """Return which values the derivative reads when the inputs flagged in `needs` want a gradient.
 
         Inputs come first, in order, then outputs.
         """
@@ -180,7 +180,7 @@ RULES = Table()
 
 
 def every_rule() -> Table:
-    """The table with all of its rules in it."""
+    """Return the table with all of its rules in it."""
     for name in FAMILY_OF:
         RULES[name]
     return RULES
@@ -198,6 +198,8 @@ def rule(
 
     Its nodes are called `label`, by default the name in PyTorch's manner: `log_softmax` becomes
     `LogSoftmaxBackward0`.
+
+    Raises ValueError for a name that is taken.
     """
     if name in RULES:
         raise ValueError(f"rule {name!r} is in the table already; give the new one another name")

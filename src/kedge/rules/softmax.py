@@ -17,7 +17,7 @@ WIDEST = {np.dtype(np.float32): 80.0, np.dtype(np.float64): 600.0}
 
 
 def softmax_rows(rows: Any, out: Any = None, top: Any = None) -> Any:
-    """The softmax of each row of a matrix, in a new array or in `out` (which may be `rows` itself).
+    """Return the softmax of each row of a matrix, in a new array or in `out` (which may be `rows` itself).
 
     One maximum for all rows does where no value lies far below it: looking for the maximum of each
     short row takes longer than all the rest. `top` is one that `shared_top` found before some values
@@ -35,13 +35,13 @@ def softmax_rows(rows: Any, out: Any = None, top: Any = None) -> Any:
 
 
 def shared_top(rows: Any) -> Any:
-    """The largest value of all rows if it does as the maximum of each of them, else None."""
+    """Return the largest value of all rows if it does as the maximum of each of them, else None."""
     top = rows.max(initial=-np.inf)
     return top if top - rows.min(initial=np.inf) < WIDEST.get(rows.dtype, 0.0) else None
 
 
 def log_softmax_rows(rows: Any) -> Any:
-    """The logarithm of the softmax of each row of a matrix."""
+    """Return the logarithm of the softmax of each row of a matrix."""
     shifted = rows - rows.max(axis=1, keepdims=True, initial=-np.inf)
     shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     return shifted

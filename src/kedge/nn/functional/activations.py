@@ -43,7 +43,7 @@ SELU_SCALE = 1.0507009873554805
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """The positive part, `max(x, 0)`; with `inplace` written into `input`. The gradient at 0 is 0.
+    """Return the positive part, `max(x, 0)`; with `inplace` written into `input`. The gradient at 0 is 0.
 
     Source: torch.nn.functional.relu.
 
@@ -55,7 +55,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """`x` where positive, `negative_slope * x` elsewhere.
+    """Return `x` where positive, `negative_slope * x` elsewhere.
 
     Source: torch.nn.functional.leaky_relu.
     """
@@ -63,7 +63,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """`x` where positive, `weight * x` elsewhere; one weight for all, or one per channel (dimension 1).
+    """Return `x` where positive, `weight * x` elsewhere; one weight, or one per channel (dimension 1).
 
     Source: torch.nn.functional.prelu.
     """
@@ -74,7 +74,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """`x` where positive, `alpha * (exp(x) - 1)` elsewhere.
+    """Return `x` where positive, `alpha * (exp(x) - 1)` elsewhere.
 
     Source: torch.nn.functional.elu.
     """
@@ -82,7 +82,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """ELU with the constants that keep mean 0 and variance 1.
+    """Return ELU with the constants that keep mean 0 and variance 1.
 
     Source: torch.nn.functional.selu.
     """
@@ -91,7 +91,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
+    """Return `max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
 
     Source: torch.nn.functional.celu.
     """
@@ -100,7 +100,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """`min(max(x, 0), 6)`.
+    """Return `min(max(x, 0), 6)`.
 
     Source: torch.nn.functional.relu6.
     """
@@ -108,7 +108,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """`x` clamped to [min_val, max_val]; no gradient from the bounds outwards.
+    """Return `x` clamped to [min_val, max_val]; no gradient from the bounds outwards.
 
     Source: torch.nn.functional.hardtanh.
     """
@@ -120,7 +120,9 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """`x * P(X <= x)` for a standard normal X; with `approximate="tanh"` its form by tanh.
+    """Return `x * P(X <= x)` for a standard normal X; with `approximate="tanh"` its form by tanh.
+
+    Raises ValueError for another `approximate`.
 
     Source: torch.nn.functional.gelu.
 
@@ -135,7 +137,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """`x * sigmoid(x)`, also called swish.
+    """Return `x * sigmoid(x)`, also called swish.
 
     Source: torch.nn.functional.silu.
     """
@@ -143,7 +145,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """`x * tanh(softplus(x))`.
+    """Return `x * tanh(softplus(x))`.
 
     Source: torch.nn.functional.mish.
     """
@@ -152,7 +154,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """`log(1 + exp(beta * x)) / beta`; `x` itself where `beta * x > threshold`.
+    """Return `log(1 + exp(beta * x)) / beta`; `x` itself where `beta * x > threshold`.
 
     Source: torch.nn.functional.softplus.
     """
@@ -160,7 +162,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 
 
 def softsign(input: Tensor) -> Tensor:
-    """`x / (1 + |x|)`.
+    """Return `x / (1 + |x|)`.
 
     Source: torch.nn.functional.softsign.
     """
@@ -168,12 +170,12 @@ def softsign(input: Tensor) -> Tensor:
 
 
 def sigmoid(input: Tensor) -> Tensor:
-    """`1 / (1 + exp(-x))`."""
+    """Return `1 / (1 + exp(-x))`."""
     return input.sigmoid()
 
 
 def logsigmoid(input: Tensor) -> Tensor:
-    """The logarithm of the sigmoid, also where that rounds to 0.
+    """Return the logarithm of the sigmoid, also where that rounds to 0.
 
     Source: torch.nn.functional.logsigmoid.
     """
@@ -181,7 +183,7 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """The straight line from 0 at -3 to 1 at 3, and flat beyond.
+    """Return the straight line from 0 at -3 to 1 at 3, and flat beyond.
 
     Source: torch.nn.functional.hardsigmoid.
     """
@@ -190,7 +192,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """`x * hardsigmoid(x)`.
+    """Return `x * hardsigmoid(x)`.
 
     Source: torch.nn.functional.hardswish.
     """
@@ -199,7 +201,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def tanh(input: Tensor) -> Tensor:
-    """The hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
     return input.tanh()
 
 
@@ -207,7 +209,7 @@ def tanh(input: Tensor) -> Tensor:
 
 
 def softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """`exp(x) / sum(exp(x))` along `dim`; `dtype` is what `input` is converted to first.
+    """Return `exp(x) / sum(exp(x))` along `dim`; `dtype` is what `input` is converted to first.
 
     Source: torch.nn.functional.softmax, where `dim` may be left out.
 
@@ -219,7 +221,7 @@ def softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) ->
 
 
 def log_softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """The logarithm of softmax, without leaving the range of the dtype.
+    """Return the logarithm of softmax, without leaving the range of the dtype.
 
     Source: torch.nn.functional.log_softmax.
     """
@@ -227,7 +229,7 @@ def log_softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None
 
 
 def softmin(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """Softmax of `-x`.
+    """Return softmax of `-x`.
 
     Source: torch.nn.functional.softmin.
     """
@@ -235,7 +237,7 @@ def softmin(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) ->
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The first half along `dim` times the sigmoid of the second half.
+    """Return the first half along `dim` times the sigmoid of the second half.
 
     Source: torch.nn.functional.glu.
     """

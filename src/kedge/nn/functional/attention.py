@@ -27,7 +27,7 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """`softmax(query @ key.T * scale + mask) @ value`.
+    """Return `softmax(query @ key.T * scale + mask) @ value`.
 
     query (..., L, E), key (..., S, E), value (..., S, Ev), result (..., L, Ev). `attn_mask` broadcasts
     to (..., L, S): bool, True where a query may look, or floating and added to the scores. `is_causal`

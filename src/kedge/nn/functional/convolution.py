@@ -11,11 +11,9 @@ from ...errors import ShapeError
 from ...rules import RULES
 from ...rules.convolution import Geometry
 from .padding import pad
-from .sizes import lengths
+from .sizes import Size, lengths
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
-
-Size = int | Sequence[int]
 
 
 def conv1d(
@@ -90,7 +88,7 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: Size = 1,
 ) -> Tensor:
-    """The transpose of `conv1d`: input ((N,) in, L), weight (in, out / groups, k).
+    """Return the transpose of `conv1d`: input ((N,) in, L), weight (in, out / groups, k).
 
     Source: torch.nn.functional.conv_transpose1d.
     """
@@ -107,7 +105,7 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: Size = 1,
 ) -> Tensor:
-    """The transpose of `conv2d`: input ((N,) in, H, W), weight (in, out / groups, kh, kw).
+    """Return the transpose of `conv2d`: input ((N,) in, H, W), weight (in, out / groups, kh, kw).
 
     `H' = (H - 1) * stride - 2 * padding + dilation * (kh - 1) + output_padding + 1`.
 
@@ -126,7 +124,7 @@ def conv_transpose3d(
     groups: int = 1,
     dilation: Size = 1,
 ) -> Tensor:
-    """The transpose of `conv3d`: input ((N,) in, D, H, W), weight (in, out / groups, kd, kh, kw).
+    """Return the transpose of `conv3d`: input ((N,) in, D, H, W), weight (in, out / groups, kd, kh, kw).
 
     Source: torch.nn.functional.conv_transpose3d.
     """

@@ -11,7 +11,7 @@ from ...core.random import generator
 from ...core.tensor import Tensor
 from ...errors import ShapeError
 
-__all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d", "kept_share"]
+__all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d"]
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -54,7 +54,10 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def kept_share(shape: tuple[int, ...], p: float, dtype: Any) -> Any:
-    """An array to multiply by: zero with probability `p`, else `1 / (1 - p)`."""
+    """Return an array to multiply by: zero with probability `p`, else `1 / (1 - p)`.
+
+    Raises ValueError for a `p` outside 0 to 1.
+    """
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if p == 1.0:

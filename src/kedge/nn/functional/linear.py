@@ -17,7 +17,7 @@ __all__ = ["bilinear", "cosine_similarity", "embedding", "linear", "one_hot", "p
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`input @ weight.T + bias`: input (..., in), weight (out, in) or (in,), bias (out,) or ().
+    """Return `input @ weight.T + bias`: input (..., in), weight (out, in) or (in,), bias (out,) or ().
 
     Returns (..., out), or (...) for a weight of one dimension. Raises ShapeError, with the shapes,
     where these do not fit.
@@ -45,7 +45,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`input1 @ weight[k] @ input2 + bias[k]` for each k: weight (out, in1, in2), result (..., out).
+    """Return `input1 @ weight[k] @ input2 + bias[k]` for each k: weight (out, in1, in2), result (..., out).
 
     Source: torch.nn.functional.bilinear.
     """
@@ -62,11 +62,13 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """The rows of `weight` (count, width) that the integers in `input` name: (*input.shape, width).
+    """Return the rows of `weight` (count, width) that the integers in `input` name: (*input.shape, width).
 
     The row `padding_idx` gets no gradient. With `max_norm`, rows in use that are longer are scaled
     down in place first. Raises IndexError for an index outside 0..count - 1, DTypeError for an input
     that is not of integers.
+
+    Raises ShapeError for a `weight` that is no matrix.
 
     Source: torch.nn.functional.embedding. Gradients here are dense: `sparse` and
     `scale_grad_by_freq` raise NotImplementedError.
@@ -86,10 +88,12 @@ def embedding(
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """A new last dimension of length `num_classes`, 1 at the index and 0 elsewhere; int64.
+    """Return a new last dimension of length `num_classes`, 1 at the index and 0 elsewhere; int64.
 
     -1 stands for one class more than the largest index. Raises IndexError for indexes that are out
     of range.
+
+    Raises ShapeError for an empty tensor without `num_classes`.
 
     Source: torch.nn.functional.one_hot.
 
@@ -109,7 +113,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`.
+    """Return the cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`.
 
     Source: torch.nn.functional.cosine_similarity.
     """
@@ -121,7 +125,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
-    """The norm of order `p` of `x1 - x2 + eps` along the last dimension.
+    """Return the norm of order `p` of `x1 - x2 + eps` along the last dimension.
 
     Source: torch.nn.functional.pairwise_distance.
     """

@@ -42,7 +42,7 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Cross-entropy between logits and classes.
+    """Return cross-entropy between logits and classes.
 
     `input` is (C,), (N, C) or (N, C, d1, ...). `target` holds class indexes, in the shape of the
     input without its C, or, with a floating dtype and the input's shape, probabilities. `weight` (C,)
@@ -51,6 +51,8 @@ def cross_entropy(
 
     Raises ShapeError where shapes do not fit, IndexError for an index that is no class, DTypeError
     for a target that is neither.
+
+    Raises ValueError for a `label_smoothing` outside 0 to 1.
 
     Source: torch.nn.functional.cross_entropy.
 
@@ -75,7 +77,7 @@ def nll_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log likelihood: minus the entry of `input`, log-probabilities, at the class `target`.
+    """Return the negative log likelihood: minus the entry of `input` (log-probabilities) at class `target`.
 
     Shapes, weights and errors as for `cross_entropy`.
 
@@ -147,7 +149,7 @@ def _check_weight(name: str, weight: Tensor, classes: int) -> None:
 def mse_loss(
     input: Tensor, target: Tensor, *, reduction: str = "mean", weight: Tensor | None = None
 ) -> Tensor:
-    """The squared difference.
+    """Return the squared difference.
 
     Source: torch.nn.functional.mse_loss.
 
@@ -164,7 +166,7 @@ def mse_loss(
 def l1_loss(
     input: Tensor, target: Tensor, *, reduction: str = "mean", weight: Tensor | None = None
 ) -> Tensor:
-    """The absolute difference.
+    """Return the absolute difference.
 
     Source: torch.nn.functional.l1_loss.
     """
@@ -174,7 +176,9 @@ def l1_loss(
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """The absolute difference, `0.5 * d**2 / beta` where it is smaller than `beta`.
+    """Return the absolute difference, `0.5 * d**2 / beta` where it is smaller than `beta`.
+
+    Raises ValueError for a negative `beta`.
 
     Source: torch.nn.functional.smooth_l1_loss.
     """
@@ -192,7 +196,9 @@ def huber_loss(
     delta: float = 1.0,
     weight: Tensor | None = None,
 ) -> Tensor:
-    """`0.5 * d**2` where the difference d is smaller than `delta`, `delta * (|d| - delta / 2)` elsewhere.
+    """Return `0.5 * d**2` where the difference d is below `delta`, `delta * (|d| - delta / 2)` elsewhere.
+
+    Raises ValueError unless `delta` is positive.
 
     Source: torch.nn.functional.huber_loss.
     """
@@ -214,7 +220,7 @@ def _smooth_abs(difference: Tensor, beta: float) -> Tensor:
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
-    """Cross-entropy of the probabilities `input` against `target`, element by element.
+    """Return cross-entropy of the probabilities `input` against `target`, element by element.
 
     Logarithms are cut off at -100. Raises ShapeError unless both have one shape, ValueError for
     an input outside [0, 1].
@@ -245,7 +251,7 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """Cross-entropy of `sigmoid(input)` against `target`, without leaving the range of the dtype.
+    """Return cross-entropy of `sigmoid(input)` against `target`, without leaving the range of the dtype.
 
     `pos_weight` multiplies the part of the target that is 1. Raises ShapeError unless input and
     target have one shape.
@@ -266,10 +272,12 @@ def binary_cross_entropy_with_logits(
 
 
 def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """`target * (log(target) - input)`, `input` being log-probabilities, and 0 where `target` is 0.
+    """Return `target * (log(target) - input)`, `input` being log-probabilities, and 0 where `target` is 0.
 
     With `log_target` the target is given as logarithms. `reduction="batchmean"` sums and divides by
     the length of dimension 0.
+
+    Raises ValueError for another `reduction`.
 
     Source: torch.nn.functional.kl_div.
     """

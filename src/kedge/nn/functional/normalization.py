@@ -95,7 +95,9 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """`batch_norm` of each sample by itself: input (N, C, *lengths).
+    """Return `batch_norm` of each sample by itself: input (N, C, *lengths).
+
+    Raises ValueError for a single element in each channel, when training.
 
     Source: torch.nn.functional.instance_norm.
     """

@@ -27,6 +27,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
     Raises ShapeError when `pad` has no pair for a dimension, too many pairs, or does not fit.
 
+    Raises ValueError for a `value` in another mode than "constant".
+
     Source: torch.nn.functional.pad. Modes other than "constant" take any dimension here, not only
     the last one to three.
 

@@ -16,7 +16,7 @@ from ...core.tensor import Tensor
 from ...errors import ShapeError
 from ...rules import RULES
 from ...rules.pooling import Pooling
-from .sizes import lengths
+from .sizes import Size, lengths
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -30,9 +30,6 @@ __all__ = [
     "max_pool3d",
 ]
 
-Size = int | Sequence[int]
-
-
 # --- the largest value ----------------------------------------------------------------------------
 
 
@@ -45,7 +42,7 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest value of each window along the last dimension; see `max_pool2d`.
+    """Return the largest value of each window along the last dimension; see `max_pool2d`.
 
     Source: torch.nn.functional.max_pool1d.
     """
@@ -61,7 +58,7 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest value of each window. Padding counts as minus infinity.
+    """Return the largest value of each window. Padding counts as minus infinity.
 
     With `ceil_mode` windows may hang over the far edge. With `return_indices` a pair is returned, the
     second one the flat position of each value within its channel. The gradient goes to the first of
@@ -87,7 +84,7 @@ def max_pool3d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest value of each window over the last three dimensions; see `max_pool2d`.
+    """Return the largest value of each window over the last three dimensions; see `max_pool2d`.
 
     Source: torch.nn.functional.max_pool3d.
     """
@@ -105,7 +102,7 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """The average of each window along the last dimension; see `avg_pool2d`.
+    """Return the average of each window along the last dimension; see `avg_pool2d`.
 
     Source: torch.nn.functional.avg_pool1d.
     """
@@ -121,7 +118,7 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """The average of each window.
+    """Return the average of each window.
 
     Padding counts as zeros, or, with `count_include_pad=False`, not at all. `divisor_override`
     replaces the number that sums are divided by.
@@ -144,7 +141,7 @@ def avg_pool3d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """The average of each window over the last three dimensions; see `avg_pool2d`.
+    """Return the average of each window over the last three dimensions; see `avg_pool2d`.
 
     Source: torch.nn.functional.avg_pool3d.
     """
@@ -152,7 +149,7 @@ def avg_pool3d(
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
-    """The average over windows laid so that the result has length `output_size`.
+    """Return the average over windows laid so that the result has length `output_size`.
 
     Source: torch.nn.functional.adaptive_avg_pool1d.
     """
@@ -160,7 +157,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tens
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
-    """The average over windows laid so that the result has the lengths `output_size`.
+    """Return the average over windows laid so that the result has the lengths `output_size`.
 
     Window i of n over length L reaches from `floor(i * L / n)` to `ceil((i + 1) * L / n)`. None keeps
     a length as it is.
@@ -175,7 +172,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] |
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
-    """The average over windows laid so that the result has the lengths `output_size`.
+    """Return the average over windows laid so that the result has the lengths `output_size`.
 
     Source: torch.nn.functional.adaptive_avg_pool3d.
     """

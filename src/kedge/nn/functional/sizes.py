@@ -1,4 +1,4 @@
-"""Numbers that are given once for all spatial dimensions or once for each."""
+"""Numbers that are given once for all spatial dimensions or once for each: as they come, and as a tuple."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from ...errors import ShapeError
 
-__all__ = ["lengths"]
+__all__ = ["Size", "lengths", "tuple_of"]
+
+Size = int | Sequence[int]
 
 
-def lengths(
-    where: str, name: str, value: int | Sequence[int], axes: int, *, least: int = 0
-) -> tuple[int, ...]:
-    """`value` as one number per dimension, each at least `least`.
+def lengths(where: str, name: str, value: Size, axes: int, *, least: int = 0) -> tuple[int, ...]:
+    """Return `value` as one number per dimension, each at least `least`.
 
     Raises ShapeError, naming the argument, when the count or a number is wrong.
 
@@ -28,3 +28,19 @@ def lengths(
     if min(found) < least:
         raise ShapeError(f"{where}: {name} must be {'positive' if least else 'not negative'}, got {found}")
     return found
+
+
+def tuple_of(size: Size, n: int) -> tuple[int, ...]:
+    """Return `size` as a tuple of `n` numbers.
+
+    Raises ValueError for another count.
+
+    >>> tuple_of(3, 2), tuple_of([1, 2], 2)
+    ((3, 3), (1, 2))
+    """
+    if isinstance(size, int):
+        return (size,) * n
+    sizes = tuple(int(length) for length in size)
+    if len(sizes) != n:
+        raise ValueError(f"expected one number or {n}, got {sizes}")
+    return sizes

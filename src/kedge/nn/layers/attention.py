@@ -111,6 +111,8 @@ class MultiheadAttention(Module):
 
         `key_padding_mask` (N, S) and `attn_mask` (L, S) or (N * heads, L, S) are added to the scores;
         as booleans, True keeps a key out. `is_causal` is a hint and needs `attn_mask`.
+
+        Raises RuntimeError for `is_causal` without `attn_mask`.
         """
         if is_causal and attn_mask is None:
             raise RuntimeError("Need attn_mask if specifying the is_causal hint.")

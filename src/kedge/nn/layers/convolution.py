@@ -9,9 +9,9 @@ from ... import core
 from ...core.tensor import Tensor
 from .. import functional as F
 from .. import init
+from ..functional.sizes import Size, tuple_of
 from ..module import Module
 from ..parameter import Parameter
-from .sizes import Size, tuple_of
 
 __all__ = ["Conv1d", "Conv2d"]
 

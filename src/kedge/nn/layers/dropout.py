@@ -13,6 +13,8 @@ class Dropout(Module):
     """In training set each value to zero with probability `p` and scale the rest by 1 / (1 - p).
 
     In evaluation the input is returned. Source: torch.nn.Dropout.
+
+    Raises ValueError for a `p` outside 0 to 1.
     """
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:

@@ -21,6 +21,8 @@ class Embedding(Module):
     `weight` starts normal; the row `padding_idx` starts as zeros and gets no gradient. With
     `max_norm` the rows looked up are first scaled down to that norm, in place.
 
+    Raises ValueError for a `_weight` of another shape.
+
     Source: torch.nn.Embedding; gradients are dense here, and `scale_grad_by_freq` is refused too.
     """
 
@@ -79,7 +81,10 @@ class Embedding(Module):
         norm_type: float = 2.0,
         scale_grad_by_freq: bool = False,
     ) -> Embedding:
-        """Make a layer of a given table (rows, columns), which trains unless `freeze`."""
+        """Make a layer of a given table (rows, columns), which trains unless `freeze`.
+
+        Raises ValueError for `embeddings` that are no matrix.
+        """
         if embeddings.dim() != 2:
             raise ValueError(
                 f"embeddings are expected to be 2-dimensional, got {embeddings.dim()} dimensions"

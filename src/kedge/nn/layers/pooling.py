@@ -6,8 +6,8 @@ from typing import Any
 
 from ...core.tensor import Tensor
 from .. import functional as F
+from ..functional.sizes import Size
 from ..module import Module
-from .sizes import Size
 
 __all__ = ["AdaptiveAvgPool2d", "AvgPool2d", "MaxPool2d"]
 

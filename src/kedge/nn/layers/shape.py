@@ -31,6 +31,8 @@ class Flatten(Module):
 class Unflatten(Module):
     """Make dimensions of the lengths `unflattened_size` of the dimension `dim`; one may be -1.
 
+    Raises TypeError for a `dim` that is no int.
+
     Source: torch.nn.Unflatten; named dimensions are not supported.
     """
 

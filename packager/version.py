@@ -1,0 +1,15 @@
+"""The version, which pyproject.toml says and the metadata of the installed distribution repeats."""
+
+from __future__ import annotations
+
+__all__ = ["installed_version"]
+
+
+def installed_version() -> str | None:
+    """Return the version of the distribution; None where it is not installed, only importable."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("kedge")
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,51 @@
+"""The version: said in pyproject.toml, and everywhere else read from what is installed."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import kedge
+import packager
+from packager.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("package", [kedge, packager])
+def test_both_packages_have_the_version_of_the_distribution(package: object) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert package.__version__ == project["version"]  # type: ignore[attr-defined]  # read when asked for
+
+
+def test_the_command_prints_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main(["--version"])
+    assert (exit.value.code, capsys.readouterr().out) == (0, f"packager {packager.__version__}\n")
+
+
+@pytest.mark.parametrize("package", [kedge, packager])
+def test_where_nothing_is_installed_there_is_no_version(
+    package: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def version(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    with pytest.raises(AttributeError, match="has no __version__ here: it is not installed, only importable"):
+        package.__version__  # type: ignore[attr-defined]  # asking is what raises
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == "packager that is not installed, only importable\n"
+
+
+@pytest.mark.parametrize("name", ["kedge", "packager"])
+def test_importing_reads_no_metadata(name: str) -> None:
+    program = f"import sys, {name}; print('importlib.metadata' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -15,7 +15,7 @@ help:
 	@echo "make demo-hooks   train a small network with its hooks in sight"
 	@echo "make test         run the tests, README and docstring examples among them"
 	@echo "make lint         ruff: rules and format"
-	@echo "make types        mypy --strict on kedge and packager"
+	@echo "make types        mypy --strict on kellet and packager"
 	@echo "make docs         build the documentation into docs/_build, warnings as errors"
 	@echo "make bench        run the benchmarks and write docs/benchmarks.md"
 	@echo "make bench-smoke  start every benchmark once, to see that it runs"

@@ -11,7 +11,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = {"kedge": ROOT / "src" / "kedge", "packager": ROOT / "packager"}
+PACKAGES = {"kellet": ROOT / "src" / "kellet", "packager": ROOT / "packager"}
 
 
 def main(folder: Path) -> int:
@@ -60,7 +60,7 @@ def _sdist_problems(sdist: Path) -> list[str]:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     wanted = {"pyproject.toml", "README.md", "LICENSE"}
-    wanted |= {f"src/{name}" if name.startswith("kedge/") else name for name in _expected()}
+    wanted |= {f"src/{name}" if name.startswith("kellet/") else name for name in _expected()}
     return [f"the sdist lacks {name}" for name in sorted(wanted - names)]
 
 

@@ -26,11 +26,11 @@ AT_ONCE = os.cpu_count() or 1
 SMOOTH = 1e-6
 
 PROJECT = {
-    "harbour/__init__.py": "from .net import Net as Net, build as build\n",
-    "harbour/net.py": """
+    "bakery/__init__.py": "from .net import Net as Net, build as build\n",
+    "bakery/net.py": """
 from importlib.resources import files
 
-from kedge import nn
+from kellet import nn
 
 from .blocks import Block
 
@@ -61,11 +61,11 @@ def build(width=4):
     return net
 
 def counted(count):
-    import kedge
-    return kedge.arange(count, dtype=kedge.float32) * 7
+    import kellet
+    return kellet.arange(count, dtype=kellet.float32) * 7
 """,
-    "harbour/blocks.py": """
-from kedge import nn
+    "bakery/blocks.py": """
+from kellet import nn
 
 class Block(nn.Module):
     def __init__(self, width):
@@ -80,7 +80,7 @@ class Block(nn.Module):
     def forward(self, x):
         return x + self.layers(x)
 """,
-    "harbour/words.txt": "anchor buoy crane\n",
+    "bakery/words.txt": "apple bread cheese\n",
 }
 
 EXPORT = """
@@ -88,7 +88,7 @@ import sys
 import numpy as np
 sys.path.insert(0, sys.argv[1])
 from packager import PackageExporter
-from harbour import build
+from bakery import build
 with PackageExporter(sys.argv[2], policy="auto", runnable=True) as exporter:
     exporter.save_object("model", "model", build())
     exporter.save_check("model", {"x": (np.arange(12, dtype="f4") - 6).reshape(3, 4) / 4})
@@ -118,16 +118,16 @@ failures: list[str] = []
 
 @dataclass(frozen=True)
 class Environment:
-    """A Python, what is installed in it, and whether that is kedge."""
+    """A Python, what is installed in it, and whether that is kellet."""
 
     name: str
     python: str
-    has_kedge: bool
+    has_kellet: bool
 
 
 def main(work: Path, pythons: Mapping[str, str]) -> int:
     began = time.monotonic()
-    os.environ.update(PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_INPUT="1", KEDGE_CACHE=str(work / "cache"))
+    os.environ.update(PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_INPUT="1", KELLET_CACHE=str(work / "cache"))
     name, data = own_wheel()
     (work / name).write_bytes(data)
     for path, text in PROJECT.items():
@@ -136,11 +136,11 @@ def main(work: Path, pythons: Mapping[str, str]) -> int:
     environments = make_environments(work, pythons, str(work / name))
     say(f"{len(environments)} environments made in {time.monotonic() - began:.0f} s")
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        archives = list(pool.map(partial(export, work), (one for one in environments if one.has_kedge)))
+        archives = list(pool.map(partial(export, work), (one for one in environments if one.has_kellet)))
         shutil.rmtree(work / "project")
         pairs = [(environment, archive) for archive in archives for environment in environments]
         list(pool.map(lambda pair: check_in(*pair), pairs))
-    bare = next(one for one in environments if not one.has_kedge)
+    bare = next(one for one in environments if not one.has_kellet)
     serve(environments, archives)
     read_only(work, bare, archives[0])
     as_nobody(work, environments, archives[0])
@@ -155,9 +155,9 @@ def main(work: Path, pythons: Mapping[str, str]) -> int:
 def make_environments(work: Path, pythons: Mapping[str, str], wheel: str) -> list[Environment]:
     wanted = []
     for version, python in pythons.items():
-        wanted.append((f"{version}, kedge, newest NumPy", python, wheel, "numpy"))
+        wanted.append((f"{version}, kellet, newest NumPy", python, wheel, "numpy"))
         if version in ("3.11", "3.12"):
-            wanted.append((f"{version}, kedge, NumPy 1.26", python, wheel, "numpy==1.26.*"))
+            wanted.append((f"{version}, kellet, NumPy 1.26", python, wheel, "numpy==1.26.*"))
         wanted.append((f"{version}, NumPy alone", python, "numpy"))
     with ThreadPoolExecutor(AT_ONCE) as pool:
         made = list(pool.map(lambda row: make(work, *row), wanted))
@@ -182,7 +182,7 @@ def make(work: Path, name: str, python: str, *requirements: str) -> Environment:
 
 def export(work: Path, environment: Environment) -> Path:
     target = work / "".join(letter if letter.isalnum() else "-" for letter in environment.name)
-    target = target.with_name(target.name + ".kedge")
+    target = target.with_name(target.name + ".kellet")
     done = run([environment.python, "-c", EXPORT, str(work / "project"), str(target)])
     if done.returncode:
         raise SystemExit(f"export under {environment.name} failed:\n{done.stderr}")
@@ -192,8 +192,8 @@ def export(work: Path, environment: Environment) -> Path:
 def check_in(
     environment: Environment, archive: Path, *, before: tuple[str, ...] = (), **variables: str
 ) -> None:
-    """Run the stored call, started from the archive where kedge is not installed; compare the answers."""
-    start = ["-m", "packager", "check", str(archive)] if environment.has_kedge else [str(archive), "--check"]
+    """Run the stored call, started from the archive where kellet is not installed; compare the answers."""
+    start = ["-m", "packager", "check", str(archive)] if environment.has_kellet else [str(archive), "--check"]
     done = run([*before, environment.python, *start, "--json", "--tolerance", str(SMOOTH)], **variables)
     what = f"made by {archive.stem:32} loaded by {environment.name}"
     try:
@@ -210,7 +210,7 @@ def check_in(
 
 def serve(environments: list[Environment], archives: list[Path]) -> None:
     for environment in environments:
-        if not environment.has_kedge:
+        if not environment.has_kellet:
             done = run([environment.python, "-c", SERVE, str(archives[0])])
             good = done.stdout.startswith("[('output.exact', True, 0.0)")
             report(f"imported by a process of {environment.name}", "" if good else done.stdout + done.stderr)
@@ -224,10 +224,10 @@ def read_only(work: Path, environment: Environment, archive: Path) -> None:
         say("NOT RUN: a read-only file system (mounting is not permitted)")
         return
     (mounted / "home").mkdir()
-    shutil.copy(archive, mounted / "net.kedge")
+    shutil.copy(archive, mounted / "net.kellet")
     subprocess.run(["mount", "-o", "remount,ro", str(mounted)], check=True)
-    places = {"HOME": f"{mounted}/home", "TMPDIR": f"{mounted}/home", "KEDGE_CACHE": f"{mounted}/home/cache"}
-    check_in(environment, mounted / "net.kedge", before=("env", "-C", str(mounted)), **places)
+    places = {"HOME": f"{mounted}/home", "TMPDIR": f"{mounted}/home", "KELLET_CACHE": f"{mounted}/home/cache"}
+    check_in(environment, mounted / "net.kellet", before=("env", "-C", str(mounted)), **places)
 
 
 def as_nobody(work: Path, environments: list[Environment], archive: Path) -> None:
@@ -257,7 +257,7 @@ def full_disk(work: Path, archive: Path) -> None:
         "env create": ([*packager, "env", "create", str(archive), str(mounted / "env")], 3),
         "extract": ([*packager, "extract", str(archive), str(mounted / "net")], 3),
         "export": (
-            [*packager, "export", "collections:OrderedDict", "--runnable", "-o", str(mounted / "j.kedge")],
+            [*packager, "export", "collections:OrderedDict", "--runnable", "-o", str(mounted / "j.kellet")],
             3,
         ),
     }
@@ -270,7 +270,7 @@ def full_disk(work: Path, archive: Path) -> None:
 
 def many_entries(work: Path, pythons: Mapping[str, str]) -> None:
     """More entries than a ZIP without ZIP64 can have: said at export, and true."""
-    target = work / "many.kedge"
+    target = work / "many.kellet"
     done = run([sys.executable, "-c", MANY, str(target)])
     good = "has 65535 entries or more, and Python 3.11 and 3.12 cannot start" in done.stdout
     report("65,600 entries are warned of", "" if good else done.stdout + done.stderr)
@@ -300,5 +300,5 @@ def say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    say(f"kedge on {platform.platform()}")
+    say(f"kellet on {platform.platform()}")
     raise SystemExit(main(Path(sys.argv[1]), dict(word.split("=", 1) for word in sys.argv[2:])))

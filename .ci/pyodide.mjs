@@ -6,7 +6,7 @@ import { loadPyodide } from "pyodide";
 
 const folder = process.argv[2];
 const expected = JSON.parse(readFileSync(join(folder, "expected.json"), "utf8"));
-const archive = readFileSync(join(folder, "net.kedge"));
+const archive = readFileSync(join(folder, "net.kellet"));
 
 const READ = `
 import importlib.util, json, sys
@@ -36,10 +36,10 @@ def refused(path):
 
 async function boot(prepare) {
     const python = await loadPyodide();
-    python.FS.writeFile("/net.kedge", archive);
+    python.FS.writeFile("/net.kellet", archive);
     const damaged = Buffer.from(archive);
     damaged[damaged.indexOf("cat dog bird")] ^= 1;
-    python.FS.writeFile("/damaged.kedge", damaged);
+    python.FS.writeFile("/damaged.kellet", damaged);
     prepare(python);
     python.runPython(READ);
     return python;
@@ -49,11 +49,11 @@ async function check(what, prepare) {
     const began = performance.now();
     const python = await boot(prepare);
     const booted = performance.now();
-    const found = JSON.parse(python.runPython("read('/net.kedge')"));
+    const found = JSON.parse(python.runPython("read('/net.kellet')"));
     assert.deepEqual(found, expected);
-    assert.equal(python.runPython("refused('/damaged.kedge')"), "IntegrityError");
+    assert.equal(python.runPython("refused('/damaged.kellet')"), "IntegrityError");
     const view = python.runPython(`
-archive = ArchiveReader("/net.kedge")
+archive = ArchiveReader("/net.kellet")
 tensors = TensorReader(archive, "net/weights")
 tensors.storage(tensors["weight"].storage)
 `);
@@ -77,7 +77,7 @@ try {
         python.runPython("import sys; sys.path.insert(0, '/reader')");
     });
     await check("the loader in the archive", (python) => {
-        python.runPython("import sys; sys.path.insert(0, '/net.kedge')");
+        python.runPython("import sys; sys.path.insert(0, '/net.kellet')");
     });
 } catch (error) {
     // The message alone: Node would print the line of Pyodide's source too, which has a million characters.

@@ -21,8 +21,8 @@ BARE = ("packager/__init__.py", "packager/errors.py", "packager/lazy.py", "packa
 
 def main(folder: Path) -> None:
     weights = {"weight": np.linspace(-1, 1, 12, dtype="f4").reshape(3, 4), "steps": np.array(7)}
-    with PackageExporter(folder / "net.kedge", policy="auto", runnable=True) as exporter:
-        exporter.save_source_string("net", "import kedge\n", is_package=True)
+    with PackageExporter(folder / "net.kellet", policy="auto", runnable=True) as exporter:
+        exporter.save_source_string("net", "import kellet\n", is_package=True)
         exporter.save_text("net", "words.txt", "cat dog bird")
         exporter.save_state_dict("net", "weights", weights)
     files = own_files(beside=True)
@@ -30,7 +30,7 @@ def main(folder: Path) -> None:
         for name, data in files.items():
             if name in BARE or name.startswith(("packager/archive/", "msgpack/")):
                 reader.writestr(name, data)
-    with ArchiveReader(folder / "net.kedge") as archive:
+    with ArchiveReader(folder / "net.kellet") as archive:
         expected = {
             "identity": archive.identity,
             "names": list(archive.names()),

@@ -1,4 +1,4 @@
-"""Benchmarks: kedge and packager beside their peers, in one process, on one thread.
+"""Benchmarks: kellet and packager beside their peers, in one process, on one thread.
 
     python -m benchmarks                             every row
     python -m benchmarks --only mlp                  rows whose title holds the word

@@ -65,7 +65,7 @@ compared](design/measuring.md) says more.
 def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     if options.smoke:
-        os.environ["KEDGE_BENCH_SMALL"] = "1"
+        os.environ["KELLET_BENCH_SMALL"] = "1"
     rows = [row for family in FAMILIES for row in family.rows() if _wanted(row, options.only)]
     if not rows:
         print(f"No row's title holds {options.only!r}.", file=sys.stderr)
@@ -83,7 +83,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Compare kedge with its peers.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Compare kellet with its peers."
+    )
     parser.add_argument("--only", default="", metavar="WORD", help="only rows whose title holds WORD")
     parser.add_argument("--rounds", type=int, default=25, help="how often each contender is timed (25)")
     parser.add_argument("--smoke", action="store_true", help="run each row once, to see that it starts")

@@ -74,7 +74,7 @@ SMALL = (Case(300, 3), Case(8, 1), Case(20_000, 8))
 
 
 def rows() -> list[Row]:
-    cases = SMALL if os.environ.get("KEDGE_BENCH_SMALL") else CASES
+    cases = SMALL if os.environ.get("KELLET_BENCH_SMALL") else CASES
     return [row for case in cases for row in _rows_of(case)]
 
 
@@ -164,7 +164,7 @@ def _rows_of(case: Case) -> list[Row]:
 
 @lru_cache(maxsize=1)
 def _folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="kedge-benchmarks-"))
+    folder = Path(tempfile.mkdtemp(prefix="kellet-benchmarks-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 

@@ -24,7 +24,7 @@ EPSILON = 1e-5
 
 def rows() -> list[Row]:
     contenders = {
-        "kedge": _kedge,
+        "kellet": _kellet,
         "torch": _torch,
         "autograd": _autograd,
         "mygrad": _mygrad,
@@ -58,11 +58,11 @@ def _weights() -> list[np.ndarray]:
     ]
 
 
-def _kedge() -> Contender:
-    import kedge
-    from kedge import nn
+def _kellet() -> Contender:
+    import kellet
+    from kellet import nn
 
-    return _with_modules(kedge, nn)
+    return _with_modules(kellet, nn)
 
 
 def _torch() -> Contender:
@@ -73,7 +73,7 @@ def _torch() -> Contender:
 
 
 def _with_modules(library: Any, nn: Any) -> Contender:
-    """The block as both kedge and torch spell it."""
+    """The block as both kellet and torch spell it."""
     attention = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
     norm = nn.LayerNorm(WIDTH, eps=EPSILON)
     tensors = [library.tensor(weight) for weight in _weights()]

@@ -23,7 +23,7 @@ def rows() -> list[Row]:
             f"sentence encoder, {sentences} x {tokens} tokens",
             "ms",
             {
-                "kedge": lambda shape=(sentences, tokens): _kedge(*shape),
+                "kellet": lambda shape=(sentences, tokens): _kellet(*shape),
                 "torch": lambda shape=(sentences, tokens): _torch(*shape),
             },
             (Goal(1.3, "torch"),),
@@ -40,13 +40,13 @@ def _tokens(sentences: int, tokens: int) -> tuple[np.ndarray, np.ndarray]:
     return ids, mask
 
 
-def _kedge(sentences: int, tokens: int) -> Contender:
-    import kedge
+def _kellet(sentences: int, tokens: int) -> Contender:
+    import kellet
 
     model = _our_model()
-    ids, mask = (kedge.tensor(array) for array in _tokens(sentences, tokens))
+    ids, mask = (kellet.tensor(array) for array in _tokens(sentences, tokens))
 
-    @kedge.no_grad()
+    @kellet.no_grad()
     def run() -> Any:
         return model(ids, mask)
 
@@ -71,10 +71,10 @@ def _torch(sentences: int, tokens: int) -> Contender:
 
 @cache
 def _our_model() -> Any:
-    import kedge
+    import kellet
     from fixtures.models import bert
 
-    kedge.manual_seed(0)
+    kellet.manual_seed(0)
     return bert.build()
 
 

@@ -48,7 +48,7 @@ with open("/proc/self/status") as status:
 
 
 def rows() -> list[Row]:
-    small = bool(os.environ.get("KEDGE_BENCH_SMALL"))
+    small = bool(os.environ.get("KELLET_BENCH_SMALL"))
     side = 1_000 if small else 11_180
     many, few = (2_000 if small else 20_000), f"{8 * 4 * side * side // 1_000_000:,} MB in 8 tensors"
 
@@ -68,9 +68,9 @@ def rows() -> list[Row]:
             {"packager": lambda: _working(side, CONVERT, "safetensors"), "copy": lambda: _copying(side)},
         ),
         row(
-            f"{few}: convert to .kedge, with sha256",
+            f"{few}: convert to .kellet, with sha256",
             "ms",
-            {"packager": lambda: _working(side, CONVERT, "kedge"), "copy": lambda: _copying(side)},
+            {"packager": lambda: _working(side, CONVERT, "kellet"), "copy": lambda: _copying(side)},
         ),
         *(
             row(
@@ -81,8 +81,8 @@ def rows() -> list[Row]:
             )
             for name, work, ending in (
                 ("converted to .safetensors", CONVERT, "safetensors"),
-                ("converted to .kedge", CONVERT, "kedge"),
-                ("migrated to .kedge", MIGRATE, "kedge"),
+                ("converted to .kellet", CONVERT, "kellet"),
+                ("migrated to .kellet", MIGRATE, "kellet"),
             )
         ),
     ]
@@ -90,7 +90,7 @@ def rows() -> list[Row]:
 
 @lru_cache(maxsize=1)
 def _folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="kedge-benchmarks-"))
+    folder = Path(tempfile.mkdtemp(prefix="kellet-benchmarks-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 

@@ -22,7 +22,7 @@ RATE = 0.01
 
 def rows() -> list[Row]:
     contenders = {
-        "kedge": _kedge,
+        "kellet": _kellet,
         "torch": _torch,
         "autograd": _autograd,
         "mygrad": _mygrad,
@@ -50,11 +50,11 @@ def _weights() -> list[np.ndarray]:
     return weights
 
 
-def _kedge() -> Contender:
-    import kedge
-    from kedge import nn, optim
+def _kellet() -> Contender:
+    import kellet
+    from kellet import nn, optim
 
-    return _with_modules(kedge, nn, optim)
+    return _with_modules(kellet, nn, optim)
 
 
 def _torch() -> Contender:
@@ -65,7 +65,7 @@ def _torch() -> Contender:
 
 
 def _with_modules(library: Any, nn: Any, optim: Any) -> Contender:
-    """The step as both kedge and torch spell it."""
+    """The step as both kellet and torch spell it."""
     model = nn.Sequential(
         nn.Conv2d(CHANNELS[0], CHANNELS[1], 3, padding=1),
         nn.ReLU(),

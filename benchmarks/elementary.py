@@ -18,14 +18,14 @@ ONE = np.ones(1, dtype=np.float32)
 
 def rows() -> list[Row]:
     forward = {
-        "kedge": _kedge,
+        "kellet": _kellet,
         "torch": _torch,
         "autograd": _autograd,
         "mygrad": _mygrad,
         "by hand": _by_hand,
     }
     backward = {
-        "kedge": _kedge_backward,
+        "kellet": _kellet_backward,
         "torch": _torch_backward,
         "autograd": _autograd_backward,
         "mygrad": _mygrad_backward,
@@ -37,10 +37,10 @@ def rows() -> list[Row]:
     ]
 
 
-def _kedge() -> Contender:
-    import kedge
+def _kellet() -> Contender:
+    import kellet
 
-    a, b = kedge.tensor(ONE, requires_grad=True), kedge.tensor(ONE, requires_grad=True)
+    a, b = kellet.tensor(ONE, requires_grad=True), kellet.tensor(ONE, requires_grad=True)
     return Contender(lambda: a + b, result=lambda: [(a + b).detach().numpy()])
 
 
@@ -72,10 +72,10 @@ def _by_hand() -> Contender:
     return Contender(lambda: a + b, result=lambda: [a + b])
 
 
-def _kedge_backward() -> Contender:
-    import kedge
+def _kellet_backward() -> Contender:
+    import kellet
 
-    return _stateful(kedge.tensor(ONE, requires_grad=True), kedge.tensor(ONE, requires_grad=True))
+    return _stateful(kellet.tensor(ONE, requires_grad=True), kellet.tensor(ONE, requires_grad=True))
 
 
 def _torch_backward() -> Contender:

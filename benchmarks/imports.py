@@ -17,10 +17,10 @@ PROGRAM = "from time import perf_counter as now; start = now(); import {module};
 
 
 def rows() -> list[Row]:
-    kedge = {"kedge": _importing("kedge"), "numpy": _importing("numpy")}
+    kellet = {"kellet": _importing("kellet"), "numpy": _importing("numpy")}
     packager = {"packager": _importing("packager"), "numpy": _importing("numpy")}
     return [
-        Row(SECTION, "import kedge", "ms", kedge, (Goal(1.3, "numpy"),), why=WHY),
+        Row(SECTION, "import kellet", "ms", kellet, (Goal(1.3, "numpy"),), why=WHY),
         Row(SECTION, "import packager", "ms", packager, (Goal(40),), subject="packager"),
     ]
 

@@ -104,7 +104,7 @@ def rows() -> list[Row]:
 
 @lru_cache(maxsize=1)
 def _folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="kedge-loading-"))
+    folder = Path(tempfile.mkdtemp(prefix="kellet-loading-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
@@ -126,7 +126,7 @@ def _timed(before: str, timed: str, **environment: str) -> float:
 
 
 def _packager(before: str, timed: str, *, forgetting: bool) -> Contender:
-    archive, cache = _folder() / "networkx.kedge", _folder() / ("first" if forgetting else "later")
+    archive, cache = _folder() / "networkx.kellet", _folder() / ("first" if forgetting else "later")
     if not archive.exists():
         _run(EXPORT.format(target=str(archive)))
     load = f"{timed}\n{PACKAGER.format(archive=str(archive))}"
@@ -134,7 +134,7 @@ def _packager(before: str, timed: str, *, forgetting: bool) -> Contender:
     def run() -> float:
         if forgetting:
             shutil.rmtree(cache, ignore_errors=True)
-        return _timed(before, load, KEDGE_CACHE=str(cache))
+        return _timed(before, load, KELLET_CACHE=str(cache))
 
     run()  # compiles the loader itself, and fills the cache
     return Contender(run, times_itself=True)

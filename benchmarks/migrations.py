@@ -40,8 +40,8 @@ _PARTS = ("query", "out", "up", "down", "gate", "extra", "more")
 
 
 def rows() -> list[Row]:
-    contenders = {"kedge": _kedge, "by hand": _by_hand}
-    planning = {"kedge": _plan, "by hand": _by_hand}
+    contenders = {"kellet": _kellet, "by hand": _by_hand}
+    planning = {"kellet": _plan, "by hand": _by_hand}
     title = "20,000 keys, six steps"
     return [
         Row(SECTION, f"{title}: planned", "ms", planning, (Goal(500), Goal(15, "by hand")), why=WHY),
@@ -70,7 +70,7 @@ def _state() -> dict[str, Any]:
     return state
 
 
-def _kedge() -> Contender:
+def _kellet() -> Contender:
     from packager.migrations import migrate, migration_from_text
 
     migration, state = migration_from_text(STEPS), _state()

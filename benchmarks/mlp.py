@@ -23,7 +23,7 @@ WHY = (
 
 def rows() -> list[Row]:
     contenders = {
-        "kedge": _kedge,
+        "kellet": _kellet,
         "torch": _torch,
         "autograd": _autograd,
         "mygrad": _mygrad,
@@ -47,11 +47,11 @@ def _weights() -> list[np.ndarray]:
     return [first, np.zeros(HIDDEN, np.float32), second, np.zeros(CLASSES, np.float32)]
 
 
-def _kedge() -> Contender:
-    import kedge
-    from kedge import nn, optim
+def _kellet() -> Contender:
+    import kellet
+    from kellet import nn, optim
 
-    return _with_modules(kedge, nn, optim)
+    return _with_modules(kellet, nn, optim)
 
 
 def _torch() -> Contender:
@@ -62,7 +62,7 @@ def _torch() -> Contender:
 
 
 def _with_modules(library: Any, nn: Any, optim: Any) -> Contender:
-    """The step as both kedge and torch spell it."""
+    """The step as both kellet and torch spell it."""
     model = nn.Sequential(nn.Linear(INPUTS, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, CLASSES))
     names = ("0.weight", "0.bias", "2.weight", "2.bias")
     model.load_state_dict({n: library.tensor(w) for n, w in zip(names, _weights(), strict=True)})

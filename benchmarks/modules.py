@@ -14,9 +14,9 @@ WHY = (
 
 
 def rows() -> list[Row]:
-    bare = {"kedge": _kedge_call, "torch": _torch_call, "by hand": _by_hand_call}
-    hooked = {"kedge": _kedge_hooked, "torch": _torch_hooked}
-    backward = {"kedge": _kedge_backward, "torch": _torch_backward}
+    bare = {"kellet": _kellet_call, "torch": _torch_call, "by hand": _by_hand_call}
+    hooked = {"kellet": _kellet_hooked, "torch": _torch_hooked}
+    backward = {"kellet": _kellet_backward, "torch": _torch_backward}
     title = "module forward and backward, what a full backward hook adds"
     return [
         Row(SECTION, "Module call, no hook", "us", bare, (Goal(0.5, "torch"),)),
@@ -41,8 +41,8 @@ def _doubling(nn: Any) -> Any:
     return Doubling()
 
 
-def _kedge_call() -> Contender:
-    from kedge import nn
+def _kellet_call() -> Contender:
+    from kellet import nn
 
     return _call(_identity(nn))
 
@@ -68,8 +68,8 @@ def _call(module: Any) -> Contender:
     return Contender(lambda: module(1))
 
 
-def _kedge_hooked() -> Contender:
-    from kedge import nn
+def _kellet_hooked() -> Contender:
+    from kellet import nn
 
     return _hooked_call(nn)
 
@@ -86,11 +86,11 @@ def _hooked_call(nn: Any) -> Contender:
     return _call(module)
 
 
-def _kedge_backward() -> Contender:
-    import kedge
-    from kedge import nn
+def _kellet_backward() -> Contender:
+    import kellet
+    from kellet import nn
 
-    return _backward(kedge, nn)
+    return _backward(kellet, nn)
 
 
 def _torch_backward() -> Contender:

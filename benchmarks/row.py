@@ -50,7 +50,7 @@ class Row:
     unit: str
     contenders: Mapping[str, Callable[[], Contender]]
     goals: tuple[Goal, ...] = ()
-    subject: str = "kedge"
+    subject: str = "kellet"
     tolerance: float = 1e-3
     why: str = ""
     most_rounds: int = 1000

@@ -26,8 +26,8 @@ BLOCKS, LAYERS, PARTS = 20, 10, 10
 
 
 def rows() -> list[Row]:
-    saving = {"kedge": _kedge_save, "torch": _torch_save, "by hand": _save_by_hand}
-    loading = {"kedge": _kedge_load, "torch": _torch_load, "by hand": _load_by_hand}
+    saving = {"kellet": _kellet_save, "torch": _torch_save, "by hand": _save_by_hand}
+    loading = {"kellet": _kellet_load, "torch": _torch_load, "by hand": _load_by_hand}
     what = "4,000 parameters in 2,000 modules"
     return [
         Row(SECTION, f"state_dict(), {what}", "ms", saving, (Goal(0.25, "torch"),), why=SAVING),
@@ -40,8 +40,8 @@ def _model(nn: Any) -> Any:
     return nn.Sequential(*(nn.Sequential(*layers[n * LAYERS : (n + 1) * LAYERS]) for n in range(BLOCKS)))
 
 
-def _kedge_save() -> Contender:
-    from kedge import nn
+def _kellet_save() -> Contender:
+    from kellet import nn
 
     return Contender(_model(nn).state_dict)
 
@@ -52,8 +52,8 @@ def _torch_save() -> Contender:
     return Contender(_model(nn).state_dict)
 
 
-def _kedge_load() -> Contender:
-    from kedge import nn
+def _kellet_load() -> Contender:
+    from kellet import nn
 
     return _load(nn)
 

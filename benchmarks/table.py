@@ -10,7 +10,7 @@ from benchmarks.row import Goal, Outcome
 from benchmarks.timing import UNITS, ratio
 
 # The order of the columns; others follow as they come.
-COLUMNS = ("kedge", "packager", "torch", "autograd", "mygrad", "jax", "by hand", "numpy")
+COLUMNS = ("kellet", "packager", "torch", "autograd", "mygrad", "jax", "by hand", "numpy")
 
 
 def tables(outcomes: Sequence[Outcome]) -> str:

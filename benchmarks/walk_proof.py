@@ -89,7 +89,7 @@ class ProcessFailed(RuntimeError):
 
 def prove(case: Case) -> Proof:
     """Run as installed, export twice, run from the archive, and compare."""
-    with tempfile.TemporaryDirectory(prefix="kedge-proof-") as folder:
+    with tempfile.TemporaryDirectory(prefix="kellet-proof-") as folder:
         try:
             return _prove(case, Path(folder).resolve())
         except ProcessFailed as error:
@@ -103,7 +103,7 @@ def installed(case: Case) -> bool:
 
 def _prove(case: Case, folder: Path) -> Proof:
     path = [os.path.abspath(entry) for entry in (*_own_folders(), *sys.path)]
-    archive, second = folder / "first.kedge", folder / "second.kedge"
+    archive, second = folder / "first.kellet", folder / "second.kellet"
     here = _run(case, "installed", path, folder)
     cold = _run(case, "export", path, folder, archive)
     again = _run(case, "export", path, folder, second)
@@ -125,8 +125,8 @@ def _prove(case: Case, folder: Path) -> Proof:
 
 
 def _own_folders() -> list[str]:
-    """Where kedge and packager lie: an editable install may bring them by other means than the path."""
-    specs = [find_spec(name) for name in ("kedge", "packager")]
+    """Where kellet and packager lie: an editable install may bring them by other means than the path."""
+    specs = [find_spec(name) for name in ("kellet", "packager")]
     return [str(Path(spec.origin).parents[1]) for spec in specs if spec is not None and spec.origin]
 
 
@@ -160,7 +160,7 @@ def _run(case: Case, step: str, path: Sequence[str], folder: Path, archive: Path
         "archive": str(archive),
     }
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    caches = {"XDG_CACHE_HOME": str(folder / "cache"), "KEDGE_CACHE": str(folder / "cache")}
+    caches = {"XDG_CACHE_HOME": str(folder / "cache"), "KELLET_CACHE": str(folder / "cache")}
     done = subprocess.run(
         [sys.executable, "-S", "-P", str(Path(__file__).with_name("proof_process.py"))],
         input=json.dumps(order),

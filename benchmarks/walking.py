@@ -114,7 +114,7 @@ def _sides(
 
 
 def _plan(program: str, *, keep: bool) -> Contender:
-    folder = tempfile.mkdtemp(prefix="kedge-walk-") if keep else ""
+    folder = tempfile.mkdtemp(prefix="kellet-walk-") if keep else ""
 
     def run() -> float:
         if keep:

@@ -15,10 +15,10 @@ import command_line  # noqa: E402 - as the next one
 import docstrings  # noqa: E402 - it lives in this folder, which is on the path only now
 import reference  # noqa: E402 - as above
 
-project = "kedge"
-author = "The kedge developers"
-copyright = "The kedge developers, Apache-2.0"
-html_title = "kedge and packager"
+project = "kellet"
+author = "The kellet developers"
+copyright = "The kellet developers, Apache-2.0"
+html_title = "kellet and packager"
 html_theme = "furo"
 html_show_sphinx = False
 

@@ -77,7 +77,7 @@ def pages_of(modules: list[str]) -> list[Page]:
 def public_modules(root: Path) -> list[str]:
     """Name packages, and the files at the top of a package, that list public names."""
     found = []
-    for package, folder in {"kedge": root / "src" / "kedge", "packager": root / "packager"}.items():
+    for package, folder in {"kellet": root / "src" / "kellet", "packager": root / "packager"}.items():
         for path in sorted(folder.rglob("*.py")):
             parts = path.relative_to(folder).with_suffix("").parts
             inner = parts[:-1] if parts[-1] == "__init__" else parts

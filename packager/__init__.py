@@ -2,9 +2,9 @@
 
     from packager import PackageExporter, PackageImporter
 
-    with PackageExporter("net.kedge", policy="auto") as exporter:
+    with PackageExporter("net.kellet", policy="auto") as exporter:
         exporter.save_object("model", "model", net)
-    with PackageImporter("net.kedge") as importer:
+    with PackageImporter("net.kellet") as importer:
         net = importer.load_object("model", "model")
 
 Every name is imported when it is first used: `import packager` itself costs a few milliseconds.

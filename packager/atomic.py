@@ -1,7 +1,7 @@
 """Files and folders that appear in one step or not at all, and the folder for what is kept between runs.
 
 Whatever is written goes to a *part* beside its place: a file or folder with a random name that ends in
-`.kedge-part`. When it is complete, it is renamed. An error removes the part; a process that is killed
+`.kellet-part`. When it is complete, it is renamed. An error removes the part; a process that is killed
 leaves it behind, and the next one that replaces a file in that folder removes it. A part at work is known
 by its lock, which the system takes away with the process.
 
@@ -37,7 +37,7 @@ __all__ = [
     "replaced_folder",
 ]
 
-_PART: Final = re.compile(r"\..+\.[0-9a-f]{16}\.kedge-part")
+_PART: Final = re.compile(r"\..+\.[0-9a-f]{16}\.kellet-part")
 # A folder that may be written to but not read, and file systems that have nothing to synchronise.
 _NO_FOLDER_SYNC: Final = {errno.EACCES, errno.EINVAL, errno.EOPNOTSUPP}
 _NAME_BYTES: Final = 100  # of the target's name in a part's; a whole name may have 255
@@ -208,15 +208,15 @@ def keep_folder(folder: Path) -> Iterator[Path]:
 def cache_folder(*inner: str) -> Path:
     """Return the folder for what is kept between runs, or a folder inside it; it need not exist.
 
-    `$KEDGE_CACHE`, else `kedge` below `$XDG_CACHE_HOME` or `~/.cache`. Raises RuntimeError where no home
+    `$KELLET_CACHE`, else `kellet` below `$XDG_CACHE_HOME` or `~/.cache`. Raises RuntimeError where no home
     folder is known for this user.
     """
     from pathlib import Path
 
-    if own := os.environ.get("KEDGE_CACHE"):
+    if own := os.environ.get("KELLET_CACHE"):
         return Path(own, *inner)
     base = os.environ.get("XDG_CACHE_HOME")
-    return Path(base or Path.home() / ".cache", "kedge", *inner)
+    return Path(base or Path.home() / ".cache", "kellet", *inner)
 
 
 def os_error_mend(error: OSError) -> str:
@@ -264,7 +264,7 @@ def _part_of(path: str | os.PathLike[str]) -> str:
     """Return a new name beside `path`, with as much of its name as has room."""
     folder, name = os.path.split(os.fspath(path))
     short = os.fsdecode(os.fsencode(name)[:_NAME_BYTES])
-    return os.path.join(folder, f".{short}.{os.urandom(8).hex()}.kedge-part")
+    return os.path.join(folder, f".{short}.{os.urandom(8).hex()}.kellet-part")
 
 
 def _base(path: object) -> str:

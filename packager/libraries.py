@@ -1,4 +1,4 @@
-"""Which library an object is of (NumPy, kedge or PyTorch), and the few verbs that each spells its own way.
+"""Which library an object is of (NumPy, kellet or PyTorch), and the few verbs that each spells its own way.
 
 A library is imported only where an object of it is there, or one is asked for.
 """
@@ -16,14 +16,14 @@ __all__ = ["cast", "dtype_of", "full", "join", "library_of", "roll", "tensor_of"
 
 
 def library_of(thing: Any) -> str:
-    """The library that an object's class comes from, or inherits from: "torch", "kedge", else "numpy".
+    """The library that an object's class comes from, or inherits from: "torch", "kellet", else "numpy".
 
     >>> import numpy
     >>> library_of(numpy.ones(2)), library_of("a text")
     ('numpy', 'numpy')
     """
     tops = {base.__module__.partition(".")[0] for base in type(thing).__mro__}
-    return next((name for name in ("torch", "kedge") if name in tops), "numpy")
+    return next((name for name in ("torch", "kellet") if name in tops), "numpy")
 
 
 def dtype_of(array: Any) -> str:
@@ -100,5 +100,5 @@ def to_numpy(array: Any) -> Any:
             return numpy.empty(tuple(bare.shape), raw_dtype(dtype_of(array)))
         flat = bare.reshape(-1).view(torch.uint8).numpy()
         return flat.view(raw_dtype(dtype_of(array))).reshape(tuple(bare.shape))
-    found = numpy.asarray(array.detach().numpy() if library == "kedge" else array)
+    found = numpy.asarray(array.detach().numpy() if library == "kellet" else array)
     return found.astype(found.dtype.newbyteorder("<"), copy=False)

@@ -42,7 +42,7 @@ from packager.names import demangle
 from packager.policy import Action, Answer, GlobGroup, GlobPattern, Policy, as_policy
 
 if TYPE_CHECKING:
-    from kedge.hooks import RemovableHandle
+    from kellet.hooks import RemovableHandle
 
 __all__ = ["EmptyMatchError", "PackageExporter", "PackagingError"]
 
@@ -60,7 +60,7 @@ class PackageExporter:
     `guards="all"` follows both sides of every test, not those of this environment alone;
     `parents="lazy"` leaves out what packages import only to pass it on. `digests="crc"` saves the
     time for sha256 over tensors, `fsync=False` that for waiting on the disk. A `runnable` archive
-    carries its loader: `python net.kedge --info` works where there is only Python and NumPy.
+    carries its loader: `python net.kellet --info` works where there is only Python and NumPy.
     `vendor_wheels` names targets ("here", "cp311-manylinux_2_28_x86_64", ...) for which the wheels of
     the externs go into the archive, in the versions that are installed here; pip fetches them when it
     is written, also from the folders `find_links`.
@@ -445,7 +445,8 @@ class PackageExporter:
     def _take(self, item: ObjectRequest | StateDictRequest) -> None:
         """Add what is saved as data, as it is now."""
         self._request.require_free(item)
-        self._surveyor.take(item)
+        with AnswerRequired(f"saving {item.package}/{item.resource}"):
+            self._surveyor.take(item)
         self._add(item)
 
     def _add(self, item: Item) -> None:

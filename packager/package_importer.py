@@ -52,7 +52,7 @@ class PackageImporter(Importer):
     bytes of tensors are used: everything else is always checked by sha256; `mmap=False` reads instead of
     mapping. `environment` is "warn", "error" or "ignore",
     `undeclared` "error" or "allow" for imports that no rule declared. `bytecode` is the folder where
-    compiled code is kept for the next load, by default one below `$KEDGE_CACHE` or `~/.cache/kedge`
+    compiled code is kept for the next load, by default one below `$KELLET_CACHE` or `~/.cache/kellet`
     ("cache"); None keeps none. Nor do a home that cannot be written, and a Python started with `-B`.
 
     Raises ArchiveError and IntegrityError for a damaged or hostile file, DisallowedModuleError where
@@ -214,7 +214,7 @@ class PackageImporter(Importer):
     ) -> Mapping[str, Any]:
         """A stored state dict as a lazy mapping: a tensor is read when it is asked for.
 
-        With `as_="numpy"` values are read-only arrays on the mapped file; with "kedge" and "torch"
+        With `as_="numpy"` values are read-only arrays on the mapped file; with "kellet" and "torch"
         tensors on a private copy-on-write map, ready to be trained. They stay valid after `close()`.
         The mapping has `_metadata` for load hooks, `rows`, `matching` and `spec`. A state dict is data
         alone: values in it that are no tensors name no stored class, unless `trust` does.
@@ -264,7 +264,7 @@ class PackageImporter(Importer):
     def run(self, inputs: Mapping[str, Any], entry: str = "model") -> dict[str, Any]:
         """Call an entry point with arrays by name, and return the arrays of its answer by name.
 
-        Modules of kedge and PyTorch are in evaluation mode for the call.
+        Modules of kellet and PyTorch are in evaluation mode for the call.
 
         Raises EntryPointError where there is none of that name, EntryMethodError where it names anything
         but the object itself, `forward`, `predict`, `predict_proba`, `transform`, or a public method that

@@ -10,6 +10,6 @@ def installed_version() -> str | None:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        return version("kedge")
+        return version("kellet")
     except PackageNotFoundError:
         return None

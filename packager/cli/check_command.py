@@ -12,8 +12,8 @@ __all__ = ["add"]
 
 _EXAMPLES = """\
 examples:
-  packager check net.kedge
-  packager check net.kedge --tolerance 0
+  packager check net.kellet
+  packager check net.kellet --tolerance 0
 
 Golden calls are stored by `packager export --check`. The exit code is 0 when every answer is within
 the tolerance, 1 when one is not, or when none was stored. Integers are compared exactly. Modules are

@@ -1,4 +1,4 @@
-"""`packager convert`: a legacy file of weights written anew, as `.safetensors` or `.kedge`, with a report."""
+"""`packager convert`: a legacy file of weights as `.safetensors` or `.kellet`, with a report."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["add"]
 _EXAMPLES = """\
 examples:
   packager convert old.pt new.safetensors
-  packager convert old.pt new.kedge                      keeps ties, versions of modules, plain values
-  packager convert last.ckpt new.kedge --unwrap state_dict
-  packager convert model.safetensors.index.json new.kedge
+  packager convert old.pt new.kellet                      keeps ties, versions of modules, plain values
+  packager convert last.ckpt new.kellet --unwrap state_dict
+  packager convert model.safetensors.index.json new.kellet
 
 Reads .pt, .pth, .bin and .ckpt of PyTorch (both formats), .safetensors, shards with their index, .npz,
-.npy, folders of .npy, state dicts in archives of torch.package, and kedge archives. The framework that
+.npy, folders of .npy, state dicts in archives of torch.package, and kellet archives. The framework that
 wrote them is not needed, and nothing in a file is run. The new file appears whole or not at all.
 """
 _ROWS = 20
@@ -32,13 +32,13 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "convert",
-        help="write the weights of a legacy file as .safetensors or .kedge, running nothing",
-        description="Write the weights of a legacy file as .safetensors or .kedge, running nothing of it.",
+        help="write the weights of a legacy file as .safetensors or .kellet, running nothing",
+        description="Write the weights of a legacy file as .safetensors or .kellet, running nothing of it.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("old", metavar="OLD", help="the file or folder with the weights")
-    parser.add_argument("new", metavar="NEW", help="the file to write; ends in .safetensors or .kedge")
+    parser.add_argument("new", metavar="NEW", help="the file to write; ends in .safetensors or .kellet")
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--unwrap", metavar="NAME", help="the state dict to take, where there are several: model, ema.module"
@@ -55,7 +55,7 @@ def add(commands: Any) -> None:
         "--name",
         metavar="PACKAGE/RESOURCE",
         default="model/weights",
-        help="what the state dict is called in a .kedge (model/weights)",
+        help="what the state dict is called in a .kellet (model/weights)",
     )
     parser.add_argument("--all", action="store_true", help="list every key")
     parser.add_argument("--json", action="store_true", help="print the report for machines")
@@ -110,7 +110,7 @@ def _print(checkpoint: Checkpoint, written: WrittenCheckpoint, most: int | None)
     tensors = checkpoint.tensors
     rows = [(key, value.dtype, list(value.shape), size_text(value.nbytes)) for key, value in tensors.items()]
     _table("tensors", ("key", "dtype", "shape", "size"), rows, most)
-    _table("tied: stored once in a .kedge", ("keys",), [(", ".join(keys),) for keys in written.tied], most)
+    _table("tied: stored once in a .kellet", ("keys",), [(", ".join(keys),) for keys in written.tied], most)
     left_out = [*checkpoint.left_out, *written.left_out]
     _table("left out", ("where", "what", "why"), _summed(left_out), most)
     dtypes = Counter(value.dtype for value in tensors.values())

@@ -17,12 +17,12 @@ __all__ = ["add"]
 
 _EXAMPLES = """\
 examples:
-  packager env check net.kedge                        does this environment do?
-  packager env check net.kedge --python env/bin/python
-  packager env lock net.kedge -o requirements.txt     exact versions
-  packager env lock net.kedge -o pylock.toml          wheels with digests (PEP 751)
-  packager env create net.kedge env/                  a new venv with exactly the recorded versions
-  packager env create net.kedge env/ --offline        from the wheels in the archive alone
+  packager env check net.kellet                        does this environment do?
+  packager env check net.kellet --python env/bin/python
+  packager env lock net.kellet -o requirements.txt     exact versions
+  packager env lock net.kellet -o pylock.toml          wheels with digests (PEP 751)
+  packager env create net.kellet env/                  a new venv with exactly the recorded versions
+  packager env create net.kellet env/ --offline        from the wheels in the archive alone
 
 Nothing of the archive is run: wheels are unpacked, never built. Another Python is run to be asked, with
 -I -S. Starting Python in the new environment runs what is in it, .pth files of wheels among it.

@@ -17,11 +17,11 @@ __all__ = ["add"]
 
 _EXAMPLES = """\
 examples:
-  packager export mypkg.models:build --kwargs '{"width": 64}' --weights old.npz -o net.kedge
-  packager export mypkg:net -o net.kedge --check x.npz
-  packager export mypkg.models:build --policy policy.toml --store factory -o net.kedge
-  packager export mypkg:net -o net.kedge --input x.npz --trace-policy small.toml
-  packager export mypkg:net -o net.kedge --runnable --vendor-wheels here,cp312-win_amd64
+  packager export mypkg.models:build --kwargs '{"width": 64}' --weights old.npz -o net.kellet
+  packager export mypkg:net -o net.kellet --check x.npz
+  packager export mypkg.models:build --policy policy.toml --store factory -o net.kellet
+  packager export mypkg:net -o net.kellet --input x.npz --trace-policy small.toml
+  packager export mypkg:net -o net.kellet --runnable --vendor-wheels here,cp312-win_amd64
 
 The object becomes the entry `model` of the archive. On any error nothing is written, and an old
 file stays as it was.
@@ -59,7 +59,7 @@ def add(commands: Any) -> None:
         "--digests", choices=("sha256", "crc"), default="sha256", help="crc: faster, for tensors alone"
     )
     parser.add_argument(
-        "--runnable", action="store_true", help="carry the loader: `python FILE --info` works without kedge"
+        "--runnable", action="store_true", help="carry the loader: `python FILE --info` works without kellet"
     )
     parser.add_argument(
         "--vendor-wheels",

@@ -21,8 +21,8 @@ __all__ = ["add"]
 
 _EXAMPLES = """\
 examples:
-  packager extract net.kedge net/                     the whole archive, as a folder that opens again
-  packager extract net.kedge out/ "model/**"          some of it
+  packager extract net.kellet net/                     the whole archive, as a folder that opens again
+  packager extract net.kellet out/ "model/**"          some of it
 
 Nothing is run. The folder must not exist, or be empty; it appears whole or not at all.
 """

@@ -22,7 +22,7 @@ def inspect_foreign(options: argparse.Namespace, refused: ArchiveError) -> int:
 
     A damaged archive is never read as something else: what the reader said of it is raised again.
     """
-    if options.file == "-" or options.file.endswith(".kedge"):
+    if options.file == "-" or options.file.endswith(".kellet"):
         raise refused
     if os.path.isdir(options.file):
         raise ArchiveError(

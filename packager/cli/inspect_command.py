@@ -17,9 +17,9 @@ __all__ = ["add"]
 
 _EXAMPLES = """\
 examples:
-  packager inspect net.kedge
-  packager inspect net.kedge --tensors
-  packager inspect net.kedge --json | jq '.externs'
+  packager inspect net.kellet
+  packager inspect net.kellet --tensors
+  packager inspect net.kellet --json | jq '.externs'
   packager inspect old.pt                             weights of PyTorch, safetensors and NumPy, too
 """
 _MOST_IN_TREE: Final = 20_000  # files; a tree of more would not be read by anybody

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -86,7 +87,7 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="packager",
+        prog=_command_name(),
         description="Pack a model with its code, weights and environment into one file, and look inside.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -98,25 +99,32 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _command_name() -> str:
+    """Return the name that the command was started by: `kellet` is the same as `packager`."""
+    name = os.path.splitext(os.path.basename(sys.argv[0]))[0] if sys.argv else ""
+    return "kellet" if name == "kellet" else "packager"
+
+
 class _Version(argparse.Action):
     """Print the version; it is looked up by this option only."""
 
     def __call__(self, parser: argparse.ArgumentParser, *parsed: object) -> None:
         from packager.version import installed_version
 
-        print(f"packager {installed_version() or 'that is not installed, only importable'}")
+        print(f"{_command_name()} {installed_version() or 'that is not installed, only importable'}")
         parser.exit()
 
 
 def _warned(message: Warning | str, *place: Any, **more: Any) -> None:
     from .screen import printable
 
-    print(printable(f"packager: warning: {message}"), file=sys.stderr)
+    print(printable(f"{_command_name()}: warning: {message}"), file=sys.stderr)
 
 
 def _failed(error: object, code: int) -> int:
     from .screen import printable
 
-    for line in (f"packager: {error}".rstrip(), *(f"  {note}" for note in getattr(error, "__notes__", ()))):
+    said = f"{_command_name()}: {error}".rstrip()
+    for line in (said, *(f"  {note}" for note in getattr(error, "__notes__", ()))):
         print(printable(line), file=sys.stderr)
     return code

@@ -48,7 +48,7 @@ def add(commands: Any) -> None:
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--plan", action="store_true", help="show what would happen; write nothing")
-    what.add_argument("-o", "--output", metavar="NEW", help="write this file: .safetensors or .kedge")
+    what.add_argument("-o", "--output", metavar="NEW", help="write this file: .safetensors or .kellet")
     parser.add_argument("--back", action="store_true", help="undo the migrations, the last one first")
     parser.add_argument(
         "--strict", action="store_true", help="a step that matches no key is an error, not a remark"

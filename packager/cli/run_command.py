@@ -14,8 +14,8 @@ __all__ = ["add"]
 
 _EXAMPLES = """\
 examples:
-  packager run net.kedge --input x.npz -o y.npz
-  packager run net.kedge --entry encode --input tokens.npz -o out.npz
+  packager run net.kellet --input x.npz -o y.npz
+  packager run net.kellet --entry encode --input tokens.npz -o out.npz
 
 In the input file arrays are named for parameters, or arg0, arg1, ...; answers are called output, or
 output.0, output.key. Modules are in evaluation mode for the call. This runs code of the archive:

@@ -1,4 +1,4 @@
-"""What `python net.kedge` does: the same as `packager run`, `check` and `verify`, for one archive.
+"""What `python net.kellet` does: the same as `packager run`, `check` and `verify`, for one archive.
 
 The archive that is started carries this file; see `packager.exporting.runtime`.
 """

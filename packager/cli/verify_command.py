@@ -12,10 +12,10 @@ __all__ = ["add"]
 
 _EXAMPLES = """\
 examples:
-  packager verify net.kedge
-  packager verify net.kedge --deep
-  packager verify net.kedge --json
-  curl https://models.example/net.kedge | packager verify -
+  packager verify net.kellet
+  packager verify net.kellet --deep
+  packager verify net.kellet --json
+  curl https://models.example/net.kellet | packager verify -
 
 The exit code is 0 when everything holds, 1 when something is wrong inside, 3 when the file is no
 archive at all.

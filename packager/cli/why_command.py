@@ -16,7 +16,7 @@ __all__ = ["add"]
 _EXAMPLES = """\
 examples:
   packager why mypkg.models:build numpy.linalg
-  packager why net.kedge mypkg.layers
+  packager why net.kellet mypkg.layers
 
 The first asks the plan of a target, the second what an archive recorded.
 """

@@ -1,4 +1,4 @@
-"""What kedge and PyTorch say of their modules, in words that are the same for both; and walking a tree."""
+"""What kellet and PyTorch say of their modules, in words that are the same for both; and walking a tree."""
 
 from __future__ import annotations
 

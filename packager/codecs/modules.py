@@ -1,4 +1,4 @@
-"""Modules of kedge and PyTorch: their class, their attributes and their hooks.
+"""Modules of kellet and PyTorch: their class, their attributes and their hooks.
 
 A module is stored as its class and its `__dict__`, made first and filled later. What a framework's
 own `Module.__init__` sets, and what is still as it was set there, is left out: it is made anew on

@@ -1,4 +1,4 @@
-"""Optimisers of kedge and PyTorch: the class, and what it gives as its state when it is pickled.
+"""Optimisers of kellet and PyTorch: the class, and what it gives as its state when it is pickled.
 
 Parameters are the objects that the model holds; hooks on optimisers are left out, as pickle leaves
 them out.

@@ -109,7 +109,7 @@ class CodecRegistry:
 
 def default_registry() -> CodecRegistry:
     """A registry with everything that packager brings and that is installed here."""
-    from . import arrays, callables, collections_codec, kedge_codec, plain, torch_codec
+    from . import arrays, callables, collections_codec, kellet_codec, plain, torch_codec
 
-    families = (plain, callables, collections_codec, arrays, kedge_codec, torch_codec)
+    families = (plain, callables, collections_codec, arrays, kellet_codec, torch_codec)
     return CodecRegistry(codec for family in families for codec in family.CODECS)

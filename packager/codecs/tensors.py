@@ -16,7 +16,7 @@ from .base import Encoding, StoredTensor, TensorData
 
 __all__ = ["LIBRARIES", "tensor_in", "tensor_out"]
 
-LIBRARIES: Final = ("numpy", "kedge", "torch")
+LIBRARIES: Final = ("numpy", "kellet", "torch")
 """What `as_=` of `load_state_dict` may be."""
 
 
@@ -30,8 +30,8 @@ def tensor_out(value: Any, context: Encoding) -> tuple[TensorData, str | None] |
         from .torch_tensors import plain_data
 
         return plain_data(value, context)
-    if library == "kedge":
-        from .kedge_tensors import plain_array
+    if library == "kellet":
+        from .kellet_tensors import plain_array
 
         value = plain_array(value)
     return None if value is None else _array_out(value)
@@ -65,6 +65,6 @@ def tensor_in(stored: StoredTensor, raw: str | None, library: str, device: Any =
     array = array_from(stored, dtype_from_name(name), name)
     if library == "numpy":
         return array
-    import kedge
+    import kellet
 
-    return kedge.from_numpy(array)
+    return kellet.from_numpy(array)

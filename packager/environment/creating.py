@@ -47,7 +47,7 @@ def create_environment(
     """Make a virtual environment in `folder`, which must not be there or be empty.
 
     Every distribution that the archive names as extern is installed in the recorded version, what
-    these require in the versions that stood beside them. kedge itself comes from the running
+    these require in the versions that stood beside them. kellet itself comes from the running
     packager where that has the recorded version. Wheels in the archive are taken before any index;
     with `offline` nothing else is. `python` is the interpreter, by default the running one;
     `installer` "pip", "uv" or "auto"; `find_links` are further folders with wheels. Wheels are unpacked
@@ -61,7 +61,7 @@ def create_environment(
     tool = choose_installer(installer)
     target = os.path.abspath(folder)
     what = f"environment {target}"
-    with _whole_or_nothing(target, what), tempfile.TemporaryDirectory(prefix="kedge-env-") as work:
+    with _whole_or_nothing(target, what), tempfile.TemporaryDirectory(prefix="kellet-env-") as work:
         gather_wheels(archive, interpreter, Path(work), what, offline=offline)
         wanted = Wanted.of(recorded, [work, *find_links], offline=offline)
         _make_venv(tool, interpreter, target, what)

@@ -1,4 +1,4 @@
-"""The wheels that are at hand before any index is asked: the archive's, and kedge's own."""
+"""The wheels that are at hand before any index is asked: the archive's, and kellet's own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def gather_wheels(
 ) -> None:
     """Lay the archive's wheels that may fit `python` into `folder`.
 
-    kedge itself comes from the running packager where that has the recorded version, and the archive
+    kellet itself comes from the running packager where that has the recorded version, and the archive
     has no wheel of it.
 
     Raises, with `offline` and before anything is written, WrongPlatformError for an extern whose

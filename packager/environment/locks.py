@@ -94,7 +94,7 @@ def resolve_wheels(
     """Ask the index that pip is configured with for the wheels of the recorded versions.
 
     Nothing is installed or built. pip runs under the Python of `python`, which as it starts runs what is
-    installed for it (.pth files, sitecustomize). Those that no index has (kedge's own, those of
+    installed for it (.pth files, sitecustomize). Those that no index has (kellet's own, those of
     `find_links`) are written into `folder`.
 
     Raises the errors of `packager.environment.errors`.
@@ -103,7 +103,7 @@ def resolve_wheels(
     interpreter = Interpreter.ask(python)
     choose_installer("pip")
     what = f"lock file for Python {interpreter.fingerprint.python_series}"
-    with tempfile.TemporaryDirectory(prefix="kedge-lock-") as work:
+    with tempfile.TemporaryDirectory(prefix="kellet-lock-") as work:
         links = Path(work, "wheels")
         links.mkdir()
         gather_wheels(archive, interpreter, links, what)

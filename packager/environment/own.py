@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OWN_NAME", "own_files", "own_version", "own_wheel", "wheel_of"]
 
-OWN_NAME = "kedge"
-_PACKAGES = ("kedge", "packager")
+OWN_NAME = "kellet"
+_PACKAGES = ("kellet", "packager")
 # msgpack chooses this form by itself where its compiled module is not beside it.
 _BESIDE = {"msgpack": ("msgpack",)}
 _DATE = (1980, 1, 1, 0, 0, 0)

@@ -34,7 +34,7 @@ def fetch_wheels(
 ) -> tuple[Wheel, ...]:
     """Bring the wheels of `externs` (exact versions by name) into `folder`, for every target.
 
-    What they require in turn comes in the version that `versions` names, where it names one. kedge's
+    What they require in turn comes in the version that `versions` names, where it names one. kellet's
     own wheel is made from the running packager where that is the version asked for.
 
     Raises NoSuchVersionError where there is no wheel for a target, SourceOnlyError where there are
@@ -42,7 +42,7 @@ def fetch_wheels(
     """
     choose_installer("pip")
     fetched: dict[str, Path] = {}
-    with tempfile.TemporaryDirectory(prefix="kedge-wheels-") as work:
+    with tempfile.TemporaryDirectory(prefix="kellet-wheels-") as work:
         try:
             for target in targets:
                 place = Path(work, str(target))
@@ -153,6 +153,6 @@ def _packaging() -> Any:
     except ImportError as error:
         raise ToolMissingError(
             "packaging is not there, which reads the requirements of wheels; install it: "
-            "python -m pip install 'kedge[wheels]'"
+            "python -m pip install 'kellet[wheels]'"
         ) from error
     return requirements

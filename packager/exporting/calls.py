@@ -29,7 +29,7 @@ class CallError(PackageError, TypeError):
 def call_with_arrays(thing: Any, inputs: Mapping[str, Any], method: Any = None) -> dict[str, Any]:
     """Call `thing`, or a bound method of it, with arrays by name; return the arrays of its result by name.
 
-    Where the class of `thing` comes from kedge or PyTorch, the call gets that framework's tensors.
+    Where the class of `thing` comes from kellet or PyTorch, the call gets that framework's tensors.
     Raises CallError for inputs that are no call of it, CodeExitError where the called code ends with
     `sys.exit()` or the like, and whatever else the call raises.
 
@@ -52,7 +52,7 @@ def call_with_arrays(thing: Any, inputs: Mapping[str, Any], method: Any = None) 
         )
     arguments = [positions[index] for index in range(len(positions))]
     called = thing if method is None else method
-    what = type(thing).__name__ + ("" if method is None else f".{getattr(method, '__name__', method)}")
+    what = type(thing).__name__ + ("" if called is thing else f".{getattr(method, '__name__', method)}")
     with AnswerRequired(f"calling {what}"):
         try:
             answer = called(*arguments, **keywords)

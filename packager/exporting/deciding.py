@@ -20,7 +20,7 @@ from packager.policy import Action, ActionHooks, Decision, GlobPattern, Origin, 
 from .request import Item, ModuleRequest, Request, SourceRequest
 
 if TYPE_CHECKING:
-    from kedge.hooks import RemovableHandle
+    from kellet.hooks import RemovableHandle
 
 __all__ = ["Decisions", "LateChange"]
 

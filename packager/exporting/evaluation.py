@@ -1,4 +1,4 @@
-"""Calls in evaluation mode: every module of kedge and PyTorch that a call can reach is set so, and set back.
+"""Calls in evaluation mode: every module of kellet and PyTorch that a call can reach is set so, and set back.
 
 A stored call is made twice, where the archive is written and where it is checked. In training mode
 dropout answers at random, and a batch norm answers by the batch.
@@ -18,7 +18,7 @@ from .calls import call_with_arrays
 
 __all__ = ["call_in_evaluation_mode", "evaluation_mode"]
 
-_LIBRARIES = {"kedge": "kedge.nn", "torch": "torch.nn"}
+_LIBRARIES = {"kellet": "kellet.nn", "torch": "torch.nn"}
 _PLAIN = (str, bytes, bytearray, int, float, complex, type(None), type, BuiltinFunctionType, ModuleType)
 _CONTAINERS: tuple[Any, ...] = (list, tuple, set, frozenset, deque)
 _FOREIGN = sys.stdlib_module_names | {"numpy", "packager", *_LIBRARIES}

@@ -1,7 +1,7 @@
 """The loader that a runnable archive carries: which entries it is, and what starts it.
 
 It lies in a folder of its own, so that the model's packages and the loader's never meet. Only two
-files lie beside the model: `__main__.py`, for `python net.kedge`, and `packager.py`, which puts the
+files lie beside the model: `__main__.py`, for `python net.kellet`, and `packager.py`, which puts the
 folder on `sys.path` for `import packager` in a process that has the archive there.
 
 Section 12 of the format; the decision is `docs/design/runnable.md`.
@@ -24,7 +24,7 @@ MAIN_MODULE = ".data/main/__main__.py"
 
 # Both are understood by every Python, so that an old one is told what it lacks.
 _MAIN = '''\
-"""Runs the model in this archive: python net.kedge --info"""
+"""Runs the model in this archive: python net.kellet --info"""
 import os
 import shutil
 import sys

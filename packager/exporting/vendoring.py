@@ -34,7 +34,7 @@ def with_wheels(
         yield plan
         return
     recorded = RecordedEnvironment.of(manifest_of(plan))
-    with tempfile.TemporaryDirectory(prefix="kedge-vendored-") as folder:
+    with tempfile.TemporaryDirectory(prefix="kellet-vendored-") as folder:
         wheels = fetch_wheels(
             recorded.distributions, recorded.versions, targets, Path(folder), find_links=find_links
         )

@@ -40,10 +40,10 @@ _LIBRARY: Final = re.compile(
       | json\.(?:loads|dumps) | ast\.literal_eval | uuid\.UUID | argparse\.Namespace | hashlib\.\w+
       | importlib\.util\.find_spec | importlib\.metadata\.version
       | numpy\.(?!random|load|save|fromfile|memmap|genfromtxt|empty|seterr|set_|lib\.|test).+
-      | (?:torch|kedge)\.(?:tensor|as_tensor|from_numpy|zeros|ones|full|arange|linspace|logspace|eye|device
+      | (?:torch|kellet)\.(?:tensor|as_tensor|from_numpy|zeros|ones|full|arange|linspace|logspace|eye|device
             |Size|finfo|iinfo|stack|cat|diag|tril|triu|sqrt|log|exp|cuda\.is_available|cuda\.device_count
             |backends\.mps\.is_available|backends\.mps\.is_built|nn\.functional\.(?!dropout)\w+)
-      | (?:torch|kedge)\.nn\.(?:modules\.\w+\.)?(?:\w*ReLU6?|ELU|SELU|CELU|GELU|SiLU|Mish|Sigmoid
+      | (?:torch|kellet)\.nn\.(?:modules\.\w+\.)?(?:\w*ReLU6?|ELU|SELU|CELU|GELU|SiLU|Mish|Sigmoid
             |Tanh\w*|Soft\w+|LogSoftmax|LogSigmoid|Hard\w+|Identity|Flatten|Unflatten|\w+Loss|\w*Pool[123]d|Dropout\w*
             |ZeroPad\w+|ConstantPad\w+|ReflectionPad\w+|ReplicationPad\w+|Upsample|CosineSimilarity)
       | torchvision\.transforms\..+""",

@@ -13,8 +13,8 @@ __all__ = ["Directory", "directory_of"]
 class Directory:
     """A folder: `children` by name; a file is a Directory with `is_dir` False.
 
-    >>> print(directory_of("net.kedge", ["net/__init__.py", "net/layers/conv.py"]))
-    ─── net.kedge
+    >>> print(directory_of("net.kellet", ["net/__init__.py", "net/layers/conv.py"]))
+    ─── net.kellet
         └── net
             ├── __init__.py
             └── layers

@@ -202,8 +202,8 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 def _own_folders() -> list[str]:
-    """The folders that kedge and packager lie in."""
-    specs = [find_spec(name) for name in ("packager", "kedge")]
+    """The folders that kellet and packager lie in."""
+    specs = [find_spec(name) for name in ("packager", "kellet")]
     folders = [folder for spec in specs if spec for folder in spec.submodule_search_locations or ()]
     return [os.path.dirname(os.path.abspath(folder)) for folder in folders]
 

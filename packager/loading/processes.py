@@ -29,7 +29,7 @@ from .world import World
 
 __all__ = ["ENVIRONMENT_VARIABLE", "adopt_module", "announce", "withdraw"]
 
-ENVIRONMENT_VARIABLE = "KEDGE_OPEN_ARCHIVES"
+ENVIRONMENT_VARIABLE = "KELLET_OPEN_ARCHIVES"
 
 _STUB = "from packager.loading.processes import adopt_module; adopt_module(__name__)\n"
 
@@ -142,7 +142,7 @@ def _make_stub_folder() -> str:
     if _stub_folder is None:
         import tempfile
 
-        _stub_folder = tempfile.mkdtemp(prefix="kedge-stubs-")
+        _stub_folder = tempfile.mkdtemp(prefix="kellet-stubs-")
         atexit.register(_remove_stub_folder, _stub_folder, os.getpid())
     if _stub_folder not in sys.path:  # also where somebody has put back an older path since
         sys.path.append(_stub_folder)

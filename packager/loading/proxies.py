@@ -61,22 +61,22 @@ class ModuleProxy(ModuleType):
             if hasattr(real, name):
                 own[name] = getattr(real, name)
         own.update(replaced)
-        own["_kedge_real"], own["_kedge_proxies"] = real, proxies
+        own["_kellet_real"], own["_kellet_proxies"] = real, proxies
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(self.__dict__["_kedge_real"], name)
+        value = getattr(self.__dict__["_kellet_real"], name)
         if isinstance(value, ModuleType):
-            return self.__dict__["_kedge_proxies"].get(value.__name__, value)
+            return self.__dict__["_kellet_proxies"].get(value.__name__, value)
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self.__dict__["_kedge_real"], name, value)
+        setattr(self.__dict__["_kellet_real"], name, value)
 
     def __delattr__(self, name: str) -> None:
-        delattr(self.__dict__["_kedge_real"], name)
+        delattr(self.__dict__["_kellet_real"], name)
 
     def __dir__(self) -> list[str]:
-        return dir(self.__dict__["_kedge_real"])
+        return dir(self.__dict__["_kellet_real"])
 
 
 class BuiltinsProxy(ModuleProxy):
@@ -84,16 +84,16 @@ class BuiltinsProxy(ModuleProxy):
 
     def __init__(self, real: ModuleType, replaced: dict[str, Any], proxies: Proxies) -> None:
         super().__init__(real, replaced, proxies)
-        self.__dict__["_kedge_names"] = replaced
+        self.__dict__["_kellet_names"] = replaced
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self.__dict__[name] = self.__dict__["_kedge_names"][name] = value
+        self.__dict__[name] = self.__dict__["_kellet_names"][name] = value
         if name != "__import__":  # a package's own way to import is no matter of the whole process
             super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
         del self.__dict__[name]
-        self.__dict__["_kedge_names"].pop(name, None)
+        self.__dict__["_kellet_names"].pop(name, None)
         if name != "__import__":
             super().__delattr__(name)
 

@@ -56,7 +56,7 @@ class Unpacker:
                         raise  # the archive could not be read
                     raise ArchiveIOError(
                         f"{top}: packaged code asks for its own files, and they cannot be written to "
-                        f"{self.root}: {error}; set KEDGE_CACHE to a folder that can be written",
+                        f"{self.root}: {error}; set KELLET_CACHE to a folder that can be written",
                         error,
                         str(self.root),
                     ) from error
@@ -77,7 +77,7 @@ class Unpacker:
             cache = None
         if cache is None or not _can_be_made(cache):
             # Only a name so far, and one that nobody can guess: made when something is unpacked.
-            self._temporary = os.path.join(_temporary_folder(), f"kedge-{os.urandom(8).hex()}")
+            self._temporary = os.path.join(_temporary_folder(), f"kellet-{os.urandom(8).hex()}")
             return Path(self._temporary)
         return cache
 

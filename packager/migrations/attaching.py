@@ -1,12 +1,12 @@
 """Migrations attached to a class of modules: they run when a state of an older version is loaded.
 
 A class counts the versions of its layout in `_version`, which `state_dict()` keeps beside the values
-of each module (PyTorch and kedge alike). A migration that is attached reaches one of these versions,
+of each module (PyTorch and kellet alike). A migration that is attached reaches one of these versions,
 and runs for every instance of the class and of its subclasses, at any depth, whose part of a state
 dict is older; its keys are relative to the instance. Migrations of base classes come first, then the
 load pre-hooks of the user, which find the layout of today.
 
-kedge has load pre-hooks of classes. PyTorch has them of instances only; what it gives a class is
+kellet has load pre-hooks of classes. PyTorch has them of instances only; what it gives a class is
 `_load_from_state_dict`, which runs them, and where its own layers bring older states up to date. So
 that is where a migration goes in.
 """
@@ -66,14 +66,14 @@ class StoredMigration(Migration):
 def attach(cls: type, *migrations: Migration) -> AttachedMigrations:
     """Run migrations whenever a state dict of an older version is loaded into an instance of `cls`.
 
-    `cls` is a class of modules of kedge or PyTorch, whose `_version` is today's. Every migration says
+    `cls` is a class of modules of kellet or PyTorch, whose `_version` is today's. Every migration says
     which version it reaches (`to=`). A state dict that has no versions, as one out of a safetensors
     file, counts as the oldest: migrations whose templates would also fit today's keys need a gate.
 
     Raises MigrationError for versions that contradict each other or the class, TypeError for what
     is no class of modules.
 
-    >>> from kedge import nn
+    >>> from kellet import nn
     >>> from packager.migrations import Migration, attach, rename
     >>> class Head(nn.Module):
     ...     _version = 2
@@ -127,7 +127,7 @@ def _put(cls: type, migrations: tuple[Migration, ...]) -> None:
 
 def _check(cls: type, there: Iterable[Migration], migrations: Iterable[Migration]) -> None:
     if framework_of(cls) is None:
-        raise TypeError(f"migrations belong to a class of modules of kedge or PyTorch, got {cls!r}")
+        raise TypeError(f"migrations belong to a class of modules of kellet or PyTorch, got {cls!r}")
     known = {one.name for one in there}
     today = getattr(cls, "_version", None)
     problems = []
@@ -154,7 +154,7 @@ def _hook(cls: type) -> Callable[[], None]:
     """Make the class migrate; return what undoes that."""
     if framework_of(cls) == "torch":
         return _hook_torch(cls)
-    from kedge.nn import register_class_load_state_dict_pre_hook
+    from kellet.nn import register_class_load_state_dict_pre_hook
 
     def hook(
         module: Any,

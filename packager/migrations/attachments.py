@@ -59,8 +59,8 @@ def migrations_ran(module: Any) -> tuple[Ran, ...]:
 
 
 def framework_of(cls: type) -> str | None:
-    """Whose class of modules this is, "kedge" or "torch"; None for other classes."""
-    for name in ("kedge", "torch"):
+    """Whose class of modules this is, "kellet" or "torch"; None for other classes."""
+    for name in ("kellet", "torch"):
         nn = sys.modules.get(f"{name}.nn")
         if nn is not None and issubclass(cls, nn.Module):
             return name

@@ -26,7 +26,7 @@ def load_checkpoint(
     unwrap: str | None = None,
     strict: bool = True,
 ) -> Any:
-    """Load a file of weights of any known format into a module of kedge or PyTorch.
+    """Load a file of weights of any known format into a module of kellet or PyTorch.
 
     (What is neither, and has a `load_state_dict`, is given arrays of NumPy.)
 
@@ -39,7 +39,7 @@ def load_checkpoint(
     MigrationError where the file cannot be read or migrated.
 
     >>> import numpy, tempfile
-    >>> from kedge import nn
+    >>> from kellet import nn
     >>> from packager.migrations import WRAPPERS
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     arrays = {"module.weight": numpy.ones((1, 2)), "module.bias": numpy.zeros(1)}

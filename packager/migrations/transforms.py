@@ -2,7 +2,7 @@
 
 A transform is a frozen record. It says beforehand what becomes of a shape and a dtype (so that a plan
 needs no bytes), does it to an array, and names its inverse where there is one. Arrays are those of
-NumPy, kedge or PyTorch; the first four give views where the library can.
+NumPy, kellet or PyTorch; the first four give views where the library can.
 
 Functions of the user's own are `functions.py`: they alone can do anything, and so are audited.
 """
@@ -262,7 +262,7 @@ LAZY = (Transpose, Reshape, Slice, Roll, Cast, Scale, Permute)
 
 
 def header_of(value: Any) -> Header:
-    """The header of an array of NumPy, kedge or PyTorch.
+    """The header of an array of NumPy, kellet or PyTorch.
 
     >>> import numpy as np
     >>> header_of(np.zeros((2, 3), np.float32))
@@ -272,7 +272,7 @@ def header_of(value: Any) -> Header:
 
 
 def is_dtype(name: str) -> bool:
-    """Whether a dtype of NumPy, ml_dtypes, kedge or PyTorch has this name, spelled out as headers have it."""
+    """Whether a dtype of NumPy, ml_dtypes, kellet or PyTorch has this name, as headers spell it."""
     return name in DTYPES and DTYPES[name].in_torch
 
 

@@ -60,7 +60,7 @@ VALUES: Final = {
         mul neg norm pow prod reciprocal relu round rsqrt selu sigmoid sign sin sinh softmax
         log_softmax sqrt square stack sub sum tan tanh transpose trunc where zeros ones
     """,
-    "kedge": """
+    "kellet": """
         abs cat cos exp log matmul max maximum mean min minimum relu sigmoid sin softmax sqrt stack
         sum tanh where
     """,
@@ -79,7 +79,7 @@ CREATED: Final = {
     "uuid": "UUID SafeUUID",
     "string": "Template",
     "re": "RegexFlag",
-    "kedge.nn": "Hook ContextualHook StateDict",
+    "kellet.nn": "Hook ContextualHook StateDict",
     "numpy": "poly1d",
     "numpy.polynomial": "Polynomial Chebyshev Hermite HermiteE Laguerre Legendre",
     "scipy.sparse": """

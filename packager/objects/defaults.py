@@ -29,8 +29,8 @@ CONDITIONS: Final = {
     "function": "a function",
     "torch module": "a subclass of torch.nn.Module",
     "torch optimizer": "an optimiser, scheduler or module of torch.optim",
-    "kedge module": "a subclass of kedge.nn.Module",
-    "kedge optimizer": "an optimiser or scheduler of kedge.optim",
+    "kellet module": "a subclass of kellet.nn.Module",
+    "kellet optimizer": "an optimiser or scheduler of kellet.optim",
 }
 """What a condition asks for, in words."""
 
@@ -58,9 +58,9 @@ _FAMILIES: Final[tuple[tuple[tuple[str, ...], tuple[Role, ...], str], ...]] = (
     (("torch.nn", "torch.nn.modules", "torch.nn.modules."), ("create", "value"), "torch module"),
     (("torch.nn.functional",), ("value",), "function"),
     (("torch.optim", "torch.optim."), ("create", "value"), "torch optimizer"),
-    (("kedge.nn.functional",), ("value",), "function"),
-    (("kedge.nn", "kedge.nn."), ("create", "value"), "kedge module"),
-    (("kedge.optim", "kedge.optim."), ("create", "value"), "kedge optimizer"),
+    (("kellet.nn.functional",), ("value",), "function"),
+    (("kellet.nn", "kellet.nn."), ("create", "value"), "kellet module"),
+    (("kellet.optim", "kellet.optim."), ("create", "value"), "kellet optimizer"),
 )
 
 

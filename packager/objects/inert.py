@@ -6,7 +6,7 @@ constructors run. So, in data alone:
 
 - no bound methods, and no getters;
 - a defaultdict makes None, an int, float, str, bool, list, dict, set or tuple;
-- a partial wraps a listed function of torch.nn.functional, NumPy or kedge, or a class of modules, with
+- a partial wraps a listed function of torch.nn.functional, NumPy or kellet, or a class of modules, with
   plain data and tensors as arguments;
 - a SimpleNamespace, and what else is called with stored arguments, holds plain data;
 - no hooks, but those of weight_norm and spectral_norm, with nothing but the values that they are made of;
@@ -37,9 +37,9 @@ __all__ = ["Form", "refused_forms"]
 
 _FACTORIES: Final = frozenset("int float str bool list dict set tuple".split())
 _WRAPPED_MODULES: Final = frozenset(
-    {"torch.nn.functional", "kedge.nn.functional", "kedge", "numpy", "numpy.linalg"}
+    {"torch.nn.functional", "kellet.nn.functional", "kellet", "numpy", "numpy.linalg"}
 )
-_WRAPPED_FAMILIES: Final = frozenset({"torch module", "kedge module"})
+_WRAPPED_FAMILIES: Final = frozenset({"torch module", "kellet module"})
 
 # The hooks of data alone: the kind that each is registered as, and the attributes that it is made of.
 _WEIGHT_NORM: Final = "torch.nn.utils.weight_norm:"
@@ -124,7 +124,7 @@ def _partial(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         yield Form(
             index,
             f"a partial of {_described(judge, function)}, which is no listed function of "
-            f"torch.nn.functional, NumPy or kedge and no class of modules; {_CODE}",
+            f"torch.nn.functional, NumPy or kellet and no class of modules; {_CODE}",
             name,
         )
     yield from judge.must_be_plain((args, keywords), "the arguments of a partial", _WITH_TENSORS)
@@ -190,7 +190,7 @@ def _attributes(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     name, codec = judge.table.name_of(target), judge.table.codec_name(target)
     if codec == "functools.partial":
         yield from judge.must_be_plain(values, "the attributes of a partial")
-    if codec == "kedge.hook" and not judge.vouched(name):
+    if codec == "kellet.hook" and not judge.vouched(name):
         yield Form(target, f"a hook, {name}; {_CODE}", name)
     module, _, qualname = name.partition(":")
     if codec is not None or not is_listed(module, qualname) or judge.is_class_trusted(name):
@@ -239,7 +239,7 @@ def _finish(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     _, target, number, literal, *operands = record
     codec = judge.table.codecs[number]
     family = "" if codec is None else codec[0].name
-    if family == "kedge.hooks":
+    if family == "kellet.hooks":
         for hook in operands[1::3]:
             yield from _hook(judge, -1 - target, "hook", hook)
     elif literal == "hooks" and family.endswith(".module"):
@@ -260,8 +260,8 @@ def _hook(judge: _Judge, owner: int, kind: str, hook: Any) -> Iterator[Form]:
     known = _NORM_HOOKS.get(name)
     if known is not None and known[0] == kind and _is_norm_hook(judge.table, -1 - hook):
         return
-    if judge.table.is_reference(hook) and judge.table.codec_name(-1 - hook) == "kedge.gate":
-        name = "kedge.nn:Hook"  # a Hook that was registered is called through its gate
+    if judge.table.is_reference(hook) and judge.table.codec_name(-1 - hook) == "kellet.gate":
+        name = "kellet.nn:Hook"  # a Hook that was registered is called through its gate
         if judge.vouched(name):
             return
     yield Form(owner, f"a hook ({kind}), {_described(judge, hook)}; {_CODE}", name)

@@ -32,11 +32,11 @@ _DTYPES: Final = frozenset(
 _CODECS: Final = frozenset(
     """
     array.array bytearray collections.chainmap collections.deque collections.mapping complex enum fraction
-    kedge.device namedtuple numpy.dtype numpy.scalar re.pattern singleton slice torch.value
+    kellet.device namedtuple numpy.dtype numpy.scalar re.pattern singleton slice torch.value
     """.split()
 ) | {"scalar subclass"}
 _TENSOR_CODECS: Final = frozenset(
-    "kedge.tensor numpy.masked numpy.ndarray torch.quantized torch.sparse torch.tensor".split()
+    "kellet.tensor numpy.masked numpy.ndarray torch.quantized torch.sparse torch.tensor".split()
 )
 # Codecs whose first child is judged elsewhere: a class by its name, a factory by its form.
 _NAMED: Final = frozenset({"collections.mapping", "enum", "namedtuple", "scalar subclass"})

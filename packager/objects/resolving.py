@@ -152,9 +152,9 @@ _MEETS: Final[dict[str, Callable[[Any], bool]]] = {
         or _is_subclass_of("torch.optim.lr_scheduler", "LRScheduler")(obj)
         or _is_subclass_of("torch.nn", "Module")(obj)  # averaged models
     ),
-    "kedge module": _is_subclass_of("kedge.nn", "Module"),
-    "kedge optimizer": lambda obj: (
-        _is_subclass_of("kedge.optim", "Optimizer")(obj)
-        or _is_subclass_of("kedge.optim.lr_scheduler", "LRScheduler")(obj)
+    "kellet module": _is_subclass_of("kellet.nn", "Module"),
+    "kellet optimizer": lambda obj: (
+        _is_subclass_of("kellet.optim", "Optimizer")(obj)
+        or _is_subclass_of("kellet.optim.lr_scheduler", "LRScheduler")(obj)
     ),
 }

@@ -36,7 +36,7 @@ def open_state_dict(
 ) -> StateDictView:
     """A mapping of the keys of a stored state dict to its values; only the index is read.
 
-    With `as_="numpy"` tensors are read-only arrays on the mapped file; with "kedge" and "torch" they
+    With `as_="numpy"` tensors are read-only arrays on the mapped file; with "kellet" and "torch" they
     lie on a private copy-on-write map, share memory where they did, and can be trained. `device` is
     for torch. `regime`, `trust` and `resolve` are those of `audit` and `build`, for the extras,
     which are audited and built when they are first needed.

@@ -24,7 +24,7 @@ from .decision import Action, Decision
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kedge.hooks import HookRegistry, RemovableHandle
+    from kellet.hooks import HookRegistry, RemovableHandle
 
 __all__ = ["ActionHooks", "HookAnswerError"]
 
@@ -56,8 +56,8 @@ class ActionHooks:
         else as `hook(exporter, name)`; what the latter returns is ignored, as torch.package does.
         Raises TypeError at once where it can take neither.
         """
-        # Not before a hook is there: kedge brings NumPy, which an export of code alone does without.
-        from kedge.hooks import HookRegistry, longest_form
+        # Not before a hook is there: kellet brings NumPy, which an export of code alone does without.
+        from kellet.hooks import HookRegistry, longest_form
 
         form = longest_form(hook, _FORMS, fallback=_SHORT_FORM)
         registry = self._registries.setdefault(action, HookRegistry())

@@ -67,7 +67,7 @@ _ACTIONS: dict[Preset, dict[OriginKind, Action]] = {
 }
 Answer = Sequence[str] | Literal["all", "none"]
 
-_OURS = frozenset({"kedge", "packager"})
+_OURS = frozenset({"kellet", "packager"})
 # Code written for torch.package expects it outside, whether or not a stored object needs its codec.
 _AS_IN_TORCH = frozenset({"torch"})
 
@@ -76,7 +76,7 @@ class Policy:
     """Ordered rules over a preset.
 
     `frameworks` are the top-level packages that the codecs in use need; they are implicit externs
-    like the standard library, kedge, packager and torch. The set may grow while an export goes on.
+    like the standard library, kellet, packager and torch. The set may grow while an export goes on.
 
     `exclude_data` are patterns over paths of data files to leave out (`"pkg/tests/**"`); `answers`
     say which modules computed imports load, by the id of the plan's question: names, "all" or "none".

@@ -37,7 +37,7 @@ Kind = Literal["bool", "int", "uint", "float", "complex"]
 class DType:
     """A dtype of numbers.
 
-    `name` is what NumPy or ml_dtypes, kedge and PyTorch call it, as far as they have it. `bits` are those
+    `name` is what NumPy or ml_dtypes, kellet and PyTorch call it, as far as they have it. `bits` are those
     of an element in a safetensors file, and `word` is its name there, "" where safetensors has none. `code`
     is NumPy's own spelling ("<f4"), "" for what only ml_dtypes or PyTorch has. `in_torch` says whether
     PyTorch has it, `aliases` are its other names there, and `storage` is the class of storages in pickles.

@@ -98,7 +98,7 @@ def open_checkpoint(
     """Open a file of weights of any known format; nothing in it is executed, and no tensor is read.
 
     Formats: PyTorch's `.pt`, `.pth`, `.bin` (zip and stream), `.safetensors`, shards of these with their
-    index (`*.index.json`), `.npz`, `.npy`, folders of `.npy`, kedge archives, and state dicts in archives
+    index (`*.index.json`), `.npz`, `.npy`, folders of `.npy`, kellet archives, and state dicts in archives
     of torch.package. The format is found in the file, not in its name.
 
     Where the file holds more than one state dict, `unwrap` names which ("model", "ema.module";
@@ -107,7 +107,7 @@ def open_checkpoint(
     says so in `left_out`; a pickled model gives its parameters and buffers.
 
     Raises LegacyFormatError for a damaged file and for one that is more than data, ArchiveError for a
-    damaged kedge archive, OSError for a file that cannot be read.
+    damaged kellet archive, OSError for a file that cannot be read.
 
     >>> import numpy, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -136,7 +136,7 @@ def open_checkpoint(
         return _found(folder, "torch stream", root, wanted)
     raise LegacyFormatError(
         f"{file.name}: found {head!r} at its start; expected a file of torch.save, safetensors or NumPy, "
-        "or a kedge archive"
+        "or a kellet archive"
     )
 
 
@@ -186,7 +186,7 @@ def _whole(
 def _open_zip(path: Path, file: LegacyFile, wanted: _Wanted) -> Checkpoint:
     members = ZipFile(file)
     if ".data/manifest.msgpack" in members:
-        return _open_kedge(path, wanted)
+        return _open_kellet(path, wanted)
     if is_npz(members):
         left_out: list[LeftOut] = []
         state = read_npz(file, members, wanted.left_out(left_out))
@@ -197,16 +197,16 @@ def _open_zip(path: Path, file: LegacyFile, wanted: _Wanted) -> Checkpoint:
     return _found(path, "torch zip", root, wanted)
 
 
-def _open_kedge(path: Path, wanted: _Wanted) -> Checkpoint:
-    from .kedge_files import read_kedge
+def _open_kellet(path: Path, wanted: _Wanted) -> Checkpoint:
+    from .kellet_files import read_kellet
 
-    record, state, versions, names = read_kedge(path, wanted.unwrap)
+    record, state, versions, names = read_kellet(path, wanted.unwrap)
     name = f"{record.package}/{record.resource}"
     left_out = tuple(
         LeftOut(other, "state dict", "another one of the archive") for other in names if other != name
     )
     metadata = CheckpointMetadata(versions, {}, record.migrations)
-    return _whole(path, "kedge", state, wanted, metadata, left_out, name)
+    return _whole(path, "kellet", state, wanted, metadata, left_out, name)
 
 
 def _open_package(path: Path, package: TorchPackage, wanted: _Wanted) -> Checkpoint:
@@ -219,7 +219,7 @@ def _open_package(path: Path, package: TorchPackage, wanted: _Wanted) -> Checkpo
 
 def _open_folder(folder: Path, wanted: _Wanted) -> Checkpoint:
     if (folder / ".data" / "manifest.msgpack").exists():
-        return _open_kedge(folder, wanted)
+        return _open_kellet(folder, wanted)
     indices = sorted(folder.glob("*.index.json"))
     if len(indices) == 1:
         return _open_shards(indices[0], wanted)

@@ -93,7 +93,7 @@ class LazyArray:
 
 
 def as_lazy(value: Any) -> Any:
-    """A LazyArray of an array of NumPy, kedge or PyTorch, or of a LegacyTensor."""
+    """A LazyArray of an array of NumPy, kellet or PyTorch, or of a LegacyTensor."""
     if isinstance(value, LazyArray):
         return value
     return _InFile(value) if isinstance(value, LegacyTensor) else _InMemory(value)

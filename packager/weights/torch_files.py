@@ -116,7 +116,7 @@ def _other_zip(members: ZipFile, pickles: int) -> str:
     if any(name.endswith(("/.data/extern_modules", "/.data/python_version")) for name in names):
         return "an archive of torch.package; open it with open_torch_package()"
     if any(name.startswith(".data/manifest") for name in names):
-        return "a kedge archive; open it with PackageImporter"
+        return "a kellet archive; open it with PackageImporter"
     return f"{pickles} entries called data.pkl; a file of torch.save has one"
 
 

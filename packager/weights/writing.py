@@ -1,4 +1,4 @@
-"""Checkpoints written: streamed to `.safetensors` or `.kedge`, a few MB at a time, whole or not at all."""
+"""Checkpoints written: streamed to `.safetensors` or `.kellet`, a few MB at a time, whole or not at all."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ROOM_LEFT: Final = 1 << 20
 class WrittenCheckpoint:
     """What was written: `tied` are keys that share memory, `left_out` what the format has no place for.
 
-    In a `.kedge` tied tensors are stored once; in a `.safetensors` each is there in full.
+    In a `.kellet` tied tensors are stored once; in a `.safetensors` each is there in full.
     """
 
     path: Path
@@ -68,14 +68,14 @@ def write_checkpoint(
     package: str = PACKAGE,
     resource: str = RESOURCE,
 ) -> WrittenCheckpoint:
-    """Stream a state dict to a file; its ending says which: `.safetensors` or `.kedge`.
+    """Stream a state dict to a file; its ending says which: `.safetensors` or `.kellet`.
 
-    Values are those of a Checkpoint, of a migrated state dict, or arrays of NumPy, kedge or PyTorch; each is
+    Values are those of a Checkpoint, of a migrated state dict, or arrays of NumPy, kellet or PyTorch; each is
     read piece by piece, and memory stays bounded however large they are. `metadata` defaults to that of
-    a Checkpoint. A `.kedge` keeps ties, views, versions of modules and plain data; what safetensors has no
+    a Checkpoint. A `.kellet` keeps ties, views, versions of modules and plain data; what safetensors has no
     place for is in `left_out`. The file appears whole or not at all; an old one is replaced in one step.
 
-    In a `.kedge` the state dict is that of `package` and `resource`.
+    In a `.kellet` the state dict is that of `package` and `resource`.
 
     Raises MigrationError for another ending and for tensors that the format cannot hold, all together;
     ArchiveError for keys that it cannot hold; ArchiveIOError where the file cannot be written.
@@ -94,10 +94,10 @@ def write_checkpoint(
     tensors, others = _sorted_out(state)
     if target.suffix == ".safetensors":
         return _write_safetensors(target, tensors, others, metadata, progress, fsync)
-    if target.suffix == ".kedge":
+    if target.suffix == ".kellet":
         places = (package, resource)
-        return _write_kedge(target, state, tensors, others, metadata, progress, fsync, places)
-    raise MigrationError(f"{target}: which format? Expected a name that ends in .safetensors or .kedge")
+        return _write_kellet(target, state, tensors, others, metadata, progress, fsync, places)
+    raise MigrationError(f"{target}: which format? Expected a name that ends in .safetensors or .kellet")
 
 
 def _after_migration(metadata: CheckpointMetadata, state: LazyStateDict) -> CheckpointMetadata:
@@ -142,7 +142,7 @@ def _write_safetensors(
     bad += [f"{key!r}: a name that safetensors keeps for itself" for key in tensors if key == "__metadata__"]
     if bad:
         raise MigrationError(
-            f"{target.name}: safetensors has no place for {len(bad)} tensors; write a .kedge, or "
+            f"{target.name}: safetensors has no place for {len(bad)} tensors; write a .kellet, or "
             "convert them:\n    " + "\n    ".join(bad[:50])
         )
     # Wide elements first, so that every tensor starts at a multiple of its element's size.
@@ -182,10 +182,10 @@ def _exact_pieces(key: str, value: Any) -> Iterator[memoryview]:
         raise MigrationError(f"{key!r}: its bytes are {-missing} more than its shape and dtype say")
 
 
-# --- kedge ---
+# --- kellet ---
 
 
-def _write_kedge(
+def _write_kellet(
     target: Path,
     state: Mapping[str, Any],
     tensors: Mapping[str, Any],
@@ -232,7 +232,7 @@ def _write_kedge(
         identity = writer.seal(Manifest(state_dicts=(record,), environment=environment))
     tied = tuple(tuple(keys) for keys, _ in groups if len(keys) > 1)
     lost = tuple(lost_ties(tensors))
-    return WrittenCheckpoint(target, "kedge", tuple(state), os.path.getsize(target), tied, lost, identity)
+    return WrittenCheckpoint(target, "kellet", tuple(state), os.path.getsize(target), tied, lost, identity)
 
 
 def _storage_of(

@@ -20,29 +20,29 @@ def timed(*seconds: float) -> Contender:
 
 
 def test_a_ratio_is_taken_within_each_round() -> None:
-    seconds = {"kedge": [1.0, 2.0, 30.0], "torch": [2.0, 4.0, 60.0]}
-    assert ratio(seconds, "kedge", "torch") == 0.5
+    seconds = {"kellet": [1.0, 2.0, 30.0], "torch": [2.0, 4.0, 60.0]}
+    assert ratio(seconds, "kellet", "torch") == 0.5
 
 
 def test_a_missed_goal_says_by_how_much() -> None:
-    outcome = measure(row(Goal(0.8, "torch"), kedge=timed(0.003), torch=timed(0.002)), 1, 0.0)
+    outcome = measure(row(Goal(0.8, "torch"), kellet=timed(0.003), torch=timed(0.002)), 1, 0.0)
     assert table.line(outcome).splitlines()[-1].strip() == "0.8 x torch: 1.50 x, missed by 88%"
 
 
 def test_a_reached_goal_says_what_it_came_to() -> None:
-    outcome = measure(row(Goal(0.8, "torch"), kedge=timed(0.001), torch=timed(0.002)), 1, 0.0)
+    outcome = measure(row(Goal(0.8, "torch"), kellet=timed(0.001), torch=timed(0.002)), 1, 0.0)
     assert table.line(outcome).splitlines()[-1].strip() == "0.8 x torch: 0.50 x, reached"
 
 
 def test_a_goal_without_a_peer_is_in_the_unit_of_the_row() -> None:
-    outcome = measure(row(Goal(40), kedge=timed(0.050)), 1, 0.0)
+    outcome = measure(row(Goal(40), kellet=timed(0.050)), 1, 0.0)
     assert table.line(outcome).splitlines()[-1].strip() == "40: 50, missed by 25%"
 
 
 def test_contenders_that_differ_are_not_timed() -> None:
     ours, theirs = Contender(list, result=lambda: [[1.0, 2.0]]), Contender(list, result=lambda: [[1.0, 2.5]])
-    with pytest.raises(ValueError, match=r"title: result 0 of kedge and torch differ by 0\.5"):
-        measure(row(kedge=ours, torch=theirs), 1, 0.0)
+    with pytest.raises(ValueError, match=r"title: result 0 of kellet and torch differ by 0\.5"):
+        measure(row(kellet=ours, torch=theirs), 1, 0.0)
 
 
 def absent_peer() -> Contender:
@@ -50,7 +50,7 @@ def absent_peer() -> Contender:
 
 
 def test_a_peer_that_is_not_installed_is_named() -> None:
-    contenders = {"kedge": lambda: timed(0.001), "torch": absent_peer}
+    contenders = {"kellet": lambda: timed(0.001), "torch": absent_peer}
     outcome = measure(Row("Section", "title", "ms", contenders, (Goal(1, "torch"),)), 1, 0.0)
     assert outcome.absent == ("torch",)
     assert (
@@ -61,20 +61,20 @@ def test_a_peer_that_is_not_installed_is_named() -> None:
 
 def test_a_subject_that_cannot_be_imported_is_an_error() -> None:
     with pytest.raises(ImportError, match="no such library"):
-        measure(Row("Section", "title", "ms", {"kedge": absent_peer}), 1, 0.0)
+        measure(Row("Section", "title", "ms", {"kellet": absent_peer}), 1, 0.0)
 
 
 def test_an_added_cost_is_what_remains_without() -> None:
     calls: list[str] = []
     contender = Contender(lambda: calls.append("with"), without=lambda: calls.append("without"))
-    measure(row(kedge=contender), 1, 0.0)
+    measure(row(kellet=contender), 1, 0.0)
     assert calls == ["with", "without"]
 
 
 def test_why_stands_under_the_table_only_where_a_goal_is_missed() -> None:
     explained = Row("Section", "title", "ms", {}, (Goal(0.5, "torch"),), why="copies twice")
-    missed = Outcome(explained, {"kedge": [1.0], "torch": [1.0]}, ())
-    reached = Outcome(explained, {"kedge": [0.1], "torch": [1.0]}, ())
+    missed = Outcome(explained, {"kellet": [1.0], "torch": [1.0]}, ())
+    reached = Outcome(explained, {"kellet": [0.1], "torch": [1.0]}, ())
     assert "- title: copies twice" in table.tables([missed])
     assert "copies twice" not in table.tables([reached])
 

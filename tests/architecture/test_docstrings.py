@@ -1,4 +1,4 @@
-"""The docstrings of kedge: a function's opens with a verb, and names what the function raises.
+"""The docstrings of kellet: a function's opens with a verb, and names what the function raises.
 
 Read with `ast`, so that neither a decorator nor an import hides a function. Properties and classes say what
 they are.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[2] / "src" / "kedge"
+FOLDER = Path(__file__).resolve().parents[2] / "src" / "kellet"
 
 VERBS = set(
     """Accumulate Act Add Bring Call Carry Change Compute Convert Copy Count Decorate Describe Divide

@@ -1,4 +1,4 @@
-"""packager uses what is public in kedge, and the names with an underscore that PyTorch has as well."""
+"""packager uses what is public in kellet, and the names with an underscore that PyTorch has as well."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PYTORCH = set(
 
 
 def underscores_of(tree: ast.Module) -> set[str]:
-    """Name what the files of kedge call by an underscore: attributes, methods, classes and functions."""
+    """Name what the files of kellet call by an underscore: attributes, methods, classes and functions."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -32,10 +32,10 @@ def underscores_of(tree: ast.Module) -> set[str]:
 
 
 def reached_into(tree: ast.Module, private: set[str]) -> list[str]:
-    """List imports of underscores from kedge, and what takes one of `private` of another object."""
+    """List imports of underscores from kellet, and what takes one of `private` of another object."""
     found = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "kedge":
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "kellet":
             parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
             found += [f"{node.lineno}: {part}" for part in parts if part.startswith("_")]
         elif isinstance(node, ast.Attribute) and node.attr in private:
@@ -46,14 +46,14 @@ def reached_into(tree: ast.Module, private: set[str]) -> list[str]:
     return found
 
 
-def test_codecs_reach_into_no_underscore_of_kedge() -> None:
+def test_codecs_reach_into_no_underscore_of_kellet() -> None:
     private: set[str] = set()
-    for path in (ROOT / "src" / "kedge").rglob("*.py"):
+    for path in (ROOT / "src" / "kellet").rglob("*.py"):
         private |= underscores_of(ast.parse(path.read_text(encoding="utf-8")))
     found = {}
     for path in sorted((ROOT / "packager").rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        knows = path.name.startswith(("kedge_", "module"))  # elsewhere only imports lead to kedge
+        knows = path.name.startswith(("kellet_", "module"))  # elsewhere only imports lead to kellet
         found[path.name] = reached_into(tree, private - PYTORCH if knows else set())
     # The words by which an archive tells the two functions of a Hook apart.
     words = {"'_prehook'", "'_posthook'"}
@@ -64,8 +64,8 @@ def test_codecs_reach_into_no_underscore_of_kedge() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "from kedge.nn.hook import _Gate",
-        "from kedge._x import y",
+        "from kellet.nn.hook import _Gate",
+        "from kellet._x import y",
         "module._call_hooks",
         "vars(module).get('_call_hooks')",
         "f(module)._call_hooks",

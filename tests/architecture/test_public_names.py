@@ -1,7 +1,7 @@
 """`__all__` is exactly what is public, and what is public says what it is for.
 
-A public module is a package's `__init__`, a file at the top of kedge or packager, or one of the
-places where PyTorch has a name (`kedge.utils`, `kedge.nn.modules`). A file within a room may write an
+A public module is a package's `__init__`, a file at the top of kellet or packager, or one of the
+places where PyTorch has a name (`kellet.utils`, `kellet.nn.modules`). A file within a room may write an
 `__all__` for what goes up to its `__init__`, and share more than that with its neighbours. Names that
 start with an underscore are not public, nor is what lies under one.
 """
@@ -18,10 +18,10 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = {"kedge": ROOT / "src" / "kedge", "packager": ROOT / "packager"}
+PACKAGES = {"kellet": ROOT / "src" / "kellet", "packager": ROOT / "packager"}
 
 
-SPELLINGS = ("kedge.utils", "kedge.nn.modules")
+SPELLINGS = ("kellet.utils", "kellet.nn.modules")
 
 
 def public_modules() -> Iterator[tuple[str, Path]]:
@@ -179,6 +179,6 @@ def test_the_reader_of_files_sees_what_is_offered(source: str, must: set[str]) -
 def test_the_reader_of_files_adds_the_lists_of_other_files() -> None:
     imports = "from . import dtype_table as d\nfrom .dtype_table import *\n"
     tree = ast.parse(imports + 'if not TYPE_CHECKING:\n    __all__ = ["x", *d.__all__]')
-    listed = importlib.import_module("kedge.dtype_table").__all__
-    assert declared_all(tree, "kedge") == ["x", *listed]
-    assert offered_names(tree, "kedge")[0] == set(listed)
+    listed = importlib.import_module("kellet.dtype_table").__all__
+    assert declared_all(tree, "kellet") == ["x", *listed]
+    assert offered_names(tree, "kellet")[0] == set(listed)

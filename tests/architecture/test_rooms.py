@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = {"kedge": ROOT / "src" / "kedge", "packager": ROOT / "packager"}
+PACKAGES = {"kellet": ROOT / "src" / "kellet", "packager": ROOT / "packager"}
 
 # From the ground up. A room may import itself and what stands before it; the package's own
 # `__init__` stands on top of all. `utils` holds PyTorch's spellings of names that live elsewhere.
 ROOMS = {
-    "kedge": (
+    "kellet": (
         "errors hooks dtype_table dtypes",
         "rules",
         "autograd",
@@ -55,11 +55,11 @@ ROOMS = {
 
 # What a file may import at its top, besides the standard library and its own package. Everything
 # else is optional: inside a function, or in a `try` that catches ImportError.
-REQUIRED = {"kedge": {"numpy"}, "packager": {"numpy", "msgpack", "importlib_metadata"}}
-# Archives are read where neither NumPy nor kedge is installed.
+REQUIRED = {"kellet": {"numpy"}, "packager": {"numpy", "msgpack", "importlib_metadata"}}
+# Archives are read where neither NumPy nor kellet is installed.
 BARE_ROOMS = {"packager.errors", "packager.names", "packager.atomic", "packager.archive"}
 # Contract tests are made of these.
-TESTING_ROOMS = {"kedge.testing": {"pytest", "hypothesis"}, "packager.testing": {"pytest", "hypothesis"}}
+TESTING_ROOMS = {"kellet.testing": {"pytest", "hypothesis"}, "packager.testing": {"pytest", "hypothesis"}}
 
 
 @dataclass(frozen=True)
@@ -139,14 +139,14 @@ def heights(package: str) -> dict[str, int]:
 
 
 def upward(module: str, imports: list[Import]) -> list[str]:
-    """Name every import of `module` that goes up the list, or from kedge to packager."""
+    """Name every import of `module` that goes up the list, or from kellet to packager."""
     package = module.split(".")[0]
     height = heights(package)
     wrong = []
     for each in imports:
         target = each.target.split(".")[0]
-        if package == "kedge" and target == "packager":
-            wrong.append(f"{module}:{each.line} imports {each.target}: kedge never imports packager")
+        if package == "kellet" and target == "packager":
+            wrong.append(f"{module}:{each.line} imports {each.target}: kellet never imports packager")
         elif target == package and height[room_of(each.target)] > height[room_of(module)]:
             wrong.append(
                 f"{module}:{each.line} imports {each.target}: "
@@ -165,7 +165,7 @@ def foreign(module: str, imports: list[Import]) -> list[str]:
         target = each.target.split(".")[0]
         if target == package or target == "packager" or target in sys.stdlib_module_names:
             continue
-        if room in BARE_ROOMS and target in {"numpy", "kedge"}:
+        if room in BARE_ROOMS and target in {"numpy", "kellet"}:
             wrong.append(f"{module}:{each.line} imports {target}: this room works without it")
         elif each.at_top and not (target in allowed or each.guarded or each.typing_only):
             wrong.append(f"{module}:{each.line} imports {target} at the top: import it where it is used")
@@ -213,12 +213,12 @@ def test_files_do_not_import_in_a_circle(house: dict[str, list[Import]]) -> None
         pytest.fail("files import each other: " + " <- ".join(error.args[1]))
 
 
-def test_no_import_of_kedge_is_put_off_to_break_a_circle(house: dict[str, list[Import]]) -> None:
+def test_no_import_of_kellet_is_put_off_to_break_a_circle(house: dict[str, list[Import]]) -> None:
     # The lazy `__getattr__`s of the `__init__`s spell their names with `import_module` and are not meant.
     put_off = [
         f"{name}:{i.line} imports {i.target} inside a function"
         for name, imports in house.items()
-        if name.startswith("kedge")
+        if name.startswith("kellet")
         for i in imports
         if not i.at_top and not i.typing_only and i.target in house
     ]
@@ -241,7 +241,7 @@ def circles(graph: dict[str, set[str]]) -> list[set[str]]:
 
 
 def test_circles_for_types_are_within_autograd_core_and_nn(house: dict[str, list[Import]]) -> None:
-    files = [name for name in house if name.startswith("kedge")]
+    files = [name for name in house if name.startswith("kellet")]
     graph = {
         name: {i.target for i in house[name] if i.target in house and i.target != name} for name in files
     }
@@ -249,33 +249,33 @@ def test_circles_for_types_are_within_autograd_core_and_nn(house: dict[str, list
     assert rooms == [{"autograd"}, {"core"}, {"nn"}]
 
 
-KNOWN = {"kedge", "kedge.core", "kedge.core.tensor", "kedge.nn", "kedge.nn.module", "packager"}
+KNOWN = {"kellet", "kellet.core", "kellet.core.tensor", "kellet.nn", "kellet.nn.module", "packager"}
 
 
 @pytest.mark.parametrize(
     "source",
     [
-        "import kedge.nn",
-        "from kedge import nn",
+        "import kellet.nn",
+        "from kellet import nn",
         "from ..nn import Module",
-        "def f():\n    from kedge.nn.module import Module",
-        "if TYPE_CHECKING:\n    from kedge.nn import Module",
-        "importlib.import_module('kedge.nn')",
+        "def f():\n    from kellet.nn.module import Module",
+        "if TYPE_CHECKING:\n    from kellet.nn import Module",
+        "importlib.import_module('kellet.nn')",
         "import_module('..nn', __package__)",
-        "import kedge",
+        "import kellet",
         "import packager",
     ],
 )
 def test_an_upward_import_is_seen_in_every_spelling(source: str) -> None:
-    imports = imports_of(source, "kedge.core.tensor", False, KNOWN)
-    assert len(upward("kedge.core.tensor", imports)) == 1
+    imports = imports_of(source, "kellet.core.tensor", False, KNOWN)
+    assert len(upward("kellet.core.tensor", imports)) == 1
 
 
 @pytest.mark.parametrize(
-    "source", ["from kedge.core import tensor", "from . import Tensor", "from .tensor import ones"]
+    "source", ["from kellet.core import tensor", "from . import Tensor", "from .tensor import ones"]
 )
 def test_an_import_within_the_room_is_fine(source: str) -> None:
-    assert upward("kedge.core.tensor", imports_of(source, "kedge.core.tensor", False, KNOWN)) == []
+    assert upward("kellet.core.tensor", imports_of(source, "kellet.core.tensor", False, KNOWN)) == []
 
 
 def test_an_optional_package_at_the_top_is_seen() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = (ROOT / "src" / "kedge", ROOT / "packager")
+PACKAGES = (ROOT / "src" / "kellet", ROOT / "packager")
 
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK|[Pp]laceholder)\b")
 
@@ -96,9 +96,9 @@ def test_packages_hold_code_alone() -> None:
 
 def test_a_folder_named_like_a_package_hides_nothing(tmp_path: Path) -> None:
     """As a checkout named like the package does for whoever stands beside it."""
-    for name in ("kedge", "packager"):
+    for name in ("kellet", "packager"):
         (tmp_path / name).mkdir()
-    code = "import kedge, packager; print(kedge.nn.Linear.__name__, packager.PackageExporter.__name__)"
+    code = "import kellet, packager; print(kellet.nn.Linear.__name__, packager.PackageExporter.__name__)"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )

@@ -58,6 +58,6 @@ def save_small() -> Callable[..., str]:
 
 @pytest.fixture
 def small_path(tmp_path: Path) -> Path:
-    path = tmp_path / "small.kedge"
+    path = tmp_path / "small.kellet"
     write_small(path)
     return path

@@ -12,7 +12,7 @@ import pytest
 from packager.archive import ArchiveReader, TensorReader, verify
 
 ROOT = Path(__file__).resolve().parents[2]
-GOLDEN = sorted((ROOT / "tests" / "golden").glob("archive-*.kedge"))
+GOLDEN = sorted((ROOT / "tests" / "golden").glob("archive-*.kellet"))
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def script() -> ModuleType:
 
 
 def test_there_is_an_archive_of_every_format() -> None:
-    assert [path.name for path in GOLDEN] == ["archive-1.kedge"]
+    assert [path.name for path in GOLDEN] == ["archive-1.kellet"]
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)

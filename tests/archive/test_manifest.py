@@ -151,7 +151,7 @@ def test_something_else_than_a_manifest_is_refused(value: object) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20, 5_000_000])
 def test_digests_of_an_entry_follow_from_its_chunks(size: int) -> None:
-    content = hashlib.shake_128(b"kedge").digest(size)
+    content = hashlib.shake_128(b"kellet").digest(size)
     file = io.BytesIO()
     with ArchiveWriter(file) as writer:
         writer.add("x", content, kind="resource")

@@ -36,7 +36,7 @@ def test_same_content_gives_same_bytes_whatever_order_folder_name_and_hash_seed(
         ("1", "two/deeper", "reversed"),
         ("4242", ".", "given"),
     ):
-        path = tmp_path / folder / f"name-{seed}.kedge"
+        path = tmp_path / folder / f"name-{seed}.kellet"
         path.parent.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, "PYTHONHASHSEED": seed, "TZ": f"UTC+{seed[0]}"}
         subprocess.run([sys.executable, "-c", SAVE_ONE, str(path), order], env=environment, check=True)
@@ -48,7 +48,7 @@ def test_the_same_is_written_with_isal_and_without(tmp_path: Path) -> None:
     code = "import sys; sys.modules['isal'] = None\n" + SAVE_ONE
     outputs = []
     for script in (SAVE_ONE, code):
-        path = tmp_path / f"{len(outputs)}.kedge"
+        path = tmp_path / f"{len(outputs)}.kellet"
         subprocess.run([sys.executable, "-c", script, str(path), "given"], check=True)
         outputs.append(path.read_bytes())
     assert outputs[0] == outputs[1]
@@ -108,10 +108,10 @@ def test_listing_reading_and_verifying_run_nothing_and_write_nothing(
     assert [event for event in events if event.startswith((*RUNNING, *WRITING))] == []
 
 
-def test_reader_needs_neither_numpy_nor_kedge(small_path: Path) -> None:
+def test_reader_needs_neither_numpy_nor_kellet(small_path: Path) -> None:
     code = (
         "import sys\n"
-        "for name in ('numpy', 'kedge', 'importlib_metadata', 'isal'): sys.modules[name] = None\n"
+        "for name in ('numpy', 'kellet', 'importlib_metadata', 'isal'): sys.modules[name] = None\n"
         "from packager.archive import ArchiveReader, verify\n"
         "assert verify(ArchiveReader(sys.argv[1])).ok\n"
     )
@@ -123,9 +123,9 @@ def test_identity_is_the_sha256_of_the_manifest(
 ) -> None:
     from packager.archive import ArchiveReader
 
-    identity = save_small(tmp_path / "x.kedge")
+    identity = save_small(tmp_path / "x.kellet")
     with ArchiveReader(small) as reader:
         assert reader.identity == identity
         assert reader.manifest.entry_points[0].name == "model"
-    with ArchiveReader(tmp_path / "x.kedge") as reader, pytest.raises(AttributeError):
+    with ArchiveReader(tmp_path / "x.kellet") as reader, pytest.raises(AttributeError):
         reader.manifest.entries = ()  # type: ignore[misc]  # what is frozen stays so

@@ -33,7 +33,7 @@ BIG = bytes(range(256)) * (3 * CHUNK // 256) + b"tail"
 
 @pytest.fixture
 def big_path(tmp_path: Path) -> Path:
-    path = tmp_path / "big.kedge"
+    path = tmp_path / "big.kellet"
     with ArchiveWriter(path) as writer:
         writer.add("big", BIG, kind="tensors", align=ALIGNMENT)
         writer.add("small", b"small", kind="resource")
@@ -129,16 +129,16 @@ def test_devices_are_refused(device: str) -> None:
 
 def test_paths_that_cannot_be_opened_raise_what_open_raises(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        ArchiveReader(tmp_path / "nothing.kedge")
+        ArchiveReader(tmp_path / "nothing.kellet")
     with pytest.raises(NotADirectoryError):
-        ArchiveReader("/dev/null/x.kedge")
+        ArchiveReader("/dev/null/x.kellet")
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"PK", b"not an archive at all, but long enough to be one, or so it seems"]
 )
 def test_something_else_is_refused(content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "x.kedge"
+    path = tmp_path / "x.kellet"
     path.write_bytes(content)
     for source in (path, content, io.BytesIO(content)):
         with pytest.raises(ArchiveError, match="expected the end record of a ZIP"):
@@ -147,9 +147,9 @@ def test_something_else_is_refused(content: bytes, tmp_path: Path) -> None:
 
 def test_archive_packed_anew_by_another_tool_says_what_to_do(small_path: Path, tmp_path: Path) -> None:
     subprocess.run(["unzip", "-q", str(small_path), "-d", str(tmp_path / "x")], check=True)
-    subprocess.run(["jar", "cf0M", str(tmp_path / "y.kedge"), "-C", str(tmp_path / "x"), "."], check=True)
+    subprocess.run(["jar", "cf0M", str(tmp_path / "y.kellet"), "-C", str(tmp_path / "x"), "."], check=True)
     with pytest.raises(ArchiveError, match="only legal spelling"):
-        ArchiveReader(tmp_path / "y.kedge")
+        ArchiveReader(tmp_path / "y.kellet")
 
 
 @pytest.mark.parametrize("mapped", [True, False])
@@ -346,7 +346,7 @@ def test_64_threads_read_one_archive(big_path: Path) -> None:
 
 
 def test_empty_entries_have_views(tmp_path: Path) -> None:
-    path = tmp_path / "x.kedge"
+    path = tmp_path / "x.kellet"
     with ArchiveWriter(path) as writer:
         writer.add("empty", b"", kind="tensors", align=64)
         writer.add("gone", [], kind="resource")
@@ -394,7 +394,7 @@ def test_many_chunks_are_checked_on_several_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digests: str, threads: int
 ) -> None:
     monkeypatch.setattr("packager.archive.chunk_checks.thread_count", lambda: threads)
-    path = tmp_path / "x.kedge"
+    path = tmp_path / "x.kellet"
     with ArchiveWriter(path, fsync=False) as writer:
         writer.add("x", bytes(33 * CHUNK + 5), kind="resource")
         writer.seal(Manifest())
@@ -414,7 +414,7 @@ def test_many_chunks_are_checked_on_several_threads(
 
 
 def test_error_on_another_thread_comes_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "x.kedge"
+    path = tmp_path / "x.kellet"
     with ArchiveWriter(path, fsync=False) as writer:
         writer.add("x", bytes(20 * CHUNK), kind="tensors", align=64)
         writer.seal(Manifest())

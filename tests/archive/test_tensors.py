@@ -272,7 +272,7 @@ def test_buffers_that_are_not_in_c_order_are_refused() -> None:
 
 @pytest.mark.parametrize("mapped", [True, False])
 def test_private_memory_is_shared_within_a_reader_and_with_nobody_else(mapped: bool, tmp_path: Path) -> None:
-    path = tmp_path / "x.kedge"
+    path = tmp_path / "x.kellet"
     path.write_bytes(archive_of(TIED, STORAGES))
     with ArchiveReader(path, mmap=mapped) as reader:
         one, other = TensorReader(reader, "net/w"), TensorReader(reader, "net/w")
@@ -287,7 +287,7 @@ def test_private_memory_is_shared_within_a_reader_and_with_nobody_else(mapped: b
 
 
 def test_private_memory_is_checked_before_it_is_handed_out(tmp_path: Path) -> None:
-    path = tmp_path / "x.kedge"
+    path = tmp_path / "x.kellet"
     data = archive_of([whole("x", "U8", (7,), 0)], [b"needles"])
     path.write_bytes(data.replace(b"needles", b"beetles"))
     for mapped in (True, False):
@@ -437,8 +437,8 @@ def test_private_storages_start_at_whole_cache_lines(tmp_path: Path, kind: str) 
     sizes = {"a": 5, "b": 16, "c": 3, "d": 32, "e": 0, "f": 1}
     specs = [TensorSpec(key, "F32", (n,), (1,), 0, at) for at, (key, n) in enumerate(sizes.items())]
     data = archive_of(specs, [bytes([at]) * 4 * n for at, n in enumerate(sizes.values())])
-    (tmp_path / "x.kedge").write_bytes(data)
-    with ArchiveReader(data if kind == "memory" else tmp_path / "x.kedge", mmap=kind == "mapped") as reader:
+    (tmp_path / "x.kellet").write_bytes(data)
+    with ArchiveReader(data if kind == "memory" else tmp_path / "x.kellet", mmap=kind == "mapped") as reader:
         stored = TensorReader(reader, "net/w")
         for at, (key, n) in enumerate(sizes.items()):
             memory = stored.storage(stored[key].storage, private=True)
@@ -458,12 +458,12 @@ def test_opening_takes_little_memory_however_large_the_tensors_are(
 ) -> None:
     size = (64 << 20) // count
     tensors = [whole(f"model.layer{i}.block.weight", "U8", (size,), i) for i in range(count)]
-    with ArchiveWriter(tmp_path / "x.kedge", digests="crc", fsync=False) as writer:
+    with ArchiveWriter(tmp_path / "x.kellet", digests="crc", fsync=False) as writer:
         add_tensors(writer, "net/w", tensors, [memoryview(bytes(size))] * count)
         writer.seal(Manifest())
     tracemalloc.start()
     try:
-        with ArchiveReader(tmp_path / "x.kedge") as reader:
+        with ArchiveReader(tmp_path / "x.kellet") as reader:
             stored = TensorReader(reader, "net/w")
             assert len(list(stored)) == count
             assert tracemalloc.get_traced_memory()[1] < limit

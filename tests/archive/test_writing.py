@@ -32,7 +32,7 @@ def content_of(path: object) -> bytes:
 
 
 def test_nothing_is_written_before_seal_and_nothing_without_it(tmp_path: Path) -> None:
-    with ArchiveWriter(tmp_path / "x.kedge") as writer:
+    with ArchiveWriter(tmp_path / "x.kellet") as writer:
         writer.add("entry", b"", kind="resource")
         assert "entry" in writer
         assert os.listdir(tmp_path) == []
@@ -43,12 +43,12 @@ def test_nothing_is_written_before_seal_and_nothing_without_it(tmp_path: Path) -
 
 
 def test_error_in_the_block_leaves_the_old_file(tmp_path: Path) -> None:
-    save(tmp_path / "x.kedge", b"old")
-    with contextlib.suppress(ZeroDivisionError), ArchiveWriter(tmp_path / "x.kedge") as writer:
+    save(tmp_path / "x.kellet", b"old")
+    with contextlib.suppress(ZeroDivisionError), ArchiveWriter(tmp_path / "x.kellet") as writer:
         writer.add("entry", b"new", kind="resource")
         raise ZeroDivisionError
-    assert content_of(tmp_path / "x.kedge") == b"old"
-    assert os.listdir(tmp_path) == ["x.kedge"]
+    assert content_of(tmp_path / "x.kellet") == b"old"
+    assert os.listdir(tmp_path) == ["x.kellet"]
 
 
 def broken() -> Iterator[bytes]:
@@ -74,12 +74,12 @@ def broken() -> Iterator[bytes]:
 def test_error_while_writing_leaves_the_old_file_and_nothing_else(
     tmp_path: Path, content: Callable[[], object], size: int, error: type[Exception], message: str
 ) -> None:
-    path = tmp_path / "x.kedge"
+    path = tmp_path / "x.kellet"
     save(path, b"old")
     with pytest.raises(error, match=message):
         save(path, content(), size)
     assert content_of(path) == b"old"
-    assert os.listdir(tmp_path) == ["x.kedge"]
+    assert os.listdir(tmp_path) == ["x.kellet"]
 
 
 @pytest.mark.parametrize("call", ["os.writev", "os.fsync", "os.rename", "os.pwrite", "os.open"])
@@ -87,7 +87,7 @@ def test_error_while_writing_leaves_the_old_file_and_nothing_else(
 def test_failing_system_calls_give_a_typed_error_and_leave_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int
 ) -> None:
-    path = tmp_path / "x.kedge"
+    path = tmp_path / "x.kellet"
     save(path, b"old")
 
     def fail(*arguments: object) -> int:
@@ -103,7 +103,7 @@ def test_failing_system_calls_give_a_typed_error_and_leave_the_old_file(
         f"{path}: the archive could not be written: {os.strerror(number)}; nothing"
     )
     assert content_of(path) == b"old"
-    assert os.listdir(tmp_path) == ["x.kedge"]
+    assert os.listdir(tmp_path) == ["x.kellet"]
 
 
 def test_writes_that_take_only_a_part_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,10 +113,10 @@ def test_writes_that_take_only_a_part_are_continued(tmp_path: Path, monkeypatch:
         return full(descriptor, [buffers[0][:100_003]])
 
     content = bytes(range(256)) * 20_000
-    save(tmp_path / "whole.kedge", content)
+    save(tmp_path / "whole.kellet", content)
     monkeypatch.setattr(os, "writev", a_little)
-    save(tmp_path / "parts.kedge", content)
-    assert (tmp_path / "parts.kedge").read_bytes() == (tmp_path / "whole.kedge").read_bytes()
+    save(tmp_path / "parts.kellet", content)
+    assert (tmp_path / "parts.kellet").read_bytes() == (tmp_path / "whole.kellet").read_bytes()
 
 
 LIMITED = """
@@ -138,14 +138,14 @@ except ArchiveIOError as error:
 
 @pytest.mark.parametrize(("limit", "number"), [("size", errno.EFBIG), ("files", errno.EMFILE)])
 def test_real_limits_of_the_system(tmp_path: Path, limit: str, number: int) -> None:
-    path = tmp_path / "x.kedge"
+    path = tmp_path / "x.kellet"
     save(path, b"old")
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(path), limit], capture_output=True, text=True, check=True
     )
     assert done.stdout == f"{number}\n"
     assert content_of(path) == b"old"
-    assert os.listdir(tmp_path) == ["x.kedge"]
+    assert os.listdir(tmp_path) == ["x.kellet"]
 
 
 AS_NOBODY = """
@@ -171,23 +171,23 @@ def test_no_permission(tmp_path: Path) -> None:
         if folder.stat().st_uid == os.geteuid() and not folder.stat().st_mode & stat.S_IXOTH:
             folder.chmod(folder.stat().st_mode | stat.S_IXOTH)
     open_to_all.chmod(0o777)
-    save(open_to_all / "x.kedge", b"old")
-    (open_to_all / "x.kedge").chmod(0o444)
-    paths = [str(locked / "x.kedge"), str(open_to_all / "x.kedge")]
+    save(open_to_all / "x.kellet", b"old")
+    (open_to_all / "x.kellet").chmod(0o444)
+    paths = [str(locked / "x.kellet"), str(open_to_all / "x.kellet")]
     done = subprocess.run(
         [sys.executable, "-c", AS_NOBODY, *paths], capture_output=True, text=True, check=True
     )
     assert done.stdout == f"{errno.EACCES}\n" * 2
     assert os.listdir(locked) == []
-    assert os.listdir(open_to_all) == ["x.kedge"]
-    assert content_of(open_to_all / "x.kedge") == b"old"
+    assert os.listdir(open_to_all) == ["x.kellet"]
+    assert content_of(open_to_all / "x.kellet") == b"old"
 
 
 def test_folder_that_is_not_there_is_an_error_before_anything_is_done(tmp_path: Path) -> None:
     with pytest.raises(
-        ArchiveIOError, match=r"no/x.kedge: the archive could not be written: there is no such folder"
+        ArchiveIOError, match=r"no/x.kellet: the archive could not be written: there is no such folder"
     ):
-        ArchiveWriter(tmp_path / "no" / "x.kedge")
+        ArchiveWriter(tmp_path / "no" / "x.kellet")
 
 
 def test_steps_are_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,26 +207,26 @@ def test_steps_are_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(os, "rename", renamed)
-    save(tmp_path / "x.kedge")
-    size = (tmp_path / "x.kedge").stat().st_size
+    save(tmp_path / "x.kellet")
+    size = (tmp_path / "x.kellet").stat().st_size
     assert steps == [f"fsync file of {size}", "rename", "fsync folder"]
     steps.clear()
-    save(tmp_path / "x.kedge", fsync=False)
+    save(tmp_path / "x.kellet", fsync=False)
     assert steps == ["rename"]
 
 
 def test_symlink_is_followed_and_stays(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
-    save(tmp_path / "real/x.kedge", b"old")
-    link = tmp_path / "link.kedge"
-    link.symlink_to("real/x.kedge")
+    save(tmp_path / "real/x.kellet", b"old")
+    link = tmp_path / "link.kellet"
+    link.symlink_to("real/x.kellet")
     save(link, b"new")
     assert link.is_symlink()
-    assert content_of(tmp_path / "real/x.kedge") == b"new"
+    assert content_of(tmp_path / "real/x.kellet") == b"new"
     dangling = tmp_path / "dangling"
-    dangling.symlink_to("real/y.kedge")
+    dangling.symlink_to("real/y.kellet")
     save(dangling, b"made")
-    assert content_of(tmp_path / "real/y.kedge") == b"made"
+    assert content_of(tmp_path / "real/y.kellet") == b"made"
     loop = tmp_path / "loop"
     loop.symlink_to("loop")
     with pytest.raises(ArchiveIOError) as failed:
@@ -249,12 +249,12 @@ def test_devices_fifos_and_folders_are_never_replaced(tmp_path: Path) -> None:
 def test_permissions_are_those_of_the_replaced_file_or_of_a_new_one(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
-        save(tmp_path / "new.kedge")
-        assert stat.S_IMODE((tmp_path / "new.kedge").stat().st_mode) == 0o640
+        save(tmp_path / "new.kellet")
+        assert stat.S_IMODE((tmp_path / "new.kellet").stat().st_mode) == 0o640
         for mode in (0o600, 0o664, 0o755):
-            (tmp_path / "new.kedge").chmod(mode)
-            save(tmp_path / "new.kedge")
-            assert stat.S_IMODE((tmp_path / "new.kedge").stat().st_mode) == mode
+            (tmp_path / "new.kellet").chmod(mode)
+            save(tmp_path / "new.kellet")
+            assert stat.S_IMODE((tmp_path / "new.kellet").stat().st_mode) == mode
     finally:
         os.umask(before)
 
@@ -282,24 +282,24 @@ def test_file_object_is_untouched_by_a_failed_save() -> None:
 
 def test_relative_paths_and_a_change_of_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with ArchiveWriter("x.kedge") as writer:
+    with ArchiveWriter("x.kellet") as writer:
         (tmp_path / "elsewhere").mkdir()
         monkeypatch.chdir(tmp_path / "elsewhere")
         writer.seal(Manifest())
-    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "x.kedge"]
+    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "x.kellet"]
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "模"])
 def test_long_names_have_room_for_the_part_file(tmp_path: Path, letter: str) -> None:
-    path = tmp_path / (letter * (249 // len(letter.encode())) + ".kedge")
+    path = tmp_path / (letter * (249 // len(letter.encode())) + ".kellet")
     save(path)
     assert content_of(path) == b"content"
 
 
 def test_litter_of_killed_writers_is_removed_and_that_of_living_ones_stays(tmp_path: Path) -> None:
-    litter = tmp_path / ".other.kedge.0123456789abcdef.kedge-part"
+    litter = tmp_path / ".other.kellet.0123456789abcdef.kellet-part"
     litter.write_bytes(b"half an archive")
-    not_ours = tmp_path / ".other.kedge-part"
+    not_ours = tmp_path / ".other.kellet-part"
     not_ours.write_bytes(b"")
     seen: list[str] = []
     started, go_on = threading.Event(), threading.Event()
@@ -311,7 +311,7 @@ def test_litter_of_killed_writers_is_removed_and_that_of_living_ones_stays(tmp_p
         yield bytes(1 << 20)
 
     def save_slowly() -> None:
-        with ArchiveWriter(tmp_path / "slow.kedge") as writer:
+        with ArchiveWriter(tmp_path / "slow.kellet") as writer:
             writer.add("entry", slow(), kind="resource", size=2 << 20)
             writer.seal(Manifest())
 
@@ -319,28 +319,28 @@ def test_litter_of_killed_writers_is_removed_and_that_of_living_ones_stays(tmp_p
     thread.start()
     started.wait(30)
     litter.write_bytes(b"again")
-    save(tmp_path / "quick.kedge")
+    save(tmp_path / "quick.kellet")
     seen = sorted(os.listdir(tmp_path))
     go_on.set()
     thread.join()
     assert [name for name in seen if name.endswith("-part") and "slow" in name]
     assert litter.name not in seen
-    assert sorted(os.listdir(tmp_path)) == [".other.kedge-part", "quick.kedge", "slow.kedge"]
-    assert len(content_of(tmp_path / "slow.kedge")) == 2 << 20
+    assert sorted(os.listdir(tmp_path)) == [".other.kellet-part", "quick.kellet", "slow.kellet"]
+    assert len(content_of(tmp_path / "slow.kellet")) == 2 << 20
 
 
 def test_file_systems_without_locks_are_written_to_and_not_tidied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    litter = tmp_path / ".other.kedge.0123456789abcdef.kedge-part"
+    litter = tmp_path / ".other.kellet.0123456789abcdef.kellet-part"
     litter.write_bytes(b"perhaps somebody's")
 
     def fail(*arguments: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr("packager.atomic.fcntl.flock", fail)
-    save(tmp_path / "x.kedge")
-    assert sorted(os.listdir(tmp_path)) == [litter.name, "x.kedge"]
+    save(tmp_path / "x.kellet")
+    assert sorted(os.listdir(tmp_path)) == [litter.name, "x.kellet"]
 
 
 def test_folders_that_cannot_be_synchronised_are_no_error_but_failing_disks_are(
@@ -357,12 +357,12 @@ def test_folders_that_cannot_be_synchronised_are_no_error_but_failing_disks_are(
         return fsync
 
     monkeypatch.setattr(os, "fsync", failing(errno.EINVAL))
-    save(tmp_path / "x.kedge")
+    save(tmp_path / "x.kellet")
     monkeypatch.setattr(os, "fsync", failing(errno.EIO))
     with pytest.raises(ArchiveIOError, match="it is in place, but may not survive a power cut"):
-        save(tmp_path / "x.kedge", b"new")
-    assert content_of(tmp_path / "x.kedge") == b"new"
-    assert os.listdir(tmp_path) == ["x.kedge"]
+        save(tmp_path / "x.kellet", b"new")
+    assert content_of(tmp_path / "x.kellet") == b"new"
+    assert os.listdir(tmp_path) == ["x.kellet"]
 
 
 def test_writer_whose_file_was_taken_for_litter_makes_another(
@@ -380,13 +380,13 @@ def test_writer_whose_file_was_taken_for_litter_makes_another(
         return descriptor
 
     monkeypatch.setattr(os, "open", create_and_lose)
-    save(tmp_path / "x.kedge")
+    save(tmp_path / "x.kellet")
     assert removed
-    assert os.listdir(tmp_path) == ["x.kedge"]
+    assert os.listdir(tmp_path) == ["x.kellet"]
 
 
 def test_many_writers_at_once_leave_one_whole_archive(tmp_path: Path) -> None:
-    path = tmp_path / "x.kedge"
+    path = tmp_path / "x.kellet"
     contents = [bytes([number]) * 300_000 for number in range(8)]
     threads = [threading.Thread(target=save, args=(path, content)) for content in contents]
     for thread in threads:
@@ -394,7 +394,7 @@ def test_many_writers_at_once_leave_one_whole_archive(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert content_of(path) in contents
-    assert os.listdir(tmp_path) == ["x.kedge"]
+    assert os.listdir(tmp_path) == ["x.kellet"]
 
 
 @pytest.mark.parametrize(
@@ -423,7 +423,7 @@ def test_text_is_not_content() -> None:
 def test_progress_reaches_the_total(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     with ArchiveWriter(
-        tmp_path / "x.kedge", progress=lambda done, total: seen.append((done, total))
+        tmp_path / "x.kellet", progress=lambda done, total: seen.append((done, total))
     ) as writer:
         writer.add("a", bytes(30 << 20), kind="resource")
         writer.add("b", b"b", kind="resource")
@@ -478,7 +478,7 @@ print(outcomes["old"], outcomes["new"])
 
 
 def test_kill_at_any_moment_leaves_the_old_archive_or_the_new_one(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", KILLED, str(tmp_path / "x.kedge"), "200"]
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "x.kellet"), "200"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     old, new = map(int, done.stdout.split())
@@ -487,7 +487,7 @@ def test_kill_at_any_moment_leaves_the_old_archive_or_the_new_one(tmp_path: Path
 
 
 def test_readers_never_see_a_mixture_while_a_writer_replaces_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "x.kedge"
+    path = tmp_path / "x.kellet"
 
     def write(version: int) -> None:
         with ArchiveWriter(path, fsync=False) as writer:

@@ -24,7 +24,7 @@ def write(file: object, sizes: dict[str, int], limit: int) -> None:
 
 
 def test_large_sizes_and_offsets_are_read_by_us_and_by_others(tmp_path: Path) -> None:
-    path = tmp_path / "x.kedge"
+    path = tmp_path / "x.kellet"
     write(path, {"a": 10, "big": 5000, "small-but-far": 3, "t-far-and-big": 2000}, LIMIT)
     with ArchiveReader(path, zip64_limit=LIMIT) as reader:
         assert verify(reader).ok

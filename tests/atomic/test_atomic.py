@@ -96,7 +96,7 @@ with replaced_file(sys.argv[1]) as file:
     assert done.returncode == -9
     (litter,) = listed(tmp_path)
     assert litter.startswith(".a.")
-    assert litter.endswith(".kedge-part")
+    assert litter.endswith(".kellet-part")
     with replaced_file(tmp_path / "b") as file:
         file.write(b"whole")
         assert len(listed(tmp_path)) == 1  # its own part, while it is at work
@@ -170,15 +170,15 @@ def test_the_first_folder_that_is_kept_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("variables", "expected"),
     [
-        ({"KEDGE_CACHE": "/own", "XDG_CACHE_HOME": "/xdg"}, "/own/scans"),
-        ({"XDG_CACHE_HOME": "/xdg"}, "/xdg/kedge/scans"),
-        ({"HOME": "/home/ada"}, "/home/ada/.cache/kedge/scans"),
+        ({"KELLET_CACHE": "/own", "XDG_CACHE_HOME": "/xdg"}, "/own/scans"),
+        ({"XDG_CACHE_HOME": "/xdg"}, "/xdg/kellet/scans"),
+        ({"HOME": "/home/ada"}, "/home/ada/.cache/kellet/scans"),
     ],
 )
 def test_one_variable_says_where_everything_is_kept(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: str
 ) -> None:
-    for name in ("KEDGE_CACHE", "XDG_CACHE_HOME"):
+    for name in ("KELLET_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)

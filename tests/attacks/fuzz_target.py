@@ -26,8 +26,8 @@ from typing import Any
 import msgpack
 import numpy as np
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 from packager.archive import (
     ArchiveReader,
     ArchiveWriter,
@@ -332,7 +332,7 @@ def _objects() -> list[Any]:
         [np.zeros(2, [("a", "f4"), ("b", "i8")]), np.random.default_rng(0), slice(1, None), range(3), 1j],
         [collections.deque([1, 2], 5), collections.Counter("ab"), collections.defaultdict(list), Ellipsis],
         nn.Sequential(layer, nn.ReLU(), layer),
-        [kedge.ones(2, 2), nn.Parameter(kedge.ones(2)), kedge.float32, np.dtype("i4")],
+        [kellet.ones(2, 2), nn.Parameter(kellet.ones(2)), kellet.float32, np.dtype("i4")],
     ]
 
 
@@ -417,13 +417,13 @@ def _use_object(reader: ArchiveReader, record: ObjectRecord) -> None:
 
 
 def _use_state(reader: ArchiveReader, record: StateDictRecord) -> None:
-    for library in ("numpy", "kedge"):
+    for library in ("numpy", "kellet"):
         state = load_state_dict(reader, record, DATA, (), resolve, as_=library)
         len(state), state._metadata
         for key in state:
             if library == "numpy":
                 state[key]
-            _succeeds(lambda key=key, state=state: state[key])  # kedge has no dates and texts
+            _succeeds(lambda key=key, state=state: state[key])  # kellet has no dates and texts
         for key, spec in state._tensors.items():
             if spec.shape and spec.shape[0] and key in state:
                 _succeeds(lambda key=key, state=state: _first_row(state, key))

@@ -130,8 +130,8 @@ def writing(target: Path) -> Any:
     method = MethodType(operator.attrgetter("write_bytes"), target)
     methods, calls, fired = UserList(), UserList(), UserList()
     methods.data = defaultdict(method)  # type: ignore[assignment]  # what a UserList asks for items
-    calls.data = defaultdict(functools.partial(map, map, methods, [[b"written"]]))  # type: ignore[assignment]
-    fired.data = defaultdict(functools.partial(map, dict, calls))  # type: ignore[assignment]
+    calls.data = defaultdict(functools.partial(map, map, methods, [[b"written"]]))  # type: ignore[assignment]  # no list: that is the attack
+    fired.data = defaultdict(functools.partial(map, dict, calls))  # type: ignore[assignment]  # no list: that is the attack
     return fired
 
 
@@ -155,7 +155,7 @@ def index_of(records: Records, kind: int, module: str, qualname: str) -> int:
 def extend_on_a_user_list(target: Path) -> EncodedObject:
     """A UserList whose `data` is a namespace with an `extend` of the data's own; then EXTEND."""
     outer = UserList()
-    outer.data = SimpleNamespace(extend=functools.partial(max, key=dict))  # type: ignore[assignment]
+    outer.data = SimpleNamespace(extend=functools.partial(max, key=dict))  # type: ignore[assignment]  # no list: that is the attack
     made = encoded([outer, writing(target)])
 
     def fill(codecs: list[Any], records: Records) -> None:

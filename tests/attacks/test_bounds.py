@@ -184,7 +184,7 @@ CASES: dict[str, Callable[[Any], bytes]] = {
 def test_memory_and_time_are_bounded_by_the_file(
     forger: Any, tmp_path: Path, case: Callable[[Any], bytes]
 ) -> None:
-    path = tmp_path / "x.kedge"
+    path = tmp_path / "x.kellet"
     path.write_bytes(case(forger))
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, str(path)], capture_output=True, text=True, check=True

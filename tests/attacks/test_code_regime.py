@@ -194,7 +194,7 @@ def test_estimators_of_scikit_learn_load_beside_code_as_before() -> None:
         made = forge.encoded([holder.Thing(), estimators, isotonic], stored=["dummy"])
     finally:
         del sys.modules["dummy"]
-    externs = ["sklearn", "numpy", "scipy", "kedge"]
+    externs = ["sklearn", "numpy", "scipy", "kellet"]
     _, loaded, found = forge.load(forge.archive_of(made, sources=DUMMY, externs=externs))
     for one, other in zip(estimators, loaded, strict=True):
         assert np.array_equal(one.predict(x), other.predict(x))
@@ -292,7 +292,7 @@ def test_the_plan_says_what_a_state_dict_loses(project: Any) -> None:
 
 
 def test_inspect_takes_the_names_from_the_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "x.kedge"
+    path = tmp_path / "x.kellet"
     with PackageExporter(path, policy="auto") as exporter:
         exporter.save_object("m", "o", [Path("/etc"), types.MethodType(len, [])])
     assert main(["inspect", str(path)]) == 0
@@ -301,7 +301,7 @@ def test_inspect_takes_the_names_from_the_records(tmp_path: Path, capsys: pytest
     assert "pathlib:PosixPath" in printed
     assert "refused by loading" in printed
     assert "a bound method, which would be called later" in printed
-    hidden = tmp_path / "hidden.kedge"
+    hidden = tmp_path / "hidden.kellet"
     hidden.write_bytes(forge.archive_of(forge.table_of(THING)).getvalue())
     assert main(["inspect", str(hidden)]) != 0
     assert "its records name dummy:Thing, which the manifest does not say" in capsys.readouterr().err

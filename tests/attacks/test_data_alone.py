@@ -14,17 +14,17 @@ import msgpack
 import numpy as np
 import pytest
 
-import kedge
-import kedge.nn.functional as F
-import kedge.optim
-from kedge import nn
+import kellet
+import kellet.nn.functional as F
+import kellet.optim
+from kellet import nn
 from packager import PackageExporter, verify
 from packager.errors import PackageError
 from packager.objects import EncodedObject, ObjectBuildError, UntrustedNamesError
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 
-KEDGE = ("kedge", "numpy")
+KELLET = ("kellet", "numpy")
 
 
 @pytest.fixture
@@ -36,13 +36,13 @@ def target(tmp_path: Path) -> Path:
 def refused(obj: EncodedObject, match: str, **options: Any) -> PackageError:
     """What loading and deep verification say of an object that must not load."""
     with pytest.raises(PackageError, match=match) as caught:
-        forge.load(forge.archive_of(obj, externs=KEDGE), **options)
+        forge.load(forge.archive_of(obj, externs=KELLET), **options)
     return caught.value
 
 
 def loaded(obj: Any, **options: Any) -> Any:
     """An honest object, out of an archive without code."""
-    return forge.load(forge.archive_of(forge.encoded(obj), externs=KEDGE), **options)
+    return forge.load(forge.archive_of(forge.encoded(obj), externs=KELLET), **options)
 
 
 # --- the attacks that succeeded ---
@@ -76,11 +76,11 @@ LAZY: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "partial that is handed a function": (
         lambda: functools.partial(F.relu, F.relu),
-        "kedge.nn.functional:relu in the arguments of a partial",
+        "kellet.nn.functional:relu in the arguments of a partial",
     ),
     "partial that is handed a module": (
         lambda: functools.partial(F.relu, inplace=[nn.ReLU()]),
-        "an object of kedge.nn:ReLU in the arguments of a partial",
+        "an object of kellet.nn:ReLU in the arguments of a partial",
     ),
     "partial in a partial": (
         lambda: functools.partial(F.relu, [functools.partial(F.relu)]),
@@ -89,7 +89,7 @@ LAZY: dict[str, tuple[Callable[[], Any], str]] = {
     "itemgetter": (lambda: operator.itemgetter(0), "operator.itemgetter, which would look up"),
     "attrgetter": (lambda: operator.attrgetter("a.b"), "operator.attrgetter, which would look up"),
     "method bound by hand": (lambda: types.MethodType(F.relu, []), "a bound method, which would be called"),
-    "method of a module": (lambda: nn.Linear(1, 1).forward, "kedge.nn:Linear.forward"),
+    "method of a module": (lambda: nn.Linear(1, 1).forward, "kellet.nn:Linear.forward"),
     "factory that is a partial": (
         lambda: collections.defaultdict(functools.partial(F.relu)),
         "a defaultdict whose factory is what the codec 'functools.partial' makes",
@@ -100,26 +100,26 @@ LAZY: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "factory that is a module": (
         lambda: collections.defaultdict(nn.ReLU()),
-        "a defaultdict whose factory is an object of kedge.nn:ReLU",
+        "a defaultdict whose factory is an object of kellet.nn:ReLU",
     ),
     "namespace with a function": (
         lambda: types.SimpleNamespace(extend=F.relu),
-        "kedge.nn.functional:relu in an object of types:SimpleNamespace",
+        "kellet.nn.functional:relu in an object of types:SimpleNamespace",
     ),
     "namespace with a list of functions": (
         lambda: types.SimpleNamespace(a={"b": [(F.relu,)]}),
-        "kedge.nn.functional:relu in an object of types:SimpleNamespace",
+        "kellet.nn.functional:relu in an object of types:SimpleNamespace",
     ),
     "namespace with a module": (
         lambda: types.SimpleNamespace(a=nn.ReLU()),
-        "an object of kedge.nn:ReLU in an object of types:SimpleNamespace",
+        "an object of kellet.nn:ReLU in an object of types:SimpleNamespace",
     ),
     "user list": (lambda: collections.UserList([1]), "collections:UserList"),
     "user dict": (lambda: collections.UserDict(a=1), "collections:UserDict"),
     "user string": (lambda: collections.UserString("a"), "collections:UserString"),
     "concrete path": (lambda: Path("/etc/passwd"), "pathlib:PosixPath"),
     "path as a class": (lambda: [Path], "pathlib:Path"),
-    "hook as an object": (lambda: nn.Hook(posthook=F.relu), "a hook, kedge.nn:Hook"),
+    "hook as an object": (lambda: nn.Hook(posthook=F.relu), "a hook, kellet.nn:Hook"),
     "function as a forward hook": (lambda: _hooked("register_forward_hook"), r"a hook \(forward\)"),
     "class as a hook": (lambda: _hooked("register_forward_pre_hook", dict), r"a hook \(forward_pre\)"),
 }
@@ -137,10 +137,10 @@ def test_what_could_be_called_later_is_refused_and_said_in_the_plan(
 ) -> None:
     made = forge.encoded([make()])
     refused(made, match)
-    file = forge.archive_of(made, externs=KEDGE)
+    file = forge.archive_of(made, externs=KELLET)
     (problem,) = [one.message for one in verify(file, deep=True).problems]
     assert "in it" in problem
-    exporter = PackageExporter(tmp_path / "x.kedge", policy="auto")
+    exporter = PackageExporter(tmp_path / "x.kellet", policy="auto")
     exporter.save_object("m", "o", [make()])
     assert [one for one in exporter.plan().warnings if "loaders" in one] != []
 
@@ -149,7 +149,7 @@ HONEST: dict[str, Callable[[], Any]] = {
     "partial of a layer": lambda: functools.partial(nn.LayerNorm, eps=1e-6),
     "partial of a function of ours": lambda: functools.partial(F.softmax, dim=-1),
     "partial of numpy": lambda: functools.partial(np.clip, a_min=0.0, a_max=[1.0, 2]),
-    "partial with a tensor": lambda: functools.partial(F.relu, kedge.ones(2)),
+    "partial with a tensor": lambda: functools.partial(F.relu, kellet.ones(2)),
     "partial with a dtype": lambda: functools.partial(np.asarray, dtype=np.dtype("f4")),
     "partial with a type of scalars": lambda: functools.partial(np.asarray, dtype=np.float32),
     **{
@@ -163,7 +163,7 @@ HONEST: dict[str, Callable[[], Any]] = {
     "generic alias": lambda: dict[str, list[int]],
     "ordered": lambda: collections.OrderedDict(a=nn.ReLU()),
     "deque of modules": lambda: collections.deque([nn.ReLU()], maxlen=2),
-    "optimiser": lambda: kedge.optim.AdamW([nn.Parameter(kedge.ones(2))], lr=0.1),
+    "optimiser": lambda: kellet.optim.AdamW([nn.Parameter(kellet.ones(2))], lr=0.1),
     "sequential": lambda: nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.MultiheadAttention(2, 1)),
 }
 
@@ -189,7 +189,7 @@ def test_names_that_the_caller_trusts_are_granted_in_these_forms_too(target: Pat
     assert loaded(functools.partial(max, 1), trust=("builtins:max",))(2) == 2
     assert loaded(Path("/etc"), trust=("pathlib:PosixPath",)) == Path("/etc")
     assert loaded(collections.defaultdict(collections.deque), trust=("collections:deque",))["x"] is not None
-    hooked = loaded(_hooked("register_forward_pre_hook", F.relu), trust=("kedge.nn.functional:relu",))
+    hooked = loaded(_hooked("register_forward_pre_hook", F.relu), trust=("kellet.nn.functional:relu",))
     assert len(hooked._call_hooks.forward_pre) == 1
     names = ("operator:attrgetter", "collections:UserList", "builtins:max", "builtins:map", "builtins:dict")
     with pytest.raises(UntrustedNamesError):  # a getter stays refused, whatever is trusted
@@ -229,13 +229,13 @@ def _with_attribute(name: str, *value: list[Any], obj: Any = None) -> EncodedObj
 
 @pytest.mark.parametrize(("name", "match"), SHADOWS.items())
 def test_nothing_takes_the_place_of_what_a_module_does(name: str, match: str) -> None:
-    error = refused(_with_attribute(name, [K.GLOBAL, "kedge.nn.functional", "relu"]), match)
+    error = refused(_with_attribute(name, [K.GLOBAL, "kellet.nn.functional", "relu"]), match)
     assert isinstance(error, ObjectBuildError)
 
 
 def test_other_attributes_of_a_module_may_be_what_they_like() -> None:
-    made = _with_attribute("activation", [K.GLOBAL, "kedge.nn.functional", "relu"])
-    assert forge.load(forge.archive_of(made, externs=KEDGE)).activation is F.relu
+    made = _with_attribute("activation", [K.GLOBAL, "kellet.nn.functional", "relu"])
+    assert forge.load(forge.archive_of(made, externs=KELLET)).activation is F.relu
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_the_factory_of_a_defaultdict_cannot_be_changed_afterwards() -> None:
     records = [
         [K.GLOBAL, "builtins", "list"],
         [K.CODEC, 1, "defaultdict", -1],
-        [K.GLOBAL, "kedge.nn.functional", "relu"],
+        [K.GLOBAL, "kellet.nn.functional", "relu"],
         [K.FILL, -2, "default_factory", -3],
     ]
     made = forge.table_of(records, root=-2, codecs=["collections.mapping"])
@@ -264,19 +264,19 @@ def test_the_factory_of_a_defaultdict_cannot_be_changed_afterwards() -> None:
 
 
 def test_attributes_of_tensors_do_not_take_the_place_of_their_methods() -> None:
-    parameter = nn.Parameter(kedge.ones(1))
+    parameter = nn.Parameter(kellet.ones(1))
     honest = _with_attribute("label", [K.STR, "y" * 70], obj=parameter)
-    assert forge.load(forge.archive_of(honest, externs=KEDGE)).label == "y" * 70
-    shadow = _with_attribute("detach", [K.GLOBAL, "kedge.nn.functional", "relu"], obj=parameter)
+    assert forge.load(forge.archive_of(honest, externs=KELLET)).label == "y" * 70
+    shadow = _with_attribute("detach", [K.GLOBAL, "kellet.nn.functional", "relu"], obj=parameter)
     refused(shadow, "detach of Parameter is a function")
 
 
 @pytest.mark.parametrize(
     "records",
     [
-        [[K.GLOBAL, "kedge.nn", "Linear"], [K.SHAPE, -1, None, "_state_hooks"], [K.OBJ, -2, None]],
-        [[K.GLOBAL, "kedge.nn", "Linear"], [K.NEW, -1]],
-        [[K.GLOBAL, "kedge.optim", "SGD"], [K.SHAPE, -1, None, "_step_pre"], [K.OBJ, -2, None]],
+        [[K.GLOBAL, "kellet.nn", "Linear"], [K.SHAPE, -1, None, "_state_hooks"], [K.OBJ, -2, None]],
+        [[K.GLOBAL, "kellet.nn", "Linear"], [K.NEW, -1]],
+        [[K.GLOBAL, "kellet.optim", "SGD"], [K.SHAPE, -1, None, "_step_pre"], [K.OBJ, -2, None]],
     ],
     ids=["module", "module by new", "optimiser"],
 )
@@ -297,13 +297,13 @@ def test_a_class_that_a_codec_knows_is_made_by_that_codec(records: forge.Records
     ],
 )
 def test_the_state_of_an_optimiser_is_what_its_class_relies_on(state: dict[str, Any], match: str) -> None:
-    honest = kedge.optim.SGD([nn.Parameter(kedge.ones(2))], lr=0.1)
+    honest = kellet.optim.SGD([nn.Parameter(kellet.ones(2))], lr=0.1)
     assert loaded(honest).param_groups[0]["lr"] == 0.1
     made = forge.encoded([{**honest.__getstate__(), **state}])
     codecs, records, _ = msgpack.unpackb(made.records)
-    codecs.append(["kedge.optimizer", 1])
+    codecs.append(["kellet.optimizer", 1])
     (_, held) = records[-1]
-    records[-1] = [K.GLOBAL, "kedge.optim", "SGD"]
+    records[-1] = [K.GLOBAL, "kellet.optim", "SGD"]
     records.append([K.CODEC, len(codecs) - 1, None, -len(records), held])
     refused(EncodedObject(msgpack.packb([codecs, records, -len(records)]), made.storages, ()), match)
 
@@ -316,7 +316,7 @@ def test_a_handle_belongs_to_a_module() -> None:
         [K.FINISH, -1, 1, ["forward", 0], -3],
     ]
     refused(
-        forge.table_of(records, root=-1, codecs=["kedge.handle"]),
+        forge.table_of(records, root=-1, codecs=["kellet.handle"]),
         "SimpleNamespace has no hooks: it is no module",
     )
 
@@ -325,21 +325,21 @@ def test_dtypes_and_strings_are_made_of_plain_data() -> None:
     text = np.array(["a", None], np.dtypes.StringDType(na_object=None))
     assert loaded(text).tolist() == ["a", None]
     records = [
-        [K.GLOBAL, "kedge.nn", "ReLU"],
+        [K.GLOBAL, "kellet.nn", "ReLU"],
         [K.SHAPE, -1, 1],
         [K.OBJ, -2],
         [K.CODEC, 2, ["string", True, True], -3],
     ]
     refused(
-        forge.table_of(records, codecs=["kedge.module", "numpy.dtype"]),
-        "an object of kedge.nn:ReLU in what the codec 'numpy.dtype'",
+        forge.table_of(records, codecs=["kellet.module", "numpy.dtype"]),
+        "an object of kellet.nn:ReLU in what the codec 'numpy.dtype'",
     )
     elements = [
-        [K.GLOBAL, "kedge.nn", "ReLU"],
+        [K.GLOBAL, "kellet.nn", "ReLU"],
         [K.SHAPE, -1, 1],
         [K.OBJ, -2],
         [K.CODEC, 2, ["string", True, False]],
         [K.CODEC, 3, ["ndarray", "elements", 1], -4, -3],
     ]
-    codecs = ["kedge.module", "numpy.dtype", "numpy.ndarray"]
-    refused(forge.table_of(elements, codecs=codecs), "an object of kedge.nn:ReLU in an array of strings")
+    codecs = ["kellet.module", "numpy.dtype", "numpy.ndarray"]
+    refused(forge.table_of(elements, codecs=codecs), "an object of kellet.nn:ReLU in an array of strings")

@@ -97,7 +97,7 @@ def test_a_hook_of_a_trusted_name_is_registered() -> None:
 def test_the_plan_names_the_hook_that_loaders_refuse(tmp_path: Path) -> None:
     model = nn.Linear(2, 2)
     model.register_forward_hook(F.relu)
-    exporter = PackageExporter(tmp_path / "x.kedge", policy="auto")
+    exporter = PackageExporter(tmp_path / "x.kellet", policy="auto")
     exporter.save_object("m", "o", model)
     assert (
         "object m/o is refused by loaders: obj: a hook (_forward_hooks), torch.nn.functional:relu; store the "

@@ -20,8 +20,8 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import Pipeline
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError, sys_importer
 from packager.archive import ArchiveReader, ArchiveWriter, CheckRecord, EntryPoint, ModuleRecord
 from packager.cli import main
@@ -31,7 +31,7 @@ from packager.loading.objects import StoredObjectError
 X = np.arange(6, dtype="f4").reshape(3, 2)
 SHOP = """
 import functools, pathlib, collections
-from kedge import nn
+from kellet import nn
 
 class Base:
     def inherited(self, x):
@@ -149,7 +149,7 @@ def test_a_method_of_stored_data_is_not_called(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_commands_refuse_it_too(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, victim = tmp_path / "net.kedge", tmp_path / "victim"
+    path, victim = tmp_path / "net.kellet", tmp_path / "victim"
     path.write_bytes(renamed(stored(victim), "write_bytes"))
     np.savez(tmp_path / "x.npz", arg0=X)
     given = ["--input", str(tmp_path / "x.npz")] if command == "run" else []
@@ -190,9 +190,9 @@ def test_mocks_and_folders_of_modules_are_no_code(tmp_path: Path) -> None:
     # A record without a source made every name of its module the archive's own.
     archive = stored(nn.Linear(2, 2))
     rows = (
-        ModuleRecord("kedge.nn", "mock", "rule", "because"),
-        ModuleRecord("kedge.nn.layers.linear", "intern", "rule", "because"),
-        ModuleRecord("kedge", "intern", "rule", "because", ".data/no-such-entry", True),
+        ModuleRecord("kellet.nn", "mock", "rule", "because"),
+        ModuleRecord("kellet.nn.layers.linear", "intern", "rule", "because"),
+        ModuleRecord("kellet", "intern", "rule", "because", ".data/no-such-entry", True),
     )
     for row in rows:
         with ArchiveReader(renamed(archive, "state_dict", modules=(row,))) as reader:
@@ -279,7 +279,7 @@ def test_methods_that_stored_classes_only_inherit_from_others_are_refused(shop: 
     )
     refused(renamed(stored(shop.Folder("a")), "joinpath"), "no code of the archive defines its 'joinpath'")
     net = shop.Net()
-    given = kedge.tensor(X)
+    given = kellet.tensor(X)
     for callable, expected in (("forward", net(given)), (None, net(given)), ("encode", net.encoder(given))):
         found = answer(renamed(stored(net), callable))["output"]
         assert np.array_equal(found, expected.detach().numpy())
@@ -297,8 +297,8 @@ def test_a_foreign_object_that_holds_stored_code_is_foreign_all_the_same(shop: A
         (LinearRegression(), "predict", lambda model: model.predict(X)),
         (LogisticRegression(), "predict_proba", lambda model: model.predict_proba(X)),
         (PCA(1), "transform", lambda model: model.transform(X)),
-        (nn.Linear(2, 1), "forward", lambda model: model(kedge.tensor(X)).detach().numpy()),
-        (nn.Linear(2, 1), None, lambda model: model(kedge.tensor(X)).detach().numpy()),
+        (nn.Linear(2, 1), "forward", lambda model: model(kellet.tensor(X)).detach().numpy()),
+        (nn.Linear(2, 1), None, lambda model: model(kellet.tensor(X)).detach().numpy()),
         (functools.partial(np.sum, axis=0), None, lambda model: X.sum(0)),
         (np.tanh, "__call__", lambda model: np.tanh(X)),
     ],
@@ -342,7 +342,7 @@ def test_an_entry_point_of_no_object_is_told() -> None:
 def test_the_plan_refuses_what_could_not_be_called(
     shop: Any, tmp_path: Path, make: Any, callable: str | None, message: str, with_check: bool
 ) -> None:
-    target, victim = tmp_path / "net.kedge", tmp_path / "victim"
+    target, victim = tmp_path / "net.kellet", tmp_path / "victim"
     exporter = PackageExporter(target, policy="auto")
     exporter.save_object("app", "till", make(shop, victim))
     exporter.save_entry("use", "app", "till", callable)

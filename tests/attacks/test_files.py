@@ -37,7 +37,7 @@ CHUNK = 1 << 20
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    path = tmp_path / "net.kedge"
+    path = tmp_path / "net.kellet"
     with ArchiveWriter(path, fsync=False) as writer:
         writer.add("net/__init__.py", b"x = 1\n", kind="source")
         writer.add("net/data/words.txt", b"one two", kind="resource")
@@ -204,7 +204,7 @@ def directories() -> Iterator[tuple[str, bytes]]:
 @pytest.mark.parametrize("tail", [tail for _, tail in directories()], ids=[name for name, _ in directories()])
 @pytest.mark.parametrize("mapped", [True, False])
 def test_a_file_of_a_tebibyte_of_nothing_costs_nothing(tmp_path: Path, mapped: bool, tail: bytes) -> None:
-    path = sparse(tmp_path / "x.kedge", TERA, tail)
+    path = sparse(tmp_path / "x.kellet", TERA, tail)
     started = time.monotonic()
     tracemalloc.start()
     try:
@@ -231,7 +231,7 @@ def test_an_endless_manifest_or_signature_of_a_file_is_not_read(tmp_path: Path, 
     digest = ZipEntry(b".data/manifest.sha256", 0, 0, 1, len(header) + size)
     from packager.archive.zip_records import central_directory
 
-    path = tmp_path / "x.kedge"
+    path = tmp_path / "x.kellet"
     with open(path, "wb") as file:
         file.write(header)
         file.seek(size, os.SEEK_CUR)

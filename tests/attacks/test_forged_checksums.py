@@ -36,7 +36,7 @@ from packager.migrations import Migration, attach, rename
 
 NET = """
 from importlib.resources import files
-from kedge import nn
+from kellet import nn
 
 class Net(nn.Module):
     _version = 2
@@ -74,7 +74,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         shop = importlib.import_module("shop.net")
         attach(shop.Net, Migration("to 2", [rename("old.{rest}", "fc.{rest}")], to=2))
         net = shop.Net()
-        path = folder / "net.kedge"
+        path = folder / "net.kellet"
         with PackageExporter(path, policy="auto") as exporter:
             exporter.save_object("model", "model", net)
             exporter.save_check("model", {"x": np.ones((1, 2), "f4")})
@@ -209,7 +209,7 @@ CASES = [(entry, name) for entry, uses in USES.items() for name in uses]
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KEDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
 
 
@@ -235,7 +235,7 @@ def test_honest_bytes_are_used(archive: bytes, entry: str, use: str) -> None:
 def test_forged_bytes_are_refused_by_every_call(
     archive: bytes, tmp_path: Path, entry: str, use: str, options: dict[str, Any]
 ) -> None:
-    path = tmp_path / "net.kedge"
+    path = tmp_path / "net.kellet"
     path.write_bytes(forged(archive, entry))
     with (
         open_(path, bytecode=None, **options) as importer,
@@ -290,7 +290,7 @@ def test_forged_wheels_are_neither_installed_nor_locked(archive: bytes, tmp_path
 def test_a_worker_that_takes_over_an_open_archive_checks_it_too(
     archive: bytes, tmp_path: Path, forge: bool
 ) -> None:
-    path = tmp_path / "net.kedge"
+    path = tmp_path / "net.kellet"
     path.write_bytes(archive)
     with open_(path, digests="none") as importer:
         module = importer.import_module("shop.net").__name__
@@ -317,7 +317,7 @@ def test_commands_find_forged_bytes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     for name, data in (("honest", archive), ("forged", forged(archive, "shop/net.py"))):
-        path = tmp_path / f"{name}.kedge"
+        path = tmp_path / f"{name}.kellet"
         path.write_bytes(data)
         target = (str(tmp_path / name),) if command[0] == "extract" else ()
         code = main([command[0], str(path), *target, *command[1:]])
@@ -328,7 +328,7 @@ def test_commands_find_forged_bytes(
 
 def test_bytes_that_were_read_before_are_checked_again(archive: bytes, tmp_path: Path) -> None:
     # A map shows what others write, and they may set the time of the last change back.
-    path = tmp_path / "net.kedge"
+    path = tmp_path / "net.kellet"
     path.write_bytes(archive)
     with ArchiveReader(path) as reader:
         assert reader.read("shop/words.txt") == b"honest words"
@@ -341,7 +341,7 @@ def test_bytes_that_were_read_before_are_checked_again(archive: bytes, tmp_path:
 
 
 def test_what_is_aligned_and_is_no_tensor_is_written_with_sha256_or_not_at_all(tmp_path: Path) -> None:
-    with ArchiveWriter(tmp_path / "x.kedge", digests="crc") as writer:
+    with ArchiveWriter(tmp_path / "x.kellet", digests="crc") as writer:
         with pytest.raises(ValueError, match=r"'x': kind 'source' with align=64 has no sha256"):
             writer.add("x", b"1", kind="source", align=64)
         writer.add("x", b"1", kind="source")

@@ -89,7 +89,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     def archive(more: Mapping[str, bytes] | None) -> Path:
         row = ExternRecord("tiny", "installed", "tiny", "1.0", "tiny>=1.0,<2")
         environment = {**dataclasses.asdict(Fingerprint.here()), "distributions": {"tiny": "1.0"}}
-        path = tmp_path / "net.kedge"
+        path = tmp_path / "net.kellet"
         with ArchiveWriter(path, fsync=False) as writer:
             if more is not None:
                 file, data = wheel_of({**HONEST, **more}, "tiny", "1.0")
@@ -255,9 +255,9 @@ def test_the_process_of_a_deep_check_starts_without_site(
 
     monkeypatch.setattr(parsing.subprocess, "Popen", Noted)
     file = archive({})
-    with ArchiveReader(file) as reader, ArchiveWriter(file.with_name("code.kedge"), fsync=False) as writer:
+    with ArchiveReader(file) as reader, ArchiveWriter(file.with_name("code.kellet"), fsync=False) as writer:
         writer.add("net.py", b"x = 1\n", kind="source")
         writer.seal(reader.manifest)
-    found: Verification = verify(file.with_name("code.kedge"), deep=True)
+    found: Verification = verify(file.with_name("code.kellet"), deep=True)
     assert found.problems == ()
     assert started == [[sys.executable, "-I", "-S"]]

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-import kedge
+import kellet
 from packager import MigrationError, PackageExporter, PackageImporter
 from packager.migrations import migrate
 
 Project = Callable[[Mapping[str, str]], Path]
 
 NET = """
-from kedge import nn
+from kellet import nn
 from packager.migrations import Migration, NamedFunction, migrate, rename, with_migrations
 import bank.legacy
 
@@ -36,7 +36,7 @@ class Net(nn.Module):
 """
 HONEST = "def times(value):\n    return value * 2\n"
 MARKING = "import pathlib\npathlib.Path({mark!r}).touch()\ndef times(value):\n    return value * 100\n"
-OLD = {"old": kedge.ones(1)}
+OLD = {"old": kellet.ones(1)}
 
 
 def packed(project: Project, path: Path, legacy: str) -> Path:
@@ -61,7 +61,7 @@ def load_all(path: Path, allowed: Callable[[str], bool] = lambda name: True) -> 
 
 
 def test_an_installed_package_of_the_same_name_is_not_even_imported(project: Project, tmp_path: Path) -> None:
-    path = packed(project, tmp_path / "net.kedge", HONEST)
+    path = packed(project, tmp_path / "net.kellet", HONEST)
     mark = tmp_path / "mark"
     project({"bank/legacy.py": MARKING.format(mark=str(mark)) + "# of another year"})
     importlib.invalidate_caches()
@@ -76,12 +76,12 @@ def test_a_function_of_a_module_that_is_refused_does_not_run(project: Project, t
     touching = (
         f"def times(value):\n    import pathlib\n    pathlib.Path({str(mark)!r}).touch()\n    return value\n"
     )
-    path = packed(project, tmp_path / "net.kedge", touching)
+    path = packed(project, tmp_path / "net.kellet", touching)
     refuses, trust = (lambda name: name != "bank.legacy"), ["bank.legacy:times"]
     with PackageImporter(path, refuses, trust=trust) as importer:
         (stored,) = importer.load_migrations()["bank.net:Net"]
         with pytest.raises(MigrationError, match=r"module_allowed refuses 'bank\.legacy'"):
             migrate(stored, OLD)
     assert not mark.exists()
-    honest = packed(project, tmp_path / "honest.kedge", HONEST)
+    honest = packed(project, tmp_path / "honest.kellet", HONEST)
     assert load_all(honest, lambda name: True) == [[2], [2], [2]]

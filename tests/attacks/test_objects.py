@@ -21,9 +21,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import kedge
-import kedge.optim
-from kedge import nn
+import kellet
+import kellet.optim
+from kellet import nn
 from packager.errors import PackageError
 from packager.objects import EncodedObject, RecordError, Regime, UntrustedNamesError, audit, encode
 from packager.objects.records import Kind as K
@@ -73,7 +73,7 @@ def _victims() -> list[Any]:
     node, slotted = Plain(), Slotted()
     node.me, node.items = node, [1, {"a": (node, 2)}]  # type: ignore[attr-defined]  # plain objects take attributes
     slotted.x = node
-    parameter = nn.Parameter(kedge.ones(2))
+    parameter = nn.Parameter(kellet.ones(2))
     return [
         {
             "node": node,
@@ -91,7 +91,7 @@ def _victims() -> list[Any]:
             "long": "x" * 100,
         },
         Net(),
-        {"net": nn.Sequential(nn.Linear(2, 2)), "optimizer": kedge.optim.AdamW([parameter], lr=0.1)},
+        {"net": nn.Sequential(nn.Linear(2, 2)), "optimizer": kellet.optim.AdamW([parameter], lr=0.1)},
     ]
 
 
@@ -101,7 +101,7 @@ def _encoded() -> list[EncodedObject]:
     return encoded
 
 
-REGIME = Regime.with_code([HERE], ["kedge", "numpy"])
+REGIME = Regime.with_code([HERE], ["kellet", "numpy"])
 VALUES = (
     None,
     True,
@@ -213,7 +213,7 @@ def test_mutated_tables_are_mostly_refused_by_the_audit_before_anything_is_built
     st.integers(-8, 3),
 )
 def test_any_table_raises_package_errors_alone(records: list[Any], root: int) -> None:
-    codecs = [["records", 1], ["complex", 1], ["numpy.ndarray", 1], ["kedge.module", 1], ["enum", 1]]
+    codecs = [["records", 1], ["complex", 1], ["numpy.ndarray", 1], ["kellet.module", 1], ["enum", 1]]
     _try(EncodedObject(b"", (), ()), msgpack.packb([codecs, records, root]))
 
 
@@ -245,7 +245,7 @@ COMMANDS = {
     "codecs": [[K.GLOBAL, "codecs", "open"], [K.CALL, -1, "{}", "w"]],
     "memmap": [[K.GLOBAL, "numpy", "memmap"], [K.NEW, -1, "{}", "u1", "w+", 0, 1]],
     "subclass of popen": [[K.GLOBAL, "subprocess", "Popen"], [K.CALL, -1, "touch {}"]],
-    "walk through a module": [[K.GLOBAL, "kedge.nn", "init.os.system"], [K.CALL, -1, "touch {}"]],
+    "walk through a module": [[K.GLOBAL, "kellet.nn", "init.os.system"], [K.CALL, -1, "touch {}"]],
     "dunder of a class": [[K.GLOBAL, "builtins", "object.__subclasses__"], [K.CALL, -1]],
     "pickle": [[K.GLOBAL, "pickle", "loads"], [K.BYTES, b"cos\nsystem\n(S'touch {}'\ntR."], [K.CALL, -1, -2]],
 }
@@ -253,7 +253,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("records", COMMANDS.values(), ids=COMMANDS.keys())
 @pytest.mark.parametrize(
-    "regime", [Regime.data_only(), Regime.with_code([HERE], ["numpy", "kedge", "shutil"])]
+    "regime", [Regime.data_only(), Regime.with_code([HERE], ["numpy", "kellet", "shutil"])]
 )
 def test_commands_in_objects_are_refused(records: list[Any], regime: Regime, tmp_path: Path) -> None:
     target = tmp_path / "written"
@@ -313,9 +313,9 @@ def test_class_with_a_finaliser_is_not_made(tmp_path: Path) -> None:
 
 
 def test_module_that_holds_itself_is_refused() -> None:
-    number = [["kedge.module", 1]]
+    number = [["kellet.module", 1]]
     records = [
-        [K.GLOBAL, "kedge.nn", "Sequential"],
+        [K.GLOBAL, "kellet.nn", "Sequential"],
         [K.SHAPE, -1, 1],
         [K.OBJ, -2],
         [K.DICT, "me", -3],
@@ -329,7 +329,7 @@ def test_module_that_holds_itself_is_refused() -> None:
 BOMBS = {
     "empty slot without end": (
         [[K.CODEC, 1, ["Tensor", "<f4", False, "empty", 2**40, 2**40]]],
-        [["kedge.tensor", 1]],
+        [["kellet.tensor", 1]],
     ),
     "array of no elements without end": (
         [[K.CODEC, 1, "<f4"], [K.CODEC, 2, ["ndarray", "elements", 2**30, 0], -1]],
@@ -385,7 +385,7 @@ for run in (names_in, lambda data, registry: audit(data, Regime.data_only(), reg
         pass
 bad = ("import", "exec", "compile", "open", "os.", "subprocess", "socket", "pickle", "ctypes")
 print([event for event in events[before:] if event[0].startswith(bad)])
-print("numpy" in sys.modules, "kedge" in sys.modules, "decimal" in sys.modules)
+print("numpy" in sys.modules, "kellet" in sys.modules, "decimal" in sys.modules)
 """
 
 

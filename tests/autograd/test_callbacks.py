@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 import pytest
 
-import kedge
-from kedge.autograd import queue_callback
-from kedge.errors import GradientError
+import kellet
+from kellet.autograd import queue_callback
+from kellet.errors import GradientError
 
 
 def test_callbacks_run_in_order_after_all_gradients_are_stored() -> None:
-    x = kedge.ones(1, requires_grad=True)
-    w = kedge.ones(1, requires_grad=True)
+    x = kellet.ones(1, requires_grad=True)
+    w = kellet.ones(1, requires_grad=True)
     seen = []
     y = x * 2
 
@@ -27,7 +27,7 @@ def test_callbacks_run_in_order_after_all_gradients_are_stored() -> None:
 
 
 def test_callback_may_queue_more() -> None:
-    x = kedge.ones(1, requires_grad=True)
+    x = kellet.ones(1, requires_grad=True)
     seen = []
 
     def again(left: int) -> None:
@@ -46,14 +46,14 @@ def test_outside_of_backward_it_is_refused() -> None:
 
 
 def test_not_callable_is_refused() -> None:
-    x = kedge.ones(1, requires_grad=True)
+    x = kellet.ones(1, requires_grad=True)
     x.register_hook(lambda grad: queue_callback(5))  # type: ignore[arg-type]  # that is the point
     with pytest.raises(TypeError, match="a hook must be callable, got int"):
         (x * 2).backward()
 
 
 def test_failed_pass_drops_its_callbacks() -> None:
-    x = kedge.ones(1, requires_grad=True)
+    x = kellet.ones(1, requires_grad=True)
     y = x * 2
     y.register_hook(lambda grad: queue_callback(lambda: pytest.fail("the pass failed")))
     handle = x.register_hook(lambda grad: 1 / 0)
@@ -65,7 +65,7 @@ def test_failed_pass_drops_its_callbacks() -> None:
 
 
 def test_callback_that_raises_stops_the_rest_and_gradients_stay() -> None:
-    x = kedge.ones(1, requires_grad=True)
+    x = kellet.ones(1, requires_grad=True)
 
     def queue(grad: Any) -> None:
         queue_callback(lambda: 1 / 0)
@@ -80,7 +80,7 @@ def test_callback_that_raises_stops_the_rest_and_gradients_stay() -> None:
 # --- passes within passes -------------------------------------------------------------------------
 
 
-class Nested(kedge.autograd.Function):
+class Nested(kellet.autograd.Function):
     """Runs a backward of its own inside backward, and queues a callback before and after."""
 
     events: ClassVar[list[str]] = []
@@ -95,8 +95,8 @@ class Nested(kedge.autograd.Function):
         depth = ctx.depth
         queue_callback(lambda: Nested.events.append(f"before {depth}"))
         if depth:
-            with kedge.enable_grad():
-                inner = kedge.ones(1, requires_grad=True)
+            with kellet.enable_grad():
+                inner = kellet.ones(1, requires_grad=True)
                 Nested.apply(inner, depth - 1).backward()
         queue_callback(lambda: Nested.events.append(f"after {depth}"))
         return grad, None
@@ -104,24 +104,24 @@ class Nested(kedge.autograd.Function):
 
 def test_callbacks_run_at_the_end_of_the_innermost_pass() -> None:
     Nested.events = []
-    Nested.apply(kedge.ones(1, requires_grad=True), 2).backward()
+    Nested.apply(kellet.ones(1, requires_grad=True), 2).backward()
     assert Nested.events == ["before 0", "after 0", "before 1", "after 1", "before 2", "after 2"]
 
 
 def test_passes_nest_deeper_than_the_stack_of_one_thread() -> None:
     Nested.events = []
-    Nested.apply(kedge.ones(1, requires_grad=True), 500).backward()
+    Nested.apply(kellet.ones(1, requires_grad=True), 500).backward()
     assert len(Nested.events) == 2 * 501
 
 
 def test_nested_backward_in_a_hook_leaves_the_outer_pass_as_it_was() -> None:
-    x = kedge.tensor([3.0], requires_grad=True)
-    w = kedge.tensor([5.0], requires_grad=True)
+    x = kellet.tensor([3.0], requires_grad=True)
+    w = kellet.tensor([5.0], requires_grad=True)
 
     def nested(grad: Any) -> Any:
-        with kedge.enable_grad():
+        with kellet.enable_grad():
             (w * 7).backward()
-        assert not kedge.is_grad_enabled()
+        assert not kellet.is_grad_enabled()
         return grad * 2
 
     y = x * 2
@@ -131,7 +131,7 @@ def test_nested_backward_in_a_hook_leaves_the_outer_pass_as_it_was() -> None:
 
 
 def test_error_in_a_nested_pass_deep_down_comes_out() -> None:
-    class Fails(kedge.autograd.Function):
+    class Fails(kellet.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Any, depth: int) -> Any:
             ctx.depth = depth
@@ -141,10 +141,10 @@ def test_error_in_a_nested_pass_deep_down_comes_out() -> None:
         def backward(ctx: Any, grad: Any) -> Any:
             if not ctx.depth:
                 raise KeyError("at the bottom")
-            with kedge.enable_grad():
-                Fails.apply(kedge.ones(1, requires_grad=True), ctx.depth - 1).backward()
+            with kellet.enable_grad():
+                Fails.apply(kellet.ones(1, requires_grad=True), ctx.depth - 1).backward()
             return grad, None
 
     with pytest.raises(KeyError, match="at the bottom"):
-        Fails.apply(kedge.ones(1, requires_grad=True), 100).backward()
-    assert kedge.is_grad_enabled()
+        Fails.apply(kellet.ones(1, requires_grad=True), 100).backward()
+    assert kellet.is_grad_enabled()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import weakref
 
-import kedge
+import kellet
 
 DEEP = 100_000
 
 
-def chain(x: kedge.Tensor) -> kedge.Tensor:
+def chain(x: kellet.Tensor) -> kellet.Tensor:
     y = x
     for _ in range(DEEP):
         y = y * 1.0
@@ -18,22 +18,22 @@ def chain(x: kedge.Tensor) -> kedge.Tensor:
 
 
 def test_backward_through_a_long_chain() -> None:
-    x = kedge.ones(1, requires_grad=True)
+    x = kellet.ones(1, requires_grad=True)
     chain(x).backward()
     assert x.grad.item() == 1.0
 
 
 def test_grad_through_a_long_chain_and_its_graph() -> None:
-    x = kedge.ones(1, requires_grad=True)
+    x = kellet.ones(1, requires_grad=True)
     y = x
     for _ in range(20_000):
         y = y + x
-    (found,) = kedge.autograd.grad(y, x, create_graph=True)
+    (found,) = kellet.autograd.grad(y, x, create_graph=True)
     assert found.item() == 20_001.0
 
 
 def test_long_chain_is_freed_at_once() -> None:
-    x = kedge.ones(1, requires_grad=True)
+    x = kellet.ones(1, requires_grad=True)
     y = chain(x)
     node = weakref.ref(y.grad_fn)
     gc.disable()
@@ -45,7 +45,7 @@ def test_long_chain_is_freed_at_once() -> None:
 
 
 def test_long_chain_of_writes() -> None:
-    x = kedge.ones(1, requires_grad=True)
+    x = kellet.ones(1, requires_grad=True)
     y = x * 1
     for _ in range(20_000):
         y.add_(1)
@@ -54,7 +54,7 @@ def test_long_chain_of_writes() -> None:
 
 
 def test_long_chain_of_custom_functions() -> None:
-    class Same(kedge.autograd.Function):
+    class Same(kellet.autograd.Function):
         @staticmethod
         def forward(ctx, x):
             return x * 1
@@ -63,7 +63,7 @@ def test_long_chain_of_custom_functions() -> None:
         def backward(ctx, grad):
             return grad
 
-    x = kedge.ones(1, requires_grad=True)
+    x = kellet.ones(1, requires_grad=True)
     y = x
     for _ in range(10_000):
         y = Same.apply(y)
@@ -72,6 +72,6 @@ def test_long_chain_of_custom_functions() -> None:
 
 
 def test_wide_graph() -> None:
-    x = kedge.ones(1, requires_grad=True)
-    kedge.cat([x * float(i) for i in range(2000)]).sum().backward()
+    x = kellet.ones(1, requires_grad=True)
+    kellet.cat([x * float(i) for i in range(2000)]).sum().backward()
     assert x.grad.item() == sum(range(2000))

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-import kedge
-from kedge import nn
-from kedge.autograd import grad
-from kedge.autograd.graph import saved_tensors_hooks
-from kedge.nn import functional as F
+import kellet
+from kellet import nn
+from kellet.autograd import grad
+from kellet.autograd.graph import saved_tensors_hooks
+from kellet.nn import functional as F
 
 
-class Product(kedge.autograd.Function):
+class Product(kellet.autograd.Function):
     """`w * x`, with a derivative made of the saved values."""
 
     @staticmethod
@@ -32,11 +32,11 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "mul": lambda w, x: w * x,
     "mul-other-side": lambda w, x: x * w,
     "div": lambda w, x: x / (w + 2),
-    "addcmul": lambda w, x: kedge.addcmul(x, w, x),
-    "where": lambda w, x: kedge.where(x > 0, w * x * x, x),
+    "addcmul": lambda w, x: kellet.addcmul(x, w, x),
+    "where": lambda w, x: kellet.where(x > 0, w * x * x, x),
     "matmul": lambda w, x: w.reshape(1, -1) @ x.reshape(-1, 1),
     "linear": lambda w, x: F.linear(x.reshape(1, -1), w.reshape(1, -1)),
-    "einsum": lambda w, x: kedge.einsum("i,i->i", w, x),
+    "einsum": lambda w, x: kellet.einsum("i,i->i", w, x),
     "view": lambda w, x: w.reshape(-1)[:] * x,
     "Function": lambda w, x: Product.apply(w, x),
 }
@@ -46,8 +46,8 @@ def mixed(
     operation: Callable[[Any, Any], Any], values: list[float], frozen: bool
 ) -> tuple[list[float], list[float]]:
     """d(df/dx)/dw and d(df/dx)/dx of `f = (operation + x) ** 2`, with `w` frozen meanwhile or not."""
-    w = kedge.tensor(values, requires_grad=True)
-    x = kedge.arange(2.0, 2.0 + len(values)).requires_grad_()
+    w = kellet.tensor(values, requires_grad=True)
+    x = kellet.arange(2.0, 2.0 + len(values)).requires_grad_()
     y = ((operation(w, x) + x) ** 2).sum()
     if frozen:
         w.requires_grad_(False)
@@ -69,8 +69,8 @@ def test_leaf_frozen_between_forward_and_grad_keeps_its_place_in_the_graph(
 
 def test_second_derivative_of_a_zero_leaf_is_exact() -> None:
     for values in ([0.0], [0.0, 0.0]):
-        w = kedge.tensor(values, requires_grad=True)
-        x = kedge.full((len(values),), 2.0, requires_grad=True)
+        w = kellet.tensor(values, requires_grad=True)
+        x = kellet.full((len(values),), 2.0, requires_grad=True)
         y = (w * x * x).sum()
         w.requires_grad_(False)
         (first,) = grad(y, x, create_graph=True)
@@ -81,8 +81,8 @@ def test_second_derivative_of_a_zero_leaf_is_exact() -> None:
 
 
 def test_frozen_leaf_is_not_accumulated_into() -> None:
-    w = kedge.zeros(2, requires_grad=True)
-    x = kedge.ones(2, requires_grad=True)
+    w = kellet.zeros(2, requires_grad=True)
+    x = kellet.ones(2, requires_grad=True)
     y = (w * x * x).sum()
     w.requires_grad_(False)
     (first,) = grad(y, x, create_graph=True)
@@ -93,11 +93,11 @@ def test_frozen_leaf_is_not_accumulated_into() -> None:
 
 def test_gradient_penalty_of_a_frozen_critic_reaches_its_parameters() -> None:
     def penalty(frozen: bool) -> list[list[float]]:
-        kedge.manual_seed(0)
+        kellet.manual_seed(0)
         critic = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
-        with kedge.no_grad():
+        with kellet.no_grad():
             critic[2].bias.zero_()
-        x = kedge.tensor([[0.5, -1.0, 2.0], [1.0, 0.0, -3.0]], requires_grad=True)
+        x = kellet.tensor([[0.5, -1.0, 2.0], [1.0, 0.0, -3.0]], requires_grad=True)
         score = critic(x).sum()
         if frozen:
             critic.requires_grad_(False)
@@ -114,8 +114,8 @@ def test_gradient_penalty_of_a_frozen_critic_reaches_its_parameters() -> None:
 @pytest.mark.parametrize("values", [[0.0], [1.0, 2.0]], ids=str)
 @pytest.mark.parametrize("how", ["hooks", "raw"])
 def test_packed_leaf_keeps_its_place_in_the_graph(values: list[float], how: str) -> None:
-    w = kedge.tensor(values, requires_grad=True)
-    x = kedge.full((len(values),), 2.0, requires_grad=True)
+    w = kellet.tensor(values, requires_grad=True)
+    x = kellet.full((len(values),), 2.0, requires_grad=True)
     if how == "hooks":
         with saved_tensors_hooks(lambda t: t, lambda t: t):
             y = w * x
@@ -131,7 +131,7 @@ def test_packed_leaf_keeps_its_place_in_the_graph(values: list[float], how: str)
 
 
 def test_saved_tensor_of_a_function_keeps_its_place_when_it_is_detached() -> None:
-    x = kedge.tensor([1.0, 2.0], requires_grad=True)
+    x = kellet.tensor([1.0, 2.0], requires_grad=True)
     t = x * 3
     y = Product.apply(t, x).sum()
     t.detach_()
@@ -142,8 +142,8 @@ def test_saved_tensor_of_a_function_keeps_its_place_when_it_is_detached() -> Non
 
 
 def test_saved_tensor_of_a_function_packed_alone_keeps_its_place() -> None:
-    w = kedge.zeros(1, requires_grad=True)
-    x = kedge.ones(1, requires_grad=True)
+    w = kellet.zeros(1, requires_grad=True)
+    x = kellet.ones(1, requires_grad=True)
     y = Product.apply(w, x)
     w.requires_grad_(False)
     y.grad_fn._raw_saved_tensors[0].register_hooks(lambda t: t.clone(), lambda t: t)
@@ -156,19 +156,27 @@ def test_saved_tensor_of_a_function_packed_alone_keeps_its_place() -> None:
 
 
 FACTORS: dict[str, tuple[float, Callable[[Any], Any], float]] = {
-    "add": (1.0, lambda a: kedge.full((2,), 3.0).add(kedge.full((2,), 5.0), alpha=a), 10.0),
-    "sub": (1.0, lambda a: kedge.full((2,), 3.0).sub(kedge.full((2,), 5.0), alpha=a), -10.0),
-    "add_": (1.0, lambda a: kedge.full((2,), 3.0).add_(kedge.full((2,), 5.0), alpha=a), 10.0),
-    "sub_": (1.0, lambda a: kedge.full((2,), 3.0).sub_(kedge.full((2,), 5.0), alpha=a), -10.0),
-    "rsub": (1.0, lambda a: kedge.rsub(kedge.full((2,), 3.0), 1, alpha=a), -6.0),
-    "addcmul": (1.0, lambda a: kedge.addcmul(kedge.zeros(2), kedge.ones(2), kedge.ones(2), value=a), 2.0),
-    "addcdiv": (1.0, lambda a: kedge.addcdiv(kedge.zeros(2), kedge.ones(2), kedge.ones(2), value=a), 2.0),
-    "addmm-alpha": (1.0, lambda a: kedge.addmm(kedge.ones(2, 2), kedge.eye(2), kedge.eye(2), alpha=a), 2.0),
-    "addmm-beta": (1.0, lambda a: kedge.addmm(kedge.ones(2, 2), kedge.eye(2), kedge.eye(2), beta=a), 4.0),
-    "addmm-beta-0": (0.0, lambda a: kedge.addmm(kedge.ones(2, 2), kedge.eye(2), kedge.eye(2), beta=a), 4.0),
+    "add": (1.0, lambda a: kellet.full((2,), 3.0).add(kellet.full((2,), 5.0), alpha=a), 10.0),
+    "sub": (1.0, lambda a: kellet.full((2,), 3.0).sub(kellet.full((2,), 5.0), alpha=a), -10.0),
+    "add_": (1.0, lambda a: kellet.full((2,), 3.0).add_(kellet.full((2,), 5.0), alpha=a), 10.0),
+    "sub_": (1.0, lambda a: kellet.full((2,), 3.0).sub_(kellet.full((2,), 5.0), alpha=a), -10.0),
+    "rsub": (1.0, lambda a: kellet.rsub(kellet.full((2,), 3.0), 1, alpha=a), -6.0),
+    "addcmul": (1.0, lambda a: kellet.addcmul(kellet.zeros(2), kellet.ones(2), kellet.ones(2), value=a), 2.0),
+    "addcdiv": (1.0, lambda a: kellet.addcdiv(kellet.zeros(2), kellet.ones(2), kellet.ones(2), value=a), 2.0),
+    "addmm-alpha": (
+        1.0,
+        lambda a: kellet.addmm(kellet.ones(2, 2), kellet.eye(2), kellet.eye(2), alpha=a),
+        2.0,
+    ),
+    "addmm-beta": (1.0, lambda a: kellet.addmm(kellet.ones(2, 2), kellet.eye(2), kellet.eye(2), beta=a), 4.0),
+    "addmm-beta-0": (
+        0.0,
+        lambda a: kellet.addmm(kellet.ones(2, 2), kellet.eye(2), kellet.eye(2), beta=a),
+        4.0,
+    ),
     "index_add": (
         1.0,
-        lambda a: kedge.zeros(3).index_add(0, kedge.tensor([0, 2]), kedge.ones(2), alpha=a),
+        lambda a: kellet.zeros(3).index_add(0, kellet.tensor([0, 2]), kellet.ones(2), alpha=a),
         2.0,
     ),
 }
@@ -177,12 +185,12 @@ FACTORS: dict[str, tuple[float, Callable[[Any], Any], float]] = {
 @pytest.mark.parametrize("name", FACTORS)
 def test_factor_that_is_a_tensor_gets_its_gradient_at_0_and_at_1(name: str) -> None:
     value, operation, expected = FACTORS[name]
-    factor = kedge.tensor(value, requires_grad=True)
+    factor = kellet.tensor(value, requires_grad=True)
     operation(factor).sum().backward()
     assert factor.grad.tolist() == expected
 
 
 def test_factor_of_several_elements_is_multiplied() -> None:
-    x = kedge.tensor([1.0, 1.0])
-    assert x.add(x, alpha=kedge.tensor([1.0, 2.0])).tolist() == [2.0, 3.0]
-    assert kedge.addcmul(x, x, x, value=kedge.tensor([0.0, 1.0])).tolist() == [1.0, 2.0]
+    x = kellet.tensor([1.0, 1.0])
+    assert x.add(x, alpha=kellet.tensor([1.0, 2.0])).tolist() == [2.0, 3.0]
+    assert kellet.addcmul(x, x, x, value=kellet.tensor([0.0, 1.0])).tolist() == [1.0, 2.0]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-import kedge
-from kedge.autograd import Function
-from kedge.autograd.function import once_differentiable
-from kedge.errors import GradientError, VersionError
+import kellet
+from kellet.autograd import Function
+from kellet.autograd.function import once_differentiable
+from kellet.errors import GradientError, VersionError
 
 
 class Multiply(Function):
@@ -46,12 +46,12 @@ class Twins(Function):
 
 
 @pytest.fixture
-def x() -> kedge.Tensor:
-    return kedge.tensor([2.0, 3.0], requires_grad=True)
+def x() -> kellet.Tensor:
+    return kellet.tensor([2.0, 3.0], requires_grad=True)
 
 
-def test_forward_and_backward(x: kedge.Tensor) -> None:
-    w = kedge.tensor([5.0, 7.0], requires_grad=True)
+def test_forward_and_backward(x: kellet.Tensor) -> None:
+    w = kellet.tensor([5.0, 7.0], requires_grad=True)
     y = Multiply.apply(x, w)
     assert y.grad_fn.name() == "MultiplyBackward"
     assert isinstance(y.grad_fn, Multiply._backward_cls)
@@ -59,26 +59,26 @@ def test_forward_and_backward(x: kedge.Tensor) -> None:
     assert (x.grad.tolist(), w.grad.tolist()) == ([5.0, 7.0], [2.0, 3.0])
 
 
-def test_forward_runs_without_gradients(x: kedge.Tensor) -> None:
+def test_forward_runs_without_gradients(x: kellet.Tensor) -> None:
     modes = []
 
     class Looks(Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
-            modes.append(kedge.is_grad_enabled())
+            modes.append(kellet.is_grad_enabled())
             return x * 1
 
     Looks.apply(x)
     assert modes == [False]
 
 
-def test_nothing_is_recorded_where_no_gradient_is_needed(x: kedge.Tensor) -> None:
-    assert not Multiply.apply(kedge.ones(2), kedge.ones(2)).requires_grad
-    with kedge.no_grad():
+def test_nothing_is_recorded_where_no_gradient_is_needed(x: kellet.Tensor) -> None:
+    assert not Multiply.apply(kellet.ones(2), kellet.ones(2)).requires_grad
+    with kellet.no_grad():
         assert not Multiply.apply(x, x).requires_grad
 
 
-def test_needs_input_grad_has_a_flag_for_every_argument(x: kedge.Tensor) -> None:
+def test_needs_input_grad_has_a_flag_for_every_argument(x: kellet.Tensor) -> None:
     flags = []
 
     class Flags(Function):
@@ -92,12 +92,12 @@ def test_needs_input_grad_has_a_flag_for_every_argument(x: kedge.Tensor) -> None
             flags.append(ctx.needs_input_grad)
             return None, grad * 4, None
 
-    Flags.apply(4.0, x, kedge.ones(2)).sum().backward()
+    Flags.apply(4.0, x, kellet.ones(2)).sum().backward()
     assert flags == [(False, True, False)] * 2
     assert x.grad.tolist() == [4.0, 4.0]
 
 
-def test_missing_gradients_are_zeros_or_none(x: kedge.Tensor) -> None:
+def test_missing_gradients_are_zeros_or_none(x: kellet.Tensor) -> None:
     Twins.materialize = True
     Twins.apply(x)[0].sum().backward()
     assert Twins.seen == [[1.0, 1.0], [0.0, 0.0]]
@@ -107,7 +107,7 @@ def test_missing_gradients_are_zeros_or_none(x: kedge.Tensor) -> None:
     assert x.grad.tolist() == [4.0, 4.0]
 
 
-def test_setup_context_beside_a_forward_without_ctx(x: kedge.Tensor) -> None:
+def test_setup_context_beside_a_forward_without_ctx(x: kellet.Tensor) -> None:
     class Scale(Function):
         @staticmethod
         def forward(x: Any, factor: float = 3.0) -> Any:
@@ -128,14 +128,14 @@ def test_setup_context_beside_a_forward_without_ctx(x: kedge.Tensor) -> None:
     assert x.grad.tolist() == [3.0, 3.0]
 
 
-def test_second_derivative_of_a_differentiable_backward(x: kedge.Tensor) -> None:
-    (first,) = kedge.autograd.grad(Multiply.apply(x, x * x).sum(), x, create_graph=True)
-    (second,) = kedge.autograd.grad(first.sum(), x)
+def test_second_derivative_of_a_differentiable_backward(x: kellet.Tensor) -> None:
+    (first,) = kellet.autograd.grad(Multiply.apply(x, x * x).sum(), x, create_graph=True)
+    (second,) = kellet.autograd.grad(first.sum(), x)
     assert first.tolist() == [12.0, 27.0]
     assert second.tolist() == [12.0, 18.0]
 
 
-def test_saved_output_has_its_place_in_the_graph_and_makes_no_cycle(x: kedge.Tensor) -> None:
+def test_saved_output_has_its_place_in_the_graph_and_makes_no_cycle(x: kellet.Tensor) -> None:
     class Exp(Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -149,15 +149,15 @@ def test_saved_output_has_its_place_in_the_graph_and_makes_no_cycle(x: kedge.Ten
 
     y = Exp.apply(x)
     assert y.grad_fn.saved_tensors[0].grad_fn is y.grad_fn
-    (first,) = kedge.autograd.grad(y.sum(), x, create_graph=True)
-    (second,) = kedge.autograd.grad(first.sum(), x, retain_graph=True)
+    (first,) = kellet.autograd.grad(y.sum(), x, create_graph=True)
+    (second,) = kellet.autograd.grad(first.sum(), x, retain_graph=True)
     assert second.allclose(x.exp().detach())
     gone = weakref.ref(y)
     del y, first
     assert gone() is None
 
 
-def test_once_differentiable(x: kedge.Tensor) -> None:
+def test_once_differentiable(x: kellet.Tensor) -> None:
     class Square(Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -167,16 +167,16 @@ def test_once_differentiable(x: kedge.Tensor) -> None:
         @staticmethod
         @once_differentiable
         def backward(ctx: Any, grad: Any) -> Any:
-            assert not kedge.is_grad_enabled()
+            assert not kellet.is_grad_enabled()
             return grad * 2 * ctx.saved_tensors[0]
 
-    (first,) = kedge.autograd.grad((Square.apply(x) * x).sum(), x, create_graph=True)
+    (first,) = kellet.autograd.grad((Square.apply(x) * x).sum(), x, create_graph=True)
     assert first.tolist() == [12.0, 27.0]
     with pytest.raises(GradientError, match=r"trying to differentiate twice .* @once_differentiable"):
         first.sum().backward()
 
 
-def test_dirty_input_gets_the_history_of_the_step(x: kedge.Tensor) -> None:
+def test_dirty_input_gets_the_history_of_the_step(x: kellet.Tensor) -> None:
     class Double(Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -199,7 +199,7 @@ def test_dirty_input_gets_the_history_of_the_step(x: kedge.Tensor) -> None:
         Double.apply(x)
 
 
-def test_dirty_marks_that_make_no_sense(x: kedge.Tensor) -> None:
+def test_dirty_marks_that_make_no_sense(x: kellet.Tensor) -> None:
     class Forgets(Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -220,7 +220,7 @@ def test_dirty_marks_that_make_no_sense(x: kedge.Tensor) -> None:
         Other.apply(x)
 
 
-def test_output_without_gradient(x: kedge.Tensor) -> None:
+def test_output_without_gradient(x: kellet.Tensor) -> None:
     class Sort(Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -239,7 +239,7 @@ def test_output_without_gradient(x: kedge.Tensor) -> None:
     assert x.grad.tolist() == [2.0, 2.0]
 
 
-def test_outputs_that_are_no_tensors_pass_through(x: kedge.Tensor) -> None:
+def test_outputs_that_are_no_tensors_pass_through(x: kellet.Tensor) -> None:
     class Mixed(Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -256,7 +256,7 @@ def test_outputs_that_are_no_tensors_pass_through(x: kedge.Tensor) -> None:
     assert x.grad.tolist() == [2.0, 2.0]
 
 
-def test_input_returned_as_it_is_becomes_a_view_that_cannot_be_written(x: kedge.Tensor) -> None:
+def test_input_returned_as_it_is_becomes_a_view_that_cannot_be_written(x: kellet.Tensor) -> None:
     class Identity(Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -277,7 +277,7 @@ def test_input_returned_as_it_is_becomes_a_view_that_cannot_be_written(x: kedge.
     assert x.grad.tolist() == [10.0, 10.0]
 
 
-def test_saved_input_changed_in_place(x: kedge.Tensor) -> None:
+def test_saved_input_changed_in_place(x: kellet.Tensor) -> None:
     y = x * 1
     z = Multiply.apply(y, x)
     y.add_(1)
@@ -285,7 +285,7 @@ def test_saved_input_changed_in_place(x: kedge.Tensor) -> None:
         z.sum().backward()
 
 
-def test_saved_values_are_released(x: kedge.Tensor) -> None:
+def test_saved_values_are_released(x: kellet.Tensor) -> None:
     z = Multiply.apply(x, x).sum()
     z.backward()
     with pytest.raises(GradientError, match=r"MultiplyBackward: .* a second time"):
@@ -302,7 +302,7 @@ def test_gradient_is_summed_to_the_shape_of_its_input() -> None:
         def backward(ctx: Any, grad: Any) -> Any:
             return grad
 
-    x = kedge.ones(1, requires_grad=True)
+    x = kellet.ones(1, requires_grad=True)
     Widen.apply(x).sum().backward()
     assert x.grad.tolist() == [3.0]
 
@@ -325,26 +325,26 @@ def returning(answer: Any) -> type[Function]:
     [
         (None, GradientError, r"an incorrect number of gradients \(expected 2, got 1\)"),
         ((None, None, 1), GradientError, r"an incorrect number of gradients \(expected 2, got 3\)"),
-        ((None, kedge.ones(1)), GradientError, "a gradient different from None at position 2"),
+        ((None, kellet.ones(1)), GradientError, "a gradient different from None at position 2"),
         ((3, None), TypeError, "returned 'int' at position 1; expected a tensor or None"),
         (
-            (kedge.ones(3), None),
+            (kellet.ones(3), None),
             RuntimeError,
             r"returned an invalid gradient - got \[3\] but expected shape .*\[2\]",
         ),
     ],
 )
-def test_wrong_answers(x: kedge.Tensor, answer: Any, kind: type[Exception], message: str) -> None:
+def test_wrong_answers(x: kellet.Tensor, answer: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         returning(answer).apply(x, 2.0).sum().backward()
 
 
-def test_more_gradients_than_arguments_are_fine_when_they_are_none(x: kedge.Tensor) -> None:
-    returning((kedge.ones(2), None, None, None)).apply(x, 2.0).sum().backward()
+def test_more_gradients_than_arguments_are_fine_when_they_are_none(x: kellet.Tensor) -> None:
+    returning((kellet.ones(2), None, None, None)).apply(x, 2.0).sum().backward()
     assert x.grad.tolist() == [1.0, 1.0]
 
 
-def test_what_is_missing_is_named(x: kedge.Tensor) -> None:
+def test_what_is_missing_is_named(x: kellet.Tensor) -> None:
     class Empty(Function):
         pass
 
@@ -362,7 +362,7 @@ def test_what_is_missing_is_named(x: kedge.Tensor) -> None:
         Multiply()
 
 
-def test_only_tensors_can_be_saved(x: kedge.Tensor) -> None:
+def test_only_tensors_can_be_saved(x: kellet.Tensor) -> None:
     class Saves(Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -373,7 +373,7 @@ def test_only_tensors_can_be_saved(x: kedge.Tensor) -> None:
         Saves.apply(x)
 
 
-def test_view_that_forward_itself_changed_in_place(x: kedge.Tensor) -> None:
+def test_view_that_forward_itself_changed_in_place(x: kellet.Tensor) -> None:
     class Local(Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -383,7 +383,7 @@ def test_view_that_forward_itself_changed_in_place(x: kedge.Tensor) -> None:
 
         @staticmethod
         def backward(ctx: Any, grad: Any) -> Any:
-            return kedge.cat([grad, grad * 0])
+            return kellet.cat([grad, grad * 0])
 
     y = Local.apply(x)
     assert y.tolist() == [4.0]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-import kedge
-from kedge.autograd import Function
-from kedge.errors import GradcheckError
-from kedge.testing import gradcheck, gradgradcheck
+import kellet
+from kellet.autograd import Function
+from kellet.errors import GradcheckError
+from kellet.testing import gradcheck, gradgradcheck
 
 
 class Wrong(Function):
@@ -26,23 +26,23 @@ class Wrong(Function):
 
 
 @pytest.fixture
-def x() -> kedge.Tensor:
-    return kedge.tensor([0.5, 2.0], dtype=kedge.float64, requires_grad=True)
+def x() -> kellet.Tensor:
+    return kellet.tensor([0.5, 2.0], dtype=kellet.float64, requires_grad=True)
 
 
-def test_right_derivatives_pass(x: kedge.Tensor) -> None:
+def test_right_derivatives_pass(x: kellet.Tensor) -> None:
     assert gradcheck(lambda a, b: (a * b).exp(), (x, x.detach().clone().requires_grad_()))
     assert gradgradcheck(lambda a: (a**3).sum(), x)
 
 
 def test_complex_functions_pass() -> None:
-    z = kedge.tensor([1 + 2j, 3 - 1j], dtype=kedge.complex128, requires_grad=True)
+    z = kellet.tensor([1 + 2j, 3 - 1j], dtype=kellet.complex128, requires_grad=True)
     assert gradcheck(lambda z: z * z.conj() * z, z)
     assert gradcheck(lambda z: (z * z).real, z)
     assert gradgradcheck(lambda z: z.exp(), z)
 
 
-def test_wrong_derivative_is_shown_with_both_jacobians(x: kedge.Tensor) -> None:
+def test_wrong_derivative_is_shown_with_both_jacobians(x: kellet.Tensor) -> None:
     with pytest.raises(
         GradcheckError, match=r"(?s)Jacobian mismatch for output 0 .* input 0.*numerical.*analytical"
     ):
@@ -50,7 +50,7 @@ def test_wrong_derivative_is_shown_with_both_jacobians(x: kedge.Tensor) -> None:
     assert gradcheck(Wrong.apply, x, raise_exception=False) is False
 
 
-def test_wrong_second_derivative(x: kedge.Tensor) -> None:
+def test_wrong_second_derivative(x: kellet.Tensor) -> None:
     class WrongTwice(Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -66,12 +66,12 @@ def test_wrong_second_derivative(x: kedge.Tensor) -> None:
         gradgradcheck(WrongTwice.apply, x)
 
 
-def test_values_taken_out_of_the_graph_are_noticed(x: kedge.Tensor) -> None:
+def test_values_taken_out_of_the_graph_are_noticed(x: kellet.Tensor) -> None:
     with pytest.raises(GradcheckError, match="expected to be zero, since no output requires grad"):
         gradcheck(lambda x: x.detach() * 2, x)
 
 
-def test_backward_that_differs_from_call_to_call(x: kedge.Tensor) -> None:
+def test_backward_that_differs_from_call_to_call(x: kellet.Tensor) -> None:
     class Noisy(Function):
         calls = 0
 
@@ -89,7 +89,7 @@ def test_backward_that_differs_from_call_to_call(x: kedge.Tensor) -> None:
     assert gradcheck(Noisy.apply, x, nondet_tol=1e-5)
 
 
-def test_backward_that_cannot_do_without_gradients(x: kedge.Tensor) -> None:
+def test_backward_that_cannot_do_without_gradients(x: kellet.Tensor) -> None:
     class Strict(Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -108,11 +108,11 @@ def test_backward_that_cannot_do_without_gradients(x: kedge.Tensor) -> None:
 
 
 def test_single_precision_warns() -> None:
-    x = kedge.tensor([0.5], requires_grad=True)
+    x = kellet.tensor([0.5], requires_grad=True)
     with pytest.warns(UserWarning, match="finite differences need double precision"):
         assert gradcheck(lambda x: x * 2, x, eps=1e-2)
 
 
 def test_nothing_to_check() -> None:
     with pytest.raises(ValueError, match="expects at least one input tensor to require gradient"):
-        gradcheck(lambda x: x, kedge.ones(1))
+        gradcheck(lambda x: x, kellet.ones(1))

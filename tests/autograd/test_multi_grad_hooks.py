@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-import kedge
-from kedge.autograd.graph import register_multi_grad_hook
-from kedge.errors import GradientError
+import kellet
+from kellet.autograd.graph import register_multi_grad_hook
+from kellet.errors import GradientError
 
 
-def graph() -> tuple[kedge.Tensor, ...]:
-    a = kedge.tensor(2.0, requires_grad=True)
-    b = kedge.tensor(3.0, requires_grad=True)
+def graph() -> tuple[kellet.Tensor, ...]:
+    a = kellet.tensor(2.0, requires_grad=True)
+    b = kellet.tensor(3.0, requires_grad=True)
     return a, b, a * b, a * b
 
 
@@ -62,7 +62,7 @@ def test_any_fires_before_the_regular_hook_registered_after_it() -> None:
 def test_any_passes_over_tensors_without_gradient() -> None:
     a, _, c, _ = graph()
     seen = []
-    register_multi_grad_hook((kedge.ones(1), a), lambda grad: seen.append(grad.item()), mode="any")
+    register_multi_grad_hook((kellet.ones(1), a), lambda grad: seen.append(grad.item()), mode="any")
     c.backward()
     assert seen == [3.0]
 
@@ -83,7 +83,7 @@ def test_wrong_arguments() -> None:
     with pytest.raises(TypeError, match="a hook must be callable"):
         register_multi_grad_hook((a,), 3)  # type: ignore[arg-type]  # that is the point
     with pytest.raises(GradientError, match="needs tensors that require a gradient"):
-        register_multi_grad_hook((a, kedge.ones(1)), print)
+        register_multi_grad_hook((a, kellet.ones(1)), print)
 
 
 def test_passes_within_passes_are_kept_apart() -> None:
@@ -96,7 +96,7 @@ def test_passes_within_passes_are_kept_apart() -> None:
     register_multi_grad_hook((a, b), gather)
 
     def nested(grad: Any) -> None:
-        with kedge.enable_grad():
+        with kellet.enable_grad():
             (a * b * 10).backward()
 
     c.register_hook(nested)

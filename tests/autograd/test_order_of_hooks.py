@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import kedge
+import kellet
 
 
 class Trace:
@@ -33,7 +33,7 @@ class Trace:
 
 def test_one_backward() -> None:
     trace = Trace()
-    x = kedge.tensor(2.0, requires_grad=True)
+    x = kellet.tensor(2.0, requires_grad=True)
     y = x * 3
     z = y * 5
 
@@ -56,13 +56,13 @@ def test_one_backward() -> None:
 
     def queue(grad: Any) -> None:
         trace.events.append(("z: tensor hook", grad.item()))
-        kedge.autograd.queue_callback(lambda: trace.events.append(("callback 1", x.grad.item())))
-        kedge.autograd.queue_callback(
-            lambda: kedge.autograd.queue_callback(
+        kellet.autograd.queue_callback(lambda: trace.events.append(("callback 1", x.grad.item())))
+        kellet.autograd.queue_callback(
+            lambda: kellet.autograd.queue_callback(
                 lambda: trace.events.append(("callback of a callback", None))
             )
         )
-        kedge.autograd.queue_callback(lambda: trace.events.append(("callback 2", y.grad.item())))
+        kellet.autograd.queue_callback(lambda: trace.events.append(("callback 2", y.grad.item())))
 
     z.register_hook(queue)
     z.backward()
@@ -89,7 +89,7 @@ def test_one_backward() -> None:
 
 def test_one_call_of_grad() -> None:
     trace = Trace()
-    x = kedge.tensor(2.0, requires_grad=True)
+    x = kellet.tensor(2.0, requires_grad=True)
     y = x * 3
     z = y * 5
     y.grad_fn.register_prehook(trace.on_grads("y: node pre-hook"))
@@ -99,7 +99,7 @@ def test_one_call_of_grad() -> None:
     x.register_post_accumulate_grad_hook(lambda t: trace.events.append(("never", None)))
     hooks = {0: [trace.on_grad("x: capture hook", 3.0)], 1: [trace.on_grad("y: capture hook")]}
 
-    found = kedge.autograd.grad(z, (x, y), capture_hooks=hooks)
+    found = kellet.autograd.grad(z, (x, y), capture_hooks=hooks)
 
     assert trace.events == [
         ("y: tensor hook", 5.0),
@@ -115,7 +115,7 @@ def test_one_call_of_grad() -> None:
 
 def test_later_steps_run_first_and_leaves_before_all_nodes() -> None:
     order: list[str] = []
-    a, b = (kedge.tensor(1.0, requires_grad=True) for _ in range(2))
+    a, b = (kellet.tensor(1.0, requires_grad=True) for _ in range(2))
     first = a * 2
     second = b * 3
     third = first * 4

@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-import kedge
-from kedge.autograd.graph import disable_saved_tensors_hooks, increment_version, saved_tensors_hooks
-from kedge.errors import GradientError, HookError, HookTypeError, VersionError
+import kellet
+from kellet.autograd.graph import disable_saved_tensors_hooks, increment_version, saved_tensors_hooks
+from kellet.errors import GradientError, HookError, HookTypeError, VersionError
 
 
 @pytest.fixture
-def x() -> kedge.Tensor:
-    return kedge.tensor([1.0, 2.0], requires_grad=True)
+def x() -> kellet.Tensor:
+    return kellet.tensor([1.0, 2.0], requires_grad=True)
 
 
 # --- versions -------------------------------------------------------------------------------------
 
 
 def test_version_counts_writes_and_is_shared_by_views_and_detached_tensors() -> None:
-    base = kedge.zeros(4)
+    base = kellet.zeros(4)
     view, detached = base[:2], base.detach()
     assert base._version == 0
     view.add_(1)
@@ -30,7 +30,7 @@ def test_version_counts_writes_and_is_shared_by_views_and_detached_tensors() -> 
     assert base.data._version == 0
 
 
-def test_saved_input_changed_in_place(x: kedge.Tensor) -> None:
+def test_saved_input_changed_in_place(x: kellet.Tensor) -> None:
     y = x * 1
     z = y * y
     y.add_(1)
@@ -40,17 +40,17 @@ def test_saved_input_changed_in_place(x: kedge.Tensor) -> None:
         z.sum().backward()
 
 
-def test_saved_output_changed_in_place(x: kedge.Tensor) -> None:
+def test_saved_output_changed_in_place(x: kellet.Tensor) -> None:
     y = x.exp()
     y.zero_()
     z = x.exp()
-    with kedge.no_grad():
+    with kellet.no_grad():
         z.zero_()
     with pytest.raises(VersionError, match=r"ExpBackward0: .* expected version 0 instead"):
         z.sum().backward()
 
 
-def test_saved_value_changed_through_a_view(x: kedge.Tensor) -> None:
+def test_saved_value_changed_through_a_view(x: kellet.Tensor) -> None:
     y = x * 1
     z = (y * y).sum()
     y[0] = 7
@@ -58,20 +58,20 @@ def test_saved_value_changed_through_a_view(x: kedge.Tensor) -> None:
         z.backward()
 
 
-def test_value_that_is_not_needed_may_be_changed(x: kedge.Tensor) -> None:
+def test_value_that_is_not_needed_may_be_changed(x: kellet.Tensor) -> None:
     y = x * 1
     z = (y + y).sum()
     y.zero_()
     z.backward()
     assert x.grad.tolist() == [2.0, 2.0]
-    a = x * kedge.tensor([3.0, 3.0])  # saves the constant, not `x`
-    with kedge.no_grad():
+    a = x * kellet.tensor([3.0, 3.0])  # saves the constant, not `x`
+    with kellet.no_grad():
         x.zero_()
     a.sum().backward()
     assert x.grad.tolist() == [5.0, 5.0]
 
 
-def test_write_behind_the_back_is_noticed_when_told(x: kedge.Tensor) -> None:
+def test_write_behind_the_back_is_noticed_when_told(x: kellet.Tensor) -> None:
     y = x * 1
     z = (y * y).sum()
     y.detach().numpy()[0] = 5
@@ -82,25 +82,25 @@ def test_write_behind_the_back_is_noticed_when_told(x: kedge.Tensor) -> None:
         increment_version([y, 3])
 
 
-def test_data_put_in_place_of_a_saved_value_is_noticed(x: kedge.Tensor) -> None:
+def test_data_put_in_place_of_a_saved_value_is_noticed(x: kellet.Tensor) -> None:
     y = x * 1
     z = (y * y).sum()
-    y.data = kedge.zeros(2)
+    y.data = kellet.zeros(2)
     with pytest.raises(VersionError):
         z.backward()
 
 
-def test_saved_value_keeps_its_place_in_the_graph_when_the_tensor_is_detached(x: kedge.Tensor) -> None:
+def test_saved_value_keeps_its_place_in_the_graph_when_the_tensor_is_detached(x: kellet.Tensor) -> None:
     y = x * 3
     z = (y * y).sum()
     y.detach_()
-    (first,) = kedge.autograd.grad(z, x, create_graph=True)
-    (second,) = kedge.autograd.grad(first.sum(), x)
+    (first,) = kellet.autograd.grad(z, x, create_graph=True)
+    (second,) = kellet.autograd.grad(first.sum(), x)
     assert first.tolist() == [18.0, 36.0]
     assert second.tolist() == [18.0, 18.0]
 
 
-def test_output_does_not_keep_itself_alive(x: kedge.Tensor) -> None:
+def test_output_does_not_keep_itself_alive(x: kellet.Tensor) -> None:
     y = x.exp()
     gone = weakref.ref(y)
     del y
@@ -110,16 +110,16 @@ def test_output_does_not_keep_itself_alive(x: kedge.Tensor) -> None:
 # --- hooks on saved values ------------------------------------------------------------------------
 
 
-def test_pack_is_called_for_each_saved_tensor_and_unpack_in_backward(x: kedge.Tensor) -> None:
+def test_pack_is_called_for_each_saved_tensor_and_unpack_in_backward(x: kellet.Tensor) -> None:
     events: list[Any] = []
 
-    def pack(tensor: kedge.Tensor) -> Any:
+    def pack(tensor: kellet.Tensor) -> Any:
         events.append(("pack", tensor.tolist(), tensor is x))
         return tensor.numpy().copy()
 
-    def unpack(packed: Any) -> kedge.Tensor:
-        events.append(("unpack", packed.tolist(), kedge.is_grad_enabled()))
-        return kedge.from_numpy(packed)
+    def unpack(packed: Any) -> kellet.Tensor:
+        events.append(("unpack", packed.tolist(), kellet.is_grad_enabled()))
+        return kellet.from_numpy(packed)
 
     with saved_tensors_hooks(pack, unpack):
         y = (x * x).sum()
@@ -129,22 +129,22 @@ def test_pack_is_called_for_each_saved_tensor_and_unpack_in_backward(x: kedge.Te
     assert x.grad.tolist() == [2.0, 4.0]
 
 
-def test_unpacked_value_is_what_backward_uses(x: kedge.Tensor) -> None:
+def test_unpacked_value_is_what_backward_uses(x: kellet.Tensor) -> None:
     with saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor * 10):
         y = (x * x).sum()
     y.backward()
     assert x.grad.tolist() == [20.0, 40.0]
 
 
-def test_outputs_are_packed_too_and_second_derivatives_work(x: kedge.Tensor) -> None:
-    with saved_tensors_hooks(lambda t: t.numpy().copy(), kedge.from_numpy):
+def test_outputs_are_packed_too_and_second_derivatives_work(x: kellet.Tensor) -> None:
+    with saved_tensors_hooks(lambda t: t.numpy().copy(), kellet.from_numpy):
         y = (x * 2).exp().sum()
-        (first,) = kedge.autograd.grad(y, x, create_graph=True)
-        (second,) = kedge.autograd.grad(first.sum(), x)
+        (first,) = kellet.autograd.grad(y, x, create_graph=True)
+        (second,) = kellet.autograd.grad(first.sum(), x)
     assert second.allclose(4 * (x * 2).exp().detach())
 
 
-def test_output_is_shown_without_its_history(x: kedge.Tensor) -> None:
+def test_output_is_shown_without_its_history(x: kellet.Tensor) -> None:
     shown = []
     with saved_tensors_hooks(lambda tensor: shown.append(tensor) or tensor, lambda tensor: tensor):
         y = x.exp()
@@ -155,7 +155,7 @@ def test_output_is_shown_without_its_history(x: kedge.Tensor) -> None:
     assert gone() is None
 
 
-def test_innermost_pair_is_used(x: kedge.Tensor) -> None:
+def test_innermost_pair_is_used(x: kellet.Tensor) -> None:
     used = []
 
     def named(name: str) -> Any:
@@ -169,15 +169,15 @@ def test_innermost_pair_is_used(x: kedge.Tensor) -> None:
     assert used == ["inner", "outer"]
 
 
-def test_numbers_are_not_packed(x: kedge.Tensor) -> None:
+def test_numbers_are_not_packed(x: kellet.Tensor) -> None:
     with saved_tensors_hooks(lambda t: pytest.fail("a number was packed"), lambda t: t):
         y = (x * 3).sum()
     y.backward()
     assert x.grad.tolist() == [3.0, 3.0]
 
 
-def test_custom_functions_are_packed(x: kedge.Tensor) -> None:
-    class Square(kedge.autograd.Function):
+def test_custom_functions_are_packed(x: kellet.Tensor) -> None:
+    class Square(kellet.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
             ctx.save_for_backward(x)
@@ -194,7 +194,7 @@ def test_custom_functions_are_packed(x: kedge.Tensor) -> None:
     assert x.grad.tolist() == [20.0, 40.0]
 
 
-def test_pack_hook_may_not_change_its_argument(x: kedge.Tensor) -> None:
+def test_pack_hook_may_not_change_its_argument(x: kellet.Tensor) -> None:
     with (
         saved_tensors_hooks(lambda t: t.mul_(2), lambda t: t),
         pytest.raises(HookError, match=r"A saved tensor pack hook is modifying its input in place\."),
@@ -202,7 +202,7 @@ def test_pack_hook_may_not_change_its_argument(x: kedge.Tensor) -> None:
         x.exp()
 
 
-def test_unpack_hook_must_return_a_tensor(x: kedge.Tensor) -> None:
+def test_unpack_hook_must_return_a_tensor(x: kellet.Tensor) -> None:
     with saved_tensors_hooks(lambda t: t, lambda t: 3):
         y = x.exp().sum()
     with pytest.raises(HookTypeError, match=r"ExpBackward0: the unpack hook .* returned 'int'"):
@@ -214,7 +214,7 @@ def test_pair_must_be_callable() -> None:
         saved_tensors_hooks(lambda t: t, 3)  # type: ignore[arg-type]  # that is the point
 
 
-def test_disabling_nests_and_says_why(x: kedge.Tensor) -> None:
+def test_disabling_nests_and_says_why(x: kellet.Tensor) -> None:
     with disable_saved_tensors_hooks("outer reason"):
         with (
             disable_saved_tensors_hooks("inner reason"),
@@ -231,7 +231,7 @@ def test_disabling_nests_and_says_why(x: kedge.Tensor) -> None:
         disable_saved_tensors_hooks("too late").__enter__()
 
 
-def test_one_saved_value_can_be_packed_alone(x: kedge.Tensor) -> None:
+def test_one_saved_value_can_be_packed_alone(x: kellet.Tensor) -> None:
     y = x.exp()
     y.grad_fn._raw_saved_result.register_hooks(lambda t: t * 1, lambda t: t * 100)
     (y * 1).sum().backward()

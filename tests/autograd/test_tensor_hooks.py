@@ -8,12 +8,12 @@ import pickle
 import pytest
 from numpy.testing import assert_array_equal
 
-import kedge
-from kedge.errors import GradientError, HookError, HookTypeError
+import kellet
+from kellet.errors import GradientError, HookError, HookTypeError
 
 
-def leaf(*values: float) -> kedge.Tensor:
-    return kedge.tensor(values, requires_grad=True)
+def leaf(*values: float) -> kellet.Tensor:
+    return kellet.tensor(values, requires_grad=True)
 
 
 def test_leaf_hook_sees_the_summed_gradient_once() -> None:
@@ -57,7 +57,7 @@ def test_hook_runs_when_the_tensor_is_an_input_of_grad_though_its_node_does_not(
     ran = []
     y.grad_fn.register_prehook(lambda grads: ran.append("node"))
     y.register_hook(lambda grad: grad * 10)
-    (found,) = kedge.autograd.grad(y * 5, y)
+    (found,) = kellet.autograd.grad(y * 5, y)
     assert found.item() == 50.0
     assert ran == []
 
@@ -65,7 +65,7 @@ def test_hook_runs_when_the_tensor_is_an_input_of_grad_though_its_node_does_not(
 def test_hook_runs_without_grad_mode_and_with_it_under_create_graph() -> None:
     x = leaf(2.0)
     modes = []
-    x.register_hook(lambda grad: modes.append((kedge.is_grad_enabled(), grad.requires_grad)))
+    x.register_hook(lambda grad: modes.append((kellet.is_grad_enabled(), grad.requires_grad)))
     (x * x).backward()
     (x * x).backward(create_graph=True)
     assert modes == [(False, False), (True, True)]
@@ -75,7 +75,7 @@ def test_hook_on_a_tensor_without_gradient_is_refused() -> None:
     with pytest.raises(
         GradientError, match=r"cannot register a hook on a tensor that doesn't require gradient"
     ):
-        kedge.ones(1).register_hook(print)
+        kellet.ones(1).register_hook(print)
 
 
 def test_hook_that_is_not_callable_is_refused_when_registered() -> None:
@@ -95,7 +95,7 @@ def test_answer_that_is_no_tensor() -> None:
 
 def test_answer_of_another_shape() -> None:
     x = leaf(1.0)
-    x.register_hook(lambda grad: kedge.ones(2))
+    x.register_hook(lambda grad: kellet.ones(2))
     with pytest.raises(HookError, match=r"has changed the size of value: \(2,\) where \(1,\)"):
         (x * 2).backward()
 
@@ -111,7 +111,7 @@ def test_gradient_changed_in_place_is_what_flows_on() -> None:
     x = leaf(1.0, 2.0)
     y = x * 3
 
-    def double(grad: kedge.Tensor) -> None:
+    def double(grad: kellet.Tensor) -> None:
         grad.mul_(2)
 
     y.register_hook(double)
@@ -204,7 +204,7 @@ def test_retain_grad_on_a_leaf_changes_nothing() -> None:
 
 def test_retain_grad_needs_a_gradient() -> None:
     with pytest.raises(GradientError, match="can't retain_grad on a tensor that doesn't require gradient"):
-        kedge.ones(1).retain_grad()
+        kellet.ones(1).retain_grad()
 
 
 # --- after accumulation ---------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_post_accumulate_hook_sees_the_written_gradient() -> None:
 def test_post_accumulate_hook_may_clear_the_gradient_and_its_answer_is_ignored() -> None:
     x = leaf(1.0)
 
-    def clear(tensor: kedge.Tensor) -> str:
+    def clear(tensor: kellet.Tensor) -> str:
         tensor.grad = None
         return "ignored"
 
@@ -234,7 +234,7 @@ def test_post_accumulate_hook_may_clear_the_gradient_and_its_answer_is_ignored()
 def test_post_accumulate_hook_is_silent_under_grad() -> None:
     x = leaf(1.0)
     x.register_post_accumulate_grad_hook(lambda tensor: pytest.fail("must not run"))
-    assert kedge.autograd.grad(x * 3, x)[0].item() == 3.0
+    assert kellet.autograd.grad(x * 3, x)[0].item() == 3.0
 
 
 def test_post_accumulate_hook_is_for_leaves() -> None:
@@ -284,7 +284,7 @@ def test_hook_that_removes_itself_lets_the_others_run() -> None:
     x = leaf(1.0)
     calls = []
 
-    def once(grad: kedge.Tensor) -> None:
+    def once(grad: kellet.Tensor) -> None:
         calls.append("once")
         handle.remove()
 
@@ -299,7 +299,7 @@ def test_hook_added_during_a_pass_waits_for_the_next() -> None:
     x = leaf(1.0)
     calls = []
 
-    def add(grad: kedge.Tensor) -> None:
+    def add(grad: kellet.Tensor) -> None:
         first.remove()
         x.register_hook(lambda grad: calls.append("added"))
 
@@ -325,7 +325,7 @@ def test_error_in_a_hook_goes_through_and_gradients_stored_so_far_stay() -> None
     early = x * 2
     z = y * early
 
-    def fail(grad: kedge.Tensor) -> None:
+    def fail(grad: kellet.Tensor) -> None:
         raise KeyError("mine")
 
     early.register_hook(fail)
@@ -333,7 +333,7 @@ def test_error_in_a_hook_goes_through_and_gradients_stored_so_far_stay() -> None
         z.backward()
     assert y.grad.item() == 2.0
     assert x.grad is None
-    assert kedge.is_grad_enabled()
+    assert kellet.is_grad_enabled()
 
 
 def test_deepcopy_drops_hooks() -> None:
@@ -364,7 +364,7 @@ def test_recorded_gradient_is_not_changed_by_later_accumulation() -> None:
 
 
 def test_hook_of_a_tensor_whose_gradient_is_undefined_gets_none() -> None:
-    class Stop(kedge.autograd.Function):
+    class Stop(kellet.autograd.Function):
         @staticmethod
         def forward(ctx, x):
             return x * 1

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import kedge
+import kellet
 
 THREADS = 8
 ROUNDS = 200
@@ -34,7 +34,7 @@ def together(work: Callable[[int], Any]) -> list[Any]:
 
 def test_graphs_of_their_own() -> None:
     def work(number: int) -> float:
-        x = kedge.tensor(float(number), requires_grad=True)
+        x = kellet.tensor(float(number), requires_grad=True)
         for _ in range(ROUNDS):
             (x * x).backward()
         return x.grad.item()
@@ -43,8 +43,8 @@ def test_graphs_of_their_own() -> None:
 
 
 def test_backward_into_common_leaves_loses_nothing() -> None:
-    x = kedge.zeros(5, requires_grad=True)
-    w = kedge.ones(5, requires_grad=True)
+    x = kellet.zeros(5, requires_grad=True)
+    w = kellet.ones(5, requires_grad=True)
 
     def work(number: int) -> None:
         for _ in range(ROUNDS):
@@ -57,7 +57,7 @@ def test_backward_into_common_leaves_loses_nothing() -> None:
 
 
 def test_common_graph_that_is_retained() -> None:
-    x = kedge.tensor(3.0, requires_grad=True)
+    x = kellet.tensor(3.0, requires_grad=True)
     y = (x * x).exp().log()
 
     def work(number: int) -> None:
@@ -70,11 +70,11 @@ def test_common_graph_that_is_retained() -> None:
 
 def test_hooks_and_callbacks_belong_to_the_pass_of_their_thread() -> None:
     def work(number: int) -> list[Any]:
-        x = kedge.tensor(float(number), requires_grad=True)
+        x = kellet.tensor(float(number), requires_grad=True)
         seen: list[Any] = []
 
         def hook(grad: Any) -> None:
-            kedge.autograd.queue_callback(lambda: seen.append((number, x.grad.item())))
+            kellet.autograd.queue_callback(lambda: seen.append((number, x.grad.item())))
 
         x.register_hook(hook)
         for _ in range(20):
@@ -86,7 +86,7 @@ def test_hooks_and_callbacks_belong_to_the_pass_of_their_thread() -> None:
 
 
 def test_hooks_come_and_go_while_others_run() -> None:
-    x = kedge.tensor(1.0, requires_grad=True)
+    x = kellet.tensor(1.0, requires_grad=True)
 
     def work(number: int) -> None:
         for _ in range(ROUNDS):

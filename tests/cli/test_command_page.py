@@ -28,7 +28,7 @@ def test_the_examples_run_as_they_stand(tmp_path: Path) -> None:
     page = GUIDE.read_text(encoding="utf-8")
     (tmp_path / "shop.py").write_text(next(text for kind, text in BLOCKS.findall(page) if kind == "python"))
     path = os.pathsep.join([str(ROOT), str(ROOT / "src")])
-    environment = {**os.environ, "PYTHONPATH": path, "KEDGE_CACHE": str(tmp_path / "cache")}
+    environment = {**os.environ, "PYTHONPATH": path, "KELLET_CACHE": str(tmp_path / "cache")}
     same = doctest.OutputChecker().check_output
     for line, expected in sessions(page):
         name, *arguments = shlex.split(line)

@@ -29,7 +29,7 @@ TREE = {
     "shop/net.py": (
         "import json\n"
         "import numpy as np\n"
-        "from kedge import nn\n"
+        "from kellet import nn\n"
         "from . import layers\n"
         "class Net(nn.Module):\n"
         "    def __init__(self, width=2):\n"
@@ -61,14 +61,14 @@ def run(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
 
 @pytest.fixture
 def archive(run: Run, tmp_path: Path) -> Path:
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     code, _, errors = run("export", "shop.net:build", "--kwargs", '{"width": 4}', "-o", target)
     assert (code, errors) == (0, "")
     return target
 
 
 def test_export_builds_by_a_factory_and_says_what_it_wrote(run: Run, tmp_path: Path) -> None:
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     code, out, _ = run("export", "shop.net:build", "--kwargs", '{"width": 4}', "-o", target)
     with ArchiveReader(target) as reader:
         identity = reader.identity
@@ -82,7 +82,7 @@ def test_export_builds_by_a_factory_and_says_what_it_wrote(run: Run, tmp_path: P
 def test_export_takes_an_object_and_weights(run: Run, tmp_path: Path) -> None:
     state = {"layer.weight": np.full((1, 3), 5, "f4"), "layer.bias": np.full(1, 6, "f4")}
     np.savez(tmp_path / "old.npz", **state)
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     code, out, _ = run("export", "shop.net:net", "--weights", tmp_path / "old.npz", "-o", target, "--json")
     assert code == 0
     written = json.loads(out)
@@ -94,7 +94,7 @@ def test_export_takes_an_object_and_weights(run: Run, tmp_path: Path) -> None:
 
 def test_weights_that_do_not_fit_are_told_by_key(run: Run, tmp_path: Path) -> None:
     np.savez(tmp_path / "old.npz", other=np.ones(1))
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     code, _, errors = run("export", "shop.net:net", "--weights", tmp_path / "old.npz", "-o", target)
     assert code == 4
     assert 'Missing key(s) in state_dict: "layer.weight", "layer.bias"' in errors
@@ -102,7 +102,7 @@ def test_weights_that_do_not_fit_are_told_by_key(run: Run, tmp_path: Path) -> No
 
 
 def test_export_may_store_the_factory(run: Run, tmp_path: Path) -> None:
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     code, _, _ = run(
         "export", "shop.net:build", "--kwargs", '{"width": 4}', "--store", "factory", "-o", target
     )
@@ -115,7 +115,7 @@ def test_export_may_store_the_factory(run: Run, tmp_path: Path) -> None:
 
 def test_export_stores_a_golden_call(run: Run, tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", x=np.ones((1, 2), "f4"))
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     code, _, _ = run("export", "shop.net:build", "--check", tmp_path / "x.npz", "-o", target)
     assert code == 0
     with ArchiveReader(target) as reader:
@@ -138,7 +138,7 @@ def test_a_model_that_fails_is_exit_code_4_with_the_place(run: Run, project: Pro
     project(FAILING)
     np.savez(tmp_path / "x.npz", x=np.ones(2))
     np.savez(tmp_path / "y.npz", y=np.ones(2))
-    target, answer = tmp_path / "net.kedge", tmp_path / "answer.npz"
+    target, answer = tmp_path / "net.kellet", tmp_path / "answer.npz"
     assert run("export", "fails.net:Net", "-o", target)[0] == 0
     code, out, errors = run("run", target, "--input", tmp_path / "x.npz", "-o", answer)
     assert (code, out, answer.exists()) == (4, "", False)
@@ -162,7 +162,7 @@ def test_a_warning_is_a_line_as_errors_are(capsys: Any) -> None:
 
 
 def test_a_refused_export_writes_nothing_and_says_everything(run: Run, tmp_path: Path) -> None:
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     target.write_bytes(b"old")
     rules = ("--policy", "none", "--intern", "shop.net", "--deny", "numpy.**")
     code, _, errors = run("export", "shop.net:build", *rules, "-o", target)
@@ -205,7 +205,7 @@ def test_a_traced_export_offers_a_policy_for_that_call_alone(
 ) -> None:
     project(ZOO)
     np.savez(tmp_path / "x.npz", x=np.ones(2))
-    first, second, policy = tmp_path / "1.kedge", tmp_path / "2.kedge", tmp_path / "small.toml"
+    first, second, policy = tmp_path / "1.kellet", tmp_path / "2.kellet", tmp_path / "small.toml"
     call = ("export", "zoo.build:build", "--input", tmp_path / "x.npz", "--store", "factory")
     code, _, errors = run(*call, "-o", first, "--trace-policy", policy)
     assert code == 0
@@ -247,7 +247,7 @@ def test_what_only_making_a_stored_object_used_is_not_missed(
     run: Run, project: Project, tmp_path: Path
 ) -> None:
     project(ZOO)
-    code, _, errors = run("export", "zoo.build:build", "--trace", "-o", tmp_path / "net.kedge")
+    code, _, errors = run("export", "zoo.build:build", "--trace", "-o", tmp_path / "net.kellet")
     assert code == 0
     assert errors.startswith(
         "trace: 2 of 3 stored modules were used\n    not used: zoo.unused\n    not used: zoo/atlas.csv\n"
@@ -259,7 +259,7 @@ def test_what_only_making_a_stored_object_used_is_not_missed(
 def test_a_trace_that_fails_leaves_nothing_written(run: Run, project: Project, tmp_path: Path) -> None:
     project(ZOO)
     np.savez(tmp_path / "x.npz", y=np.ones(2))
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     code, _, errors = run("export", "zoo.build:build", "--trace", "--input", tmp_path / "x.npz", "-o", target)
     assert code == 1
     assert "tracing zoo.build:build: the call failed with exit code 1:" in errors
@@ -320,7 +320,7 @@ def test_rules_keep_the_order_of_the_command_line(run: Run) -> None:
 
 
 def test_suggest_writes_a_policy_that_export_takes(run: Run, tmp_path: Path) -> None:
-    policy, target = tmp_path / "policy.toml", tmp_path / "net.kedge"
+    policy, target = tmp_path / "policy.toml", tmp_path / "net.kellet"
     assert run("suggest", "shop.net:build", "-o", policy)[:2] == (0, "")
     assert read_policy(policy).preset == "strict"
     assert all("#" in line for line in policy.read_text().splitlines() if "action" in line)
@@ -387,7 +387,7 @@ def test_inspect_shows_what_is_inside(run: Run, archive: Path) -> None:
         "net.py",
         "words.txt",
         "shop.layers  preset auto  project code",
-        "kedge>=",
+        "kellet>=",
         "cpython",
         "model/model  stored layout",
         "model  model/model",
@@ -397,7 +397,7 @@ def test_inspect_shows_what_is_inside(run: Run, archive: Path) -> None:
 
 
 def test_inspect_runs_nothing_and_marks_pickles(run: Run, tmp_path: Path) -> None:
-    target = tmp_path / "p.kedge"
+    target = tmp_path / "p.kellet"
     with PackageExporter(target) as exporter:
         exporter.save_source_string("loud", "raise SystemExit('imported')")
         exporter.save_pickle("data", "x.pkl", [1])
@@ -448,11 +448,11 @@ def test_what_is_no_archive_is_exit_code_3(run: Run, tmp_path: Path, command: st
     [
         (["plan", "nowhere"], "No module named 'nowhere'"),
         (
-            ["export", "shop.net:absent", "-o", "x.kedge"],
+            ["export", "shop.net:absent", "-o", "x.kellet"],
             "target shop.net:absent: module 'shop.net' has no attribute",
         ),
         (
-            ["export", "shop.net", "-o", "x.kedge"],
+            ["export", "shop.net", "-o", "x.kellet"],
             "target 'shop.net' is a module: name the object or factory",
         ),
     ],
@@ -461,7 +461,7 @@ def test_a_target_that_is_not_there_is_exit_code_4(run: Run, arguments: list[str
     code, _, errors = run(*arguments)
     assert code == 4
     assert message in errors
-    assert not Path("x.kedge").exists()
+    assert not Path("x.kellet").exists()
 
 
 @pytest.mark.parametrize(
@@ -546,7 +546,7 @@ def test_a_terminal_sees_how_far_an_export_is(run: Run, tmp_path: Path, rich: bo
         f"import sys; sys.modules.update({{}} if {rich} else {{'rich': None}}); "
         "sys.stderr.isatty = lambda: True; from packager.cli import main; sys.exit(main(sys.argv[1:]))"
     )
-    command = [sys.executable, "-c", code, "export", "shop.net:build", "-o", str(tmp_path / "net.kedge")]
+    command = [sys.executable, "-c", code, "export", "shop.net:build", "-o", str(tmp_path / "net.kellet")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert "modules, " in done.stdout
@@ -560,4 +560,4 @@ def test_a_terminal_sees_how_far_an_export_is(run: Run, tmp_path: Path, rich: bo
 
 
 def test_without_a_terminal_nothing_is_said_of_how_far_an_export_is(run: Run, tmp_path: Path) -> None:
-    assert run("export", "shop.net:build", "-o", tmp_path / "net.kedge")[2] == ""
+    assert run("export", "shop.net:build", "-o", tmp_path / "net.kellet")[2] == ""

@@ -20,7 +20,7 @@ GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "legacy"
 
 
 def test_the_report_says_what_was_read_written_tied_and_left_out(tmp_path, capsys):
-    assert main(["convert", str(GOLDEN / "zip.pt"), str(tmp_path / "new.kedge")]) == 0
+    assert main(["convert", str(GOLDEN / "zip.pt"), str(tmp_path / "new.kellet")]) == 0
     out = capsys.readouterr().out
     assert "tensors, the first 20 of 33 (--all lists them):" in out
     assert "fc.weight               float32   [4, 3]  48 B" in out
@@ -28,17 +28,17 @@ def test_the_report_says_what_was_read_written_tied_and_left_out(tmp_path, capsy
     assert "optimizer  dict of 2" in out
     assert "zip.pt: torch zip (under 'model')" in out
     assert "33 tensors" in out
-    assert f"written  {tmp_path / 'new.kedge'}: " in out
-    assert len(open_checkpoint(tmp_path / "new.kedge")) == 33
+    assert f"written  {tmp_path / 'new.kellet'}: " in out
+    assert len(open_checkpoint(tmp_path / "new.kellet")) == 33
 
 
 def test_every_key_is_listed_on_request(tmp_path, capsys):
-    assert main(["convert", str(GOLDEN / "zip.pt"), str(tmp_path / "new.kedge"), "--all"]) == 0
+    assert main(["convert", str(GOLDEN / "zip.pt"), str(tmp_path / "new.kellet"), "--all"]) == 0
     assert "dtypes.float8_e5m2fnuz" in capsys.readouterr().out
 
 
 def test_the_report_for_machines(tmp_path, capsys):
-    target = tmp_path / "new.kedge"
+    target = tmp_path / "new.kellet"
     arguments = ["convert", str(GOLDEN / "stream.pt"), str(target), "--json", "--name", "net/best"]
     assert main(arguments) == 0
     report = json.loads(capsys.readouterr().out)
@@ -53,14 +53,14 @@ def test_the_report_for_machines(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["missing.pt", "new.kedge"], 3, "there is no such file"),
-        (["text.pt", "new.kedge"], 3, r"text.pt: found b'hello' at its start"),
+        (["missing.pt", "new.kellet"], 3, "there is no such file"),
+        (["text.pt", "new.kellet"], 3, r"text.pt: found b'hello' at its start"),
         (["golden.pt", "new.zip"], 1, "new.zip: which format?"),
-        (["old.pt", "new.kedge"], 3, "'argparse.Namespace', which is not plain data"),
-        (["old.pt", "new.kedge", "--skip-unknown", "--unwrap", "x"], 3, "nothing lies under 'x'"),
+        (["old.pt", "new.kellet"], 3, "'argparse.Namespace', which is not plain data"),
+        (["old.pt", "new.kellet", "--skip-unknown", "--unwrap", "x"], 3, "nothing lies under 'x'"),
         (["golden.pt", "new.safetensors"], 1, "'dtypes.complex128': complex128"),
-        (["golden.pt", "new.kedge", "--name", "x"], 1, "--name 'x': expected PACKAGE/RESOURCE"),
-        (["golden.pt", "missing/new.kedge"], 3, "there is no such folder"),
+        (["golden.pt", "new.kellet", "--name", "x"], 1, "--name 'x': expected PACKAGE/RESOURCE"),
+        (["golden.pt", "missing/new.kellet"], 3, "there is no such folder"),
     ],
 )
 def test_exit_codes_and_nothing_left_behind(tmp_path, monkeypatch, capsys, arguments, code, message):
@@ -89,7 +89,7 @@ def test_usage_errors_are_those_of_argparse(capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["convert", "a.pt"])
     with pytest.raises(SystemExit, match="2"):
-        main(["convert", "a.pt", "b.kedge", "--unwrap", "x", "--everything"])
+        main(["convert", "a.pt", "b.kellet", "--unwrap", "x", "--everything"])
     assert "not allowed with argument" in capsys.readouterr().err
 
 

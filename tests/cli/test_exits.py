@@ -38,7 +38,7 @@ ENDS = {
 PLACES = ("import", "factory", "state_dict", "load_state_dict", "forward")
 NET = """
 import numpy as np
-from kedge import nn
+from kellet import nn
 from .ends import end
 end("import")
 
@@ -110,13 +110,13 @@ def test_export_fails_wherever_code_ends(
     shop: Callable[[str, str], None], run: Run, place: str, how: str
 ) -> None:
     shop(place, how)
-    Path("net.kedge").write_bytes(b"an old file")
+    Path("net.kellet").write_bytes(b"an old file")
     options = ["--weights", "old.npz", "--store", "factory", "--check", "x.npz"]
-    code, errors = run("export", "exitshop.net:build", "-o", "net.kedge", *options)
+    code, errors = run("export", "exitshop.net:build", "-o", "net.kellet", *options)
     # The call of a check is a part of the plan, as anything else that is wrong with it.
     assert code == (1 if place == "forward" else 4)
     require_told(errors, ENDS[how])
-    assert Path("net.kedge").read_bytes() == b"an old file"
+    assert Path("net.kellet").read_bytes() == b"an old file"
     assert not list(Path.cwd().glob(".net*")), "nothing half-written stays"
 
 
@@ -134,11 +134,11 @@ def test_check_and_run_fail_wherever_code_ends(
     ending(shop, place, how)
     if command.startswith("runnable"):
         told = ["--check"] if command.endswith("check") else ["--input", "x.npz", "-o", "y.npz"]
-        code = run_archive("net.kedge", told)
+        code = run_archive("net.kellet", told)
         errors = capsys.readouterr().err
     else:
         told = [] if command == "check" else ["--input", "x.npz", "-o", "y.npz"]
-        code, errors = run(command, "net.kedge", *told)
+        code, errors = run(command, "net.kellet", *told)
     assert code == 4
     require_told(errors, ENDS[how])
     assert not Path("y.npz").exists()
@@ -148,7 +148,7 @@ def ending(shop: Callable[[str, str], None], place: str, how: str) -> None:
     """Write an archive whose code ends so, though it did not where it was made."""
     guarded = f"if __name__ != 'exitshop.ends': {how}"
     shop(place, guarded)
-    with PackageExporter("net.kedge", policy="auto") as exporter:
+    with PackageExporter("net.kellet", policy="auto") as exporter:
         import exitshop.net  # type: ignore[import-not-found]  # the project of the test
 
         exporter.save_object("model", "model", exitshop.net.build(), factory=exitshop.net.build)
@@ -159,7 +159,7 @@ def ending(shop: Callable[[str, str], None], place: str, how: str) -> None:
 
 def test_the_api_raises_a_typed_error(shop: Callable[[str, str], None]) -> None:
     ending(shop, "forward", "sys.exit(0)")
-    with PackageImporter("net.kedge") as importer:
+    with PackageImporter("net.kellet") as importer:
         for call in (importer.check, lambda: importer.run({"x": np.ones((1, 2), "f4")})):
             with pytest.raises(
                 CodeExitError, match=r"^calling Net: its code ended with SystemExit\(0\), at"
@@ -170,8 +170,8 @@ def test_the_api_raises_a_typed_error(shop: Callable[[str, str], None]) -> None:
             assert re.search(r"ends\.py:6 in end: if __name__ !=", caught.value.__notes__[-1])
     ending(shop, "factory", "sys.exit(0)")
     with (
-        PackageImporter("net.kedge") as importer,
-        pytest.raises(CodeExitError, match=r"net\.kedge: loading object model/model: its code ended"),
+        PackageImporter("net.kellet") as importer,
+        pytest.raises(CodeExitError, match=r"net\.kellet: loading object model/model: its code ended"),
     ):
         importer.load_object("model", "model")
 
@@ -181,11 +181,8 @@ def test_hooks_of_an_export_and_state_dicts_are_code_too(shop: Callable[[str, st
     from exitshop.net import Net
 
     exporter = PackageExporter(io.BytesIO(), policy="auto")
-    exporter.save_state_dict("model", "state", Net())
-    with pytest.raises(
-        CodeExitError, match=r"reading what is to be stored: its code ended with SystemExit\(0\)"
-    ):
-        exporter.plan()
+    with pytest.raises(CodeExitError, match=r"saving model/state: its code ended with SystemExit\(0\)"):
+        exporter.save_state_dict("model", "state", Net())
     exporter = PackageExporter(io.BytesIO(), policy="auto")
     exporter.register_extern_hook(lambda exporter, name: sys.exit(0))
     exporter.save_source_string("exitpkg", "import json")
@@ -229,7 +226,7 @@ def test_a_traced_call_that_ends_with_0_has_failed(shop: Callable[[str, str], No
 
 def test_an_interrupt_from_the_keyboard_is_still_one(shop: Callable[[str, str], None], run: Run) -> None:
     shop("factory", "signal.raise_signal(signal.SIGINT)")
-    code, errors = run("export", "exitshop.net:build", "-o", "net.kedge")
+    code, errors = run("export", "exitshop.net:build", "-o", "net.kellet")
     assert (code, errors) == (130, "packager: interrupted; nothing was written\n")
 
 
@@ -247,7 +244,7 @@ def test_an_interrupt_that_a_handler_of_the_application_raises_is_one() -> None:
 
 def test_what_fails_at_import_is_a_target_that_failed(shop: Callable[[str, str], None], run: Run) -> None:
     shop("import", "raise RuntimeError('no licence')")
-    code, errors = run("export", "exitshop.net:build", "-o", "net.kedge")
+    code, errors = run("export", "exitshop.net:build", "-o", "net.kellet")
     told = "packager: target exitshop.net:build: importing it failed: RuntimeError: no licence\n"
     assert (code, errors) == (4, told)
 
@@ -256,7 +253,7 @@ def test_an_import_error_of_the_model_is_told_by_the_exit_code(
     shop: Callable[[str, str], None], run: Run
 ) -> None:
     ending(shop, "forward", "raise ImportError('no kernel here')")
-    code, errors = run("run", "net.kedge", "--input", "x.npz")
+    code, errors = run("run", "net.kellet", "--input", "x.npz")
     assert (code, errors) == (4, "packager: no kernel here\n")
 
 
@@ -279,11 +276,11 @@ def test_two_integers_beyond_the_floats_are_off_by_one(project: Project, tmp_pat
     )
     import longshop  # type: ignore[import-not-found]  # the project of the test
 
-    with PackageExporter(tmp_path / "long.kedge", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "long.kellet", policy="auto") as exporter:
         exporter.save_object("model", "model", longshop.Long())
         exporter.save_check("model", {"x": np.arange(3)})
     for tolerance, expected in (("0", 1), ("1e-5", 1), ("0.99", 1), ("1", 0)):
-        assert run("check", str(tmp_path / "long.kedge"), "--tolerance", tolerance)[0] == expected
-    with PackageImporter(tmp_path / "long.kedge") as importer:
+        assert run("check", str(tmp_path / "long.kellet"), "--tolerance", tolerance)[0] == expected
+    with PackageImporter(tmp_path / "long.kellet") as importer:
         (outcome,) = importer.check()
         assert [(one.largest, one.same_bits) for one in outcome.deviations] == [(1, False)]

@@ -20,7 +20,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 TREE = {
     "shop/__init__.py": (
-        "from kedge import nn\ndef build():\n    return nn.Sequential(nn.Linear(3, 2), nn.LayerNorm(2))\n"
+        "from kellet import nn\ndef build():\n    return nn.Sequential(nn.Linear(3, 2), nn.LayerNorm(2))\n"
     )
 }
 MIGRATION = """\
@@ -107,7 +107,7 @@ def test_a_plan_says_what_would_be_missing_and_what_is_near(run: Run) -> None:
     assert (code, fit["missing"]) == (1, ["0.bias", "1.weight", "1.bias"])
 
 
-@pytest.mark.parametrize("ending", ["safetensors", "kedge"])
+@pytest.mark.parametrize("ending", ["safetensors", "kellet"])
 def test_a_migrated_file_goes_back_bit_for_bit(run: Run, ending: str) -> None:
     code, out, errors = run("migrate", "old.npz", "--with", "m.toml", "-o", f"new.{ending}")
     assert (code, errors) == (0, "")
@@ -129,24 +129,24 @@ def test_a_migrated_file_goes_back_bit_for_bit(run: Run, ending: str) -> None:
 
 
 def test_an_archive_says_which_migrations_its_state_went_through(run: Run) -> None:
-    run("migrate", "old.npz", "--with", "m.toml", "-o", "new.kedge")
-    with PackageImporter("new.kedge") as importer:
+    run("migrate", "old.npz", "--with", "m.toml", "-o", "new.kellet")
+    with PackageImporter("new.kellet") as importer:
         assert [record.migrations for record in importer.manifest.state_dicts] == [("shop",)]
         assert importer.load_state_dict("model", "weights")["0.bias"].tolist() == [7, 8]
-    code, out, _ = run("inspect", "new.kedge")
+    code, out, _ = run("inspect", "new.kellet")
     assert code == 0
     assert "model/weights  shop" in out
 
 
 def test_one_way_steps_are_named_when_going_back(run: Run) -> None:
     Path("m.toml").write_text('[[step]]\ndrop = "fc.b"\n\n[[step]]\npattern = "a"\nto = "b"\n')
-    code, _, errors = run("migrate", "old.npz", "--with", "m.toml", "--back", "-o", "new.kedge")
+    code, _, errors = run("migrate", "old.npz", "--with", "m.toml", "--back", "-o", "new.kellet")
     assert code == 1
     assert errors == (
         "packager: migration 'm' (m.toml) cannot go back: no inverse for m.toml:1: drop fc.b; m.toml:4: "
         "rename /a/ -> b\n"
     )
-    assert not Path("new.kedge").exists()
+    assert not Path("new.kellet").exists()
 
 
 MISTAKES = {
@@ -252,12 +252,12 @@ def test_targets_and_files_that_are_not_there_have_their_own_exit_codes(run: Run
 def test_inspect_shows_the_stored_migrations_and_what_they_run(run: Run) -> None:
     import shop
 
-    from kedge import nn
+    from kellet import nn
     from packager import PackageExporter
     from packager.migrations import Migration, NamedFunction, attach, rename, rename_pattern
 
     class_source = (
-        "from kedge import nn\nclass Net(nn.Module):\n    _version = 2\n"
+        "from kellet import nn\nclass Net(nn.Module):\n    _version = 2\n"
         "    def __init__(self):\n        super().__init__()\n        self.w = nn.Linear(1, 1)\n"
     )
     Path("shop/net.py").write_text(class_source)
@@ -267,13 +267,13 @@ def test_inspect_shows_the_stored_migrations_and_what_they_run(run: Run) -> None
     assert shop.build() is not None
     steps = [rename("a", "w.bias", NamedFunction("math:sqrt")), rename_pattern("^b_", "w.")]
     attach(Net, Migration("old names", steps, to=2))
-    with PackageExporter("net.kedge", policy="auto") as exporter:
+    with PackageExporter("net.kellet", policy="auto") as exporter:
         exporter.save_object("model", "model", Net())
-    with ArchiveReader("net.kedge") as reader:
+    with ArchiveReader("net.kellet") as reader:
         assert reader.entry(".data/migrations.msgpack").kind == "migration"
-    code, out, _ = run("inspect", "net.kedge")
+    code, out, _ = run("inspect", "net.kellet")
     assert code == 0
     assert "shop.net:Net  old names  2           2      math:sqrt (call), /^b_/" in out
-    code, out, _ = run("inspect", "net.kedge", "--json")
+    code, out, _ = run("inspect", "net.kellet", "--json")
     (row,) = json.loads(out)["migrations"]
     assert (row["class"], row["calls"], row["patterns"]) == ("shop.net:Net", ["math:sqrt (call)"], ["/^b_/"])

@@ -42,7 +42,7 @@ def run(capsys: Any) -> Run:
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    path = tmp_path / "net.kedge"
+    path = tmp_path / "net.kellet"
     with PackageExporter(path, policy="auto", fsync=False) as exporter:
         exporter.save_source_string("net", "def f(x):\n    return x\n")
         exporter.save_text("net_data", "words.txt", "one two")
@@ -138,7 +138,7 @@ def test_inspect_of_a_folder_says_what_to_do(run: Run, tmp_path: Path) -> None:
 def test_a_damaged_archive_is_never_read_as_something_else(run: Run, archive: Path, tmp_path: Path) -> None:
     """An archive around weights that another reader would find in it, and whose own reader refuses it."""
     damaged = archive.read_bytes()[:-1] + b"\1"
-    for name in ("x.kedge", "x.npz", "x.pt", "x"):
+    for name in ("x.kellet", "x.npz", "x.pt", "x"):
         (tmp_path / name).write_bytes(damaged)
         code, out, errors = run("inspect", tmp_path / name)
         assert (code, out) == (3, "")
@@ -177,7 +177,7 @@ def test_standard_input_is_a_file_like_any_other(
 
 
 def test_extract_writes_large_entries_piece_by_piece(tmp_path: Path) -> None:
-    path, size = tmp_path / "x.kedge", 150 * MIB
+    path, size = tmp_path / "x.kellet", 150 * MIB
     with ArchiveWriter(path, fsync=False) as writer:
         writer.add("big", bytes(size), kind="resource", align=64)
         writer.seal(Manifest())
@@ -196,7 +196,7 @@ def test_extract_leaves_nothing_of_a_damaged_archive(
     code, _, errors = run("extract", archive, tmp_path / "out")
     assert code == 3
     assert "do not have the sha256" in errors
-    assert sorted(os.listdir(tmp_path)) == ["net.kedge"]
+    assert sorted(os.listdir(tmp_path)) == ["net.kellet"]
 
 
 def test_extract_takes_what_matches_and_says_when_nothing_does(
@@ -268,7 +268,7 @@ def measured(*arguments: object) -> int:
 @pytest.fixture
 def many_tensors(tmp_path: Path) -> Path:
     """As many tensors as are read, which share one byte and cost their index a dozen."""
-    count, path = 1 << 18, tmp_path / "x.kedge"
+    count, path = 1 << 18, tmp_path / "x.kellet"
     keys = "\0".join(f"{number:06}" for number in range(count))
     index = [count, keys, b"\4" * count, bytes(count), b"", bytes(4 * count), struct.pack("<Q", 1), [], {}]
     with ArchiveWriter(path, fsync=False) as writer:
@@ -323,7 +323,7 @@ def on_a_terminal(*arguments: object) -> str:
     ("command", "word"), [("verify", "verifying"), ("extract", "extracting")], ids=["verify", "extract"]
 )
 def test_long_reads_show_how_far_they_are_on_a_terminal(tmp_path: Path, command: str, word: str) -> None:
-    path = tmp_path / "x.kedge"
+    path = tmp_path / "x.kellet"
     with ArchiveWriter(path, fsync=False) as writer:
         add_tensors(writer, "w", [TensorSpec("w", "U8", (200 * MIB,), (1,), 0, 0)], [bytes(200 * MIB)])
         writer.seal(Manifest())
@@ -342,10 +342,10 @@ def test_commands_are_quiet_where_nobody_looks(archive: Path, tmp_path: Path) ->
         assert done.stderr == b""
 
 
-def test_reading_commands_need_neither_numpy_nor_kedge(archive: Path, tmp_path: Path) -> None:
+def test_reading_commands_need_neither_numpy_nor_kellet(archive: Path, tmp_path: Path) -> None:
     code = (
         "import sys\n"
-        "for name in ('numpy', 'kedge', 'importlib_metadata', 'isal', 'rich'): sys.modules[name] = None\n"
+        "for name in ('numpy', 'kellet', 'importlib_metadata', 'isal', 'rich'): sys.modules[name] = None\n"
         "from packager.cli import main\n"
         "for line in sys.argv[1:]:\n"
         "    assert main(line.split('|')) == 0, line\n"

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-import kedge
+import kellet
 import packager
 from packager.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("package", [kedge, packager])
+@pytest.mark.parametrize("package", [kellet, packager])
 def test_both_packages_have_the_version_of_the_distribution(package: object) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert package.__version__ == project["version"]  # type: ignore[attr-defined]  # read when asked for
@@ -29,7 +29,7 @@ def test_the_command_prints_the_version(capsys: pytest.CaptureFixture[str]) -> N
     assert (exit.value.code, capsys.readouterr().out) == (0, f"packager {packager.__version__}\n")
 
 
-@pytest.mark.parametrize("package", [kedge, packager])
+@pytest.mark.parametrize("package", [kellet, packager])
 def test_where_nothing_is_installed_there_is_no_version(
     package: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -44,7 +44,7 @@ def test_where_nothing_is_installed_there_is_no_version(
     assert capsys.readouterr().out == "packager that is not installed, only importable\n"
 
 
-@pytest.mark.parametrize("name", ["kedge", "packager"])
+@pytest.mark.parametrize("name", ["kellet", "packager"])
 def test_importing_reads_no_metadata(name: str) -> None:
     program = f"import sys, {name}; print('importlib.metadata' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -164,6 +164,6 @@ def test_class_without_a_codec_has_none() -> None:
     assert {codec.name for codec in default_registry()} >= {
         "complex",
         "numpy.ndarray",
-        "kedge.module",
+        "kellet.module",
         "torch.module",
     }

@@ -17,15 +17,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import kedge
-import kedge.optim
-from kedge import nn
+import kellet
+import kellet.optim
+from kellet import nn
 from packager.codecs import (
     arrays,
     callables,
     collections_codec,
-    kedge_codec,
-    kedge_tensors,
+    kellet_codec,
+    kellet_tensors,
     numpy_dtypes,
     numpy_random,
     plain,
@@ -59,7 +59,7 @@ class Labelled(np.ndarray):
     pass
 
 
-class Marked(kedge.Tensor):
+class Marked(kellet.Tensor):
     pass
 
 
@@ -69,8 +69,8 @@ class Net(nn.Module):
         self.first = nn.Linear(3, 2)
         self.second = nn.Linear(2, 3)
         self.second.weight = self.first.weight
-        self.register_buffer("seen", kedge.zeros(2, dtype=kedge.int64))
-        self.register_buffer("cache", kedge.ones(2), persistent=False)
+        self.register_buffer("seen", kellet.zeros(2, dtype=kellet.int64))
+        self.register_buffer("cache", kellet.ones(2), persistent=False)
         self.handle = self.register_forward_hook(self.count)
         self.watch = nn.Hook(posthook=look)
         self.watch.register(self.first)
@@ -392,20 +392,20 @@ class TestSeedSequence(CodecContract):
         return sample.state == loaded.state and sample.spawn(1)[0].state == loaded.spawn(1)[0].state  # type: ignore[no-any-return]  # of dicts
 
 
-class TestKedgeTensor(CodecContract):
-    codec = kedge_tensors.TensorCodec()
+class TestKelletTensor(CodecContract):
+    codec = kellet_tensors.TensorCodec()
 
     def samples(self) -> list[Any]:
-        marked = kedge.ones(2)
+        marked = kellet.ones(2)
         marked.mark = "x"
         return [
-            kedge.ones(2, 3),
-            kedge.ones(2, requires_grad=True),
-            kedge.arange(6).reshape(2, 3).T,
-            kedge.tensor(True),
-            nn.Parameter(kedge.zeros(2)),
-            nn.Buffer(kedge.zeros(2), persistent=False),
-            kedge.zeros(0, 2),
+            kellet.ones(2, 3),
+            kellet.ones(2, requires_grad=True),
+            kellet.arange(6).reshape(2, 3).T,
+            kellet.tensor(True),
+            nn.Parameter(kellet.zeros(2)),
+            nn.Buffer(kellet.zeros(2), persistent=False),
+            kellet.zeros(0, 2),
             marked,
         ]
 
@@ -417,8 +417,8 @@ class TestKedgeTensor(CodecContract):
         )
 
 
-class TestKedgeTensorSubclass(CodecContract):
-    codec = kedge_tensors.TensorSubclassCodec()
+class TestKelletTensorSubclass(CodecContract):
+    codec = kellet_tensors.TensorSubclassCodec()
     interned = (HERE,)
 
     def samples(self) -> list[Any]:
@@ -428,15 +428,15 @@ class TestKedgeTensorSubclass(CodecContract):
         return sample.tolist() == loaded.tolist()  # type: ignore[no-any-return]  # of lists
 
 
-class TestKedgeDevice(CodecContract):
-    codec = kedge_tensors.DeviceCodec()
+class TestKelletDevice(CodecContract):
+    codec = kellet_tensors.DeviceCodec()
 
     def samples(self) -> list[Any]:
-        return [kedge.ones(1).device]
+        return [kellet.ones(1).device]
 
 
-class TestKedgeModule(CodecContract):
-    codec = kedge_codec.KedgeModuleCodec()
+class TestKelletModule(CodecContract):
+    codec = kellet_codec.KelletModuleCodec()
     interned = (HERE,)
 
     def samples(self) -> list[Any]:
@@ -447,8 +447,8 @@ class TestKedgeModule(CodecContract):
         return list(left) == list(right) and all(left[key].tolist() == right[key].tolist() for key in left)
 
 
-class TestKedgeHook(CodecContract):
-    codec = kedge_codec.HookCodec()
+class TestKelletHook(CodecContract):
+    codec = kellet_codec.HookCodec()
     interned = (HERE,)
 
     def samples(self) -> list[Any]:
@@ -458,32 +458,32 @@ class TestKedgeHook(CodecContract):
         return (sample.trainexec, sample.evalexec, sample.registered) == (True, False, loaded.registered)
 
 
-class TestKedgeRegistry(CodecContract):
-    codec = kedge_codec.RegistryCodec()
+class TestKelletRegistry(CodecContract):
+    codec = kellet_codec.RegistryCodec()
     interned = (HERE,)
 
     def samples(self) -> list[Any]:
-        registry: Any = kedge.hooks.HookRegistry()
+        registry: Any = kellet.hooks.HookRegistry()
         registry.add(look, with_kwargs=True)
-        return [registry, kedge.hooks.HookRegistry()]
+        return [registry, kellet.hooks.HookRegistry()]
 
     def same(self, sample: Any, loaded: Any) -> bool:
         return [(e.hook, e.options) for e in sample] == [(e.hook, e.options) for e in loaded]
 
 
-class TestKedgeHandle(CodecContract):
-    codec = kedge_codec.HandleCodec()
+class TestKelletHandle(CodecContract):
+    codec = kellet_codec.HandleCodec()
 
     def samples(self) -> list[Any]:
-        return [kedge.hooks.RemovableHandle(kedge.hooks.HookRegistry(), 3)]
+        return [kellet.hooks.RemovableHandle(kellet.hooks.HookRegistry(), 3)]
 
     def same(self, sample: Any, loaded: Any) -> bool:
         loaded.remove()
         return True
 
 
-class TestKedgeGate(CodecContract):
-    codec = kedge_codec.GateCodec()
+class TestKelletGate(CodecContract):
+    codec = kellet_codec.GateCodec()
     interned = (HERE,)
 
     def samples(self) -> list[Any]:
@@ -494,16 +494,16 @@ class TestKedgeGate(CodecContract):
         return sample.place == loaded.place  # type: ignore[no-any-return]  # of strings
 
 
-class TestKedgeOptimizer(CodecContract):
-    codec = kedge_codec.KedgeOptimizerCodec()
+class TestKelletOptimizer(CodecContract):
+    codec = kellet_codec.KelletOptimizerCodec()
 
     def samples(self) -> list[Any]:
-        parameter = nn.Parameter(kedge.ones(2))
-        stepped = kedge.optim.AdamW([parameter], lr=0.1)
-        parameter.grad = kedge.ones(2)
+        parameter = nn.Parameter(kellet.ones(2))
+        stepped = kellet.optim.AdamW([parameter], lr=0.1)
+        parameter.grad = kellet.ones(2)
         stepped.step()
         parameter.grad = None
-        return [kedge.optim.SGD([nn.Parameter(kedge.ones(2))], lr=0.1, momentum=0.9), stepped]
+        return [kellet.optim.SGD([nn.Parameter(kellet.ones(2))], lr=0.1, momentum=0.9), stepped]
 
     def same(self, sample: Any, loaded: Any) -> bool:
         return repr(sample.state_dict()) == repr(loaded.state_dict())

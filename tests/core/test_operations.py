@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-import kedge
-from kedge.errors import DTypeError, ShapeError
+import kellet
+from kellet.errors import DTypeError, ShapeError
 
-X = kedge.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+X = kellet.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
 
 # --- operators ------------------------------------------------------------------------------------
 
 
 def test_operators_of_numbers_on_either_side() -> None:
-    x = kedge.tensor([1.0, 4.0])
+    x = kellet.tensor([1.0, 4.0])
     assert (10 - x).tolist() == [9.0, 6.0]
     assert (8 / x).tolist() == [8.0, 2.0]
     assert (2**x).tolist() == [2.0, 16.0]
@@ -25,9 +25,9 @@ def test_operators_of_numbers_on_either_side() -> None:
     assert (9 % x).tolist() == [0.0, 1.0]
     assert (+x) is x
     assert abs(-x).tolist() == [1.0, 4.0]
-    assert (~kedge.tensor([True, False])).tolist() == [False, True]
-    assert (kedge.tensor([6]) & 3).tolist() == [2]
-    assert (1 << kedge.tensor([3])).tolist() == [8]
+    assert (~kellet.tensor([True, False])).tolist() == [False, True]
+    assert (kellet.tensor([6]) & 3).tolist() == [2]
+    assert (1 << kellet.tensor([3])).tolist() == [8]
     assert (3 > x).tolist() == [True, False]  # noqa: SIM300  # the reflected operator is what is tested
 
 
@@ -38,25 +38,25 @@ def test_named_operations_say_what_they_cannot_take() -> None:
         X + "two"
     with pytest.raises(ValueError, match="rounding_mode must be None, 'trunc' or 'floor', got 'up'"):
         X.div(2, rounding_mode="up")
-    assert kedge.tensor([-7]).div(2, rounding_mode="trunc").tolist() == [-3]
+    assert kellet.tensor([-7]).div(2, rounding_mode="trunc").tolist() == [-3]
     assert X.add(1, alpha=10)[0, 0].item() == 11.0
 
 
 def test_shapes_that_do_not_fit() -> None:
     with pytest.raises(ShapeError, match=r"add: shapes \(2, 3\), \(2,\) do not fit"):
-        X + kedge.ones(2)
+        X + kellet.ones(2)
     with pytest.raises(ShapeError, match=r"matmul: shapes \(2, 3\), \(2, 3\) do not fit"):
         X @ X
 
 
 def test_infinities_come_without_warnings() -> None:
-    zero = kedge.zeros(1)
+    zero = kellet.zeros(1)
     assert (1 / zero).item() == float("inf")
     assert zero.log().item() == float("-inf")
     assert np.isnan((zero / zero).item())
-    big = kedge.tensor([3e38])
+    big = kellet.tensor([3e38])
     assert (big + big).item() == (big * 10.0).item() == float("inf")
-    x = kedge.zeros(1, requires_grad=True)
+    x = kellet.zeros(1, requires_grad=True)
     x.sqrt().backward()
     assert x.grad.item() == float("inf")
 
@@ -105,19 +105,19 @@ def test_views(make: Any, shape: tuple[int, ...]) -> None:
         (lambda x: x.roll(1, 1), [[3, 1, 2], [6, 4, 5]]),
         (lambda x: x.roll(1), [[6, 1, 2], [3, 4, 5]]),
         (lambda x: x.T.reshape(-1), [1, 4, 2, 5, 3, 6]),
-        (lambda x: kedge.cat([x, x], 1), [[1, 2, 3, 1, 2, 3], [4, 5, 6, 4, 5, 6]]),
-        (lambda x: kedge.stack([x[0], x[1]], 1), [[1, 4], [2, 5], [3, 6]]),
-        (lambda x: kedge.where(x > 3, x, 0), [[0, 0, 0], [4, 5, 6]]),
+        (lambda x: kellet.cat([x, x], 1), [[1, 2, 3, 1, 2, 3], [4, 5, 6, 4, 5, 6]]),
+        (lambda x: kellet.stack([x[0], x[1]], 1), [[1, 4], [2, 5], [3, 6]]),
+        (lambda x: kellet.where(x > 3, x, 0), [[0, 0, 0], [4, 5, 6]]),
         (lambda x: x.masked_fill(x > 3, -1), [[1, 2, 3], [-1, -1, -1]]),
         (lambda x: x.masked_select(x > 3), [4, 5, 6]),
-        (lambda x: x.index_select(1, kedge.tensor([2, -3])), [[3, 1], [6, 4]]),
-        (lambda x: x.gather(1, kedge.tensor([[0], [2]])), [[1], [6]]),
-        (lambda x: x.scatter(1, kedge.tensor([[0], [2]]), 9), [[9, 2, 3], [4, 5, 9]]),
+        (lambda x: x.index_select(1, kellet.tensor([2, -3])), [[3, 1], [6, 4]]),
+        (lambda x: x.gather(1, kellet.tensor([[0], [2]])), [[1], [6]]),
+        (lambda x: x.scatter(1, kellet.tensor([[0], [2]]), 9), [[9, 2, 3], [4, 5, 9]]),
         (
-            lambda x: x.scatter_add(1, kedge.tensor([[0, 0], [2, 2]]), kedge.ones(2, 2)),
+            lambda x: x.scatter_add(1, kellet.tensor([[0, 0], [2, 2]]), kellet.ones(2, 2)),
             [[3, 2, 3], [4, 5, 8]],
         ),
-        (lambda x: x.index_add(0, kedge.tensor([1, 1]), kedge.ones(2, 3)), [[1, 2, 3], [6, 7, 8]]),
+        (lambda x: x.index_add(0, kellet.tensor([1, 1]), kellet.ones(2, 3)), [[1, 2, 3], [6, 7, 8]]),
         (lambda x: (x > 4).nonzero(), [[1, 1], [1, 2]]),
         (lambda x: x.cumsum(0), [[1, 2, 3], [5, 7, 9]]),
         (lambda x: x.sort(descending=True).values, [[3, 2, 1], [6, 5, 4]]),
@@ -150,9 +150,9 @@ def test_shapes_that_cannot_be() -> None:
     with pytest.raises(ShapeError, match=r"split: the sizes \[1, 1\] sum to 2, but axis 1 has 3 entries"):
         X.split([1, 1], 1)
     with pytest.raises(ShapeError, match="cat: expected a non-empty list of Tensors"):
-        kedge.cat([])
+        kellet.cat([])
     with pytest.raises(ShapeError, match=r"t\(\) expects at most 2 axes"):
-        kedge.ones(1, 1, 1).t()
+        kellet.ones(1, 1, 1).t()
 
 
 def test_axes_out_of_range() -> None:
@@ -175,19 +175,19 @@ def test_wrong_indexes_name_the_shape() -> None:
     with pytest.raises(IndexError, match=r"too many indices.*; the tensor has shape \(2, 3\)"):
         X[0, 0, 0]
     with pytest.raises(IndexError, match="an index must be of integers or bools, got a tensor of float32"):
-        X[kedge.tensor([0.5])]
+        X[kellet.tensor([0.5])]
     with pytest.raises(IndexError, match=r"out of bounds.*; the tensor has shape \(2, 3\)"):
         X.clone()[5] = 1
     with pytest.raises(IndexError, match="an index is out of range for axis 1 with 3 entries"):
-        X.index_select(1, kedge.tensor([3]))
+        X.index_select(1, kellet.tensor([3]))
     with pytest.raises(
         DTypeError, match=r"expected an index tensor of integers, got float32; use \.long\(\)"
     ):
-        X.index_select(1, kedge.tensor([1.0]))
+        X.index_select(1, kellet.tensor([1.0]))
     with pytest.raises(DTypeError, match=r"expected a mask, a tensor of bools, got float32; use \.bool\(\)"):
         X.masked_fill(X, 0)
     with pytest.raises(DTypeError, match="complex values cannot be written into a real tensor"):
-        X.clone()[0] = kedge.tensor([1j])
+        X.clone()[0] = kellet.tensor([1j])
 
 
 def test_index_of_integers_alone_is_a_view() -> None:
@@ -198,8 +198,8 @@ def test_index_of_integers_alone_is_a_view() -> None:
 
 
 def test_index_tensor_changed_later_does_not_change_the_gradient() -> None:
-    x = kedge.ones(3, requires_grad=True)
-    index = kedge.tensor([0, 0])
+    x = kellet.ones(3, requires_grad=True)
+    index = kellet.tensor([0, 0])
     y = x[index]
     index.fill_(2)
     y.sum().backward()
@@ -207,7 +207,7 @@ def test_index_tensor_changed_later_does_not_change_the_gradient() -> None:
 
 
 def test_reductions_of_nothing() -> None:
-    empty = kedge.zeros(0)
+    empty = kellet.zeros(0)
     assert empty.sum().item() == 0.0
     assert empty.prod().item() == 1.0
     with pytest.raises(ValueError, match=r"max: .* in a tensor of shape \(0,\)"):
@@ -215,17 +215,17 @@ def test_reductions_of_nothing() -> None:
 
 
 def test_choosing() -> None:
-    assert [part.tolist() for part in kedge.where(kedge.tensor([False, True]))] == [[1]]
+    assert [part.tolist() for part in kellet.where(kellet.tensor([False, True]))] == [[1]]
     with pytest.raises(DTypeError, match="where expects a condition of bools, got float32"):
-        kedge.where(X, X, X)
+        kellet.where(X, X, X)
     with pytest.raises(ValueError, match="clamp needs a lower or an upper bound"):
         X.clamp()
-    assert kedge.where(kedge.tensor([True]), kedge.tensor([1]), 2.5).dtype == kedge.float32
+    assert kellet.where(kellet.tensor([True]), kellet.tensor([1]), 2.5).dtype == kellet.float32
 
 
 def test_functions_are_the_methods() -> None:
-    assert kedge.exp(kedge.zeros(1)).item() == 1.0
-    assert kedge.max(X, dim=1).values.tolist() == [3.0, 6.0]
-    assert kedge.reshape(X, (3, 2)).shape == (3, 2)
-    assert kedge.allclose(X, X + 1e-9)
-    assert [t.shape for t in kedge.broadcast_tensors(kedge.ones(2, 1), kedge.ones(3))] == [(2, 3), (2, 3)]
+    assert kellet.exp(kellet.zeros(1)).item() == 1.0
+    assert kellet.max(X, dim=1).values.tolist() == [3.0, 6.0]
+    assert kellet.reshape(X, (3, 2)).shape == (3, 2)
+    assert kellet.allclose(X, X + 1e-9)
+    assert [t.shape for t in kellet.broadcast_tensors(kellet.ones(2, 1), kellet.ones(3))] == [(2, 3), (2, 3)]

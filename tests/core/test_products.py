@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import kedge
-from kedge.errors import ShapeError
+import kellet
+from kellet.errors import ShapeError
 
 
 def values(*shape: int) -> Any:
@@ -35,7 +35,7 @@ def values(*shape: int) -> Any:
 )
 def test_matmul_takes_the_shapes_that_numpy_takes(left: Any, right: Any) -> None:
     a, b = values(*left), values(*right)
-    x, y = kedge.from_numpy(a.copy()).requires_grad_(), kedge.from_numpy(b.copy()).requires_grad_()
+    x, y = kellet.from_numpy(a.copy()).requires_grad_(), kellet.from_numpy(b.copy()).requires_grad_()
     out = x @ y
     np.testing.assert_allclose(out.detach().numpy(), a @ b, rtol=1e-12, atol=1e-14)
     out.sum().backward()
@@ -43,8 +43,8 @@ def test_matmul_takes_the_shapes_that_numpy_takes(left: Any, right: Any) -> None
 
 
 def test_a_matrix_product_of_arrays_that_are_not_contiguous() -> None:
-    a = kedge.from_numpy(values(4, 3, 2)).transpose(0, 2)
-    b = kedge.from_numpy(values(4, 5))
+    a = kellet.from_numpy(values(4, 3, 2)).transpose(0, 2)
+    b = kellet.from_numpy(values(4, 5))
     np.testing.assert_allclose((a @ b).numpy(), a.numpy() @ b.numpy(), rtol=1e-12)
 
 
@@ -79,7 +79,7 @@ def test_a_matrix_product_of_arrays_that_are_not_contiguous() -> None:
 def test_einsum_is_that_of_numpy(equation: str, shapes: list[tuple[int, ...]]) -> None:
     arrays = [values(*shape) for shape in shapes]
     expected = np.einsum(equation.replace(" ", ""), *arrays)
-    found = kedge.einsum(equation, *map(kedge.from_numpy, arrays))
+    found = kellet.einsum(equation, *map(kellet.from_numpy, arrays))
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12, atol=1e-14)
 
 
@@ -91,70 +91,70 @@ def test_einsum_of_any_two_operands(data: Any) -> None:
     sizes = dict(zip("abcd", (2, 3, 4, 5), strict=True))
     arrays = [values(*(sizes[x] for x in term)) for term in (left, right)]
     equation = f"{left},{right}->{result}"
-    found = kedge.einsum(equation, *map(kedge.from_numpy, arrays))
+    found = kellet.einsum(equation, *map(kellet.from_numpy, arrays))
     np.testing.assert_allclose(found.numpy(), np.einsum(equation, *arrays), rtol=1e-10, atol=1e-12)
 
 
 def test_einsum_takes_a_list_and_is_differentiable() -> None:
-    a, b = (kedge.from_numpy(values(3, 3)).requires_grad_() for _ in range(2))
-    assert kedge.autograd.gradcheck(lambda a, b: kedge.einsum("ii,ij->j", [a, b]), (a, b))
-    assert kedge.autograd.gradgradcheck(lambda a, b: kedge.einsum("ij,jk,ki->", a, b, a), (a, b))
+    a, b = (kellet.from_numpy(values(3, 3)).requires_grad_() for _ in range(2))
+    assert kellet.autograd.gradcheck(lambda a, b: kellet.einsum("ii,ij->j", [a, b]), (a, b))
+    assert kellet.autograd.gradgradcheck(lambda a, b: kellet.einsum("ij,jk,ki->", a, b, a), (a, b))
 
 
 def test_einsum_of_integers_stays_whole() -> None:
-    a = kedge.tensor([[1, 2], [3, 4]])
-    assert kedge.einsum("ij,jk->ik", a, a).tolist() == [[7, 10], [15, 22]]
-    assert kedge.einsum("ij->i", a.int()).dtype == kedge.int32
+    a = kellet.tensor([[1, 2], [3, 4]])
+    assert kellet.einsum("ij,jk->ik", a, a).tolist() == [[7, 10], [15, 22]]
+    assert kellet.einsum("ij->i", a.int()).dtype == kellet.int32
 
 
 def test_tensordot() -> None:
     a, b = values(2, 3, 4), values(4, 3, 5)
-    found = kedge.tensordot(kedge.from_numpy(a), kedge.from_numpy(b), ([1, 2], [1, 0]))
+    found = kellet.tensordot(kellet.from_numpy(a), kellet.from_numpy(b), ([1, 2], [1, 0]))
     np.testing.assert_allclose(found.numpy(), np.tensordot(a, b, ([1, 2], [1, 0])), rtol=1e-12)
-    outer = kedge.tensordot(kedge.from_numpy(a), kedge.from_numpy(b), 0)
+    outer = kellet.tensordot(kellet.from_numpy(a), kellet.from_numpy(b), 0)
     np.testing.assert_allclose(outer.numpy(), np.tensordot(a, b, 0), rtol=1e-12)
 
 
 def test_products_with_a_fixed_number_of_axes() -> None:
-    m, v = kedge.tensor([[1.0, 2.0], [3.0, 4.0]]), kedge.tensor([1.0, 10.0])
+    m, v = kellet.tensor([[1.0, 2.0], [3.0, 4.0]]), kellet.tensor([1.0, 10.0])
     assert m.mm(m).tolist() == [[7.0, 10.0], [15.0, 22.0]]
     assert m.mv(v).tolist() == [21.0, 43.0]
     assert v.dot(v).item() == 101.0
     assert v.outer(v).tolist() == [[1.0, 10.0], [10.0, 100.0]]
-    assert kedge.addmm(v, m, m, beta=2, alpha=0.5).tolist() == [[5.5, 25.0], [9.5, 31.0]]
-    assert kedge.addmm(v * np.nan, m, m, beta=0).tolist() == m.mm(m).tolist()
-    assert kedge.addmv(v, m, v).tolist() == [22.0, 53.0]
+    assert kellet.addmm(v, m, m, beta=2, alpha=0.5).tolist() == [[5.5, 25.0], [9.5, 31.0]]
+    assert kellet.addmm(v * np.nan, m, m, beta=0).tolist() == m.mm(m).tolist()
+    assert kellet.addmv(v, m, v).tolist() == [22.0, 53.0]
 
 
-Z = kedge.zeros
+Z = kellet.zeros
 
 
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
         (lambda: Z(2, 3) @ Z(2, 3), ShapeError, r"matmul: shapes \(2, 3\), \(2, 3\) do not fit"),
-        (lambda: kedge.tensor(1.0) @ Z(2), ShapeError, r"matmul: shapes \(\), \(2,\)"),
-        (lambda: kedge.mm(Z(2), Z(2, 2)), ShapeError, r"mm: expected a tensor of 2 axes, got shape \(2,\)"),
+        (lambda: kellet.tensor(1.0) @ Z(2), ShapeError, r"matmul: shapes \(\), \(2,\)"),
+        (lambda: kellet.mm(Z(2), Z(2, 2)), ShapeError, r"mm: expected a tensor of 2 axes, got shape \(2,\)"),
         (
-            lambda: kedge.mv(Z(2, 2), Z(2, 2)),
+            lambda: kellet.mv(Z(2, 2), Z(2, 2)),
             ShapeError,
             r"mv: expected a tensor of 1 axes, got shape \(2, 2\)",
         ),
-        (lambda: kedge.dot(Z(2), Z(3)), ShapeError, r"shapes \(2,\), \(3,\) do not fit"),
-        (lambda: kedge.bmm(Z(2, 3, 4), Z(3, 4, 2)), ShapeError, r"bmm: 2 matrices do not fit 3"),
-        (lambda: kedge.outer(Z(2, 2), Z(2)), ShapeError, r"outer: expected a tensor of 1 axes"),
-        (lambda: kedge.einsum("ij,jk", Z(2, 3)), ValueError, r"names 2 operands, but 1 were given"),
-        (lambda: kedge.einsum("ij", Z(2)), ShapeError, r"'ij' in 'ij' does not fit a tensor of 1 axes"),
+        (lambda: kellet.dot(Z(2), Z(3)), ShapeError, r"shapes \(2,\), \(3,\) do not fit"),
+        (lambda: kellet.bmm(Z(2, 3, 4), Z(3, 4, 2)), ShapeError, r"bmm: 2 matrices do not fit 3"),
+        (lambda: kellet.outer(Z(2, 2), Z(2)), ShapeError, r"outer: expected a tensor of 1 axes"),
+        (lambda: kellet.einsum("ij,jk", Z(2, 3)), ValueError, r"names 2 operands, but 1 were given"),
+        (lambda: kellet.einsum("ij", Z(2)), ShapeError, r"'ij' in 'ij' does not fit a tensor of 1 axes"),
         (
-            lambda: kedge.einsum("ij,jk", Z(2, 3), Z(2, 3)),
+            lambda: kellet.einsum("ij,jk", Z(2, 3), Z(2, 3)),
             ShapeError,
             r"does not fit shapes \(2, 3\), \(2, 3\): 'j' has lengths 3 and 2",
         ),
-        (lambda: kedge.einsum("i->j", Z(2)), ValueError, r"must name letters of the operands, each once"),
-        (lambda: kedge.einsum("ij->ii", Z(2, 2)), ValueError, r"each once"),
-        (lambda: kedge.einsum("i1", Z(2, 2)), ValueError, r"'i1' in 'i1' is not made of letters"),
+        (lambda: kellet.einsum("i->j", Z(2)), ValueError, r"must name letters of the operands, each once"),
+        (lambda: kellet.einsum("ij->ii", Z(2, 2)), ValueError, r"each once"),
+        (lambda: kellet.einsum("i1", Z(2, 2)), ValueError, r"'i1' in 'i1' is not made of letters"),
         (
-            lambda: kedge.tensordot(Z(2, 3), Z(4, 2), 1),
+            lambda: kellet.tensordot(Z(2, 3), Z(4, 2), 1),
             ShapeError,
             r"axes \[1\] of shape \(2, 3\) do not fit",
         ),

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-import kedge
+import kellet
 
-OTHER = kedge.tensor([2.0, 3.0, 1.5], dtype=kedge.float64)
+OTHER = kellet.tensor([2.0, 3.0, 1.5], dtype=kellet.float64)
 
 METHODS: dict[str, tuple[Any, ...]] = {
     "add": (OTHER,),
@@ -37,7 +37,7 @@ METHODS: dict[str, tuple[Any, ...]] = {
     "floor": (),
     "ceil": (),
     "clamp": (1.0, 4.0),
-    "masked_fill": (kedge.tensor([True, False, True]), 9.0),
+    "masked_fill": (kellet.tensor([True, False, True]), 9.0),
 }
 
 
@@ -45,7 +45,7 @@ METHODS: dict[str, tuple[Any, ...]] = {
 def test_method_in_place(name: str) -> None:
     found = []
     for method in (name, f"{name}_"):
-        x = kedge.tensor([0.5, 2.5, 5.5], dtype=kedge.float64, requires_grad=True)
+        x = kellet.tensor([0.5, 2.5, 5.5], dtype=kellet.float64, requires_grad=True)
         y = x * 1
         result = getattr(y, method)(*METHODS[name])
         if method.endswith("_"):
@@ -76,27 +76,27 @@ def test_method_in_place(name: str) -> None:
     ],
 )
 def test_operators_of_integers(write: Callable[[Any], Any], values: list[int]) -> None:
-    x = kedge.tensor([7, 4])
+    x = kellet.tensor([7, 4])
     assert write(x) is x
     assert x.tolist() == values
 
 
 def test_division_in_place() -> None:
-    x = kedge.tensor([7.0, 4.0])
+    x = kellet.tensor([7.0, 4.0])
     x /= 2
     assert x.tolist() == [3.5, 2.0]
 
 
 def test_sums_of_products_and_quotients() -> None:
-    a, b = kedge.tensor([6.0]), kedge.tensor([3.0])
-    assert kedge.ones(1).addcmul_(a, b, value=0.5).item() == 10.0
-    assert kedge.ones(1).addcdiv_(a, b, value=0.5).item() == 2.0
-    assert kedge.ones(1).add_(a, alpha=2).item() == 13.0
-    assert kedge.ones(1).sub_(a, alpha=2).item() == -11.0
+    a, b = kellet.tensor([6.0]), kellet.tensor([3.0])
+    assert kellet.ones(1).addcmul_(a, b, value=0.5).item() == 10.0
+    assert kellet.ones(1).addcdiv_(a, b, value=0.5).item() == 2.0
+    assert kellet.ones(1).add_(a, alpha=2).item() == 13.0
+    assert kellet.ones(1).sub_(a, alpha=2).item() == -11.0
 
 
 def test_values_are_taken_from_arrays_and_numbers() -> None:
-    x = kedge.zeros(2, 2)
+    x = kellet.zeros(2, 2)
     x.copy_(np.array([1.0, 2.0]))
     x[0, 0] = np.float64(7)
     x[1] = [5, 6]
@@ -105,6 +105,6 @@ def test_values_are_taken_from_arrays_and_numbers() -> None:
 
 
 def test_overlapping_parts_are_copied_as_they_were() -> None:
-    x = kedge.arange(5)
+    x = kellet.arange(5)
     x[1:] = x[:-1]
     assert x.tolist() == [0, 0, 1, 2, 3]

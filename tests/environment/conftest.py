@@ -28,7 +28,7 @@ def record(tmp_path: Path) -> Record:
         fingerprint: Fingerprint | None = None,
         homeless: tuple[str, ...] = (),
     ) -> Path:
-        path = tmp_path / "net.kedge"
+        path = tmp_path / "net.kellet"
         rows = [
             ExternRecord(
                 name.replace("-", "_"), "installed", name, version, str(requirement_for(name, version))

@@ -226,10 +226,10 @@ def test_what_is_installed_here_agrees_with_importlib_metadata() -> None:
             assert owner.name in {normalized_name(name) for name in owners}
 
 
-def test_the_room_imports_neither_numpy_nor_kedge_nor_importlib_metadata() -> None:
+def test_the_room_imports_neither_numpy_nor_kellet_nor_importlib_metadata() -> None:
     code = (
         "import sys, packager.environment as e; e.Distributions().origin('numpy.linalg'); "
-        "heavy = {'numpy', 'kedge', 'importlib_metadata', 'importlib.metadata'}; "
+        "heavy = {'numpy', 'kellet', 'importlib_metadata', 'importlib.metadata'}; "
         "print(sorted(heavy & {*sys.modules}))"
     )
     done = subprocess.run(

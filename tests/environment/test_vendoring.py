@@ -84,7 +84,7 @@ def test_without_packaging_it_says_what_to_install(
 ) -> None:
     make_wheel("top", "1.0")
     monkeypatch.setitem(sys.modules, "packaging", None)
-    with pytest.raises(ToolMissingError, match=r"python -m pip install 'kedge\[wheels\]'"):
+    with pytest.raises(ToolMissingError, match=r"python -m pip install 'kellet\[wheels\]'"):
         fetched(tmp_path / "wheels", LINUX)
 
 
@@ -104,7 +104,7 @@ def test_a_target_that_is_none_is_told_at_once(text: str) -> None:
     with pytest.raises(
         EnvironmentBuildError, match="expected a Python and a platform, as cp311-manylinux_2_28"
     ):
-        PackageExporter("net.kedge", vendor_wheels=[text])
+        PackageExporter("net.kellet", vendor_wheels=[text])
 
 
 def test_here_is_the_running_python() -> None:
@@ -135,7 +135,7 @@ def test_an_archive_with_wheels_fills_an_environment_without_an_index(
     make_wheel("under", "1.0")
     make_wheel("under", "1.5")
 
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     with PackageExporter(target, policy="auto", vendor_wheels=["here"]) as exporter:
         exporter.save_source_string("net", "import outside\n")
         assert exporter.plan().wheels_for == (str(Target.here()),)
@@ -156,7 +156,7 @@ def test_an_archive_with_wheels_fills_an_environment_without_an_index(
 def test_wheels_that_cannot_be_had_leave_no_archive(
     no_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     exporter = PackageExporter(target, policy="auto", vendor_wheels=[LINUX])
     exporter.save_source_string("net", "import numpy\n")
     with pytest.raises(NoSuchVersionError, match="no numpy "):
@@ -176,7 +176,7 @@ def test_the_command_takes_targets_and_folders(
 
     monkeypatch.setattr(vendoring, "_download", no_pip)
     (tmp_path / "needs.py").write_text("import numpy\nclass Thing:\n    pass\n")
-    command = ["export", "needs:Thing", "-o", "net.kedge", "--vendor-wheels", LINUX, "--find-links", "links"]
+    command = ["export", "needs:Thing", "-o", "net.kellet", "--vendor-wheels", LINUX, "--find-links", "links"]
     monkeypatch.syspath_prepend(tmp_path)
     assert main(command) == 0
     assert told == [LINUX, [f"numpy=={numpy.__version__}"], ["links"]]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError
 from packager.archive import ArchiveReader, TensorReader
 
@@ -72,11 +72,11 @@ def test_three_checkpoints_of_one_array_are_refused_by_key() -> None:
 
 def test_copies_of_three_checkpoints_are_three() -> None:
     model = nn.Linear(2, 1)
-    optimizer = kedge.optim.Adam(model.parameters(), lr=0.5)
+    optimizer = kellet.optim.Adam(model.parameters(), lr=0.5)
     buffer, expected = io.BytesIO(), []
     with PackageExporter(buffer, policy="auto") as exporter:
         for epoch in range(3):
-            model(kedge.ones(1, 2)).sum().backward()
+            model(kellet.ones(1, 2)).sum().backward()
             optimizer.step()
             state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
             exporter.save_object("run", f"epoch{epoch}", copy.deepcopy(state))
@@ -90,8 +90,8 @@ def test_copies_of_three_checkpoints_are_three() -> None:
 
 def test_what_a_training_step_changes_is_refused_or_as_it_was() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
-    optimizer = kedge.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
-    x = kedge.tensor([[1.0, 2.0], [3.0, 5.0]])
+    optimizer = kellet.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
+    x = kellet.tensor([[1.0, 2.0], [3.0, 5.0]])
 
     def step() -> None:
         model(x).pow(2).sum().backward()
@@ -128,7 +128,7 @@ def nested(array: np.ndarray[Any, Any]) -> Any:
             lambda array: array, lambda array: {"w": np.broadcast_to(array[2:3], (5,))}, "w", id="broadcast"
         ),
         pytest.param(
-            lambda array: array, lambda array: {"w": kedge.from_numpy(array)}, "w", id="kedge tensor"
+            lambda array: array, lambda array: {"w": kellet.from_numpy(array)}, "w", id="kellet tensor"
         ),
         pytest.param(lambda array: array.view(">u2"), lambda array: {"w": array}, "w", id="byte order"),
         pytest.param(
@@ -175,21 +175,21 @@ def test_views_of_one_memory_are_named_all() -> None:
 
 def test_a_value_that_was_replaced_is_as_it_was_at_the_call() -> None:
     model, state = nn.Linear(1, 1, bias=False), {"w": np.full(2, 3.0)}
-    model.weight.data = kedge.full((1, 1), 5.0)
+    model.weight.data = kellet.full((1, 1), 5.0)
     buffer = io.BytesIO()
     with PackageExporter(buffer, policy="auto") as exporter:
         exporter.save_object("run", "model", model)
         exporter.save_state_dict("run", "state", state)
         state["w"] = np.zeros(2)
         state["more"] = np.zeros(1)
-        model.weight.data = kedge.full((1, 1), 6.0)
+        model.weight.data = kellet.full((1, 1), 6.0)
         model.note = "later"
         model.double()
     with PackageImporter(buffer) as importer:
         loaded = importer.load_object("run", "model")
         assert (loaded.weight.item(), str(loaded.weight.dtype), hasattr(loaded, "note")) == (
             5.0,
-            str(kedge.float32),
+            str(kellet.float32),
             False,
         )
         assert {key: list(value) for key, value in importer.load_state_dict("run", "state").items()} == {
@@ -207,7 +207,7 @@ def test_memory_that_was_given_back_is_refused_without_reading_it() -> None:
 
 def test_a_change_after_the_plan_is_found_at_close(tmp_path: Path) -> None:
     weights = {"w": np.zeros(3)}
-    exporter = PackageExporter(tmp_path / "out.kedge", policy="auto")
+    exporter = PackageExporter(tmp_path / "out.kellet", policy="auto")
     exporter.save_state_dict("run", "weights", weights)
     assert exporter.plan().ok
     weights["w"][1] = 1
@@ -321,7 +321,7 @@ def test_what_a_rule_after_a_save_admits_is_as_it_was_at_the_call(project: Proje
     project({"shop/__init__.py": "", "shop/net.py": HOOKS})
     import shop.net  # type: ignore[import-not-found,unused-ignore]  # written above
 
-    net, buffer, x = nn.Linear(1, 1), io.BytesIO(), kedge.ones(1, 1)
+    net, buffer, x = nn.Linear(1, 1), io.BytesIO(), kellet.ones(1, 1)
     net.register_forward_pre_hook(shop.net.make(2.0))
     exporter = PackageExporter(buffer)
     exporter.save_object("model", "model", net)  # without a rule the hook cannot be stored

@@ -87,7 +87,7 @@ def test_a_hook_may_send_a_module_elsewhere(exporter: PackageExporter) -> None:
 
 def test_a_hook_may_rewrite_the_source_that_is_stored_and_followed(project: Project, tmp_path: Path) -> None:
     project(TREE)
-    target = tmp_path / "out.kedge"
+    target = tmp_path / "out.kellet"
     with PackageExporter(target, policy="auto") as exporter:
         exporter.register_intern_hook(
             lambda exporter, name, decision: (
@@ -112,7 +112,7 @@ def test_a_hook_may_take_back_a_denial(project: Project) -> None:
 
 def test_a_hook_may_save_text(project: Project, tmp_path: Path) -> None:
     project(TREE)
-    target = tmp_path / "out.kedge"
+    target = tmp_path / "out.kellet"
     with PackageExporter(target, policy="auto") as exporter:
         exporter.register_extern_hook(
             lambda exporter, name: exporter.save_text("notes", f"{name}.txt", "seen")
@@ -147,7 +147,7 @@ def test_a_hook_that_adds_modules_or_asks_is_told_that_it_cannot(
 
 def test_an_error_of_a_hook_goes_through_and_nothing_is_written(project: Project, tmp_path: Path) -> None:
     project(TREE)
-    target = tmp_path / "out.kedge"
+    target = tmp_path / "out.kellet"
     target.write_bytes(b"old")
 
     def failing(exporter: Any, name: str) -> None:
@@ -159,7 +159,7 @@ def test_an_error_of_a_hook_goes_through_and_nothing_is_written(project: Project
     with pytest.raises(ZeroDivisionError, match="mine"):
         exporter.close()
     assert target.read_bytes() == b"old"
-    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["out.kedge"]
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["out.kellet"]
 
 
 def test_a_removed_hook_is_not_called(exporter: PackageExporter) -> None:
@@ -310,7 +310,7 @@ def test_the_package_around_an_extern_needs_no_rule(project: Project) -> None:
 
 def test_an_unmatched_rule_that_may_not_be_empty_raises_at_the_end(project: Project, tmp_path: Path) -> None:
     project(TREE)
-    target = tmp_path / "out.kedge"
+    target = tmp_path / "out.kellet"
     exporter = PackageExporter(target, policy="auto")
     exporter.extern("never.*", allow_empty=False)
     exporter.save_module("app")

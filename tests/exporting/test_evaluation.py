@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError
 from packager.exporting.evaluation import evaluation_mode
 
@@ -21,7 +21,7 @@ NET = """
 import functools
 from collections import OrderedDict
 import numpy as np
-from kedge import nn
+from kellet import nn
 
 class Net(nn.Module):
     def __init__(self):
@@ -38,16 +38,16 @@ class Holder:
     def __init__(self):
         self.parts = {"first": [None, (Net(),)], "number": 3}
     def __call__(self, x):
-        import kedge
-        return self.parts["first"][1][0](kedge.tensor(x))
+        import kellet
+        return self.parts["first"][1][0](kellet.tensor(x))
 
 class Slotted:
     __slots__ = ("empty", "net")
     def __init__(self):
         self.net = Net()
     def __call__(self, x):
-        import kedge
-        return self.net(kedge.tensor(x))
+        import kellet
+        return self.net(kellet.tensor(x))
 
 class Hidden(nn.Module):
     def __init__(self):
@@ -293,6 +293,6 @@ def test_nothing_of_an_object_is_run_to_look_into_it() -> None:
             raise AssertionError("asked for values")
 
     net = nn.Dropout()
-    with evaluation_mode([Closed(), Items([Keys(a=net)]), kedge.ones(2), np.ones(2)]):
+    with evaluation_mode([Closed(), Items([Keys(a=net)]), kellet.ones(2), np.ones(2)]):
         assert not net.training
     assert net.training

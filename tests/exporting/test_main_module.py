@@ -78,7 +78,7 @@ def run(*arguments: object, cwd: Path) -> str:
 def test_a_script_is_stored_as_what_its_classes_need(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     (tmp_path / "helper.py").write_text("FACTOR = 5\n")
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     assert run("script.py", target, cwd=tmp_path).splitlines() == [
         "the script runs",
         "['__main__', 'helper']",
@@ -93,7 +93,7 @@ def test_a_module_run_by_name_keeps_its_relative_imports(tmp_path: Path) -> None
     (tmp_path / "shop" / "__init__.py").write_text("")
     (tmp_path / "shop" / "helper.py").write_text("FACTOR = 5\n")
     (tmp_path / "shop" / "script.py").write_text(SCRIPT.replace("from helper", "from .helper"))
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     assert "['__main__', 'shop', 'shop.helper']" in run("-m", "shop.script", target, cwd=tmp_path)
     assert run("-c", LOAD, target, cwd=tmp_path) == "152 net Net\n"
 
@@ -111,7 +111,7 @@ def test_a_notebook_is_read_from_its_cells(tmp_path: Path) -> None:
         "with PackageExporter(sys.argv[1], policy='auto') as exporter:\n"
         "    exporter.save_object('model', 'model', Net())\n"
     )
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     assert run("-c", code, target, json.dumps(cells), cwd=tmp_path) == "once\n"
     assert run("-c", LOAD, target, cwd=tmp_path) == "10 net Net\n"
 
@@ -187,7 +187,7 @@ with PackageImporter(sys.argv[1]) as importer:
 
 def test_a_local_variable_brings_no_training_loop_and_registrations_come_along(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(TRAINS)
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     assert run("script.py", target, cwd=tmp_path) == "runs\n"
     assert (tmp_path / "log.txt").read_text() == "3.0\n1.5\n1.0\n"
     elsewhere = tmp_path / "elsewhere"
@@ -209,7 +209,7 @@ def test_a_local_variable_brings_no_training_loop_and_registrations_come_along(t
 def test_an_effect_that_would_be_lost_keeps_the_archive_from_being_written(tmp_path: Path, more: str) -> None:
     script = TRAINS.replace("#MORE", more)
     (tmp_path / "script.py").write_text(script)
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     line = script.splitlines().index(more) + 1
     printed = run("script.py", target, cwd=tmp_path).splitlines()
     assert len(printed) == 2
@@ -237,17 +237,17 @@ def test_close_raises_the_problems_of_a_notebook_by_cell_and_line(tmp_path: Path
         "except PackagingError as error:\n"
         "    print(error)\n"
     )
-    printed = run("-c", code, tmp_path / "net.kedge", json.dumps(cells), cwd=tmp_path)
+    printed = run("-c", code, tmp_path / "net.kellet", json.dumps(cells), cwd=tmp_path)
     assert "* Definitions of a script or notebook cannot be stored alone.\n    __main__\n" in printed
     assert "Context: In[2]:2: `TABLE.append(3)` changes TABLE, which is stored, and would be lost" in printed
-    assert not (tmp_path / "net.kedge").exists()
+    assert not (tmp_path / "net.kellet").exists()
 
 
 def test_a_list_that_was_shuffled_out_of_sight_is_a_problem_where_it_is_bound(tmp_path: Path) -> None:
     script = TRAINS.replace("REGISTRY = {}", "REGISTRY = {}\nORDER = [3, 1, 2]").replace(
         "sum(data)\n\nnp", "sum(data) + ORDER[0]\n\nnp"
     )
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     (tmp_path / "script.py").write_text(script)
     assert run("script.py", target, cwd=tmp_path) == "runs\n"
     target.unlink()

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError, UntrustedTypeError
 from packager.archive import ArchiveReader, CheckRecord, EntryPoint, TensorReader, TypeUse, verify
 
 Project = Callable[[Mapping[str, str]], Path]
 
 NET = """
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 
 class Net(nn.Module):
     def __init__(self, width=4):
@@ -48,7 +48,7 @@ def net(project: Project) -> Any:
 
 
 def test_a_module_comes_back_and_gives_the_same_outputs(net: Any) -> None:
-    model, x = net.Net().eval(), kedge.tensor(np.random.default_rng(0).normal(size=(5, 2)).astype("f4"))
+    model, x = net.Net().eval(), kellet.tensor(np.random.default_rng(0).normal(size=(5, 2)).astype("f4"))
     buffer = io.BytesIO()
     with PackageExporter(buffer, policy="auto") as exporter:
         exporter.save_object("model", "model", model)
@@ -64,13 +64,13 @@ def test_a_module_comes_back_and_gives_the_same_outputs(net: Any) -> None:
         assert np.array_equal(loaded(x).detach().numpy(), model(x).detach().numpy())
 
 
-def test_kedge_is_an_implicit_extern_of_an_object_that_needs_it(net: Any) -> None:
+def test_kellet_is_an_implicit_extern_of_an_object_that_needs_it(net: Any) -> None:
     exporter = PackageExporter(io.BytesIO())
     exporter.intern("shop.**")
     exporter.save_object("model", "model", net.Net())
     exporter.close()
     assert set(exporter.interned_modules()) == {"shop", "shop.net"}
-    assert {name.partition(".")[0] for name in exporter.externed_modules()} == {"kedge"}
+    assert {name.partition(".")[0] for name in exporter.externed_modules()} == {"kellet"}
 
 
 def test_numpy_is_an_implicit_extern_of_arrays(project: Project) -> None:
@@ -188,7 +188,7 @@ def test_a_check_stores_a_call_and_its_result(net: Any) -> None:
         assert reader.manifest.checks == (CheckRecord("model", "model", inputs, outputs),)
         assert bytes(TensorReader(reader, inputs).data("x")) == x.tobytes()
         stored = np.frombuffer(TensorReader(reader, outputs).data("output"), "f4").reshape(3, 1)
-    assert np.array_equal(stored, model.eval()(kedge.tensor(x)).detach().numpy())
+    assert np.array_equal(stored, model.eval()(kellet.tensor(x)).detach().numpy())
     with PackageImporter(buffer) as importer:
         (outcome,) = importer.check()
         assert outcome.within(0)
@@ -243,7 +243,7 @@ def test_a_check_that_cannot_be_made_is_a_problem(
 
 def test_warnings_about_objects_are_in_the_plan() -> None:
     model = nn.Linear(1, 1)
-    model(kedge.ones(1, 1)).sum().backward()
+    model(kellet.ones(1, 1)).sum().backward()
     exporter = PackageExporter(io.BytesIO(), policy="auto")
     exporter.save_object("model", "model", model)
     assert any(warning.startswith("object model/model: model") for warning in exporter.plan().warnings)
@@ -272,8 +272,8 @@ def test_names_of_stored_code_need_no_trust(net: Any) -> None:
 
 def test_an_object_without_migrations_enters_no_file_of_them(tmp_path: Path) -> None:
     code = (
-        "import sys; from kedge import nn; from packager import PackageExporter\n"
-        f"with PackageExporter({str(tmp_path / 'a.kedge')!r}, fsync=False) as exporter:\n"
+        "import sys; from kellet import nn; from packager import PackageExporter\n"
+        f"with PackageExporter({str(tmp_path / 'a.kellet')!r}, fsync=False) as exporter:\n"
         "    exporter.save_object('m', 'net', nn.Linear(2, 1))\n"
         "print(sorted(name for name in sys.modules if name.startswith('packager.migrations.')))"
     )

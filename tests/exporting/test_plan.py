@@ -182,7 +182,7 @@ def test_a_computed_import_is_a_question_that_can_be_answered(project: Project) 
 
 def test_the_manifest_says_what_the_plan_said(project: Project, tmp_path: Path) -> None:
     project(TREE)
-    target = tmp_path / "out.kedge"
+    target = tmp_path / "out.kellet"
     with PackageExporter(target, policy="auto") as exporter:
         exporter.save_module("net")
     with ArchiveReader(target) as reader:
@@ -201,7 +201,7 @@ def test_the_manifest_says_what_the_plan_said(project: Project, tmp_path: Path) 
 
 def test_nothing_in_an_archive_tells_of_the_folder_it_was_made_in(project: Project, tmp_path: Path) -> None:
     folder = project(TREE)
-    target = tmp_path / "out.kedge"
+    target = tmp_path / "out.kellet"
     with PackageExporter(target, policy="auto") as exporter:
         exporter.save_module("net")
     assert str(folder).encode() not in target.read_bytes()

@@ -30,7 +30,7 @@ def entries(file: io.BytesIO | Path) -> dict[str, str]:
 
 def test_modules_lie_at_their_own_path(project: Project, tmp_path: Path) -> None:
     project({"a/__init__.py": "import json", "a/b.py": "x = 1\n"})
-    target = tmp_path / "out.kedge"
+    target = tmp_path / "out.kellet"
     with PackageExporter(target, policy="auto") as exporter:
         exporter.save_module("a.b")
     assert entries(target) == {"a/__init__.py": "source", "a/b.py": "source"}
@@ -156,7 +156,7 @@ def test_wrong_arguments_are_told_at_once() -> None:
 
 
 def test_an_error_in_the_body_leaves_nothing_and_the_old_file_as_it_was(tmp_path: Path) -> None:
-    target = tmp_path / "out.kedge"
+    target = tmp_path / "out.kellet"
     target.write_bytes(b"old")
     exporter = PackageExporter(target)
 
@@ -190,19 +190,19 @@ except ArchiveError as error:
 
 
 def test_an_export_that_does_not_fit_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
-    target = tmp_path / "out.kedge"
+    target = tmp_path / "out.kellet"
     target.write_bytes(b"old")
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(target)], capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.stderr) == (f"{errno.EFBIG}\n", "")
     assert target.read_bytes() == b"old"
-    assert [path.name for path in tmp_path.iterdir()] == ["out.kedge"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out.kellet"]
 
 
 def test_a_refused_export_leaves_nothing(project: Project, tmp_path: Path) -> None:
     project({"app.py": "import one", "one.py": ""})
-    target = tmp_path / "new" / "out.kedge"
+    target = tmp_path / "new" / "out.kellet"
     target.parent.mkdir()
     exporter = PackageExporter(target)
     exporter.save_module("app")
@@ -212,7 +212,7 @@ def test_a_refused_export_leaves_nothing(project: Project, tmp_path: Path) -> No
 
 
 def test_closing_writes_once_and_ends_the_exporter(tmp_path: Path) -> None:
-    target = tmp_path / "out.kedge"
+    target = tmp_path / "out.kellet"
     exporter = PackageExporter(target)
     exporter.save_text("p", "r", "x")
     exporter.close()
@@ -226,7 +226,7 @@ def test_closing_writes_once_and_ends_the_exporter(tmp_path: Path) -> None:
 
 
 def test_a_target_in_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
-    exporter = PackageExporter(tmp_path / "absent" / "out.kedge")
+    exporter = PackageExporter(tmp_path / "absent" / "out.kellet")
     with pytest.raises(OSError, match="absent"):
         exporter.close()
 
@@ -234,7 +234,7 @@ def test_a_target_in_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_pa
 def test_digests_are_those_that_were_asked_for(tmp_path: Path) -> None:
     import numpy
 
-    target = tmp_path / "out.kedge"
+    target = tmp_path / "out.kellet"
     with PackageExporter(target, digests="crc", fsync=False) as exporter:
         exporter.save_state_dict("p", "weights", {"w": numpy.ones(3)})
     with ArchiveReader(target) as reader:
@@ -249,7 +249,7 @@ def test_unique_ids_are_given_once() -> None:
 def test_progress_is_told_in_modules_and_in_bytes(project: Project, tmp_path: Path) -> None:
     project({"net.py": "import json, csv\n"})
     steps: list[tuple[str, int, int]] = []
-    exporter = PackageExporter(tmp_path / "out.kedge", policy="auto")
+    exporter = PackageExporter(tmp_path / "out.kellet", policy="auto")
     exporter.progress = lambda *step: steps.append(step)
     exporter.save_module("net")
     exporter.save_binary("p", "r", bytes(100_000))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 from packager.errors import LegacyFormatError
 from packager.exporting.calls import CallError, call_with_arrays, load_arrays
 from packager.exporting.targets import TargetError, resolve_target
@@ -64,12 +64,12 @@ def test_inputs_go_by_name_and_position_and_results_by_path() -> None:
     assert found["output.sum"] == 3
 
 
-def test_a_kedge_module_gets_tensors_and_gives_arrays() -> None:
+def test_a_kellet_module_gets_tensors_and_gives_arrays() -> None:
     layer = nn.Linear(2, 1)
     x = np.ones((3, 2), "f4")
     found = call_with_arrays(layer, {"input": x})
     assert isinstance(found["output"], np.ndarray)
-    assert np.array_equal(found["output"], layer(kedge.tensor(x)).detach().numpy())
+    assert np.array_equal(found["output"], layer(kellet.tensor(x)).detach().numpy())
 
 
 def test_a_result_that_is_no_array_is_refused_with_its_path() -> None:

@@ -1,4 +1,4 @@
-"""Weights in files of torch.save are loaded into kedge and PyTorch modules alike."""
+"""Weights in files of torch.save are loaded into kellet and PyTorch modules alike."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 
-from kedge import nn
+from kellet import nn
 from packager.errors import LegacyFormatError
 from packager.exporting.weights import load_weights
 
 
-@pytest.mark.parametrize("module", [nn.Linear(2, 1), torch.nn.Linear(2, 1)], ids=["kedge", "torch"])
+@pytest.mark.parametrize("module", [nn.Linear(2, 1), torch.nn.Linear(2, 1)], ids=["kellet", "torch"])
 def test_a_state_dict_of_torch_is_loaded(module: Any, tmp_path: Path) -> None:
     source = torch.nn.Linear(2, 1)
     torch.save(source.state_dict(), tmp_path / "w.pt")

@@ -22,7 +22,7 @@ def test_code_in_a_zip_file_is_exported_with_its_data(
     code = "from importlib.resources import files\nword = (files(__name__) / 'word.txt').read_text()\n"
     with zipfile.ZipFile(tmp_path / "zipped.zip", "w") as file:
         file.writestr("zippedpkg/__init__.py", code)
-        file.writestr("zippedpkg/word.txt", "kedge")
+        file.writestr("zippedpkg/word.txt", "kellet")
     monkeypatch.syspath_prepend(tmp_path / "zipped.zip")
     buffer = io.BytesIO()
     with PackageExporter(buffer, policy="auto") as exporter:
@@ -31,7 +31,7 @@ def test_code_in_a_zip_file_is_exported_with_its_data(
     assert (file_entry.name, file_entry.because) == ("zippedpkg/word.txt", "zippedpkg/__init__.py:2")
     monkeypatch.undo()
     with PackageImporter(buffer) as importer:
-        assert importer.import_module("zippedpkg").word == "kedge"
+        assert importer.import_module("zippedpkg").word == "kellet"
     assert "zippedpkg" not in sys.modules
 
 

@@ -14,7 +14,7 @@ PROJECT = {
     "flownet/net.py": """
         from importlib.resources import files
 
-        from kedge import nn
+        from kellet import nn
 
         from .blocks import Block
 
@@ -34,7 +34,7 @@ PROJECT = {
             return Net(width)
     """,
     "flownet/blocks.py": """
-        from kedge import nn
+        from kellet import nn
 
         try:
             import a_distribution_that_is_not_here as optional
@@ -82,7 +82,7 @@ def run(tmp_path) -> Callable[..., str]:
             capture_output=True,
             text=True,
             timeout=120,
-            env={**os.environ, "PYTHONHASHSEED": seed, "KEDGE_CACHE": str(tmp_path / "cache")},
+            env={**os.environ, "PYTHONHASHSEED": seed, "KELLET_CACHE": str(tmp_path / "cache")},
             check=False,
         )
         assert done.returncode == 0, done.stderr

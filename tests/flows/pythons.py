@@ -71,7 +71,7 @@ def _find(series: str) -> Python | None:
 @lru_cache
 def _lent_packages() -> str:
     """A folder of links to the packages that loading needs, and to nothing else of where they lie."""
-    folder = Path(tempfile.mkdtemp(prefix="kedge-lent-"))
+    folder = Path(tempfile.mkdtemp(prefix="kellet-lent-"))
     for name in NEEDED:
         spec = find_spec(name)
         assert spec is not None

@@ -8,10 +8,10 @@ PROJECT = Path(__file__).parents[2] / "fixtures" / "models"
 EXPORT = """
     import sys
     sys.path.insert(0, r"{project}")
-    import kedge, bert
+    import kellet, bert
     from packager import PackageExporter
 
-    kedge.manual_seed(0)
+    kellet.manual_seed(0)
     sizes = dict(width=24, layers=2, heads=3, inner=40)
     model = bert.build(**sizes)
     with PackageExporter(r"{target}", policy="auto") as exporter:
@@ -35,8 +35,8 @@ LOAD = """
 
 @pytest.mark.parametrize("how", ["", ', factory="bert:build", config=sizes'], ids=["layout", "factory"])
 def test_sentences_give_the_same_bits_where_the_code_is_not(run, tmp_path, how):
-    target = tmp_path / "small.kedge"
+    target = tmp_path / "small.kellet"
     vectors, externs, resources = run(EXPORT.format(project=PROJECT, target=target, how=how)).splitlines()
-    assert externs == "['kedge', 'numpy', 'packager', 'tokenizers']"
+    assert externs == "['kellet', 'numpy', 'packager', 'tokenizers']"
     assert resources == "['bert/config.json', 'bert/huggingface.toml', 'bert/tokenizer.json']"
     assert run(LOAD.format(target=target)).splitlines() == [vectors, "False 2 SentenceEncoder"]

@@ -20,7 +20,7 @@ TREE = {
         "import json\n"
         "import sys\n"
         "import numpy as np\n"
-        "from kedge import nn\n"
+        "from kellet import nn\n"
         "from .layers import Scale\n"
         "if sys.platform == 'nowhere':\n"
         "    import winreg\n"
@@ -39,7 +39,7 @@ TREE = {
         "    return Net()\n"
     ),
     "shop/layers.py": (
-        "from kedge import nn\n"
+        "from kellet import nn\n"
         "from importlib.resources import files\n"
         "class Scale(nn.Module):\n"
         "    def forward(self, x):\n"
@@ -68,12 +68,12 @@ print(json.dumps(trace))
 
 LOAD = """
 import sys
-import kedge
+import kellet
 from packager import PackageImporter
 assert "shop" not in sys.modules
 with PackageImporter(sys.argv[1]) as importer:
     model = importer.load_object("model", "model")
-    print(model(kedge.ones(1, 2)).tolist(), sorted(model.tags), model.words)
+    print(model(kellet.ones(1, 2)).tolist(), sorted(model.tags), model.words)
     print(importer.load_text("model", "about.txt"))
     try:
         importer.import_module("shop_of_nobody")
@@ -111,9 +111,9 @@ def digest(path: Path) -> str:
 def test_an_export_is_loaded_by_a_process_that_cannot_see_the_project(tmp_path: Path) -> None:
     project, elsewhere = write(tmp_path / "project"), tmp_path / "elsewhere"
     elsewhere.mkdir()
-    run(EXPORT, tmp_path / "net.kedge", cwd=project)
+    run(EXPORT, tmp_path / "net.kellet", cwd=project)
     shutil.rmtree(project)
-    printed = run(LOAD, tmp_path / "net.kedge", cwd=elsewhere).splitlines()
+    printed = run(LOAD, tmp_path / "net.kellet", cwd=elsewhere).splitlines()
     # One bias of 1.5 and two weights of 0.5, times three.
     assert printed == [
         "[[7.5, 7.5, 7.5]] ['a', 'b', 'c'] {'x': 1, 'yy': 2, 'zzz': 3}",
@@ -123,7 +123,7 @@ def test_an_export_is_loaded_by_a_process_that_cannot_see_the_project(tmp_path: 
 
 
 def test_each_hook_is_seen_once_for_each_module_in_one_trace(tmp_path: Path) -> None:
-    trace = json.loads(run(EXPORT, tmp_path / "net.kedge", cwd=write(tmp_path / "project")))
+    trace = json.loads(run(EXPORT, tmp_path / "net.kellet", cwd=write(tmp_path / "project")))
     told = [row for row in trace if len(row) == 3]
     names = [row[1] for row in told]
     assert len(names) == len(set(names))
@@ -135,7 +135,7 @@ def test_each_hook_is_seen_once_for_each_module_in_one_trace(tmp_path: Path) -> 
         ["shop.layers", "preset auto"],
     ]
     externs = {row[1]: row[2] for row in told if row[0] == "extern"}
-    assert {externs[name] for name in ("json", "sys", "kedge", "importlib.resources")} == {"implicit"}
+    assert {externs[name] for name in ("json", "sys", "kellet", "importlib.resources")} == {"implicit"}
     assert externs["numpy"] in ("implicit", "preset auto")
     assert "winreg" not in names
 
@@ -152,25 +152,25 @@ def test_each_hook_is_seen_once_for_each_module_in_one_trace(tmp_path: Path) -> 
     ids=lambda change: next(iter(change)),
 )
 def test_the_same_inputs_give_the_same_bytes(tmp_path: Path, change: dict[str, str]) -> None:
-    run(EXPORT, tmp_path / "one.kedge", cwd=write(tmp_path / "one"))
-    run(EXPORT, tmp_path / "two.kedge", cwd=write(tmp_path / "a longer name" / "two"), **change)
-    assert digest(tmp_path / "one.kedge") == digest(tmp_path / "two.kedge")
+    run(EXPORT, tmp_path / "one.kellet", cwd=write(tmp_path / "one"))
+    run(EXPORT, tmp_path / "two.kellet", cwd=write(tmp_path / "a longer name" / "two"), **change)
+    assert digest(tmp_path / "one.kellet") == digest(tmp_path / "two.kellet")
 
 
 def test_dates_of_files_and_the_clock_do_not_matter(tmp_path: Path) -> None:
     project = write(tmp_path / "project")
-    run(EXPORT, tmp_path / "one.kedge", cwd=project)
+    run(EXPORT, tmp_path / "one.kellet", cwd=project)
     for path in project.rglob("*"):
         os.utime(path, (1_000_000_000, 1_000_000_000))
     later = "import time\nnow = time.time\ntime.time = lambda: now() + 1e8\n" + EXPORT
-    run(later, tmp_path / "two.kedge", cwd=project)
-    assert digest(tmp_path / "one.kedge") == digest(tmp_path / "two.kedge")
+    run(later, tmp_path / "two.kellet", cwd=project)
+    assert digest(tmp_path / "one.kellet") == digest(tmp_path / "two.kellet")
 
 
 def test_asking_along_the_way_does_not_change_the_bytes(tmp_path: Path) -> None:
     project = write(tmp_path / "project")
     curious = EXPORT.replace("    exporter.save_text", "    exporter.plan()\n    exporter.save_text")
     assert curious != EXPORT
-    run(EXPORT, tmp_path / "one.kedge", cwd=project)
-    run(curious, tmp_path / "two.kedge", cwd=project)
-    assert digest(tmp_path / "one.kedge") == digest(tmp_path / "two.kedge")
+    run(EXPORT, tmp_path / "one.kellet", cwd=project)
+    run(curious, tmp_path / "two.kellet", cwd=project)
+    assert digest(tmp_path / "one.kellet") == digest(tmp_path / "two.kellet")

@@ -10,12 +10,12 @@ from packager import PackageImporter, PickleRefusedError, UntrustedTypeError
 from packager.cli.main import main
 
 EXPORT = """
-    import kedge, flownet
+    import kellet, flownet
     from packager import PackageExporter
 
-    kedge.manual_seed(0)
+    kellet.manual_seed(0)
     net = flownet.build()
-    x = kedge.arange(8, dtype=kedge.float32).reshape(2, 4)
+    x = kellet.arange(8, dtype=kellet.float32).reshape(2, 4)
     net(x)
     net.eval()
     with PackageExporter(r"{target}", policy="auto") as exporter:
@@ -24,11 +24,11 @@ EXPORT = """
 """
 LOAD = """
     import importlib.util
-    import kedge
+    import kellet
     from packager import PackageImporter
 
     assert importlib.util.find_spec("flownet") is None
-    x = kedge.arange(8, dtype=kedge.float32).reshape(2, 4)
+    x = kellet.arange(8, dtype=kellet.float32).reshape(2, 4)
     with PackageImporter(r"{target}") as importer:
         {loads}
 """
@@ -36,7 +36,7 @@ LOAD = """
 
 @pytest.fixture
 def target(tmp_path):
-    return tmp_path / "net.kedge"
+    return tmp_path / "net.kellet"
 
 
 def export(run, project, target, saves, **options) -> str:
@@ -71,7 +71,7 @@ def test_a_state_dict_loads_into_a_module_of_the_archive(run, project, target):
     expected = export(run, project, target, saves)
     loads = (
         'net = importer.import_module("flownet").build(); '
-        'net.load_state_dict(importer.load_state_dict("weights", "net", as_="kedge")); net.eval(); ' + SHOW
+        'net.load_state_dict(importer.load_state_dict("weights", "net", as_="kellet")); net.eval(); ' + SHOW
     )
     assert load(run, target, loads) == expected
 
@@ -79,7 +79,7 @@ def test_a_state_dict_loads_into_a_module_of_the_archive(run, project, target):
 def test_training_goes_on_bit_for_bit_with_the_optimisers_state(run, project, target):
     step = "opt.zero_grad(); net(x).sum().backward(); opt.step(); "
     saves = (
-        f"net.train(); opt = kedge.optim.AdamW(net.parameters()); {step}"
+        f"net.train(); opt = kellet.optim.AdamW(net.parameters()); {step}"
         f'exporter.save_object("model", "both", (net, opt)); exporter.close(); {step} net.eval()'
     )
     expected = export(run, project, target, saves)
@@ -95,7 +95,7 @@ def test_two_processes_and_hash_seeds_give_the_same_bytes(run, project, target, 
     project.rename(other)
     export(run, other, target, saves, seed="1")
     first = target.read_bytes()
-    second = tmp_path / "another name.kedge"
+    second = tmp_path / "another name.kellet"
     other.rename(project)
     export(run, project, second, saves, seed="2")
     assert second.read_bytes() == first
@@ -103,7 +103,7 @@ def test_two_processes_and_hash_seeds_give_the_same_bytes(run, project, target, 
 
 def test_re_export_of_a_loaded_object_gives_the_same_bytes(run, project, target, tmp_path):
     export(run, project, target, 'exporter.save_object("model", "model", net)')
-    again = tmp_path / "again.kedge"
+    again = tmp_path / "again.kellet"
     loads = f"""
         from packager import PackageExporter, sys_importer
         net = importer.load_object("model", "model")
@@ -128,7 +128,7 @@ def test_pickles_are_refused_unless_allowed(run, project, target):
 def test_a_factory_outside_the_archive_must_be_trusted(tmp_path):
     from packager import PackageExporter
 
-    target = tmp_path / "f.kedge"
+    target = tmp_path / "f.kellet"
     with PackageExporter(target, policy="auto") as exporter:
         exporter.save_object("m", "m", None, factory="collections:Counter", config={"red": 2})
     with (
@@ -141,9 +141,9 @@ def test_a_factory_outside_the_archive_must_be_trusted(tmp_path):
 
 
 def test_the_command_exports_runs_checks_and_extracts(project, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("KEDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
     np.savez(tmp_path / "x.npz", x=np.arange(8, dtype=np.float32).reshape(2, 4))
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     options = ["--kwargs", '{"width": 6}', "--check", str(tmp_path / "x.npz"), "-o", str(target)]
     done = subprocess.run(
         [sys.executable, "-m", "packager", "export", "flownet:build", *options],

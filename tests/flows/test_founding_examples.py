@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 
 
 class Double(nn.Module):
@@ -22,7 +22,7 @@ class AddOne(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.b = nn.Parameter(kedge.ones(1))
+        self.b = nn.Parameter(kellet.ones(1))
 
     def forward(self, x):
         return x + self.b
@@ -48,7 +48,7 @@ class Weighted(nn.Module):
 
     def __init__(self, n):
         super().__init__()
-        self.weight = nn.Parameter(kedge.ones(n))
+        self.weight = nn.Parameter(kellet.ones(n))
 
     def forward(self, x):
         return x * 2
@@ -60,9 +60,9 @@ class Weighted(nn.Module):
 def test_lucid_forward_pre_hook_changes_the_input():
     module = Double()
     remove = module.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
-    assert module(kedge.ones(2, 2)).tolist() == [[4.0, 4.0], [4.0, 4.0]]
+    assert module(kellet.ones(2, 2)).tolist() == [[4.0, 4.0], [4.0, 4.0]]
     remove()
-    assert module(kedge.ones(2, 2)).tolist() == [[2.0, 2.0], [2.0, 2.0]]
+    assert module(kellet.ones(2, 2)).tolist() == [[2.0, 2.0], [2.0, 2.0]]
 
 
 def test_lucid_forward_pre_hook_with_kwargs_changes_both():
@@ -74,15 +74,15 @@ def test_lucid_forward_pre_hook_with_kwargs_changes_both():
     module.register_forward_pre_hook(
         lambda module, args, kwargs: ((args[0] + 1,), {"factor": kwargs["factor"] * 3}), with_kwargs=True
     )
-    assert module(kedge.ones(1), factor=2.0).tolist() == [12.0]
+    assert module(kellet.ones(1), factor=2.0).tolist() == [12.0]
 
 
 def test_lucid_forward_hook_replaces_the_output():
     module = AddOne()
     remove = module.register_forward_hook(lambda module, args, output: output * 3)
-    assert module(kedge.ones(1)).tolist() == [6.0]
+    assert module(kellet.ones(1)).tolist() == [6.0]
     remove()
-    assert module(kedge.ones(1)).tolist() == [2.0]
+    assert module(kellet.ones(1)).tolist() == [2.0]
 
 
 def test_lucid_forward_hook_that_answers_none_keeps_the_output():
@@ -91,14 +91,14 @@ def test_lucid_forward_hook_that_answers_none_keeps_the_output():
         lambda module, args, kwargs, output: seen.append((args[0].item(), kwargs, output.item())),
         with_kwargs=True,
     )
-    assert module(kedge.ones(1)).tolist() == [2.0]
+    assert module(kellet.ones(1)).tolist() == [2.0]
     assert seen == [(1.0, {}, 2.0)]
 
 
 def test_lucid_backward_hook_sees_the_output_tensor_and_its_gradient():
     module, calls = Square(), []
     module.register_backward_hook(lambda tensor, grad: calls.append((tensor, grad.tolist())))
-    x = kedge.ones(1, requires_grad=True)
+    x = kellet.ones(1, requires_grad=True)
     output = module(x)
     output.backward()
     assert len(calls) == 1
@@ -114,7 +114,7 @@ def test_lucid_backward_hook_needs_a_single_tensor_as_output():
 
     module, calls = Pair(), []
     module.register_backward_hook(lambda tensor, grad: calls.append(grad))
-    x = kedge.ones(1, requires_grad=True)
+    x = kellet.ones(1, requires_grad=True)
     a, b = module(x)
     (a + b).backward()
     assert calls == []
@@ -124,7 +124,7 @@ def test_lucid_backward_hook_needs_a_single_tensor_as_output():
 def test_lucid_full_backward_pre_hook_sees_one_gradient_for_each_tensor_output():
     module, seen = Add(), []
     module.register_full_backward_pre_hook(lambda module, grad_output: seen.append(grad_output))
-    x, y = kedge.ones(1, requires_grad=True), kedge.ones(1, requires_grad=True)
+    x, y = kellet.ones(1, requires_grad=True), kellet.ones(1, requires_grad=True)
     module(x, y).backward()
     assert [[grad.tolist() for grad in grads] for grads in seen] == [[[1.0]]]
 
@@ -132,7 +132,7 @@ def test_lucid_full_backward_pre_hook_sees_one_gradient_for_each_tensor_output()
 def test_lucid_full_backward_pre_hook_replaces_what_flows_on():
     module = Add()
     module.register_full_backward_pre_hook(lambda module, grad_output: (grad_output[0] * 10,))
-    x, y = kedge.ones(1, requires_grad=True), kedge.ones(1, requires_grad=True)
+    x, y = kellet.ones(1, requires_grad=True), kellet.ones(1, requires_grad=True)
     module(x, y).backward()
     assert (x.grad.item(), y.grad.item()) == (10.0, 10.0)
 
@@ -144,7 +144,7 @@ def test_lucid_full_backward_hook_sees_gradients_of_positional_inputs_and_output
         seen.append(([grad.item() for grad in grad_input], [grad.item() for grad in grad_output]))
 
     module.register_full_backward_hook(hook)
-    x, y = kedge.ones(1, requires_grad=True), kedge.ones(1, requires_grad=True)
+    x, y = kellet.ones(1, requires_grad=True), kellet.ones(1, requires_grad=True)
     module(x, y).backward()
     assert seen == [([1.0, 1.0], [1.0])]
 
@@ -156,7 +156,7 @@ def test_lucid_full_backward_hook_leaves_out_keywords_and_shows_none_for_other_v
 
     module, seen = Power(), []
     module.register_full_backward_hook(lambda module, grad_input, grad_output: seen.append(grad_input))
-    x, bias = kedge.ones(1, requires_grad=True), kedge.ones(1, requires_grad=True)
+    x, bias = kellet.ones(1, requires_grad=True), kellet.ones(1, requires_grad=True)
     module(x, 3, bias=bias).backward()
     ((grad_x, grad_times),) = seen
     assert grad_x.tolist() == [3.0]
@@ -200,7 +200,7 @@ def test_lucid_load_state_dict_post_hook_reports_what_is_missing():
             (list(missing_keys), list(unexpected_keys), strict)
         )
     )
-    module.load_state_dict({"weight": kedge.ones(1, 2)}, strict=False)
+    module.load_state_dict({"weight": kellet.ones(1, 2)}, strict=False)
     assert calls == [(["bias"], [], False)]
 
 
@@ -216,13 +216,13 @@ def test_inferno_hook_registers_and_deregisters_itself():
     )
     module = Double()
     hook.register(module)
-    module(kedge.ones(1))
+    module(kellet.ones(1))
     module.eval()
-    module(kedge.ones(1))
+    module(kellet.ones(1))
     hook.deregister()
     hook.deregister()
     module.train()
-    module(kedge.ones(1))
+    module(kellet.ones(1))
     assert calls == ["pre", "post"]
 
 
@@ -255,14 +255,14 @@ def test_ferrotorch_1_forward_hook_sees_the_shape_of_the_output():
     shapes = []
     module = nn.HookedModule(Double())
     module.register_forward_hook(lambda input, output: shapes.append(output.shape))
-    module(kedge.ones(4))
+    module(kellet.ones(4))
     assert shapes == [(4,)]
 
 
 def test_ferrotorch_2_pre_hook_with_zeros_makes_the_output_zero():
     module = nn.HookedModule(Double())
-    module.register_forward_pre_hook(kedge.zeros_like)
-    assert module(kedge.ones(3)).tolist() == [0.0, 0.0, 0.0]
+    module.register_forward_pre_hook(kellet.zeros_like)
+    assert module(kellet.ones(3)).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_ferrotorch_3_forward_hooks_run_in_order():
@@ -270,7 +270,7 @@ def test_ferrotorch_3_forward_hooks_run_in_order():
     module = nn.HookedModule(Double())
     for number in (1, 2, 3):
         module.register_forward_hook(lambda input, output, number=number: calls.append(number))
-    module(kedge.ones(1))
+    module(kellet.ones(1))
     assert calls == [1, 2, 3]
 
 
@@ -278,9 +278,9 @@ def test_ferrotorch_4_removed_hook_does_not_run_again():
     calls = []
     module = nn.HookedModule(Double())
     handle = module.register_forward_hook(lambda input, output: calls.append(1))
-    module(kedge.ones(1))
+    module(kellet.ones(1))
     handle.remove()
-    module(kedge.ones(1))
+    module(kellet.ones(1))
     assert calls == [1]
 
 
@@ -317,7 +317,7 @@ def test_ferrotorch_9_inner_is_the_wrapped_module():
     assert module.into_inner() is inner
 
 
-@pytest.mark.parametrize("dtype", [kedge.float32, kedge.float64])
+@pytest.mark.parametrize("dtype", [kellet.float32, kellet.float64])
 def test_ferrotorch_10_the_wrapper_is_used_from_several_threads(dtype):
     module = nn.HookedModule(Double())
     seen, lock = [], threading.Lock()
@@ -328,7 +328,7 @@ def test_ferrotorch_10_the_wrapper_is_used_from_several_threads(dtype):
 
     def work(number):
         handle = module.register_forward_hook(lambda input, output: None)
-        module(kedge.full((1,), float(number), dtype=dtype))
+        module(kellet.full((1,), float(number), dtype=dtype))
         handle.remove()
 
     module.register_forward_hook(hook)
@@ -344,7 +344,7 @@ def test_ferrotorch_11_backward_hook_runs_in_backward_only():
     calls = []
     module = nn.HookedModule(Double())
     module.register_backward_hook(lambda grad_input, grad_output: calls.append((grad_input, grad_output)))
-    output = module(kedge.ones(1, requires_grad=True))
+    output = module(kellet.ones(1, requires_grad=True))
     assert calls == []
     output.backward()
     assert [(a.item(), b.item()) for a, b in calls] == [(2.0, 1.0)]
@@ -355,5 +355,5 @@ def test_ferrotorch_12_pre_hooks_chain():
     module = nn.HookedModule(Double())
     module.register_forward_pre_hook(lambda input: seen.append(input.item()) or input * 0)
     module.register_forward_pre_hook(lambda input: seen.append(input.item()) or input + 1)
-    assert module(kedge.tensor([42.0])).tolist() == [2.0]
+    assert module(kellet.tensor([42.0])).tolist() == [2.0]
     assert seen == [42.0, 0.0]

@@ -17,7 +17,7 @@ from packager import PackageImporter
 from packager.archive import ArchiveReader
 
 ROOT = Path(__file__).resolve().parents[2]
-GOLDEN = sorted((ROOT / "tests" / "golden").glob("model-*.kedge"))
+GOLDEN = sorted((ROOT / "tests" / "golden").glob("model-*.kellet"))
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def project(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_there_is_a_model_of_every_format() -> None:
-    assert [path.name for path in GOLDEN] == ["model-1.kedge"]
+    assert [path.name for path in GOLDEN] == ["model-1.kellet"]
 
 
 def test_the_model_gives_what_it_gave(importer: PackageImporter, script: ModuleType) -> None:

@@ -127,7 +127,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
             capture_output=True,
             text=True,
             timeout=120,
-            env={**os.environ, **python.environment(path), "KEDGE_CACHE": str(folder / "cache")},
+            env={**os.environ, **python.environment(path), "KELLET_CACHE": str(folder / "cache")},
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -139,7 +139,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
 @pytest.fixture(scope="module")
 def archive(run: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The fixture package, exported in a process that also says what plain Python answers."""
-    target = tmp_path_factory.mktemp("idioms") / "idioms.kedge"
+    target = tmp_path_factory.mktemp("idioms") / "idioms.kellet"
     plain = run(Python.running(), EXPORT, str(target), json.dumps(list(IDIOMS)), path=str(FIXTURE))
     assert plain == dict(IDIOMS)
     return target
@@ -185,6 +185,6 @@ def test_the_python_that_runs_the_tests_is_tried() -> None:
 def test_exported_again_where_the_original_is_not_it_is_the_same_bit_for_bit(
     run: Callable[..., Any], archive: Path, tmp_path: Path, mode: str
 ) -> None:
-    again = tmp_path / "again.kedge"
+    again = tmp_path / "again.kellet"
     run(Python.running(), EXPORT_AGAIN, str(archive), json.dumps(list(IDIOMS)), mode, str(again))
     assert again.read_bytes() == archive.read_bytes()

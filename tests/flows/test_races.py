@@ -1,6 +1,6 @@
 """Many readers at once: threads and processes, beside a writer that replaces the file all the time.
 
-`KEDGE_RACE_SECONDS=10` makes the race with the writer as long as it is promised for.
+`KELLET_RACE_SECONDS=10` makes the race with the writer as long as it is promised for.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kedge import nn
+from kellet import nn
 from packager import PackageExporter, PackageImporter, verify
 
-SECONDS = float(os.environ.get("KEDGE_RACE_SECONDS", "2"))
+SECONDS = float(os.environ.get("KELLET_RACE_SECONDS", "2"))
 
 
 def export(path: Path, version: int) -> None:
@@ -55,7 +55,7 @@ def versions_in(importer: PackageImporter, part: int = 0) -> set[int]:
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KEDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
 
 
 def in_threads(count: int, work: Callable[[int], None]) -> None:
@@ -98,10 +98,10 @@ print(count)
 def test_eight_readers_never_see_a_mixture_while_a_writer_replaces_the_file(tmp_path: Path) -> None:
     """Takes as long as the race is asked to be: two seconds."""
     for version in (1, 2):
-        export(tmp_path / f"{version}.kedge", version)
-    path = tmp_path / "net.kedge"
+        export(tmp_path / f"{version}.kellet", version)
+    path = tmp_path / "net.kellet"
     export(path, 1)
-    command = [sys.executable, "-c", WRITER, str(SECONDS), path, tmp_path / "1.kedge", tmp_path / "2.kedge"]
+    command = [sys.executable, "-c", WRITER, str(SECONDS), path, tmp_path / "1.kellet", tmp_path / "2.kellet"]
     reads, seen = [0] * 8, set()
     with subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, text=True) as writer:
 
@@ -120,15 +120,15 @@ def test_eight_readers_never_see_a_mixture_while_a_writer_replaces_the_file(tmp_
     assert min(reads) > 0
     assert replaced > 5
     assert seen == {1, 2}
-    assert set(os.listdir(tmp_path)) - {"cache"} == {"1.kedge", "2.kedge", "net.kedge"}
+    assert set(os.listdir(tmp_path)) - {"cache"} == {"1.kellet", "2.kellet", "net.kellet"}
     sys.stdout.write(f"{sum(reads)} loads by 8 readers while the file was replaced {replaced} times\n")
 
 
 @pytest.mark.parametrize("mapped", [True, False])
 def test_64_threads_import_and_load_everything_from_one_importer(tmp_path: Path, mapped: bool) -> None:
-    export(tmp_path / "net.kedge", 3)
+    export(tmp_path / "net.kellet", 3)
     found: list[set[int]] = []
-    with PackageImporter(tmp_path / "net.kedge", mmap=mapped) as importer:
+    with PackageImporter(tmp_path / "net.kellet", mmap=mapped) as importer:
         in_threads(64, lambda number: found.append(versions_in(importer, number % 8)))
         assert sorted(importer.modules) == ["net", "net.core", *(f"net.part{number}" for number in range(8))]
     assert found == [{3}] * 64
@@ -149,8 +149,8 @@ print(*found)
 
 
 def test_several_processes_load_one_archive_at_once(tmp_path: Path) -> None:
-    export(tmp_path / "net.kedge", 4)
-    here, path = str(Path(__file__).parent), str(tmp_path / "net.kedge")
+    export(tmp_path / "net.kellet", 4)
+    here, path = str(Path(__file__).parent), str(tmp_path / "net.kellet")
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", READER, here, path],

@@ -28,7 +28,7 @@ TREE = {
     "shop/net.py": """
         # apples and pears
         from importlib.resources import files
-        from kedge import nn
+        from kellet import nn
         class Net(nn.Module):
             def __init__(self):
                 super().__init__()
@@ -51,7 +51,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def only_numpy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python that has NumPy, and neither kedge, packager, msgpack nor importlib_metadata."""
+    """A Python that has NumPy, and neither kellet, packager, msgpack nor importlib_metadata."""
     folder = tmp_path_factory.mktemp("only-numpy")
     venv.create(folder, symlinks=True)
     (site,) = (folder / "lib").glob("python3*/site-packages")
@@ -80,7 +80,7 @@ def shop_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def archive(shop_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     import shop.net  # type: ignore[import-not-found]  # the project above
 
-    target = tmp_path_factory.mktemp("archive") / "net.kedge"
+    target = tmp_path_factory.mktemp("archive") / "net.kellet"
     with PackageExporter(target, policy="auto", runnable=True) as exporter:
         exporter.save_object("model", "model", shop.net.Net())
         exporter.save_check("model", {"x": inputs()})
@@ -94,7 +94,7 @@ def inputs() -> np.ndarray:
 def start(python: Path, *arguments: object, cwd: Path) -> tuple[int, str, str]:
     """Start a Python in a folder of its own, with nothing of this process's environment that leads back."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    environment["KEDGE_CACHE"] = str(cwd.parent / "cache")
+    environment["KELLET_CACHE"] = str(cwd.parent / "cache")
     done = subprocess.run(
         [str(python), *map(str, arguments)],
         cwd=cwd,
@@ -157,7 +157,7 @@ def test_without_numpy_it_says_what_is_missing_and_what_to_do(
 
 
 def test_what_is_missing_can_be_tried_without(only_numpy: Path, elsewhere: Path) -> None:
-    target = elsewhere / "free.kedge"
+    target = elsewhere / "free.kellet"
     with PackageExporter(target, policy="auto", runnable=True) as exporter:
         exporter.extern("not_here_at_all.**", allow_empty=True)
         exporter.save_source_string(
@@ -189,16 +189,16 @@ sys.path.insert(0, {str(archive)!r})
 import numpy as np
 with packager.PackageImporter({str(archive)!r}) as importer:
     net = importer.load_object("model", "model")
-    import kedge
-    print(net(kedge.ones(1, 2))["words"], type(net).__module__.partition("__w")[0])
-print(packager.__file__.partition("net.kedge")[2], kedge.__file__.partition("net.kedge")[2])
+    import kellet
+    print(net(kellet.ones(1, 2))["words"], type(net).__module__.partition("__w")[0])
+print(packager.__file__.partition("net.kellet")[2], kellet.__file__.partition("net.kellet")[2])
 print("importlib_metadata" in sys.modules, sys.modules["msgpack"].Packer.__module__)
 """
     code, out, errors = start(only_numpy, "-W", "error", "-c", script, cwd=elsewhere)
     assert (code, errors) == (0, "")
     assert out.splitlines() == [
         "3 shop",
-        "/.data/runtime/packager/__init__.py /.data/runtime/kedge/__init__.py",
+        "/.data/runtime/packager/__init__.py /.data/runtime/kellet/__init__.py",
         "False msgpack.fallback",
     ]
 
@@ -208,7 +208,7 @@ def test_the_models_own_packages_do_not_leak_when_it_is_started(
 ) -> None:
     script = f"""
 import runpy, sys
-sys.argv = ["net.kedge", "--check"]
+sys.argv = ["net.kellet", "--check"]
 try:
     runpy.run_path({str(archive)!r}, run_name="__main__")
 except SystemExit as end:
@@ -238,7 +238,7 @@ def test_an_unpacked_one_is_started_as_a_folder_and_stays_as_it_is(
 def test_an_object_of_main_is_stored_beside_what_starts_it(only_numpy: Path, elsewhere: Path) -> None:
     (elsewhere / "train.py").write_text(
         textwrap.dedent("""
-            from kedge import nn
+            from kellet import nn
             from packager import PackageExporter
             class Own(nn.Module):
                 def __init__(self):
@@ -247,14 +247,14 @@ def test_an_object_of_main_is_stored_beside_what_starts_it(only_numpy: Path, els
                 def forward(self, x):
                     return self.layer(x)
             if __name__ == "__main__":
-                with PackageExporter("own.kedge", policy="auto", runnable=True) as exporter:
+                with PackageExporter("own.kellet", policy="auto", runnable=True) as exporter:
                     exporter.save_object("model", "model", Own())
                     exporter.save_check("model", {"x": [[1.0, 2.0]]})
         """)
     )
     subprocess.run([sys.executable, "train.py"], cwd=elsewhere, check=True)
     (elsewhere / "train.py").unlink()
-    code, out, errors = start(only_numpy, "own.kedge", "--check", "--tolerance", "0", cwd=elsewhere)
+    code, out, errors = start(only_numpy, "own.kellet", "--check", "--tolerance", "0", cwd=elsewhere)
     assert (code, out, errors) == (0, "model: output: the same bits\n", "")
 
 
@@ -268,7 +268,7 @@ def test_the_loader_is_no_part_of_the_model(archive: Path) -> None:
 
 
 def test_the_same_model_gives_the_same_bytes(archive: Path, tmp_path: Path) -> None:
-    copies = [tmp_path / "one.kedge", tmp_path / "another name.kedge"]
+    copies = [tmp_path / "one.kellet", tmp_path / "another name.kellet"]
     with PackageImporter(archive) as importer:
         net = importer.load_object("model", "model")
         for copy in copies:
@@ -280,12 +280,12 @@ def test_the_same_model_gives_the_same_bytes(archive: Path, tmp_path: Path) -> N
 def test_old_pythons_are_told(archive: Path, bare: Path, elsewhere: Path) -> None:
     with ArchiveReader(archive) as reader:
         texts = {name: reader.read(name).decode() for name in ("__main__.py", "packager.py")}
-    old = "import sys\nsys.version_info = (3, 8, 1)\nsys.argv = ['net.kedge', '--info']\n"
+    old = "import sys\nsys.version_info = (3, 8, 1)\nsys.argv = ['net.kellet', '--info']\n"
     code, _, errors = start(bare, "-c", old + texts["__main__.py"], cwd=elsewhere)
     expected = (
-        "found Python 3.8; expected 3.11 or later; start it with a newer one, as python3.11 net.kedge --info"
+        "found Python 3.8; expected 3.11 or later; start it with a newer one, as python3.11 net.kellet --info"
     )
-    assert (code, errors) == (1, f"net.kedge: {expected}\n")
+    assert (code, errors) == (1, f"net.kellet: {expected}\n")
     code, _, errors = start(bare, "-c", old + texts["packager.py"], cwd=elsewhere)
     assert errors.splitlines()[-1] == "ImportError: found Python 3.8; expected 3.11 or later"
 
@@ -296,17 +296,17 @@ def test_a_damaged_one_is_refused_by_the_loader_that_it_carries(
     data = bytearray(archive.read_bytes())
     at = data.index(b"# apples and pears")
     data[at + 3] ^= 1
-    (elsewhere / "bad.kedge").write_bytes(data)
-    code, out, errors = start(only_numpy, "bad.kedge", "--check", cwd=elsewhere)
+    (elsewhere / "bad.kellet").write_bytes(data)
+    code, out, errors = start(only_numpy, "bad.kellet", "--check", cwd=elsewhere)
     assert (code, out) == (3, "")
     assert "shop/net.py" in errors
-    code, out, _ = start(only_numpy, "bad.kedge", "--verify", cwd=elsewhere)
+    code, out, _ = start(only_numpy, "bad.kellet", "--verify", cwd=elsewhere)
     assert code == 1
     assert out.startswith("shop/net.py: ")
 
 
 def test_the_command_makes_one(shop_folder: Path, tmp_path: Path) -> None:
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     assert main(["export", "shop.net:Net", "--runnable", "-o", str(target)]) == 0
     with ArchiveReader(target) as reader:
         assert {"__main__.py", "packager.py", ".data/runtime/packager/__init__.py"} <= set(reader.names())

@@ -112,7 +112,7 @@ def test_training_goes_on_bit_for_bit_with_the_optimisers_state(
     for name, text in PROJECT.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    target = tmp_path / "net.kedge"
+    target = tmp_path / "net.kellet"
     expected = run(EXPORT.format(step=STEP, target=target, saves=saves), folder)
     assert run(LOAD.format(step=STEP, target=target, loads=loads)) == expected
 
@@ -121,11 +121,11 @@ def test_tensors_of_a_state_dict_outlive_the_archive(tmp_path: Path) -> None:
     from packager import PackageExporter, PackageImporter
 
     weight = torch.arange(6.0).reshape(2, 3)
-    with PackageExporter(tmp_path / "w.kedge") as exporter:
+    with PackageExporter(tmp_path / "w.kellet") as exporter:
         exporter.save_state_dict("w", "w", {"weight": weight})
-    with PackageImporter(tmp_path / "w.kedge") as importer:
+    with PackageImporter(tmp_path / "w.kellet") as importer:
         loaded = importer.load_state_dict("w", "w", as_="torch")["weight"]
     loaded.add_(1)
     assert torch.equal(loaded, weight + 1)
-    with PackageImporter(tmp_path / "w.kedge") as importer:
+    with PackageImporter(tmp_path / "w.kellet") as importer:
         assert torch.equal(importer.load_state_dict("w", "w", as_="torch")["weight"], weight)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-import kedge
-from kedge import nn
-from kedge.optim import SGD, AdamW
+import kellet
+from kellet import nn
+from kellet.optim import SGD, AdamW
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def digits():
     x = (data.data[order] / 16).astype(np.float32)
     y = data.target[order].astype(np.int64)
     n = len(x) * 3 // 4
-    return tuple(kedge.from_numpy(part) for part in (x[:n], y[:n], x[n:], y[n:]))
+    return tuple(kellet.from_numpy(part) for part in (x[:n], y[:n], x[n:], y[n:]))
 
 
 def train(net, optimizer, x, y, epochs, batch=64):
@@ -30,7 +30,7 @@ def train(net, optimizer, x, y, epochs, batch=64):
     for _ in range(epochs):
         order = rng.permutation(len(x))
         for start in range(0, len(x), batch):
-            rows = kedge.from_numpy(order[start : start + batch])
+            rows = kellet.from_numpy(order[start : start + batch])
             optimizer.zero_grad()
             loss = loss_of(net(x[rows]), y[rows])
             loss.backward()
@@ -41,13 +41,13 @@ def train(net, optimizer, x, y, epochs, batch=64):
 
 def accuracy(net, x, y):
     net.eval()
-    with kedge.no_grad():
+    with kellet.no_grad():
         return (net(x).argmax(1) == y).float().mean().item()
 
 
 def test_mlp_reads_digits_it_has_not_seen(digits):
     train_x, train_y, test_x, test_y = digits
-    kedge.manual_seed(0)
+    kellet.manual_seed(0)
     net = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Dropout(0.1), nn.Linear(128, 10))
     losses = train(net, SGD(net.parameters(), lr=0.2, momentum=0.9), train_x, train_y, epochs=40)
     assert losses[-1] < 0.1 < losses[0]
@@ -56,7 +56,7 @@ def test_mlp_reads_digits_it_has_not_seen(digits):
 
 def test_cnn_reads_digits_it_has_not_seen(digits):
     train_x, train_y, test_x, test_y = digits
-    kedge.manual_seed(0)
+    kellet.manual_seed(0)
     net = nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1),
         nn.BatchNorm2d(16),
@@ -80,7 +80,7 @@ class Reverser(nn.Module):
     def __init__(self, symbols, length, width):
         super().__init__()
         self.symbols = nn.Embedding(symbols, width)
-        self.places = nn.Parameter(kedge.randn(length, width) * 0.1)
+        self.places = nn.Parameter(kellet.randn(length, width) * 0.1)
         layer = nn.TransformerEncoderLayer(
             width, 4, 2 * width, dropout=0.0, batch_first=True, norm_first=True
         )
@@ -97,9 +97,9 @@ def test_transformer_of_two_layers_reverses_sequences_exactly():
 
     def batch(n):
         x = rng.integers(0, symbols, (n, length))
-        return kedge.from_numpy(x), kedge.from_numpy(x[:, ::-1].copy())
+        return kellet.from_numpy(x), kellet.from_numpy(x[:, ::-1].copy())
 
-    kedge.manual_seed(0)
+    kellet.manual_seed(0)
     net = Reverser(symbols, length, width=32)
     optimizer = AdamW(net.parameters(), lr=3e-3)
     loss_of = nn.CrossEntropyLoss()
@@ -110,7 +110,7 @@ def test_transformer_of_two_layers_reverses_sequences_exactly():
         optimizer.step()
     net.eval()
     x, y = batch(500)
-    with kedge.no_grad():
+    with kellet.no_grad():
         assert (net(x).argmax(-1) == y).all().item()
 
 
@@ -118,7 +118,7 @@ def test_training_goes_on_where_a_saved_state_left_it(digits):
     train_x, train_y, _, _ = digits
 
     def start():
-        kedge.manual_seed(0)
+        kellet.manual_seed(0)
         net = nn.Sequential(nn.Linear(64, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 10))
         return net, AdamW(net.parameters(), lr=1e-2)
 

@@ -32,6 +32,6 @@ def test_a_package_that_fails_from_the_archive_is_told_with_its_last_words() -> 
         "refused",
         "einops",
         ("einops",),
-        "import einops, inspect\noutput = 1 / (\n    'kedge-proof' not in einops.__file__)",
+        "import einops, inspect\noutput = 1 / (\n    'kellet-proof' not in einops.__file__)",
     )
     assert "ZeroDivisionError" in prove(case).trouble

@@ -121,7 +121,7 @@ def test_a_syntax_error_is_not_kept(tree: Tree, tmp_path: Path) -> None:
 def test_the_users_scans_lie_where_the_cache_variable_says(
     tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KEDGE_CACHE", str(tmp_path / "own"))
+    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "own"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     walked(tree("== pkg/__init__.py\nimport json\n"), ScanCache())
     assert len(files(tmp_path / "own" / "scans")) == 1
@@ -134,7 +134,7 @@ def test_a_user_without_a_home_keeps_no_scans(
     def homeless(*_: object) -> Path:
         raise RuntimeError("Could not determine home directory.")
 
-    for name in ("KEDGE_CACHE", "XDG_CACHE_HOME"):
+    for name in ("KELLET_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(Path, "home", homeless)
     cache = ScanCache()

@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from kedge.hooks import HookRegistry, longest_form
+from kellet.hooks import HookRegistry, longest_form
 
 
 def run(registry: HookRegistry, *args: object) -> None:

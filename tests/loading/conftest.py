@@ -62,7 +62,7 @@ def _module(path: str) -> ModuleRecord:
 @pytest.fixture
 def pack(tmp_path, monkeypatch) -> Iterator[Callable[..., Loaded]]:
     """Open packaged code from a tree of text; everything is closed after the test."""
-    monkeypatch.setenv("KEDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
     opened: list[Loaded] = []
 
     def pack(

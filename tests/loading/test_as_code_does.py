@@ -514,7 +514,7 @@ def test_inspect_getfile_and_realpath(pack, installed):
 def test_code_written_for_torch_package_finds_its_importer_and_knows_that_it_is_packaged(tmp_path):
     from packager import PackageExporter, PackageImporter
 
-    with PackageExporter(tmp_path / "port.kedge") as exporter:
+    with PackageExporter(tmp_path / "port.kellet") as exporter:
         exporter.intern("portpkg.**")
         source = """
             packaged = "__torch_package__" in dir()
@@ -525,7 +525,7 @@ def test_code_written_for_torch_package_finds_its_importer_and_knows_that_it_is_
         exporter.save_source_string("portpkg", textwrap.dedent(source), is_package=True)
         exporter.save_text("portpkg", "words.txt", "cat dog")
     for install in (False, True):
-        with PackageImporter(tmp_path / "port.kedge") as importer:
+        with PackageImporter(tmp_path / "port.kellet") as importer:
             module = (importer.install() if install else importer).import_module("portpkg")
             assert (module.packaged, module.words()) == (True, "cat dog")
         with pytest.raises(ModuleNotFoundError, match="no PackageImporter is open for this code"):

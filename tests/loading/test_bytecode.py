@@ -14,12 +14,12 @@ SOURCE = b"value = 5\n"
 
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("KEDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    with PackageExporter(tmp_path / "net.kedge", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
         exporter.save_source_string("bytepkg", "from .a import value\n", is_package=True)
         exporter.save_source_string("bytepkg.a", "value = 5\n")
-    return tmp_path / "net.kedge"
+    return tmp_path / "net.kellet"
 
 
 def load(archive: Path, **options: object) -> int:
@@ -71,9 +71,9 @@ def test_a_python_that_writes_no_bytecode_keeps_none_unless_told(
 def test_a_home_that_cannot_be_written_or_is_not_known_costs_the_compile(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KEDGE_CACHE", "/proc/nowhere")
+    monkeypatch.setenv("KELLET_CACHE", "/proc/nowhere")
     assert load(archive) == 5
-    monkeypatch.delenv("KEDGE_CACHE")
+    monkeypatch.delenv("KELLET_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", _no_home)
     assert load(archive) == 5

@@ -142,9 +142,9 @@ source = inspect.getsource(sys.modules[__name__])
 
 @pytest.fixture
 def archive(project: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("KEDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
     folder = project({**TREE, "leakpkg/words.txt": "cat dog"})
-    with PackageExporter(tmp_path / "leak.kedge", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "leak.kellet", policy="auto") as exporter:
         exporter.intern("leakpkg.**")
         exporter.save_module("leakpkg")
         import leakpkg
@@ -154,7 +154,7 @@ def archive(project: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.Mo
     for name in [name for name in sys.modules if name.partition(".")[0] == "leakpkg"]:
         del sys.modules[name]
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry != str(folder)])
-    return tmp_path / "leak.kedge"
+    return tmp_path / "leak.kellet"
 
 
 def use(importer: PackageImporter) -> None:
@@ -202,7 +202,7 @@ def test_nothing_of_the_archive_outlives_it(archive: Path, mode: str) -> None:
     assert [name for name, reference in references.items() if reference() is not None] == []
     assert not [name for name in set(sys.modules) - before[0] if name.startswith("leakpkg")]
     assert not [path for path in set(sys.path_importer_cache) - before[1] if "leakpkg" in str(path)]
-    assert not [path for path in linecache.cache if path.startswith(os.environ["KEDGE_CACHE"])]
+    assert not [path for path in linecache.cache if path.startswith(os.environ["KELLET_CACHE"])]
 
 
 def test_the_importer_itself_dies(archive: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_traceback_that_outlives_the_archive_still_prints(archive: Path) -> No
         except Exception as error:
             kept = error
         del errors
-    shutil.rmtree(os.environ["KEDGE_CACHE"])
+    shutil.rmtree(os.environ["KELLET_CACHE"])
     text = "".join(traceback.format_exception(kept))
     assert "leakpkg/errors.py" in text
     assert "NetError: on purpose" in text

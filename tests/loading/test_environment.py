@@ -21,10 +21,10 @@ HERE = {name: getattr(Fingerprint.here(), name) for name in Fingerprint.__datacl
 @pytest.fixture
 def archive(tmp_path, monkeypatch) -> Callable[..., Path]:
     """An archive with a module and an object, made in another environment than this one."""
-    monkeypatch.setenv("KEDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
 
     def archive(environment=None, *externs: ExternRecord) -> Path:
-        path = tmp_path / "net.kedge"
+        path = tmp_path / "net.kellet"
         interned = ModuleRecord("netpkg", "intern", "intern **", "test", "netpkg/__init__.py", True)
         with ArchiveWriter(path) as writer:
             writer.add("netpkg/__init__.py", b"class Layer:\n    pass\n", kind="source")

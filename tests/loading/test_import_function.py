@@ -117,14 +117,14 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     }.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
-    with PackageExporter(folder / "twice.kedge", policy="auto") as exporter:
+    with PackageExporter(folder / "twice.kellet", policy="auto") as exporter:
         exporter.save_source_string("twice", "version = 'stored'", is_package=True)
         exporter.save_source_string("twice.part", "version = 'stored part'")
         exporter.save_source_string("twice.deep", "", is_package=True)
         exporter.save_source_string("twice.asking", ASKING)
     forms = [*INSIDE.values(), *OUTSIDE.values()]
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(folder), str(folder / "twice.kedge")],
+        [sys.executable, "-c", PROGRAM, str(folder), str(folder / "twice.kellet")],
         input=json.dumps(forms),
         capture_output=True,
         text=True,

@@ -31,12 +31,12 @@ TREE = {
 @pytest.fixture
 def archive(tmp_path, monkeypatch) -> Callable[..., Path]:
     """Write an archive of a tree of text."""
-    monkeypatch.setenv("KEDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
 
     def archive(
         tree: Mapping[str, str] = TREE,
         *,
-        name: str = "net.kedge",
+        name: str = "net.kellet",
         externs: tuple[ExternRecord, ...] = (),
         **environment: str,
     ) -> Path:
@@ -93,7 +93,7 @@ def test_a_closed_importer_says_that_it_is_closed(archive):
     importer = PackageImporter(archive())
     importer.close()
     importer.close()
-    with pytest.raises(PackageError, match=r"net\.kedge is closed: open it again"):
+    with pytest.raises(PackageError, match=r"net\.kellet is closed: open it again"):
         importer.import_module("netpkg")
 
 
@@ -206,9 +206,9 @@ def test_an_unknown_choice_is_refused(archive):
 
 
 def test_not_an_archive_is_an_archive_error(tmp_path):
-    (tmp_path / "x.kedge").write_bytes(b"not a zip")
+    (tmp_path / "x.kellet").write_bytes(b"not a zip")
     with pytest.raises(ArchiveError):
-        PackageImporter(tmp_path / "x.kedge")
+        PackageImporter(tmp_path / "x.kellet")
 
 
 def run(*args: object, **environment: str) -> str:
@@ -305,5 +305,5 @@ def test_an_archive_replaced_meanwhile_is_not_adopted(archive, tmp_path):
             print(subprocess.run(args, capture_output=True, text=True).stderr.strip().splitlines()[-1])
         """)
     )
-    other = archive({"netpkg/__init__.py": "", "netpkg/layers.py": "changed = 1\n"}, name="other.kedge")
+    other = archive({"netpkg/__init__.py": "", "netpkg/layers.py": "changed = 1\n"}, name="other.kellet")
     assert "the archive was replaced since it was opened" in run(script, archive(), other)

@@ -25,7 +25,7 @@ def load(path):
     for mapped in (True, False):
         with PackageImporter(path, mmap=mapped) as importer:
             net = importer.load_object("model", "net")
-            weights = importer.load_state_dict("model", "weights", as_="kedge")["w"]
+            weights = importer.load_state_dict("model", "weights", as_="kellet")["w"]
             weights += 1  # on private memory
             resource = importer.import_module("ropkg").text()
             print(net["width"], weights.tolist(), resource)
@@ -43,7 +43,7 @@ from packager.loading import unpacking
 load(sys.argv[1])
 with PackageImporter(sys.argv[1]) as importer:
     print(importer.import_module("ropkg.placed").beside)
-os.environ["KEDGE_CACHE"] = sys.argv[3]
+os.environ["KELLET_CACHE"] = sys.argv[3]
 if os.geteuid() == 0:
     os.setgroups([]), os.setgid(65534), os.setuid(65534)
 tempfile.tempdir = None
@@ -68,7 +68,7 @@ def folder(tmp_path: Path) -> Path:
 
     folder = tmp_path / "held"
     folder.mkdir()
-    with PackageExporter(folder / "net.kedge", policy="auto") as exporter:
+    with PackageExporter(folder / "net.kellet", policy="auto") as exporter:
         exporter.save_source_string(
             "ropkg",
             "import importlib.resources\n"
@@ -82,13 +82,13 @@ def folder(tmp_path: Path) -> Path:
         exporter.save_text("ropkg", "word.txt", "cat")
         exporter.save_object("model", "net", {"width": 4})
         exporter.save_state_dict("model", "weights", {"w": np.arange(2, dtype="f4")})
-    with zipfile.ZipFile(folder / "net.kedge") as archive:
+    with zipfile.ZipFile(folder / "net.kellet") as archive:
         archive.extractall(folder / "unzipped")
     return folder
 
 
 def printed(command: list[str], cache: Path) -> str:
-    environment = {**os.environ, "KEDGE_CACHE": str(cache)}
+    environment = {**os.environ, "KELLET_CACHE": str(cache)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -109,10 +109,10 @@ def test_everything_loads_from_a_read_only_file_system(folder: Path) -> None:
     if not may_mount(folder):
         pytest.skip("this system lets no user mount a file system; the test below needs none")
     program = f'{MOUNTED} && shift && cd {shlex.quote(str(folder))} && exec "$@"'
-    paths = [str(folder / "net.kedge"), str(folder / "unzipped")]
+    paths = [str(folder / "net.kellet"), str(folder / "unzipped")]
     command = [*NAMESPACE, "sh", "-c", program, "sh", str(folder), sys.executable, "-c", IN_PLACE, *paths]
     assert printed(command, folder / "cache") == ANSWER * 2
-    assert sorted(os.listdir(folder)) == ["net.kedge", "unzipped"]
+    assert sorted(os.listdir(folder)) == ["net.kellet", "unzipped"]
 
 
 def test_everything_loads_where_this_user_may_write_nowhere(folder: Path, tmp_path: Path) -> None:
@@ -120,9 +120,9 @@ def test_everything_loads_where_this_user_may_write_nowhere(folder: Path, tmp_pa
         if path.stat().st_uid == os.geteuid() and not path.stat().st_mode & stat.S_IXOTH:
             path.chmod(path.stat().st_mode | stat.S_IXOTH)
     folder.chmod(0o555)
-    paths = [str(folder / "net.kedge"), str(folder / "unzipped"), str(folder)]
+    paths = [str(folder / "net.kellet"), str(folder / "unzipped"), str(folder)]
     found = printed([sys.executable, "-c", AS_NOBODY, *paths], tmp_path / "cache")
     folder.chmod(0o755)  # or what clears up after tests could not
-    refused = "True ropkg set KEDGE_CACHE to a folder that can be written\n"
+    refused = "True ropkg set KELLET_CACHE to a folder that can be written\n"
     assert found == ANSWER + "cat\n" + ANSWER * 2 + refused
-    assert sorted(os.listdir(folder)) == ["net.kedge", "unzipped"]
+    assert sorted(os.listdir(folder)) == ["net.kellet", "unzipped"]

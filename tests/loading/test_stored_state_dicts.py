@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 from packager import IntegrityError, PackageExporter, PackageImporter
 
 MIB = 1 << 20
@@ -29,9 +29,9 @@ def state() -> dict[str, np.ndarray]:
 
 @pytest.fixture
 def archive(tmp_path: Path, state: dict[str, np.ndarray]) -> Path:
-    with PackageExporter(tmp_path / "state.kedge") as exporter:
+    with PackageExporter(tmp_path / "state.kellet") as exporter:
         exporter.save_state_dict("weights", "net", state)
-    return tmp_path / "state.kedge"
+    return tmp_path / "state.kellet"
 
 
 def damage(path: Path, tensor: np.ndarray, at: int) -> None:
@@ -48,7 +48,7 @@ def maps_of(path: Path) -> list[str]:
         return [line for line in maps if line.rstrip().endswith(str(path))]
 
 
-@pytest.mark.parametrize("as_", ["numpy", "kedge"])
+@pytest.mark.parametrize("as_", ["numpy", "kellet"])
 def test_one_tensor_is_read_alone(archive: Path, state: dict[str, np.ndarray], as_: str) -> None:
     damage(archive, state["encoder.first"], 5)
     with PackageImporter(archive) as importer:
@@ -116,19 +116,19 @@ def test_arrays_are_read_only_views_of_the_map(archive: Path) -> None:
             array.flags.writeable = True
 
 
-def test_kedge_tensors_train_on_a_private_map_without_a_warning(tmp_path: Path) -> None:
+def test_kellet_tensors_train_on_a_private_map_without_a_warning(tmp_path: Path) -> None:
     net = nn.Linear(64, 8)
-    path = tmp_path / "net.kedge"
+    path = tmp_path / "net.kellet"
     with PackageExporter(path) as exporter:
         exporter.save_state_dict("weights", "net", net)
     before = hashlib.sha256(path.read_bytes()).hexdigest()
     with PackageImporter(path) as importer, warnings.catch_warnings():
         warnings.simplefilter("error")
         other = nn.Linear(64, 8)
-        other.load_state_dict(importer.load_state_dict("weights", "net", as_="kedge"), assign=True)
+        other.load_state_dict(importer.load_state_dict("weights", "net", as_="kellet"), assign=True)
         assert len(maps_of(path)) > 1
-        optimizer = kedge.optim.SGD(other.parameters(), lr=0.1)
-        other(kedge.ones(2, 64)).sum().backward()
+        optimizer = kellet.optim.SGD(other.parameters(), lr=0.1)
+        other(kellet.ones(2, 64)).sum().backward()
         optimizer.step()
         assert not np.array_equal(other.weight.detach().numpy(), net.weight.detach().numpy())
         again = importer.load_state_dict("weights", "net")["weight"]
@@ -136,7 +136,7 @@ def test_kedge_tensors_train_on_a_private_map_without_a_warning(tmp_path: Path) 
     assert hashlib.sha256(path.read_bytes()).hexdigest() == before
 
 
-@pytest.mark.parametrize("as_", ["numpy", "kedge"])
+@pytest.mark.parametrize("as_", ["numpy", "kellet"])
 def test_values_outlive_close_and_the_file_is_let_go_with_the_last(
     archive: Path, state: dict[str, np.ndarray], as_: str
 ) -> None:
@@ -158,7 +158,7 @@ def test_values_outlive_a_deleted_and_a_replaced_file(archive: Path, state: dict
     with PackageImporter(archive) as importer:
         loaded = importer.load_state_dict("weights", "net")
         kept = loaded["encoder.first"]
-        other = archive.with_name("other.kedge")
+        other = archive.with_name("other.kellet")
         other.write_bytes(b"something else")
         os.replace(other, archive)
         np.testing.assert_array_equal(loaded["encoder.second"], state["encoder.second"])
@@ -181,15 +181,15 @@ def test_load_hooks_see_versions_and_extras(tmp_path: Path) -> None:
             self.extra = state  # type: ignore[assignment]  # what was stored
 
     seen = []
-    with PackageExporter(tmp_path / "net.kedge") as exporter:
+    with PackageExporter(tmp_path / "net.kellet") as exporter:
         exporter.save_state_dict("weights", "net", Net())
-    with PackageImporter(tmp_path / "net.kedge") as importer:
+    with PackageImporter(tmp_path / "net.kellet") as importer:
         other = Net()
         other.extra = {}
         other.register_load_state_dict_pre_hook(
             lambda module, state, prefix, metadata, *rest: seen.append((prefix, metadata.get("version")))
         )
-        state = importer.load_state_dict("weights", "net", as_="kedge")
+        state = importer.load_state_dict("weights", "net", as_="kellet")
         assert state.versions == {"": 3, "layer": 1}
         other.load_state_dict(state)
     assert seen == [("", 3)]
@@ -198,18 +198,18 @@ def test_load_hooks_see_versions_and_extras(tmp_path: Path) -> None:
 
 def test_opening_reads_none_of_the_tensors(tmp_path: Path) -> None:
     big = {"big": np.ones(16 * MIB, np.float32), "small": np.ones(4, np.float32)}
-    with PackageExporter(tmp_path / "big.kedge") as exporter:
+    with PackageExporter(tmp_path / "big.kellet") as exporter:
         exporter.save_state_dict("weights", "big", big)
-    with PackageImporter(tmp_path / "big.kedge") as importer:
+    with PackageImporter(tmp_path / "big.kellet") as importer:
         loaded = importer.load_state_dict("weights", "big")
         list(loaded)
-        before = resident_bytes(tmp_path / "big.kedge")
+        before = resident_bytes(tmp_path / "big.kellet")
         loaded["small"]
-        after_one = resident_bytes(tmp_path / "big.kedge")
+        after_one = resident_bytes(tmp_path / "big.kellet")
         loaded["big"].sum()
         assert before < 4 * MIB
         assert after_one < 8 * MIB
-        assert resident_bytes(tmp_path / "big.kedge") > 60 * MIB
+        assert resident_bytes(tmp_path / "big.kellet") > 60 * MIB
 
 
 def resident_bytes(path: Path) -> int:

@@ -33,7 +33,7 @@ class Net:
 
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("KEDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
     (tmp_path / "project" / "threadpkg").mkdir(parents=True)
     for name, text in {"threadpkg.__init__": "", **SOURCES}.items():
         (tmp_path / "project" / f"{name.replace('.', '/')}.py").write_text(text)
@@ -41,7 +41,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         import numpy as np
         from packager import PackageExporter
         from threadpkg.net import Net
-        with PackageExporter({str(tmp_path / "net.kedge")!r}, policy="auto") as exporter:
+        with PackageExporter({str(tmp_path / "net.kellet")!r}, policy="auto") as exporter:
             exporter.save_module("threadpkg.m0")
             for i in range(8):
                 net = Net(str(i), [np.full(1000, i), np.arange(i)])
@@ -50,7 +50,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
                 exporter.save_state_dict("threadpkg", f"state{{i}}", state)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path / "project", check=True)
-    return tmp_path / "net.kedge"
+    return tmp_path / "net.kellet"
 
 
 def at_once(work: Callable[[int], Any]) -> list[Any]:

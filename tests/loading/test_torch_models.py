@@ -37,7 +37,7 @@ def inside_map(tensor: Any, path: Path) -> bool:
 
 
 def test_weights_lie_in_the_map_and_training_leaves_the_file_alone(tmp_path: Path) -> None:
-    path = archive(tmp_path / "net.kedge", nn.Sequential(nn.Linear(32, 16), nn.BatchNorm1d(16)))
+    path = archive(tmp_path / "net.kellet", nn.Sequential(nn.Linear(32, 16), nn.BatchNorm1d(16)))
     before = path.read_bytes()
     with PackageImporter(path) as importer:
         model = importer.load_object("model", "model")
@@ -57,7 +57,7 @@ def test_weights_lie_in_the_map_and_training_leaves_the_file_alone(tmp_path: Pat
 
 
 def test_tensors_of_one_archive_that_is_loaded_twice_do_not_share_changes(tmp_path: Path) -> None:
-    path = archive(tmp_path / "net.kedge", nn.Linear(16, 16))
+    path = archive(tmp_path / "net.kellet", nn.Linear(16, 16))
     with PackageImporter(path) as importer:
         first, second = (importer.load_object("model", "model") for _ in range(2))
     with torch.no_grad():
@@ -126,7 +126,7 @@ def test_an_rnn_beside_a_batchnorm_trains_on_as_the_original_and_is_stored_the_s
     stored = {"model": model, "optimizer": torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)}
     reading.step(**stored)
     stored["optimizer"].zero_grad()
-    paths = [tmp_path / "first.kedge", tmp_path / "again.kedge"]
+    paths = [tmp_path / "first.kellet", tmp_path / "again.kellet"]
     with PackageExporter(paths[0], policy="auto") as exporter:
         exporter.save_object("model", "model", stored)
     with PackageImporter(paths[0]) as importer:

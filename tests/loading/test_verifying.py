@@ -48,9 +48,9 @@ def honest(tmp_path_factory) -> Path:
     """An archive with sources, an object with tensors, and a state dict with extras."""
     import numpy as np
 
-    from kedge import nn
+    from kellet import nn
 
-    path = tmp_path_factory.mktemp("deep") / "net.kedge"
+    path = tmp_path_factory.mktemp("deep") / "net.kellet"
     with PackageExporter(path, policy="auto", fsync=False) as exporter:
         exporter.save_source_string("net", "def f(x):\n    return x\n")
         exporter.save_object("model", "model", nn.Sequential(nn.Linear(2, 2), nn.ReLU()))

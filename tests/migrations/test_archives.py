@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 from packager import (
     ArchiveError,
     MigrationError,
@@ -25,8 +25,8 @@ from packager.migrations.renaming import RenamePattern
 from packager.migrations.storing import pack_migrations, patterns_of, unpack_migrations
 
 NET = """
-from kedge import nn
-import kedge
+from kellet import nn
+import kellet
 
 class Net(nn.Module):
     _version = 3
@@ -63,7 +63,9 @@ def exported(path, net, **options):
 
 
 def old_state(key, version, value=5.0):
-    state = nn.StateDict({f"{key}.weight": kedge.full((1, 2), value), f"{key}.bias": kedge.full((1,), value)})
+    state = nn.StateDict(
+        {f"{key}.weight": kellet.full((1, 2), value), f"{key}.bias": kellet.full((1,), value)}
+    )
     state._metadata = {"": {"version": version}, key: {"version": 1}}
     return state
 
@@ -72,7 +74,7 @@ def old_state(key, version, value=5.0):
 def test_the_migrations_of_a_class_travel_with_it_and_run_on_older_states(net, tmp_path, how):
     attach(net.Net, renamed("proj", "linear", to=2), renamed("linear", "fc", to=3))
     options = {"factory": net.build, "config": {}} if how == "factory" else {}
-    path = exported(tmp_path / "net.kedge", net.Net(), **options)
+    path = exported(tmp_path / "net.kellet", net.Net(), **options)
     with ArchiveReader(path) as reader:
         assert reader.entry(MIGRATIONS).kind == "migration"
         assert verify(reader).problems == ()
@@ -95,12 +97,12 @@ WORKER = """
 import pickle, sys
 sys.path[:] = eval(sys.argv[1])
 Net = pickle.loads(bytes.fromhex(sys.argv[2]))
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 from packager.migrations import attached, migrations_ran
 print([one.name for one in attached(Net)])
 module = Net()
-state = nn.StateDict({"proj.weight": kedge.full((1, 2), 5.0), "old": kedge.full((1,), 4.0)})
+state = nn.StateDict({"proj.weight": kellet.full((1, 2), 5.0), "old": kellet.full((1,), 4.0)})
 state._metadata = {"": {"version": 1}, "proj": {"version": 1}}
 module.load_state_dict(state)
 print(module.fc.weight.tolist(), module.fc.bias.tolist(), [ran.names for ran in migrations_ran(module)])
@@ -109,9 +111,9 @@ print(module.fc.weight.tolist(), module.fc.bias.tolist(), [ran.names for ran in 
 
 @pytest.mark.parametrize("trusted", [True, False])
 def test_a_worker_process_that_finds_the_archive_again_has_its_migrations(net, tmp_path, trusted):
-    attach(net.Net, renamed("proj", "fc", to=2), calling("kedge:neg"))
-    path = exported(tmp_path / "net.kedge", net.Net())
-    with PackageImporter(path, trust=["kedge:neg"] if trusted else []) as importer:
+    attach(net.Net, renamed("proj", "fc", to=2), calling("kellet:neg"))
+    path = exported(tmp_path / "net.kellet", net.Net())
+    with PackageImporter(path, trust=["kellet:neg"] if trusted else []) as importer:
         cls = importer.import_module("shop.net").Net
         away = [entry for entry in sys.path if not entry.startswith(str(tmp_path / "project"))]
         done = subprocess.run(
@@ -137,7 +139,7 @@ def test_what_packaged_code_attaches_itself_is_not_attached_twice(project, tmp_p
     project({"shop2/__init__.py": "", "shop2/net.py": code})
     import shop2.net
 
-    path = exported(tmp_path / "net.kedge", shop2.net.Net())
+    path = exported(tmp_path / "net.kellet", shop2.net.Net())
     with PackageImporter(path) as importer:
         module = importer.load_object("model", "model")
         assert [type(one).__name__ for one in attached(type(module))] == ["Migration"]
@@ -147,8 +149,8 @@ def test_what_packaged_code_attaches_itself_is_not_attached_twice(project, tmp_p
 
 def test_packing_again_keeps_what_was_stored(net, tmp_path):
     attach(net.Net, renamed("proj", "fc", to=3))
-    first = exported(tmp_path / "first.kedge", net.Net())
-    second = tmp_path / "second.kedge"
+    first = exported(tmp_path / "first.kellet", net.Net())
+    second = tmp_path / "second.kellet"
     with (
         PackageImporter(first) as importer,
         PackageExporter(second, importer=importer, policy="auto") as exporter,
@@ -163,18 +165,18 @@ def test_the_manifest_says_which_migrations_a_state_went_through(net, tmp_path):
     module = net.Net()
     module.load_state_dict(old_state("proj", 1))
     whole = migrate(Migration("whole", [rename("a", "b")]), {"a": np.ones(1, "f4")})
-    with PackageExporter(tmp_path / "net.kedge", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
         exporter.save_state_dict("model", "net", module)
         exporter.save_state_dict("model", "whole", whole)
         exporter.save_state_dict("model", "plain", {"w": np.ones(1, "f4")})
-    with PackageImporter(tmp_path / "net.kedge") as importer:
+    with PackageImporter(tmp_path / "net.kellet") as importer:
         records = {record.resource: record.migrations for record in importer.manifest.state_dicts}
         assert records == {"net": ("shop.net:Net: to 3",), "whole": ("whole",), "plain": ()}
         assert importer.load_state_dict("model", "whole")["b"].tolist() == [1]
 
 
 def test_a_state_dict_of_an_archive_loads_into_next_years_class_by_its_new_migrations(net, tmp_path):
-    with PackageExporter(tmp_path / "net.kedge", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
         exporter.save_state_dict("model", "weights", net.Net())
 
     class Net(nn.Module):
@@ -186,8 +188,8 @@ def test_a_state_dict_of_an_archive_loads_into_next_years_class_by_its_new_migra
 
     attach(Net, renamed("fc", "head", to=4))
     module = Net()
-    with PackageImporter(tmp_path / "net.kedge") as importer:
-        state = importer.load_state_dict("model", "weights", as_="kedge")
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        state = importer.load_state_dict("model", "weights", as_="kellet")
         assert state.versions[""] == 3
         assert str(module.load_state_dict(state)) == "<All keys matched successfully>"
     assert [(ran.version, ran.names) for ran in migrations_ran(module)] == [(3, ("to 4",))]
@@ -198,7 +200,7 @@ def outside(project, version, attribute, more=""):
     project(
         {
             "years/__init__.py": (
-                "from kedge import nn\nfrom packager.migrations import Migration, attach, rename\n"
+                "from kellet import nn\nfrom packager.migrations import Migration, attach, rename\n"
                 "class Net(nn.Module):\n"
                 f"    _version = {version}\n"
                 "    def __init__(self):\n"
@@ -225,14 +227,14 @@ def test_an_object_of_a_class_outside_takes_the_new_migrations_only_by_its_facto
 ):
     years = outside(project, 1, "fc")
     made = years.Net()
-    with PackageExporter(tmp_path / "net.kedge", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
         exporter.extern("years")
         options = {"factory": "years:build", "config": {}} if factory else {}
         exporter.save_object("model", "model", made, **options)
     weight = made.fc.weight.tolist()
     outside(project, 2, "head", MORE)
     with PackageImporter(
-        tmp_path / "net.kedge", trust=["years:build", "years:Net"], environment="ignore"
+        tmp_path / "net.kellet", trust=["years:build", "years:Net"], environment="ignore"
     ) as importer:
         if factory:
             module = importer.load_object("model", "model")
@@ -247,7 +249,7 @@ def test_an_object_of_a_class_outside_takes_the_new_migrations_only_by_its_facto
 
 def hostile(tmp_path, net, migration, *, trust=()):
     attach(net.Net, migration)
-    path = exported(tmp_path / "net.kedge", net.Net())
+    path = exported(tmp_path / "net.kellet", net.Net())
     return PackageImporter(path, trust=trust)
 
 
@@ -258,7 +260,7 @@ def calling(name):
 def test_a_function_of_the_archive_runs_as_the_archives_own(net, tmp_path):
     with hostile(tmp_path, net, calling("shop.net:doubled")) as importer:
         module = importer.load_object("model", "model")
-        module.load_state_dict({"old": kedge.ones(1)}, strict=False)
+        module.load_state_dict({"old": kellet.ones(1)}, strict=False)
         assert module.fc.bias.tolist() == [2]
 
 
@@ -270,7 +272,7 @@ def test_a_function_that_nobody_vouches_for_does_not_run_and_is_named_with_its_r
         with pytest.raises(
             UntrustedTypeError, match="called with stored arguments:\n    numpy:negative"
         ) as caught:
-            module.load_state_dict({"old": kedge.ones(1)}, strict=False)
+            module.load_state_dict({"old": kellet.ones(1)}, strict=False)
         assert caught.value.uses[0].role == "call"
         assert module.fc.bias.tolist() == before
         with pytest.raises(
@@ -280,9 +282,9 @@ def test_a_function_that_nobody_vouches_for_does_not_run_and_is_named_with_its_r
 
 
 def test_a_trusted_function_runs(net, tmp_path):
-    with hostile(tmp_path, net, calling("kedge:neg"), trust=["kedge:neg"]) as importer:
+    with hostile(tmp_path, net, calling("kellet:neg"), trust=["kellet:neg"]) as importer:
         module = importer.load_object("model", "model")
-        module.load_state_dict({"old": kedge.ones(1)}, strict=False)
+        module.load_state_dict({"old": kellet.ones(1)}, strict=False)
         assert module.fc.bias.tolist() == [-1]
         assert list(importer.load_migrations()) == ["shop.net:Net"]
 
@@ -299,14 +301,14 @@ def test_regular_expressions_out_of_an_archive_run_only_when_trusted(net, tmp_pa
     from packager.migrations import rename_pattern
 
     pattern = Migration("pattern", [rename_pattern("^old_", "fc.")], to=3)
-    state = {"old_weight": kedge.full((1, 2), 3), "old_bias": kedge.full((1,), 3)}
+    state = {"old_weight": kellet.full((1, 2), 3), "old_bias": kellet.full((1,), 3)}
     with hostile(tmp_path, net, pattern) as importer:
         module = importer.load_object("model", "model")
         with pytest.raises(
             UntrustedTypeError, match=r'/\^old_/.*trust=\["packager.migrations:rename_pattern"\]'
         ):
             module.load_state_dict(state)
-    with PackageImporter(tmp_path / "net.kedge", trust=["packager.migrations:rename_pattern"]) as importer:
+    with PackageImporter(tmp_path / "net.kellet", trust=["packager.migrations:rename_pattern"]) as importer:
         module = importer.load_object("model", "model")
         module.load_state_dict(state)
         assert module.fc.bias.tolist() == [3]
@@ -336,8 +338,8 @@ def test_a_trusted_regular_expression_that_is_none_is_an_error_with_its_place(ne
     with hostile(tmp_path, net, wrong, trust=["packager.migrations:rename_pattern"]) as importer:
         module = importer.load_object("model", "model")
         with pytest.raises(MigrationError, match=r"stored migrations, 0, step 0: /\(/ -> x: missing \)"):
-            module.load_state_dict({"old": kedge.ones(1)})
-    assert main(["inspect", str(tmp_path / "net.kedge")]) == 0
+            module.load_state_dict({"old": kellet.ones(1)})
+    assert main(["inspect", str(tmp_path / "net.kellet")]) == 0
     assert "/(/" in capsys.readouterr().out
 
 
@@ -385,7 +387,7 @@ def test_a_migration_that_cannot_be_written_down_stops_the_export_with_its_reaso
             return None
 
     attach(net.Net, Migration("mine", [rename("a", "fc.bias", Mine())], to=3))
-    exporter = PackageExporter(tmp_path / "net.kedge", policy="auto")
+    exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", net.Net())
     (problem,) = exporter.plan().problems
     assert problem.subject == "migrations of shop.net:Net"
@@ -397,7 +399,7 @@ def test_a_closed_importer_frees_the_classes_that_migrations_were_attached_to(ne
     import weakref
 
     attach(net.Net, renamed("proj", "fc", to=3))
-    path = exported(tmp_path / "net.kedge", net.Net())
+    path = exported(tmp_path / "net.kellet", net.Net())
     importer = PackageImporter(path)
     module = importer.load_object("model", "model")
     module.load_state_dict(old_state("proj", 1))

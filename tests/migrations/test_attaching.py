@@ -1,12 +1,12 @@
-"""Migrations of classes of kedge: by version, at any depth, before the user's hooks, and back to nothing."""
+"""Migrations of classes of kellet: by version, at any depth, before the user's hooks, and back to nothing."""
 
 import re
 
 import numpy as np
 import pytest
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 from packager.errors import MigrationError
 from packager.migrations import (
     Migration,
@@ -41,7 +41,7 @@ def block_class():
 def state_of(version, **values):
     """A state dict of the keys given (`__` for dots), in which every module has this version."""
     state = nn.StateDict(
-        {key.replace("__", "."): kedge.tensor(np.full((2, 2) if key.endswith("weight") else 2, value, "f4"))
+        {key.replace("__", "."): kellet.tensor(np.full((2, 2) if key.endswith("weight") else 2, value, "f4"))
          for key, value in values.items()}
     )  # fmt: skip
     paths = {key.rpartition(".")[0] for key in state} | {""}
@@ -102,7 +102,7 @@ def test_migrations_of_base_classes_come_first():
 
         def __init__(self):
             super().__init__()
-            self.c = nn.Parameter(kedge.zeros(1))
+            self.c = nn.Parameter(kellet.zeros(1))
 
     class Derived(Base):
         _version = 3
@@ -110,7 +110,7 @@ def test_migrations_of_base_classes_come_first():
     attach(Derived, Migration("derived", [rename("b", "c")], to=3))
     attach(Base, Migration("base", [rename("a", "b")], to=2))
     module = Derived()
-    module.load_state_dict({"a": kedge.ones(1)})
+    module.load_state_dict({"a": kellet.ones(1)})
     assert module.c.tolist() == [1]
     assert [ran.names for ran in migrations_ran(module)] == [("base",), ("derived",)]
     assert [one.name for one in attached(Derived)] == ["derived"]
@@ -122,14 +122,14 @@ def test_a_removed_migration_no_longer_runs():
 
         def __init__(self):
             super().__init__()
-            self.b = nn.Parameter(kedge.zeros(1))
+            self.b = nn.Parameter(kellet.zeros(1))
 
     handle = attach(Net, Migration("m", [rename("a", "b")], to=2))
     handle.remove()
     handle.remove()
     assert attached(Net) == ()
-    with pytest.raises(kedge.errors.StateDictError, match=re.escape('Missing key(s) in state_dict: "b"')):
-        Net().load_state_dict({"a": kedge.ones(1)})
+    with pytest.raises(kellet.errors.StateDictError, match=re.escape('Missing key(s) in state_dict: "b"')):
+        Net().load_state_dict({"a": kellet.ones(1)})
 
 
 def test_a_migration_that_fails_says_for_which_module_and_changes_nothing():
@@ -138,11 +138,11 @@ def test_a_migration_that_fails_says_for_which_module_and_changes_nothing():
 
         def __init__(self):
             super().__init__()
-            self.q, self.k = nn.Parameter(kedge.zeros(1)), nn.Parameter(kedge.zeros(1))
+            self.q, self.k = nn.Parameter(kellet.zeros(1)), nn.Parameter(kellet.zeros(1))
 
     attach(Fused, Migration("cut", [split("qk", ["q", "k"], line="fused.toml:3")], to=2))
     net = nn.Sequential(nn.Linear(1, 1), Fused())
-    state = {"0.weight": kedge.ones(1, 1), "0.bias": kedge.ones(1), "1.qk": kedge.ones(3)}
+    state = {"0.weight": kellet.ones(1, 1), "0.bias": kellet.ones(1), "1.qk": kellet.ones(3)}
     with pytest.raises(
         MigrationError, match=r"fused.toml:3.*\n    'qk': split along axis 0: 3 rows"
     ) as caught:
@@ -159,13 +159,13 @@ def test_split_values_are_views_of_the_state_dict_given():
 
         def __init__(self):
             super().__init__()
-            self.q, self.k = nn.Parameter(kedge.zeros(1)), nn.Parameter(kedge.zeros(1))
+            self.q, self.k = nn.Parameter(kellet.zeros(1)), nn.Parameter(kellet.zeros(1))
 
     attach(Fused, Migration("cut", [split("qk", ["q", "k"])], to=2))
     seen = {}
     module = Fused()
     module.register_load_state_dict_pre_hook(lambda module, state, strict: seen.update(state))
-    whole = kedge.tensor([1.0, 2.0])
+    whole = kellet.tensor([1.0, 2.0])
     module.load_state_dict({"qk": whole})
     assert np.shares_memory(seen["k"].numpy(), whole.numpy())
     assert (module.q.tolist(), module.k.tolist()) == ([1], [2])
@@ -191,7 +191,7 @@ def test_what_cannot_be_attached_is_told_together():
     ]  # fmt: skip
     assert "migration 'later' (later.toml) reaches version 3, but" in lines[1]
     assert [one.name for one in attached(Net)] == ["known"]
-    with pytest.raises(TypeError, match="a class of modules of kedge or PyTorch, got <class 'dict'>"):
+    with pytest.raises(TypeError, match="a class of modules of kellet or PyTorch, got <class 'dict'>"):
         attach(dict, Migration("m", [], to=1))
 
 
@@ -243,6 +243,6 @@ def test_a_batch_norm_of_version_1_as_a_migration_of_the_whole():
     )
     new = migrate(counters, old)
     assert sorted(set(new) - set(old)) == ["0.num_batches_tracked"]
-    assert isinstance(new["0.num_batches_tracked"], kedge.Tensor)
-    assert (new["0.num_batches_tracked"].dtype, new["0.num_batches_tracked"].shape) == (kedge.int64, ())
+    assert isinstance(new["0.num_batches_tracked"], kellet.Tensor)
+    assert (new["0.num_batches_tracked"].dtype, new["0.num_batches_tracked"].shape) == (kellet.int64, ())
     assert str(net.load_state_dict(new)) == "<All keys matched successfully>"

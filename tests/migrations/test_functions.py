@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-import kedge
+import kellet
 from packager import MigrationError, PackageExporter, PackageImporter
 from packager.loading.opening import DisallowedModuleError
 from packager.migrations import Migration, NamedFunction, attach, migrate, rename
 from packager.migrations.functions import find_function
 
 NET = """
-from kedge import nn
+from kellet import nn
 from packager.migrations import Migration, NamedFunction, migrate, read_migration, rename, with_migrations
 import shop, shop.legacy
 
@@ -72,7 +72,7 @@ def shop(project):
     return write
 
 
-OLD = {"old": kedge.ones(1)}
+OLD = {"old": kellet.ones(1)}
 
 
 def packed(path, net):
@@ -92,7 +92,7 @@ def test_another_installed_version_of_a_stored_package_does_not_run(shop, tmp_pa
     net = shop(2, name, decorated)
     if not decorated:
         attach(net.Net, net.calling())
-    path = packed(tmp_path / "net.kedge", net)
+    path = packed(tmp_path / "net.kellet", net)
     installed = shop(100, name, decorated)
     assert installed.by_hand(OLD)["fc.bias"].tolist() == [100]
     (tmp_path / "old.toml").write_text(
@@ -110,7 +110,7 @@ def test_another_installed_version_of_a_stored_package_does_not_run(shop, tmp_pa
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_runs_where_nothing_of_the_kind_is_installed(shop, tmp_path, monkeypatch, name):
-    path = packed(tmp_path / "net.kedge", shop(2, name))
+    path = packed(tmp_path / "net.kellet", shop(2, name))
     for loaded in [found for found in sys.modules if found.partition(".")[0] == "shop"]:
         del sys.modules[loaded]
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if "project" not in entry])
@@ -121,12 +121,12 @@ def test_it_runs_where_nothing_of_the_kind_is_installed(shop, tmp_path, monkeypa
 
 
 def test_an_archive_under_its_own_names_runs_its_own(shop, tmp_path):
-    path = packed(tmp_path / "net.kedge", shop(2, NAMES[0]))
+    path = packed(tmp_path / "net.kellet", shop(2, NAMES[0]))
     script = (
-        "import sys, kedge\nfrom packager import PackageImporter\n"
+        "import sys, kellet\nfrom packager import PackageImporter\n"
         f"importer = PackageImporter({str(path)!r}).install()\n"
         "module = importer.load_object('model', 'model')\n"
-        "module.load_state_dict({'old': kedge.ones(1)}, strict=False)\nprint(module.fc.bias.tolist())"
+        "module.load_state_dict({'old': kellet.ones(1)}, strict=False)\nprint(module.fc.bias.tolist())"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path
@@ -135,15 +135,15 @@ def test_an_archive_under_its_own_names_runs_its_own(shop, tmp_path):
 
 
 def test_two_archives_of_one_package_run_each_its_own(shop, tmp_path):
-    first = packed(tmp_path / "first.kedge", shop(2, NAMES[0]))
-    second = packed(tmp_path / "second.kedge", shop(3, NAMES[0]))
+    first = packed(tmp_path / "first.kellet", shop(2, NAMES[0]))
+    second = packed(tmp_path / "second.kellet", shop(3, NAMES[0]))
     with PackageImporter(first) as one, PackageImporter(second) as other:
         modules = [importer.load_object("model", "model") for importer in (one, other)]
         assert [migrated_bias(module) for module in modules] == [[2], [3]]
 
 
 def test_a_module_that_is_not_stored_is_missing_and_not_taken_from_elsewhere(shop, tmp_path):
-    path = packed(tmp_path / "net.kedge", shop(2, NAMES[0]))
+    path = packed(tmp_path / "net.kellet", shop(2, NAMES[0]))
     installed = shop(100, NAMES[0])
     assert installed.by_hand(OLD, "shop.other:times")["fc.bias"].tolist() == [100]
     with PackageImporter(path) as importer:
@@ -165,14 +165,14 @@ def test_a_module_that_is_not_stored_is_missing_and_not_taken_from_elsewhere(sho
 
 
 def test_what_packaged_code_declared_is_what_the_environment_has(shop, tmp_path):
-    path = packed(tmp_path / "net.kedge", shop(2, NAMES[0]))
+    path = packed(tmp_path / "net.kellet", shop(2, NAMES[0]))
     with PackageImporter(path) as importer:
-        assert importer.import_module("shop.net").by_hand(OLD, "kedge:neg")["fc.bias"].tolist() == [-1]
+        assert importer.import_module("shop.net").by_hand(OLD, "kellet:neg")["fc.bias"].tolist() == [-1]
 
 
 def test_a_mocked_module_has_no_functions_to_run(shop, tmp_path):
     net = shop(2, NAMES[0])
-    path = tmp_path / "net.kedge"
+    path = tmp_path / "net.kellet"
     with PackageExporter(path, policy="auto") as exporter:
         exporter.mock("shop.other")
         exporter.save_source_string("uses", "import shop.other, shop.net\n")
@@ -188,7 +188,7 @@ def test_a_mocked_module_has_no_functions_to_run(shop, tmp_path):
 
 
 def test_a_caller_beside_the_archive_means_its_own_functions(shop, tmp_path):
-    path = packed(tmp_path / "net.kedge", shop(2, NAMES[0], ""))
+    path = packed(tmp_path / "net.kellet", shop(2, NAMES[0], ""))
     shop(100, NAMES[0])
     with PackageImporter(path) as importer:
         cls = importer.import_module("shop.net").Net
@@ -207,7 +207,7 @@ def test_how_a_function_is_found_is_no_part_of_what_it_is():
 def test_a_function_of_the_archive_runs_only_when_its_module_is_admitted(shop, tmp_path):
     net = shop(2, NAMES[0], "")
     attach(net.Net, net.calling())
-    path = packed(tmp_path / "net.kedge", net)
+    path = packed(tmp_path / "net.kellet", net)
     asked = []
 
     def admits(name):
@@ -235,9 +235,9 @@ WORKER = """
 import pickle, sys
 sys.path[:] = eval(sys.argv[1])
 Net = pickle.loads(bytes.fromhex(sys.argv[2]))
-import kedge
+import kellet
 module = Net()
-module.load_state_dict({"old": kedge.ones(1)}, strict=False)
+module.load_state_dict({"old": kellet.ones(1)}, strict=False)
 print(module.fc.bias.tolist())
 """
 
@@ -246,7 +246,7 @@ print(module.fc.bias.tolist())
 def test_a_worker_process_holds_to_what_was_admitted(shop, tmp_path, admitted):
     net = shop(2, NAMES[0], "")
     attach(net.Net, net.calling())
-    path = packed(tmp_path / "net.kedge", net)
+    path = packed(tmp_path / "net.kellet", net)
     shop(100, NAMES[0])
     with PackageImporter(path, lambda name: admitted or name != "shop.legacy") as importer:
         cls = importer.import_module("shop.net").Net
@@ -265,7 +265,7 @@ def test_a_worker_process_holds_to_what_was_admitted(shop, tmp_path, admitted):
 def test_a_stored_migration_that_reckons_with_text_is_an_error_when_it_runs(shop, tmp_path):
     net = shop(2, NAMES[0], "")
     attach(net.Net, Migration("text", [rename("old{n}", "fc.bias{n+1}")], to=2, stored=True))
-    path = packed(tmp_path / "net.kedge", net)
+    path = packed(tmp_path / "net.kellet", net)
     with PackageImporter(path) as importer:
         module = importer.load_object("model", "model")
         module.load_state_dict(module.state_dict())
@@ -273,6 +273,6 @@ def test_a_stored_migration_that_reckons_with_text_is_an_error_when_it_runs(shop
             MigrationError,
             match=r"stored migrations, 0, step 0: rename old\{n\} -> fc.*write \{n:int\} there",
         ):
-            module.load_state_dict({"old0": kedge.ones(1)}, strict=False)
+            module.load_state_dict({"old0": kellet.ones(1)}, strict=False)
         with pytest.raises(MigrationError, match=r"write \{n:int\} there"):
             importer.load_migrations()

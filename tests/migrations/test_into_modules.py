@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-import kedge
+import kellet
 from packager.errors import LegacyFormatError, MigrationError
 from packager.migrations import WRAPPERS, Migration, attach, drop, load_checkpoint, migrate, rename
 
@@ -127,8 +127,8 @@ def test_every_dtype_arrives_bit_for_bit_in_both_libraries(tmp_path, dtype):
     module.register_buffer("w", torch.zeros_like(values))
     load_checkpoint(module, tmp_path / "old.pt", WRAPPERS)
     assert torch.equal(module.w, values.T)
-    other = kedge.nn.Module()
-    other.register_buffer("w", kedge.zeros(2, 2, dtype=getattr(kedge, dtype)))
+    other = kellet.nn.Module()
+    other.register_buffer("w", kellet.zeros(2, 2, dtype=getattr(kellet, dtype)))
     load_checkpoint(other, tmp_path / "old.pt", WRAPPERS)
     assert other.w.tolist() == values.T.tolist()
 

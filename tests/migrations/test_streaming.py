@@ -96,17 +96,17 @@ def test_splits_merges_and_defaults_are_streamed(size):
             ), key
 
 
-@pytest.mark.parametrize("ending", ["kedge", "safetensors"])
+@pytest.mark.parametrize("ending", ["kellet", "safetensors"])
 def test_a_migrated_checkpoint_is_written_and_read_again(tmp_path, ending):
     migrated = migrate(Migration("m", STEPS), STATE)
     written = write_checkpoint(tmp_path / f"new.{ending}", migrated, fsync=False)
     again = open_checkpoint(written.path)
     for key, value in migrated.items():
         if key == "note":
-            assert again[key] == "a text" if ending == "kedge" else key not in again
+            assert again[key] == "a text" if ending == "kellet" else key not in again
             continue
         assert np.asarray(again[key]).tolist() == np.asarray(value).tolist()
-    if ending == "kedge":
+    if ending == "kellet":
         assert again.metadata.migrations == ("m",)
     else:
         assert [(part.path, part.why) for part in written.left_out] == [
@@ -136,8 +136,8 @@ def test_functions_of_the_users_own_are_called_once():
     assert calls == [(8,)]
 
 
-def test_arrays_of_kedge_are_read_in_pieces():
-    import kedge
+def test_arrays_of_kellet_are_read_in_pieces():
+    import kellet
 
-    value = as_lazy(kedge.tensor(np.arange(6.0).reshape(2, 3)))
+    value = as_lazy(kellet.tensor(np.arange(6.0).reshape(2, 3)))
     assert b"".join(value.pieces(8)) == np.arange(6.0).tobytes()

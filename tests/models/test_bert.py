@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-import kedge
+import kellet
 from fixtures.models import bert
 from fixtures.models.bert.checkpoints import huggingface
 from packager.errors import MigrationError
@@ -19,7 +19,7 @@ SENTENCES = ["A cat sits.", "", "Stocks fell sharply today, and nobody knew why.
 
 @pytest.fixture(scope="module")
 def model():
-    kedge.manual_seed(0)
+    kellet.manual_seed(0)
     return bert.build(**SMALL)
 
 
@@ -50,8 +50,8 @@ def contents(state) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
     return {key: (str(array.dtype), array.shape, array.tobytes()) for key, array in arrays.items()}
 
 
-def tensors(tokens) -> dict[str, kedge.Tensor]:
-    return {name: kedge.tensor(array) for name, array in tokens.items()}
+def tensors(tokens) -> dict[str, kellet.Tensor]:
+    return {name: kellet.tensor(array) for name, array in tokens.items()}
 
 
 # --- tokens ---------------------------------------------------------------------------------------
@@ -97,39 +97,39 @@ def test_a_sentence_means_the_same_alone_and_beside_longer_ones(model):
 
 def test_no_sentence_is_no_vector(model):
     assert model.encode([]).shape == (0, 24)
-    assert model(kedge.zeros(0, 4, dtype=kedge.int64)).shape == (0, 24)
+    assert model(kellet.zeros(0, 4, dtype=kellet.int64)).shape == (0, 24)
 
 
 def test_a_sentence_of_padding_alone_is_zeros(model):
-    ids = kedge.tensor([[101, 4937, 102], [0, 0, 0]])
-    vectors = model(ids, kedge.tensor([[1, 1, 1], [0, 0, 0]])).detach().numpy()
+    ids = kellet.tensor([[101, 4937, 102], [0, 0, 0]])
+    vectors = model(ids, kellet.tensor([[1, 1, 1], [0, 0, 0]])).detach().numpy()
     np.testing.assert_array_equal(vectors[1], np.zeros(24, np.float32))
     np.testing.assert_allclose(vectors[0], model(ids[:1]).detach().numpy()[0], atol=1e-6)
 
 
 def test_kinds_of_sentences_are_told_apart(model):
-    ids = kedge.tensor([[101, 4937, 102]])
-    first = model(ids, token_type_ids=kedge.zeros(1, 3, dtype=kedge.int64))
+    ids = kellet.tensor([[101, 4937, 102]])
+    first = model(ids, token_type_ids=kellet.zeros(1, 3, dtype=kellet.int64))
     assert first.tolist() == model(ids).tolist()
-    assert first.tolist() != model(ids, token_type_ids=kedge.ones(1, 3, dtype=kedge.int64)).tolist()
+    assert first.tolist() != model(ids, token_type_ids=kellet.ones(1, 3, dtype=kellet.int64)).tolist()
 
 
 def test_the_pooler_reads_the_first_token(model):
-    hidden = model.hidden_states(kedge.tensor([[101, 4937, 102]])).detach()
+    hidden = model.hidden_states(kellet.tensor([[101, 4937, 102]])).detach()
     weight, bias = (value.detach().numpy() for value in (model.pooler.weight, model.pooler.bias))
     expected = np.tanh(hidden.numpy()[:, 0] @ weight.T + bias)
     np.testing.assert_allclose(model.pooled(hidden).detach().numpy(), expected, atol=1e-6)
 
 
 def test_more_tokens_than_positions_are_refused(model):
-    assert model(kedge.zeros(1, 16, dtype=kedge.int64)).shape == (1, 24)
+    assert model(kellet.zeros(1, 16, dtype=kellet.int64)).shape == (1, 24)
     with pytest.raises(ValueError, match="17 tokens in a sentence, but there are 16 positions"):
-        model(kedge.zeros(1, 17, dtype=kedge.int64))
+        model(kellet.zeros(1, 17, dtype=kellet.int64))
 
 
 def test_a_number_outside_the_vocabulary_is_refused(model):
     with pytest.raises(IndexError, match=re.escape("index 30522 is out of range")):
-        model(kedge.tensor([[30522]]))
+        model(kellet.tensor([[30522]]))
 
 
 def test_sizes_that_do_not_fit_are_refused():
@@ -142,7 +142,7 @@ def test_sizes_that_do_not_fit_are_refused():
 
 
 def test_a_training_step_reaches_every_weight_but_the_poolers():
-    kedge.manual_seed(0)
+    kellet.manual_seed(0)
     model = bert.build(**SMALL).train()
     vectors = model(**tensors(bert.tokenize(SENTENCES)))
     (vectors[0] * vectors[1]).sum().backward()
@@ -155,7 +155,7 @@ def test_a_training_step_reaches_every_weight_but_the_poolers():
 
 def test_keys_of_transformers_load_as_the_models_own(model):
     other = bert.build(**SMALL)
-    other.load_state_dict({key: kedge.tensor(value) for key, value in old_layout(model).items()})
+    other.load_state_dict({key: kellet.tensor(value) for key, value in old_layout(model).items()})
     assert contents(other.state_dict()) == contents(model.state_dict())
 
 
@@ -184,4 +184,4 @@ def test_a_checkpoint_without_one_of_the_three_projections_is_refused_by_name(mo
     with pytest.raises(
         MigrationError, match=r"the merge lacks 'encoder\.layer\.1\.attention\.self\.key\.bias'"
     ):
-        bert.build(**SMALL).load_state_dict({key: kedge.tensor(value) for key, value in old.items()})
+        bert.build(**SMALL).load_state_dict({key: kellet.tensor(value) for key, value in old.items()})

@@ -65,10 +65,10 @@ def test_sentences_are_as_near_to_each_other_as_the_original_says(model):
 def test_one_file_gives_the_same_bits_where_the_code_is_not(model, tmp_path):
     np.savez(tmp_path / "tokens.npz", **bert.tokenize(SENTENCES))
     expected = model.encode(SENTENCES)
-    options = ["--weights", str(WEIGHTS), "--check", str(tmp_path / "tokens.npz"), "-o", "minilm.kedge"]
+    options = ["--weights", str(WEIGHTS), "--check", str(tmp_path / "tokens.npz"), "-o", "minilm.kellet"]
     command(tmp_path, "export", "bert:build", *options, PYTHONPATH=str(PROJECT))
-    assert "model: output: the same bits" in command(tmp_path, "check", "minilm.kedge", "--tolerance", "0")
-    command(tmp_path, "run", "minilm.kedge", "--input", "tokens.npz", "-o", "vectors.npz")
+    assert "model: output: the same bits" in command(tmp_path, "check", "minilm.kellet", "--tolerance", "0")
+    command(tmp_path, "run", "minilm.kellet", "--input", "tokens.npz", "-o", "vectors.npz")
     with np.load(tmp_path / "vectors.npz") as answer:
         assert same_bits(answer["output"], expected)
 
@@ -76,7 +76,7 @@ def test_one_file_gives_the_same_bits_where_the_code_is_not(model, tmp_path):
 def command(folder: Path, *words: str, **more: str) -> str:
     """Run `packager` in a process of its own, where only what `more` adds to the path can be imported."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment |= {"KEDGE_CACHE": str(folder / "cache"), **more}
+    environment |= {"KELLET_CACHE": str(folder / "cache"), **more}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "packager", *words],
         cwd=folder,

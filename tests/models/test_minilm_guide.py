@@ -34,7 +34,7 @@ def test_every_block_of_the_guide_runs(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "fixtures" / "models" / "bert", tmp_path / "bert")
     blocks = BLOCK.findall(GUIDE.read_text(encoding="utf-8"))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "KEDGE_CACHE": str(tmp_path / "cache")}
+    environment = os.environ | {"PATH": path, "KELLET_CACHE": str(tmp_path / "cache")}
     command = [sys.executable, "-W", "error", "-c", RUNNER.replace("BLOCKS", repr(blocks))]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import pytest
 
-import kedge
-from kedge import nn
-from kedge.errors import HookError, HookTypeError
-from kedge.nn.modules.module import (
+import kellet
+from kellet import nn
+from kellet.errors import HookError, HookTypeError
+from kellet.nn.modules.module import (
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
@@ -33,7 +33,7 @@ class Split(nn.Module):
 
 
 def leaf(value=1.0):
-    return kedge.tensor([value], requires_grad=True)
+    return kellet.tensor([value], requires_grad=True)
 
 
 def numbers(grads):
@@ -59,7 +59,7 @@ def test_hook_gets_tensors_in_tuples():
     module.register_full_backward_hook(lambda module, *grads: seen.extend(grads))
     module(leaf()).backward()
     assert [type(grads) for grads in seen] == [tuple, tuple]
-    assert all(isinstance(grad, kedge.Tensor) for grads in seen for grad in grads)
+    assert all(isinstance(grad, kellet.Tensor) for grads in seen for grad in grads)
 
 
 def test_hooks_run_in_order_prepended_first_and_global_before_own():
@@ -115,7 +115,7 @@ def test_keyword_inputs_have_no_place_and_other_values_none():
 
     module, calls = Mixed(), []
     module.register_full_backward_hook(record(calls))
-    module(leaf(), 3, kedge.tensor([5.0]), z=leaf()).backward()
+    module(leaf(), 3, kellet.tensor([5.0]), z=leaf()).backward()
     # y is a Tensor without requires_grad: None, where torch shows zeros.
     assert calls == [([3.0, None, None], [1.0])]
 
@@ -143,7 +143,7 @@ def test_grad_input_belongs_to_the_arguments_after_pre_hooks_and_grad_output_to_
 def test_hook_fires_at_the_output_where_no_input_requires_a_gradient():
     module, calls = nn.Linear(2, 1), []
     module.register_full_backward_hook(record(calls))
-    module(kedge.ones(1, 2)).backward()
+    module(kellet.ones(1, 2)).backward()
     assert calls == [([None], [1.0])]
     assert module.weight.grad.tolist() == [[1.0, 1.0]]
 
@@ -152,7 +152,7 @@ def test_hook_of_a_module_without_inputs_gets_an_empty_tuple():
     class Constant(nn.Module):
         def __init__(self):
             super().__init__()
-            self.value = nn.Parameter(kedge.ones(1))
+            self.value = nn.Parameter(kellet.ones(1))
 
         def forward(self):
             return self.value * 2
@@ -166,7 +166,7 @@ def test_hook_of_a_module_without_inputs_gets_an_empty_tuple():
 def test_hook_does_not_fire_where_no_output_needs_a_gradient():
     module, calls = Double(), []
     module.register_full_backward_hook(record(calls))
-    (module(kedge.ones(1)) * leaf()).backward()
+    (module(kellet.ones(1)) * leaf()).backward()
     assert calls == []
 
 
@@ -174,7 +174,7 @@ def test_hook_does_not_fire_where_no_output_needs_a_gradient():
 def test_all_none_may_be_answered_where_no_input_requires_a_gradient(answer):
     module = nn.Linear(1, 1)
     module.register_full_backward_hook(lambda *args: answer)
-    module(kedge.ones(1)).backward()
+    module(kellet.ones(1)).backward()
     assert module.weight.grad.tolist() == [[1.0]]
 
 
@@ -183,13 +183,13 @@ def test_a_gradient_answered_where_no_input_requires_one_is_refused(answer):
     module = nn.Linear(1, 1)
     module.register_full_backward_hook(lambda *args: answer)
     with pytest.raises(HookError, match="where no input requires gradient should always return None"):
-        module(kedge.ones(1)).backward()
+        module(kellet.ones(1)).backward()
 
 
 def test_no_hook_fires_without_grad_mode():
     module, calls = Double(), []
     module.register_full_backward_hook(record(calls))
-    with kedge.no_grad():
+    with kellet.no_grad():
         output = module(leaf())
     assert output.requires_grad is False
     assert calls == []
@@ -279,9 +279,9 @@ def test_hooks_work_through_a_second_derivative():
 
     module, calls, x = Cube(), [], leaf(2.0)
     module.register_full_backward_hook(record(calls))
-    (grad,) = kedge.autograd.grad(module(x), x, create_graph=True)
+    (grad,) = kellet.autograd.grad(module(x), x, create_graph=True)
     assert calls == [([12.0], [1.0])]
-    (second,) = kedge.autograd.grad(grad, x)
+    (second,) = kellet.autograd.grad(grad, x)
     assert second.tolist() == [12.0]
 
 
@@ -313,7 +313,7 @@ def test_pre_hook_answer_replaces_the_real_gradient():
 def test_pre_hook_answer_replaces_the_gradient_of_the_parameters_where_no_input_requires_one():
     module = nn.Linear(2, 2)
     module.register_full_backward_pre_hook(lambda module, grad_output: (grad_output[0] * 0,))
-    module(kedge.ones(2)).sum().backward()
+    module(kellet.ones(2)).sum().backward()
     assert module.weight.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
 
@@ -392,7 +392,7 @@ def test_answer_of_an_output_hook_is_ignored():
 def test_output_hook_is_silent_for_an_output_that_requires_no_gradient():
     module, calls = Double(), []
     module.register_backward_hook(lambda *args: calls.append(1))
-    (module(kedge.ones(1)) * leaf()).backward()
+    (module(kellet.ones(1)) * leaf()).backward()
     assert calls == []
 
 

@@ -4,8 +4,8 @@ from collections import OrderedDict
 
 import pytest
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 
 
 def linears(n):
@@ -122,26 +122,26 @@ def test_module_dict_holds_modules_by_name():
 
 
 def test_parameter_list_makes_parameters_of_tensors():
-    module = nn.ParameterList([kedge.ones(1), nn.Parameter(kedge.zeros(1))])
-    module.append(kedge.ones(2))
+    module = nn.ParameterList([kellet.ones(1), nn.Parameter(kellet.zeros(1))])
+    module.append(kellet.ones(2))
     module += ["text"]
     assert [type(value) for value in module] == [nn.Parameter] * 3 + [str]
     assert list(module.state_dict()) == ["0", "1", "2"]
     assert module[-2].shape == (2,)
     assert [value.tolist() for value in module[:2]] == [[1.0], [0.0]]
-    module[0] = kedge.full((1,), 7.0)
+    module[0] = kellet.full((1,), 7.0)
     assert module.pop(1).tolist() == [0.0]
     assert [name for name, _ in module.named_parameters()] == ["0", "1"]
     assert (len(module), module[0].item(), module[2]) == (3, 7.0, "text")
     with pytest.raises(IndexError, match="index 3 is out of range: there are 3 values"):
         module[3]
     with pytest.raises(TypeError, match="iterable of values, got Tensor"):
-        module.extend(kedge.ones(2))
+        module.extend(kellet.ones(2))
 
 
 def test_parameter_dict_holds_parameters_by_name():
-    module = nn.ParameterDict({"a": kedge.ones(1)})
-    module["b"] = nn.Parameter(kedge.zeros(1))
+    module = nn.ParameterDict({"a": kellet.ones(1)})
+    module["b"] = nn.Parameter(kellet.zeros(1))
     module.update({"c": 3})
     assert list(module) == list(module.keys()) == ["a", "b", "c"]
     assert type(module["a"]) is nn.Parameter
@@ -155,29 +155,29 @@ def test_parameter_dict_holds_parameters_by_name():
     with pytest.raises(KeyError, match="'a'"):
         module["a"]
     with pytest.raises(KeyError, match="'keys' is an attribute of ParameterDict itself"):
-        module["keys"] = kedge.ones(1)
+        module["keys"] = kellet.ones(1)
     module.clear()
     assert len(module) == 0
 
 
 def test_parameter_containers_print_what_they_hold():
-    assert repr(nn.ParameterList([kedge.ones(2, 3), 5])) == (
+    assert repr(nn.ParameterList([kellet.ones(2, 3), 5])) == (
         "ParameterList(\n  (0): Parameter containing: [float32 of size 2x3]\n  (1): object of type int\n)"
     )
-    assert repr(nn.ParameterDict({"a": kedge.ones(2)})) == (
+    assert repr(nn.ParameterDict({"a": kellet.ones(2)})) == (
         "ParameterDict((a): Parameter containing: [float32 of size 2])"
     )
 
 
 def test_parameter_dict_sorts_a_plain_dict_and_keeps_every_other_order():
-    values = {"b": kedge.ones(1), "a": kedge.zeros(1)}
+    values = {"b": kellet.ones(1), "a": kellet.zeros(1)}
     assert list(nn.ParameterDict(values)) == ["a", "b"]
     assert list(nn.ParameterDict(OrderedDict(values))) == ["b", "a"]
     assert list(nn.ParameterDict(list(values.items()))) == ["b", "a"]
 
 
 def test_parameter_dict_is_copied_joined_and_emptied_like_a_dict():
-    a, b = nn.Parameter(kedge.ones(1)), nn.Parameter(kedge.zeros(1))
+    a, b = nn.Parameter(kellet.ones(1)), nn.Parameter(kellet.zeros(1))
     module = nn.ParameterDict([("a", a)])
     assert module.setdefault("a", b) is a
     assert module.setdefault("b", b) is b

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-import kedge
-from kedge import nn
-from kedge.errors import HookError
-from kedge.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+import kellet
+from kellet import nn
+from kellet.errors import HookError
+from kellet.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 
 class Scale(nn.Module):
@@ -21,7 +21,7 @@ class Fail(nn.Module):
 
 
 def one(value=1.0):
-    return kedge.tensor([value])
+    return kellet.tensor([value])
 
 
 def test_forward_called_by_hand_runs_no_hook():
@@ -246,7 +246,7 @@ def test_global_hooks_see_every_module_of_the_tree():
 
 
 def test_names_of_the_global_functions_without_module_are_the_same_functions():
-    places = kedge.nn.modules.module
+    places = kellet.nn.modules.module
     assert places.register_forward_pre_hook is register_module_forward_pre_hook
     assert places.register_forward_hook is register_module_forward_hook
     assert places.register_full_backward_hook is places.register_module_full_backward_hook

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import kedge
-import kedge.nn.functional as F
-from kedge.errors import GradientError
+import kellet
+import kellet.nn.functional as F
+from kellet.errors import GradientError
 
 
 def gradient_at(function: Callable[[Any], Any], value: float) -> float:
-    x = kedge.tensor([value], dtype=kedge.float64, requires_grad=True)
+    x = kellet.tensor([value], dtype=kellet.float64, requires_grad=True)
     function(x).sum().backward()
     return float(x.grad.item())
 
@@ -46,11 +46,11 @@ def gradient_at(function: Callable[[Any], Any], value: float) -> float:
     ],
 )
 def test_value(function: Callable[[Any], Any], x: float, value: float) -> None:
-    assert function(kedge.tensor([x], dtype=kedge.float64)).item() == pytest.approx(value, rel=1e-14)
+    assert function(kellet.tensor([x], dtype=kellet.float64)).item() == pytest.approx(value, rel=1e-14)
 
 
 def test_gelu_by_tanh_is_close_to_gelu_and_not_it() -> None:
-    x = kedge.tensor([1.0], dtype=kedge.float64)
+    x = kellet.tensor([1.0], dtype=kellet.float64)
     assert F.gelu(x, approximate="tanh").item() == pytest.approx(0.8411919906082768, rel=1e-14)
     assert F.gelu(x).item() == pytest.approx(0.8413447460685429, rel=1e-14)
     with pytest.raises(ValueError, match="approximate must be 'none' or 'tanh', got 'fast'"):
@@ -66,21 +66,21 @@ def test_gradient_at_zero(function: Callable[[Any], Any], slope: float) -> None:
 
 
 def test_relu_passes_no_infinite_gradient_below_zero() -> None:
-    x = kedge.tensor([-1.0, 1.0], requires_grad=True)
-    F.relu(x).backward(kedge.tensor([math.inf, 3.0]))
+    x = kellet.tensor([-1.0, 1.0], requires_grad=True)
+    F.relu(x).backward(kellet.tensor([math.inf, 3.0]))
     assert x.grad.tolist() == [0.0, 3.0]
 
 
 @pytest.mark.parametrize("function", [F.relu, F.leaky_relu, F.elu, F.silu, F.relu6, F.hardswish, F.mish])
 def test_inplace_writes_into_its_argument(function: Callable[..., Any]) -> None:
-    x = kedge.tensor([-1.0, 2.0])
+    x = kellet.tensor([-1.0, 2.0])
     expected = function(x)
     assert function(x, inplace=True) is x
     assert x.tolist() == expected.tolist()
 
 
 def test_inplace_keeps_the_history() -> None:
-    x = kedge.tensor([-1.0, 2.0], requires_grad=True)
+    x = kellet.tensor([-1.0, 2.0], requires_grad=True)
     y = x * 3
     F.relu(y, inplace=True).sum().backward()
     assert x.grad.tolist() == [0.0, 3.0]
@@ -88,9 +88,9 @@ def test_inplace_keeps_the_history() -> None:
         F.relu(x, inplace=True)
 
 
-@pytest.mark.parametrize("dtype", [kedge.float16, kedge.float32, kedge.float64])
+@pytest.mark.parametrize("dtype", [kellet.float16, kellet.float32, kellet.float64])
 def test_dtype_is_kept(dtype: Any) -> None:
-    x = kedge.tensor([[-1.0, 2.0]], dtype=dtype, requires_grad=True)
+    x = kellet.tensor([[-1.0, 2.0]], dtype=dtype, requires_grad=True)
     for function in (F.relu, F.gelu, F.silu, F.elu, F.softplus, F.mish, lambda v: F.softmax(v, 1)):
         y = function(x)
         assert y.dtype == dtype
@@ -100,31 +100,31 @@ def test_dtype_is_kept(dtype: Any) -> None:
 
 
 def test_softmax_along_each_dimension_sums_to_one() -> None:
-    x = kedge.randn(2, 3, 4)
+    x = kellet.randn(2, 3, 4)
     for dim in range(-3, 3):
         np.testing.assert_allclose(F.softmax(x, dim).sum(dim).numpy(), 1.0, rtol=1e-6)
         np.testing.assert_allclose(F.log_softmax(x, dim).numpy(), F.softmax(x, dim).log().numpy(), rtol=1e-5)
 
 
 def test_softmax_of_rows_far_apart() -> None:
-    x = kedge.tensor([[0.0, 0.0], [-500.0, -500.0], [800.0, 0.0]])
+    x = kellet.tensor([[0.0, 0.0], [-500.0, -500.0], [800.0, 0.0]])
     assert F.softmax(x, 1).tolist() == [[0.5, 0.5], [0.5, 0.5], [1.0, 0.0]]
 
 
 def test_softmax_dtype_converts_first() -> None:
-    assert F.softmax(kedge.tensor([1, 1]), 0, dtype=kedge.float64).tolist() == [0.5, 0.5]
-    assert F.log_softmax(kedge.ones(2), 0, dtype=kedge.float64).dtype == kedge.float64
+    assert F.softmax(kellet.tensor([1, 1]), 0, dtype=kellet.float64).tolist() == [0.5, 0.5]
+    assert F.log_softmax(kellet.ones(2), 0, dtype=kellet.float64).dtype == kellet.float64
 
 
 def test_glu_halves_the_dimension() -> None:
-    assert F.glu(kedge.tensor([[1.0, 2.0, 0.0, 0.0]])).tolist() == [[0.5, 1.0]]
+    assert F.glu(kellet.tensor([[1.0, 2.0, 0.0, 0.0]])).tolist() == [[0.5, 1.0]]
 
 
 def test_normalize_gives_unit_vectors_and_leaves_zero() -> None:
-    x = kedge.tensor([[3.0, 4.0], [0.0, 0.0]])
+    x = kellet.tensor([[3.0, 4.0], [0.0, 0.0]])
     np.testing.assert_allclose(F.normalize(x).numpy(), [[0.6, 0.8], [0.0, 0.0]], rtol=1e-6)
 
 
 def test_prelu_takes_one_weight_per_channel() -> None:
-    x = kedge.full((1, 2, 2), -1.0)
-    assert F.prelu(x, kedge.tensor([0.5, 2.0])).tolist() == [[[-0.5, -0.5], [-2.0, -2.0]]]
+    x = kellet.full((1, 2, 2), -1.0)
+    assert F.prelu(x, kellet.tensor([0.5, 2.0])).tolist() == [[[-0.5, -0.5], [-2.0, -2.0]]]

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-import kedge
-import kedge.nn.functional as F
-from kedge.errors import DTypeError, ShapeError
+import kellet
+import kellet.nn.functional as F
+from kellet.errors import DTypeError, ShapeError
 
 attention = F.scaled_dot_product_attention
 
 
-def qkv(length: int = 3, source: int = 5, dtype: Any = kedge.float64) -> tuple[Any, Any, Any]:
+def qkv(length: int = 3, source: int = 5, dtype: Any = kellet.float64) -> tuple[Any, Any, Any]:
     return (
-        kedge.randn(2, 2, length, 4, dtype=dtype),
-        kedge.randn(2, 2, source, 4, dtype=dtype),
-        kedge.randn(2, 2, source, 6, dtype=dtype),
+        kellet.randn(2, 2, length, 4, dtype=dtype),
+        kellet.randn(2, 2, source, 4, dtype=dtype),
+        kellet.randn(2, 2, source, 6, dtype=dtype),
     )
 
 
@@ -37,9 +37,9 @@ def test_scale_replaces_the_root_of_the_width() -> None:
 
 def test_a_bool_mask_says_where_to_look_and_a_floating_one_is_added() -> None:
     q, k, v = qkv()
-    allowed = kedge.rand(3, 5) > 0.3
+    allowed = kellet.rand(3, 5) > 0.3
     allowed[:, 0] = True
-    added = kedge.where(allowed, 0.0, -math.inf).double()
+    added = kellet.where(allowed, 0.0, -math.inf).double()
     np.testing.assert_allclose(
         attention(q, k, v, allowed).numpy(), attention(q, k, v, added).numpy(), rtol=1e-12
     )
@@ -56,42 +56,42 @@ def test_causal_queries_do_not_look_ahead() -> None:
 
 def test_a_query_that_may_look_nowhere_gets_zeros_and_no_gradient() -> None:
     q, k, v = (t.requires_grad_() for t in qkv())
-    allowed = kedge.ones(3, 5).bool()
+    allowed = kellet.ones(3, 5).bool()
     allowed[1] = False
-    for mask in (allowed, kedge.where(allowed, 0.0, -math.inf).double()):
+    for mask in (allowed, kellet.where(allowed, 0.0, -math.inf).double()):
         out = attention(q, k, v, mask)
         assert (out[:, :, 1] == 0).all()
         for graph in (False, True):
-            grads = kedge.autograd.grad(out.sum(), (q, k, v), retain_graph=True, create_graph=graph)
+            grads = kellet.autograd.grad(out.sum(), (q, k, v), retain_graph=True, create_graph=graph)
             assert all(g.isfinite().all() for g in grads)
             assert (grads[0][:, :, 1] == 0).all()
 
 
 def test_the_mask_gets_a_gradient_too() -> None:
     q, k, v = qkv()
-    bias = kedge.zeros(3, 5, dtype=kedge.float64, requires_grad=True)
-    assert kedge.autograd.gradcheck(lambda b: attention(q, k, v, b), bias)
+    bias = kellet.zeros(3, 5, dtype=kellet.float64, requires_grad=True)
+    assert kellet.autograd.gradcheck(lambda b: attention(q, k, v, b), bias)
 
 
 def test_dropout_of_weights_follows_the_seed_and_keeps_the_mean() -> None:
-    q, k = kedge.zeros(1, 2000, 4), kedge.zeros(1, 8, 4)
-    v = kedge.ones(1, 8, 1)
-    kedge.manual_seed(3)
+    q, k = kellet.zeros(1, 2000, 4), kellet.zeros(1, 8, 4)
+    v = kellet.ones(1, 8, 1)
+    kellet.manual_seed(3)
     first = attention(q, k, v, dropout_p=0.25)
-    kedge.manual_seed(3)
+    kellet.manual_seed(3)
     assert (attention(q, k, v, dropout_p=0.25) == first).all()
     assert set(np.round(first.flatten().numpy() * 6).astype(int)) <= set(range(9))
     assert first.mean().item() == pytest.approx(1.0, abs=0.05)
 
 
 def test_heads_may_share_keys_and_values() -> None:
-    q = kedge.randn(1, 4, 3, 2)
-    k, v = kedge.randn(1, 2, 3, 2), kedge.randn(1, 2, 3, 2)
+    q = kellet.randn(1, 4, 3, 2)
+    k, v = kellet.randn(1, 2, 3, 2), kellet.randn(1, 2, 3, 2)
     doubled = [t.repeat_interleave(2, 1) for t in (k, v)]
     np.testing.assert_array_equal(attention(q, k, v, enable_gqa=True).numpy(), attention(q, *doubled).numpy())
 
 
-@pytest.mark.parametrize("dtype", [kedge.float32, kedge.float64])
+@pytest.mark.parametrize("dtype", [kellet.float32, kellet.float64])
 def test_dtype_is_kept(dtype: Any) -> None:
     q, k, v = (t.requires_grad_() for t in qkv(dtype=dtype))
     out = attention(q, k, v, is_causal=True, dropout_p=0.5)
@@ -103,28 +103,28 @@ def test_dtype_is_kept(dtype: Any) -> None:
     ("call", "kind", "message"),
     [
         (
-            lambda: attention(*[kedge.zeros(3, 4)] * 3, kedge.ones(3, 3).bool(), 0.0, True),
+            lambda: attention(*[kellet.zeros(3, 4)] * 3, kellet.ones(3, 3).bool(), 0.0, True),
             ValueError,
             r"Explicit attn_mask should not be set when is_causal=True",
         ),
         (
-            lambda: attention(kedge.zeros(3, 4), kedge.zeros(3, 5), kedge.zeros(3, 4)),
+            lambda: attention(kellet.zeros(3, 4), kellet.zeros(3, 5), kellet.zeros(3, 4)),
             ShapeError,
             r"query \(3, 4\), key \(3, 5\) and value \(3, 4\) do not fit",
         ),
         (
-            lambda: attention(kedge.zeros(3, 4), kedge.zeros(3, 4), kedge.zeros(2, 4)),
+            lambda: attention(kellet.zeros(3, 4), kellet.zeros(3, 4), kellet.zeros(2, 4)),
             ShapeError,
             r"must be \(\.\.\., L, E\), \(\.\.\., S, E\) and \(\.\.\., S, Ev\)",
         ),
-        (lambda: attention(*[kedge.zeros(4)] * 3), ShapeError, r"do not fit"),
+        (lambda: attention(*[kellet.zeros(4)] * 3), ShapeError, r"do not fit"),
         (
-            lambda: attention(kedge.zeros(3, 4), kedge.zeros(3, 4).double(), kedge.zeros(3, 4)),
+            lambda: attention(kellet.zeros(3, 4), kellet.zeros(3, 4).double(), kellet.zeros(3, 4)),
             DTypeError,
             r"must have one dtype, got \['float32', 'float64'\]",
         ),
         (
-            lambda: attention(kedge.zeros(3, 2, 4), *[kedge.zeros(2, 2, 4)] * 2, enable_gqa=True),
+            lambda: attention(kellet.zeros(3, 2, 4), *[kellet.zeros(2, 2, 4)] * 2, enable_gqa=True),
             ShapeError,
             r"3 heads of the query cannot share 2 heads",
         ),

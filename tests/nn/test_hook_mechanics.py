@@ -8,8 +8,8 @@ import weakref
 
 import pytest
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 
 # Each kind of hook of one module: how it is registered, and what makes it run once.
 KINDS = {
@@ -33,7 +33,7 @@ class Double(nn.Module):
 
 def use(module):
     """Run every hook that a module can have, once."""
-    module(kedge.ones(1, requires_grad=True)).backward()
+    module(kellet.ones(1, requires_grad=True)).backward()
     module.load_state_dict(module.state_dict())
 
 
@@ -103,7 +103,7 @@ def test_hook_with_kwargs_removed_by_an_earlier_hook_is_skipped_too():
     second = module.register_forward_hook(
         lambda module, args, kwargs, output: calls.append(1), with_kwargs=True
     )
-    module(kedge.ones(1))
+    module(kellet.ones(1))
     assert calls == []
 
 
@@ -127,7 +127,7 @@ def test_hook_added_during_a_pass_waits_for_the_next(kind):
 def test_hook_removed_between_forward_and_backward_does_not_fire(kind):
     calls, module = [], Double()
     handle = register(module, kind, lambda *args: calls.append(1))
-    output = module(kedge.ones(1, requires_grad=True))
+    output = module(kellet.ones(1, requires_grad=True))
     handle.remove()
     output.backward()
     assert calls == []
@@ -195,7 +195,7 @@ def test_module_with_a_local_hook_does_not_pickle():
 
 def test_copied_parameter_has_no_hooks():
     calls = []
-    parameter = nn.Parameter(kedge.ones(1))
+    parameter = nn.Parameter(kellet.ones(1))
     parameter.register_hook(lambda grad: calls.append(1))
     twin = copy.deepcopy(parameter)
     (twin * 2).backward()
@@ -222,7 +222,7 @@ def test_exception_in_a_backward_hook_leaves_the_gradients_stored_so_far():
         def __init__(self):
             super().__init__()
             self.inner = Double()
-            self.weight = nn.Parameter(kedge.ones(1))
+            self.weight = nn.Parameter(kellet.ones(1))
 
         def forward(self, x):
             return self.inner(x) * self.weight
@@ -230,7 +230,7 @@ def test_exception_in_a_backward_hook_leaves_the_gradients_stored_so_far():
     def fail(*args):
         raise ZeroDivisionError
 
-    module, x = Two(), kedge.ones(1, requires_grad=True)
+    module, x = Two(), kellet.ones(1, requires_grad=True)
     module.inner.register_full_backward_hook(fail)
     with pytest.raises(ZeroDivisionError):
         module(x).backward()
@@ -266,7 +266,7 @@ def test_hooks_come_and_go_in_one_thread_while_another_calls():
     thread.start()
     try:
         for _ in range(300):
-            module(kedge.ones(1))
+            module(kellet.ones(1))
     finally:
         stop.set()
         thread.join()

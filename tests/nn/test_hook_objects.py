@@ -8,8 +8,8 @@ import weakref
 
 import pytest
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 
 
 class Scale(nn.Module):
@@ -18,7 +18,7 @@ class Scale(nn.Module):
 
 
 def one():
-    return kedge.ones(1)
+    return kellet.ones(1)
 
 
 def module_level_prehook(module, args):

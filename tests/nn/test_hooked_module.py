@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-import kedge
-from kedge import nn
-from kedge.errors import HookTypeError, StateDictError
+import kellet
+from kellet import nn
+from kellet.errors import HookTypeError, StateDictError
 
 
 class Double(nn.Module):
@@ -27,7 +27,7 @@ class Net(nn.Module):
 
 
 def one(value=1.0):
-    return kedge.tensor([value], requires_grad=True)
+    return kellet.tensor([value], requires_grad=True)
 
 
 def module_level_pre_hook(input):
@@ -94,7 +94,7 @@ def test_backward_hook_of_an_input_without_gradient_gets_none():
     module.register_backward_hook(
         lambda grad_input, grad_output: calls.append((grad_input, grad_output.item()))
     )
-    module(kedge.ones(1)).backward()
+    module(kellet.ones(1)).backward()
     assert calls == [(None, 1.0)]
 
 
@@ -195,7 +195,7 @@ def test_wrapper_within_a_module_adds_no_part_to_the_names():
     assert wrapped.state_dict()._metadata == plain.state_dict()._metadata
     assert wrapped.load_state_dict(plain.state_dict()) == ([], [])
     assert wrapped[0].inner.first.weight.tolist() == plain[0].first.weight.tolist()
-    assert wrapped.load_state_dict({"0.x": kedge.ones(1)}, strict=False).unexpected_keys == ["0.x"]
+    assert wrapped.load_state_dict({"0.x": kellet.ones(1)}, strict=False).unexpected_keys == ["0.x"]
 
 
 def test_old_batch_norm_state_loads_through_the_wrapper():
@@ -210,7 +210,7 @@ def test_mode_dtype_and_apply_reach_the_inner_module():
     module.eval()
     assert [part.training for part in module.inner.modules()] == [False] * 3
     module.double()
-    assert module.inner.first.weight.dtype == kedge.float64
+    assert module.inner.first.weight.dtype == kellet.float64
     module.apply(lambda part: names.append(type(part).__name__))
     assert names == ["Linear", "BatchNorm1d", "Net"]
 
@@ -251,7 +251,7 @@ def test_copy_has_its_own_inner_module_and_hooks_and_goes_on_counting(twin_of):
     assert twin.inner is not module.inner
     assert twin.weight is twin.inner.weight
     assert twin.state_dict()["weight"].tolist() == module.state_dict()["weight"].tolist()
-    assert twin(kedge.zeros(1)).tolist() == module(kedge.zeros(1)).tolist()
+    assert twin(kellet.zeros(1)).tolist() == module(kellet.zeros(1)).tolist()
     assert twin.register_forward_hook(print).id == 1
 
 
@@ -261,7 +261,7 @@ def test_it_prints_what_is_inside():
     )
 
 
-@pytest.mark.parametrize("dtype", [kedge.float32, kedge.float64])
+@pytest.mark.parametrize("dtype", [kellet.float32, kellet.float64])
 def test_threads_register_run_and_remove_at_once(dtype):
     module, errors = nn.HookedModule(Double()), []
 
@@ -269,7 +269,7 @@ def test_threads_register_run_and_remove_at_once(dtype):
         try:
             for _ in range(50):
                 seen = []
-                x = kedge.full((1,), float(number), dtype=dtype, requires_grad=True)
+                x = kellet.full((1,), float(number), dtype=dtype, requires_grad=True)
                 handles = [
                     module.register_forward_hook(lambda input, output: seen.append(1)),
                     module.register_backward_hook(lambda grad_input, grad_output: None),

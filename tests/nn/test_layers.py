@@ -4,18 +4,18 @@ import math
 
 import pytest
 
-import kedge
-from kedge import nn
-from kedge.errors import ShapeError
+import kellet
+from kellet import nn
+from kellet.errors import ShapeError
 
 
 def tensor(values):
-    return kedge.tensor(values, dtype=kedge.float32)
+    return kellet.tensor(values, dtype=kellet.float32)
 
 
 def fill(module, **values):
     """Put values into parameters and buffers by name."""
-    module.load_state_dict({name: kedge.tensor(value) for name, value in values.items()}, strict=False)
+    module.load_state_dict({name: kellet.tensor(value) for name, value in values.items()}, strict=False)
     return module
 
 
@@ -28,7 +28,7 @@ def test_linear_weighs_and_adds():
 
 
 def test_linear_starts_within_its_bounds():
-    kedge.manual_seed(0)
+    kellet.manual_seed(0)
     layer = nn.Linear(100, 50)
     bound = 1 / math.sqrt(100)
     for values in (layer.weight, layer.bias):
@@ -42,14 +42,14 @@ def test_linear_without_bias_registers_none():
 
 
 def test_linear_of_another_dtype():
-    assert nn.Linear(2, 1, dtype=kedge.float64)(kedge.ones(2, dtype=kedge.float64)).dtype == kedge.float64
+    assert nn.Linear(2, 1, dtype=kellet.float64)(kellet.ones(2, dtype=kellet.float64)).dtype == kellet.float64
 
 
 def test_linear_refuses_another_length_and_names_both():
     with pytest.raises(
         ShapeError, match=r"linear: input of shape \(3,\) does not fit weight of shape \(1, 2\)"
     ):
-        nn.Linear(2, 1)(kedge.ones(3))
+        nn.Linear(2, 1)(kellet.ones(3))
 
 
 def test_there_is_one_device():
@@ -62,7 +62,7 @@ def test_embedding_looks_rows_up_and_leaves_the_padding_row_alone():
     layer = nn.Embedding(3, 2, padding_idx=-1)
     assert layer.padding_idx == 2
     assert layer.weight[2].tolist() == [0.0, 0.0]
-    output = layer(kedge.tensor([0, 2, 0]))
+    output = layer(kellet.tensor([0, 2, 0]))
     assert output.tolist() == [layer.weight[row].tolist() for row in (0, 2, 0)]
     output.sum().backward()
     assert layer.weight.grad.tolist() == [[2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]
@@ -72,7 +72,7 @@ def test_embedding_of_a_given_table_is_frozen_unless_told():
     table = tensor([[1.0, 2.0], [3.0, 4.0]])
     frozen = nn.Embedding.from_pretrained(table)
     assert frozen.weight.requires_grad is False
-    assert frozen(kedge.tensor([1])).tolist() == [[3.0, 4.0]]
+    assert frozen(kellet.tensor([1])).tolist() == [[3.0, 4.0]]
     assert nn.Embedding.from_pretrained(table, freeze=False).weight.requires_grad
     with pytest.raises(ValueError, match="embeddings are expected to be 2-dimensional, got 1"):
         nn.Embedding.from_pretrained(tensor([1.0]))
@@ -83,8 +83,8 @@ def test_embedding_of_a_given_table_is_frozen_unless_told():
     [
         (lambda: nn.Embedding(3, 2, padding_idx=3), ValueError, "within num_embeddings, got 3 of 3"),
         (lambda: nn.Embedding(3, 2, sparse=True), NotImplementedError, "sparse"),
-        (lambda: nn.Embedding(3, 2, _weight=kedge.ones(2, 2)), ValueError, r"\(2, 2\).*ask for \(3, 2\)"),
-        (lambda: nn.Embedding(3, 2)(kedge.tensor([3])), IndexError, "index 3 is out of range"),
+        (lambda: nn.Embedding(3, 2, _weight=kellet.ones(2, 2)), ValueError, r"\(2, 2\).*ask for \(3, 2\)"),
+        (lambda: nn.Embedding(3, 2)(kellet.tensor([3])), IndexError, "index 3 is out of range"),
     ],
 )
 def test_embedding_refuses(make, error, message):
@@ -134,7 +134,7 @@ def test_convolution_refuses(make, message):
 
 
 def test_pooling_takes_the_largest_or_the_mean():
-    x = kedge.arange(16, dtype=kedge.float32).reshape(1, 1, 4, 4)
+    x = kellet.arange(16, dtype=kellet.float32).reshape(1, 1, 4, 4)
     assert nn.MaxPool2d(2)(x).tolist() == [[[[5.0, 7.0], [13.0, 15.0]]]]
     _, places = nn.MaxPool2d(2, return_indices=True)(x)
     assert places.tolist() == [[[[5, 7], [13, 15]]]]
@@ -190,7 +190,7 @@ def test_batch_norm_without_tracking_has_no_state_for_it():
 )
 def test_batch_norm_refuses_other_dimensions(layer, shape, message):
     with pytest.raises(ValueError, match=message):
-        layer(kedge.ones(*shape))
+        layer(kellet.ones(*shape))
 
 
 def test_layer_norm_normalises_each_sample():
@@ -202,8 +202,8 @@ def test_layer_norm_normalises_each_sample():
 
 
 def test_dropout_drops_while_training_only():
-    kedge.manual_seed(0)
-    layer, x = nn.Dropout(0.25), kedge.ones(10_000)
+    kellet.manual_seed(0)
+    layer, x = nn.Dropout(0.25), kellet.ones(10_000)
     output = layer(x)
     assert sorted(set(output.tolist())) == [0.0, pytest.approx(4 / 3)]
     assert output.mean().item() == pytest.approx(1.0, abs=0.03)
@@ -249,7 +249,7 @@ def test_softmax_over_the_given_dimension():
 
 
 def test_flatten_and_unflatten_are_inverse():
-    x = kedge.arange(24).reshape(2, 3, 4)
+    x = kellet.arange(24).reshape(2, 3, 4)
     assert nn.Flatten()(x).shape == (2, 12)
     assert nn.Flatten(0)(x).shape == (24,)
     assert nn.Unflatten(1, (3, -1))(nn.Flatten()(x)).tolist() == x.tolist()
@@ -258,7 +258,7 @@ def test_flatten_and_unflatten_are_inverse():
 
 
 def test_identity_gives_back_the_very_input():
-    x = kedge.ones(1)
+    x = kellet.ones(1)
     assert nn.Identity(1, two=2)(x) is x
 
 
@@ -267,11 +267,11 @@ def test_identity_gives_back_the_very_input():
 
 def test_attention_gives_output_and_weights():
     layer = nn.MultiheadAttention(4, 2)
-    query, memory = kedge.randn(3, 2, 4), kedge.randn(5, 2, 4)
+    query, memory = kellet.randn(3, 2, 4), kellet.randn(5, 2, 4)
     output, weights = layer(query, memory, memory)
     assert output.shape == (3, 2, 4)
     assert weights.shape == (2, 3, 5)
-    assert weights.sum(-1).allclose(kedge.ones(2, 3))
+    assert weights.sum(-1).allclose(kellet.ones(2, 3))
     assert layer(query, memory, memory, average_attn_weights=False)[1].shape == (2, 2, 3, 5)
     assert layer(query, memory, memory, need_weights=False)[1] is None
     assert layer(query, memory, memory, need_weights=False)[0].allclose(output, atol=1e-6)
@@ -279,11 +279,11 @@ def test_attention_gives_output_and_weights():
 
 def test_attention_looks_at_no_key_that_is_masked():
     layer = nn.MultiheadAttention(4, 2, batch_first=True)
-    x = kedge.randn(1, 3, 4)
-    causal = kedge.ones(3, 3, dtype=kedge.bool).triu(1)
+    x = kellet.randn(1, 3, 4)
+    causal = kellet.ones(3, 3, dtype=kellet.bool).triu(1)
     _, weights = layer(x, x, x, attn_mask=causal)
-    assert weights[0].triu(1).tolist() == kedge.zeros(3, 3).tolist()
-    _, weights = layer(x, x, x, key_padding_mask=kedge.tensor([[False, True, False]]))
+    assert weights[0].triu(1).tolist() == kellet.zeros(3, 3).tolist()
+    _, weights = layer(x, x, x, key_padding_mask=kellet.tensor([[False, True, False]]))
     assert weights[0, :, 1].tolist() == [0.0, 0.0, 0.0]
 
 
@@ -293,12 +293,12 @@ def test_attention_looks_at_no_key_that_is_masked():
         (lambda m, x: nn.MultiheadAttention(5, 2), ValueError, "multiple of num_heads, got 5 and 2"),
         (lambda m, x: m(x, x, x, is_causal=True), RuntimeError, "Need attn_mask"),
         (
-            lambda m, x: m(x, x, x, attn_mask=kedge.zeros(2, 2)),
+            lambda m, x: m(x, x, x, attn_mask=kellet.zeros(2, 2)),
             RuntimeError,
             r"attn_mask has the shape \(2, 2\), but should be \(3, 3\)",
         ),
         (
-            lambda m, x: m(x, x, x, key_padding_mask=kedge.zeros(1, 3)),
+            lambda m, x: m(x, x, x, key_padding_mask=kellet.zeros(1, 3)),
             RuntimeError,
             r"key_padding_mask has the shape \(1, 3\), but should be \(2, 3\)",
         ),
@@ -307,14 +307,14 @@ def test_attention_looks_at_no_key_that_is_masked():
 )
 def test_attention_refuses(run, error, message):
     with pytest.raises(error, match=message):
-        run(nn.MultiheadAttention(4, 2), kedge.randn(3, 2, 4))
+        run(nn.MultiheadAttention(4, 2), kellet.randn(3, 2, 4))
 
 
 def test_transformer_layer_takes_relu_gelu_or_a_function():
-    x = kedge.randn(3, 2, 4)
-    kedge.manual_seed(0)
+    x = kellet.randn(3, 2, 4)
+    kellet.manual_seed(0)
     layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, activation=lambda x: x * 0)
-    with kedge.no_grad():
+    with kellet.no_grad():
         layer.linear2.bias.fill_(0.0)
     assert layer(x).allclose(layer.norm2(layer.norm1(x + layer.self_attn(x, x, x)[0])), atol=1e-6)
     with pytest.raises(RuntimeError, match="activation should be relu/gelu, not tanh"):
@@ -351,7 +351,7 @@ def test_losses_refuse_another_reduction(kind):
 
 def test_cross_entropy_of_classes():
     logits = tensor([[0.0, math.log(3.0)], [0.0, 0.0]])
-    target = kedge.tensor([1, 0])
+    target = kellet.tensor([1, 0])
     expected = [-math.log(0.75), -math.log(0.5)]
     assert nn.CrossEntropyLoss(reduction="none")(logits, target).tolist() == pytest.approx(expected)
     assert nn.NLLLoss(reduction="none")(nn.LogSoftmax(1)(logits), target).tolist() == pytest.approx(expected)

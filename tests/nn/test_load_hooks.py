@@ -5,15 +5,15 @@ import types
 
 import pytest
 
-import kedge
-from kedge import nn
-from kedge.errors import HookError, StateDictError
-from kedge.hooks import HookRegistry
-from kedge.nn import register_class_load_state_dict_pre_hook
+import kellet
+from kellet import nn
+from kellet.errors import HookError, StateDictError
+from kellet.hooks import HookRegistry
+from kellet.nn import register_class_load_state_dict_pre_hook
 
 
 def tensor(values):
-    return kedge.tensor(values, dtype=kedge.float32)
+    return kellet.tensor(values, dtype=kellet.float32)
 
 
 def net():

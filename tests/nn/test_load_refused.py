@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import kedge
-from kedge import nn
-from kedge.errors import StateDictError
+import kellet
+from kellet import nn
+from kellet.errors import StateDictError
 
 
 class Inner(nn.Module):
@@ -18,8 +18,8 @@ class Inner(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.weight = nn.Parameter(kedge.tensor([1.0, 2.0]))
-        self.register_buffer("seen", kedge.tensor([3, 4]))
+        self.weight = nn.Parameter(kellet.tensor([1.0, 2.0]))
+        self.register_buffer("seen", kellet.tensor([3, 4]))
         self.note = "old"
 
     def get_extra_state(self) -> Any:
@@ -32,8 +32,8 @@ class Inner(nn.Module):
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.weight = nn.Parameter(kedge.tensor([[5.0, 6.0]]))
-        self.register_buffer("scale", kedge.tensor([7.0, 8.0]))
+        self.weight = nn.Parameter(kellet.tensor([[5.0, 6.0]]))
+        self.register_buffer("scale", kellet.tensor([7.0, 8.0]))
         self.inner = Inner()
         self.last = nn.Linear(1, 1)
 
@@ -71,7 +71,7 @@ def choosy(net: Net) -> None:
 
 def writing(net: Net) -> None:
     net.last = Writing(1, 1)
-    with kedge.no_grad():
+    with kellet.no_grad():
         net.last.bias.fill_(0.5)
 
 
@@ -95,14 +95,14 @@ def seal(tensor: Any) -> None:
 
 def shown(net: Any) -> dict[str, Any]:
     return {
-        key: value.tolist() if isinstance(value, kedge.Tensor) else value
+        key: value.tolist() if isinstance(value, kellet.Tensor) else value
         for key, value in net.state_dict().items()
     }
 
 
 def changed(net: Any) -> dict[str, Any]:
     return {
-        key: value.detach() + 1 if isinstance(value, kedge.Tensor) else "new"
+        key: value.detach() + 1 if isinstance(value, kellet.Tensor) else "new"
         for key, value in net.state_dict().items()
     }
 
@@ -131,7 +131,7 @@ def test_wrong_shape_refuses_before_anything_is_written_to_memory_of_its_own(str
     for tensor in tensors(net).values():
         seal(tensor)
     memory = {name: tensor._array for name, tensor in tensors(net).items()}
-    state = changed(net) | {"last.bias": kedge.zeros(3)}
+    state = changed(net) | {"last.bias": kellet.zeros(3)}
     with pytest.raises(StateDictError, match=r"size mismatch for last\.bias"):
         net.load_state_dict(state, strict=strict)
     assert all(tensor._array is memory[name] for name, tensor in tensors(net).items())
@@ -144,7 +144,7 @@ def test_post_hook_that_raises_refuses_a_load_that_is_not_strict() -> None:
     seal(net.scale)
     values = shown(net)
     with pytest.raises(ValueError, match="the hook says no"):
-        net.load_state_dict({"scale": kedge.zeros(2), "weight": kedge.zeros(1, 2)}, strict=False)
+        net.load_state_dict({"scale": kellet.zeros(2), "weight": kellet.zeros(1, 2)}, strict=False)
     assert shown(net) == values
 
 
@@ -184,7 +184,7 @@ class Neighbour(nn.Module):
 
     def __init__(self, memory: Any) -> None:
         super().__init__()
-        self.register_buffer("part", kedge.zeros(1))
+        self.register_buffer("part", kellet.zeros(1))
         self.part._array = memory
 
     def get_extra_state(self) -> Any:
@@ -198,7 +198,7 @@ class Neighbour(nn.Module):
 class Early(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("whole", kedge.tensor([1.0, 2.0]))
+        self.register_buffer("whole", kellet.tensor([1.0, 2.0]))
 
     def _load_from_state_dict(self, state: Any, prefix: str, *args: Any) -> None:
         self.whole._array[...] = state[f"{prefix}whole"]._array
@@ -209,8 +209,8 @@ def test_memory_that_an_override_wrote_before_its_neighbour_was_remembered_is_pu
     net.early = Early()
     net.late = Neighbour(net.early.whole._array[:1])
     state = {
-        "early.whole": kedge.tensor([8.0, 9.0]),
-        "late.part": kedge.tensor([8.0]),
+        "early.whole": kellet.tensor([8.0, 9.0]),
+        "late.part": kellet.tensor([8.0]),
         "late._extra_state": 1,
     }
     with pytest.raises(ValueError, match="no such state"):
@@ -227,7 +227,7 @@ def test_accepted_load_gives_read_only_tensors_memory_of_their_own() -> None:
     state = changed(net)
     net.load_state_dict(state)
     assert shown(net) == {
-        key: value.tolist() if isinstance(value, kedge.Tensor) else value for key, value in state.items()
+        key: value.tolist() if isinstance(value, kellet.Tensor) else value for key, value in state.items()
     }
     assert sealed.tolist() == [7.0, 8.0]
     assert net.scale._array.flags.writeable

@@ -6,13 +6,13 @@ import warnings
 import numpy as np
 import pytest
 
-import kedge
-from kedge import nn
-from kedge.errors import StateDictError
+import kellet
+from kellet import nn
+from kellet.errors import StateDictError
 
 
-def tensor(values, dtype=kedge.float32):
-    return kedge.tensor(values, dtype=dtype)
+def tensor(values, dtype=kellet.float32):
+    return kellet.tensor(values, dtype=dtype)
 
 
 class Small(nn.Module):
@@ -152,7 +152,7 @@ def test_everything_wrong_is_named_in_one_error():
     lines = str(caught.value).split("\n\t")
     no_tensor = (
         'While copying the parameter named "count", expected torch.Tensor or Tensor-like object from '
-        "checkpoint but received <class 'str'>; wrap arrays with kedge.from_numpy"
+        "checkpoint but received <class 'str'>; wrap arrays with kellet.from_numpy"
     )
     assert [line.split(":")[0] for line in lines] == [
         "Error(s) in loading state_dict for Small",
@@ -191,19 +191,19 @@ def test_one_element_loads_into_a_zero_dimensional_tensor_and_not_the_other_way_
         one.load_state_dict({"scale": tensor(1.0)})
 
 
-@pytest.mark.parametrize("dtype", [kedge.int64, kedge.float64, kedge.float16, kedge.bool])
+@pytest.mark.parametrize("dtype", [kellet.int64, kellet.float64, kellet.float16, kellet.bool])
 def test_copy_converts_to_the_dtype_of_the_module(dtype):
     module = Small()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         module.load_state_dict(good_state() | {"weight": tensor([1, 0], dtype)})
-    assert module.weight.dtype == kedge.float32
+    assert module.weight.dtype == kellet.float32
     assert module.weight.tolist() == [1.0, 0.0]
 
 
 def test_complex_values_lose_their_imaginary_part_with_a_warning():
     module = Small()
-    state = good_state() | {"weight": kedge.tensor([1 + 2j, 3 + 4j])}
+    state = good_state() | {"weight": kellet.tensor([1 + 2j, 3 + 4j])}
     with pytest.warns(
         UserWarning, match="loading the complex 'weight' into float32 discards its imaginary part"
     ):
@@ -312,7 +312,7 @@ def test_load_refused_after_an_override_wrote_by_itself_is_taken_back():
             self.weight = nn.Parameter(tensor([1.0]))
 
         def _load_from_state_dict(self, state_dict, prefix, *rest):
-            with kedge.no_grad():
+            with kellet.no_grad():
                 self.weight.copy_(state_dict[prefix + "weight"])
 
     module = nn.Sequential(Writes(), nn.Linear(1, 1))
@@ -326,10 +326,10 @@ def test_load_refused_after_an_override_wrote_by_itself_is_taken_back():
 
 def test_assign_puts_the_given_tensors_into_the_module():
     module = Small()
-    state = good_state() | {"weight": tensor([5.0, 6.0], kedge.float64)}
+    state = good_state() | {"weight": tensor([5.0, 6.0], kellet.float64)}
     module.load_state_dict(state, assign=True)
     assert type(module.weight) is nn.Parameter
-    assert module.weight.dtype == kedge.float64
+    assert module.weight.dtype == kellet.float64
     assert module.weight.requires_grad
     assert module.count is state["count"]
     state["weight"].fill_(0)
@@ -356,7 +356,7 @@ def test_assign_keeps_tied_parameters_tied():
 
 def test_assign_refuses_integers_for_a_parameter_that_requires_grad():
     module = Small()
-    state = good_state() | {"weight": tensor([1, 2], kedge.int64)}
+    state = good_state() | {"weight": tensor([1, 2], kellet.int64)}
     message = (
         'While assigning the parameter named "weight": .* floating point or complex values, .* has int64'
     )
@@ -364,7 +364,7 @@ def test_assign_refuses_integers_for_a_parameter_that_requires_grad():
         module.load_state_dict(state, assign=True)
     module.weight.requires_grad_(False)
     module.load_state_dict(state, assign=True)
-    assert module.weight.dtype == kedge.int64
+    assert module.weight.dtype == kellet.int64
 
 
 def test_tied_parameters_take_the_last_value_when_copied():
@@ -488,7 +488,7 @@ def test_keys_of_an_override_that_does_not_call_the_original_are_its_own_affair(
             destination[prefix + "serialized"] = self.param.detach() + 1
 
         def _load_from_state_dict(self, state_dict, prefix, *rest):
-            with kedge.no_grad():
+            with kellet.no_grad():
                 self.param.copy_(state_dict[prefix + "serialized"] - 1)
 
     module = nn.Sequential(Serialized())
@@ -529,7 +529,7 @@ def test_batch_norm_states_from_before_version_2_get_a_counter(version):
     state._metadata["0"] = {} if version is None else {"version": version}
     module.load_state_dict(state)
     assert module[0].num_batches_tracked.item() == 0
-    assert module[0].num_batches_tracked.dtype == kedge.int64
+    assert module[0].num_batches_tracked.dtype == kellet.int64
 
 
 def test_batch_norm_states_of_version_2_need_their_counter():
@@ -546,7 +546,7 @@ def test_batch_norm_that_tracks_nothing_gets_no_counter():
 
 
 def test_state_with_the_prefix_of_a_wrapper_loads_when_it_is_taken_off():
-    from kedge.nn.modules.utils import consume_prefix_in_state_dict_if_present
+    from kellet.nn.modules.utils import consume_prefix_in_state_dict_if_present
 
     wrapper = nn.Module()
     wrapper.module = nn.BatchNorm1d(2)
@@ -576,7 +576,7 @@ def test_read_only_memory_stays_and_the_tensor_gets_its_own():
     array = np.ones(2, np.float32)
     array.flags.writeable = False
     module = nn.Module()
-    module.weight = nn.Parameter(kedge.from_numpy(array))
+    module.weight = nn.Parameter(kellet.from_numpy(array))
     weight = module.weight
     module.load_state_dict({"weight": tensor([5.0, 6.0])})
     assert module.weight is weight

@@ -6,20 +6,20 @@ import re
 
 import pytest
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 
 
 def parameter(value=1.0):
-    return nn.Parameter(kedge.tensor([value]))
+    return nn.Parameter(kellet.tensor([value]))
 
 
 def test_attributes_are_sorted_by_their_type():
     module = nn.Module()
     module.weight = parameter()
     module.part = nn.ReLU()
-    module.count = nn.Buffer(kedge.zeros(1))
-    module.plain = kedge.zeros(1)
+    module.count = nn.Buffer(kellet.zeros(1))
+    module.plain = kellet.zeros(1)
     module.number = 3
     assert list(module._parameters) == ["weight"]
     assert list(module._modules) == ["part"]
@@ -30,7 +30,7 @@ def test_attributes_are_sorted_by_their_type():
 
 def test_a_name_moves_from_one_kind_to_another():
     module = nn.Module()
-    module.register_buffer("x", kedge.zeros(1), persistent=False)
+    module.register_buffer("x", kellet.zeros(1), persistent=False)
     module.x = parameter()
     assert (list(module._parameters), list(module._buffers), module._non_persistent_buffers_set) == (
         ["x"],
@@ -61,33 +61,33 @@ def test_a_plain_attribute_gives_way_to_a_parameter_and_to_a_module():
 
 def test_buffers_stay_buffers_when_set_and_keep_their_persistence():
     module = nn.Module()
-    module.register_buffer("a", kedge.zeros(1))
-    module.register_buffer("b", kedge.zeros(1), persistent=False)
-    module.a = kedge.ones(1)
-    module.b = kedge.ones(1)
+    module.register_buffer("a", kellet.zeros(1))
+    module.register_buffer("b", kellet.zeros(1), persistent=False)
+    module.a = kellet.ones(1)
+    module.b = kellet.ones(1)
     assert list(module.state_dict()) == ["a"]
     assert (module.a.item(), module.b.item()) == (1.0, 1.0)
-    module.b = nn.Buffer(kedge.ones(1), persistent=True)
+    module.b = nn.Buffer(kellet.ones(1), persistent=True)
     assert list(module.state_dict()) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("weight", kedge.ones(1), "cannot assign 'kedge.core.tensor.Tensor' as parameter 'weight'"),
-        ("weight", 3, r"cannot assign 'int' as parameter 'weight' \(kedge.nn.Parameter or None expected\)"),
-        ("part", 3, r"cannot assign 'int' as child module 'part' \(kedge.nn.Module or None expected\)"),
+        ("weight", kellet.ones(1), "cannot assign 'kellet.core.tensor.Tensor' as parameter 'weight'"),
+        ("weight", 3, r"cannot assign 'int' as parameter 'weight' \(kellet.nn.Parameter or None expected\)"),
+        ("part", 3, r"cannot assign 'int' as child module 'part' \(kellet.nn.Module or None expected\)"),
         (
             "count",
             3,
-            r"cannot assign 'int' as buffer 'count' \(kedge.nn.Buffer, kedge.Tensor or None expected\)",
+            r"cannot assign 'int' as buffer 'count' \(kellet.nn.Buffer, kellet.Tensor or None expected\)",
         ),
     ],
 )
 def test_a_registered_name_takes_its_own_kind_only(name, value, message):
     module = nn.Module()
     module.weight, module.part = parameter(), nn.ReLU()
-    module.register_buffer("count", kedge.zeros(1))
+    module.register_buffer("count", kellet.zeros(1))
     before = getattr(module, name)
     with pytest.raises(TypeError, match=message):
         setattr(module, name, value)
@@ -97,8 +97,8 @@ def test_a_registered_name_takes_its_own_kind_only(name, value, message):
 @pytest.mark.parametrize(
     ("register", "value", "kind"),
     [
-        ("register_parameter", nn.Parameter(kedge.ones(1)), "parameter"),
-        ("register_buffer", kedge.ones(1), "buffer"),
+        ("register_parameter", nn.Parameter(kellet.ones(1)), "parameter"),
+        ("register_buffer", kellet.ones(1), "buffer"),
         ("add_module", nn.ReLU(), "module"),
     ],
 )
@@ -123,9 +123,9 @@ def test_names_are_checked_when_registered(register, value, kind):
 
 def test_values_are_checked_when_registered():
     module = nn.Module()
-    with pytest.raises(TypeError, match=re.escape("to parameter 'w' (kedge.nn.Parameter or None required)")):
-        module.register_parameter("w", kedge.ones(1))
-    with pytest.raises(TypeError, match=re.escape("to buffer 'b' (kedge.Tensor or None required)")):
+    with pytest.raises(TypeError, match=re.escape("to parameter 'w' (kellet.nn.Parameter or None required)")):
+        module.register_parameter("w", kellet.ones(1))
+    with pytest.raises(TypeError, match=re.escape("to buffer 'b' (kellet.Tensor or None required)")):
         module.register_buffer("b", [1.0])
     with pytest.raises(TypeError, match="int is not a Module subclass"):
         module.add_module("m", 3)
@@ -138,10 +138,10 @@ def test_a_parameter_that_was_computed_is_refused():
 
     module = nn.Module()
     with pytest.raises(ValueError, match="Cannot assign non-leaf Tensor to parameter 'w'"):
-        module.register_parameter("w", Computed(kedge.ones(1)))
+        module.register_parameter("w", Computed(kellet.ones(1)))
 
 
-@pytest.mark.parametrize("value", [nn.Parameter(kedge.ones(1)), nn.ReLU(), nn.Buffer(kedge.ones(1))])
+@pytest.mark.parametrize("value", [nn.Parameter(kellet.ones(1)), nn.ReLU(), nn.Buffer(kellet.ones(1))])
 def test_init_of_the_base_comes_first(value):
     class Late(nn.Module):
         def __init__(self):
@@ -180,7 +180,7 @@ def test_missing_attribute_says_whose():
 def test_deleting_takes_a_name_away():
     module = nn.Module()
     module.w, module.m, module.plain = parameter(), nn.ReLU(), 3
-    module.register_buffer("b", kedge.zeros(1), persistent=False)
+    module.register_buffer("b", kellet.zeros(1), persistent=False)
     for name in ("w", "m", "b", "plain"):
         delattr(module, name)
         assert not hasattr(module, name)
@@ -197,16 +197,16 @@ def test_dir_lists_members_but_not_positions():
 
 def test_buffer_is_a_tensor_that_is_registered_when_set():
     module = nn.Module()
-    module.a = nn.Buffer(kedge.ones(2))
-    module.b = nn.Buffer(kedge.ones(2), persistent=False)
-    assert isinstance(module.a, kedge.Tensor)
+    module.a = nn.Buffer(kellet.ones(2))
+    module.b = nn.Buffer(kellet.ones(2), persistent=False)
+    assert isinstance(module.a, kellet.Tensor)
     assert module.a.requires_grad is False
     assert [name for name, _ in module.named_buffers()] == ["a", "b"]
     assert list(module.state_dict()) == ["a"]
 
 
 def test_parameter_requires_a_gradient_and_shares_memory():
-    values = kedge.ones(2)
+    values = kellet.ones(2)
     weight = nn.Parameter(values)
     assert weight.requires_grad
     assert weight.is_leaf
@@ -218,12 +218,12 @@ def test_parameter_requires_a_gradient_and_shares_memory():
 
 def test_parameter_of_integers_cannot_require_a_gradient():
     with pytest.raises(RuntimeError, match="floating"):
-        nn.Parameter(kedge.tensor([1, 2]))
+        nn.Parameter(kellet.tensor([1, 2]))
 
 
 def test_what_is_computed_from_a_parameter_is_a_tensor():
-    assert type(parameter() * 2) is kedge.Tensor
-    assert type(parameter().detach()) is kedge.Tensor
+    assert type(parameter() * 2) is kellet.Tensor
+    assert type(parameter().detach()) is kellet.Tensor
 
 
 @pytest.mark.parametrize("twin_of", [copy.deepcopy, lambda module: pickle.loads(pickle.dumps(module))])
@@ -244,7 +244,7 @@ def test_a_buffer_does_not_take_the_name_of_a_plain_attribute():
     module = nn.Module()
     module.x = 3
     with pytest.raises(KeyError, match="attribute 'x' already exists"):
-        module.x = nn.Buffer(kedge.ones(1))
+        module.x = nn.Buffer(kellet.ones(1))
     assert module.x == 3
 
 
@@ -254,7 +254,7 @@ def test_register_buffer_may_be_overridden_with_two_arguments():
             super().register_buffer(name, value + 1)
 
     module = Old()
-    module.x = nn.Buffer(kedge.ones(1))
+    module.x = nn.Buffer(kellet.ones(1))
     assert module.x.item() == 2.0
     with pytest.raises(TypeError, match="persistent"):
-        module.y = nn.Buffer(kedge.ones(1), persistent=False)
+        module.y = nn.Buffer(kellet.ones(1), persistent=False)

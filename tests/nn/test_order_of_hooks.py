@@ -1,15 +1,15 @@
-"""Every hook of a module in one trace: the numbered list at the top of kedge/nn/module_hooks.py."""
+"""Every hook of a module in one trace: the numbered list at the top of kellet/nn/module_hooks.py."""
 
-import kedge
-from kedge import nn
-from kedge.nn import register_class_load_state_dict_pre_hook
-from kedge.nn.modules import module as everywhere
+import kellet
+from kellet import nn
+from kellet.nn import register_class_load_state_dict_pre_hook
+from kellet.nn.modules import module as everywhere
 
 
 class Inner(nn.Module):
     def __init__(self):
         super().__init__()
-        self.weight = nn.Parameter(kedge.ones(1))
+        self.weight = nn.Parameter(kellet.ones(1))
 
     def forward(self, x):
         TRACE.append("inner forward")
@@ -84,7 +84,7 @@ def traced():
 
 def test_all_hooks_of_one_forward_backward_save_and_load():
     outer, handles = traced()
-    x = kedge.ones(1, requires_grad=True)
+    x = kellet.ones(1, requires_grad=True)
     x.register_hook(note("gradient of the input"))
     outer.inner.weight.register_hook(note("gradient of the parameter"))
     TRACE.clear()

@@ -1,8 +1,8 @@
 """Hooks that see and replace what any module registers."""
 
-import kedge
-from kedge import nn
-from kedge.nn.modules.module import (
+import kellet
+from kellet import nn
+from kellet.nn.modules.module import (
     register_module_buffer_registration_hook,
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
@@ -18,10 +18,10 @@ def test_parameter_hook_sees_module_name_and_value():
 
 
 def test_parameter_hook_replaces_what_is_registered():
-    other = nn.Parameter(kedge.ones(3))
+    other = nn.Parameter(kellet.ones(3))
     module = nn.Module()
     with register_module_parameter_registration_hook(lambda module, name, value: other):
-        module.weight = nn.Parameter(kedge.zeros(1))
+        module.weight = nn.Parameter(kellet.zeros(1))
     assert module.weight is other
 
 
@@ -33,8 +33,8 @@ def test_buffer_hook_sees_and_replaces_what_is_registered():
         return value + 1
 
     with register_module_buffer_registration_hook(hook):
-        module.register_buffer("count", kedge.zeros(1))
-        module.count = kedge.ones(1)
+        module.register_buffer("count", kellet.zeros(1))
+        module.count = kellet.ones(1)
     assert calls == [("count", [0.0]), ("count", [1.0])]
     assert module.count.tolist() == [2.0]
 
@@ -57,7 +57,7 @@ def test_hooks_chain_and_a_removed_one_is_not_called():
     module = nn.Module()
     first = register_module_buffer_registration_hook(lambda module, name, value: value + 1)
     with register_module_buffer_registration_hook(lambda module, name, value: value * 10):
-        module.register_buffer("a", kedge.ones(1))
+        module.register_buffer("a", kellet.ones(1))
         first.remove()
-        module.register_buffer("b", kedge.ones(1))
+        module.register_buffer("b", kellet.ones(1))
     assert (module.a.item(), module.b.item()) == (20.0, 10.0)

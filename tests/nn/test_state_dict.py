@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-import kedge
-from kedge import nn
-from kedge.errors import HookError
-from kedge.nn import StateDict
+import kellet
+from kellet import nn
+from kellet.errors import HookError
+from kellet.nn import StateDict
 
 
 class Inner(nn.Module):
@@ -17,17 +17,17 @@ class Inner(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.weight = nn.Parameter(kedge.ones(2))
+        self.weight = nn.Parameter(kellet.ones(2))
         self.register_parameter("absent", None)
-        self.register_buffer("count", kedge.zeros(1))
-        self.register_buffer("scratch", kedge.zeros(1), persistent=False)
+        self.register_buffer("count", kellet.zeros(1))
+        self.register_buffer("scratch", kellet.zeros(1), persistent=False)
         self.register_buffer("nothing", None)
 
 
 class Outer(nn.Module):
     def __init__(self):
         super().__init__()
-        self.bias = nn.Parameter(kedge.zeros(1))
+        self.bias = nn.Parameter(kellet.zeros(1))
         self.a = Inner()
         self.b = Inner()
         self.register_module("c", None)
@@ -38,7 +38,7 @@ class Counted(nn.Module):
 
     def __init__(self, number=0):
         super().__init__()
-        self.weight = nn.Parameter(kedge.ones(1))
+        self.weight = nn.Parameter(kellet.ones(1))
         self.number = number
 
     def get_extra_state(self):
@@ -57,7 +57,7 @@ def test_values_are_detached_and_share_memory():
     state = module.state_dict()
     assert state["weight"].requires_grad is False
     assert state["weight"] is not module.weight
-    with kedge.no_grad():
+    with kellet.no_grad():
         module.weight.fill_(7)
     assert state["weight"].tolist() == [7.0, 7.0]
 
@@ -127,7 +127,7 @@ def test_overridden_save_is_asked():
     class Doubled(nn.Module):
         def __init__(self):
             super().__init__()
-            self.weight = nn.Parameter(kedge.ones(1))
+            self.weight = nn.Parameter(kellet.ones(1))
 
         def _save_to_state_dict(self, destination, prefix, keep_vars):
             destination[prefix + "twice"] = self.weight.detach() * 2
@@ -157,7 +157,7 @@ def test_pre_hooks_run_parent_before_child_before_own_keys_are_written():
         )
 
     def rename(module, prefix, keep_vars):
-        module.register_buffer("late", kedge.zeros(1))
+        module.register_buffer("late", kellet.zeros(1))
         return "ignored"
 
     module.a.register_state_dict_pre_hook(rename)

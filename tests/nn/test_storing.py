@@ -6,10 +6,10 @@ import gc
 
 import pytest
 
-import kedge
-from kedge import nn
-from kedge.hooks import HookRegistry
-from kedge.nn import storing
+import kellet
+from kellet import nn
+from kellet.hooks import HookRegistry
+from kellet.nn import storing
 
 CALLS = "forward_pre forward full_backward_pre full_backward output_gradient"
 KINDS = [*CALLS.split(), "save_pre", "save_post", "load_pre", "load_post"]
@@ -28,7 +28,7 @@ def test_a_hook_added_by_its_registry_runs_with_its_options() -> None:
     net, seen = nn.Identity(), []
     registry = storing.hook_registry(net, "forward_pre")
     registry.add(lambda module, args, kwargs: seen.append(kwargs), with_kwargs=True)
-    net(kedge.ones(1))
+    net(kellet.ones(1))
     assert seen == [{}]
 
 
@@ -76,10 +76,10 @@ def test_a_hook_object_made_again_leaves_its_module_when_it_is_collected() -> No
     again: nn.Hook = nn.Hook.__new__(nn.Hook)
     storing.restore_hook_object(again, storing.hook_object_attributes(hook))
     assert again.registered
-    net(kedge.ones(1))
+    net(kellet.ones(1))
     del again
     gc.collect()
-    net(kedge.ones(1))
+    net(kellet.ones(1))
     assert calls == ["again"]
 
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 
 
 class Leaf(nn.Module):
     def __init__(self):
         super().__init__()
-        self.weight = nn.Parameter(kedge.ones(1))
-        self.register_buffer("count", kedge.zeros(1))
+        self.weight = nn.Parameter(kellet.ones(1))
+        self.register_buffer("count", kellet.zeros(1))
         self.register_parameter("none", None)
 
 
@@ -19,7 +19,7 @@ class Root(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.bias = nn.Parameter(kedge.zeros(1))
+        self.bias = nn.Parameter(kellet.zeros(1))
         self.a = Leaf()
         self.b = nn.Sequential(Leaf(), self.a)
         self.add_module("gone", None)
@@ -77,7 +77,7 @@ def test_tied_parameters_come_once():
 
 def test_buffers_come_persistent_or_not():
     root = Root()
-    root.register_buffer("scratch", kedge.zeros(1), persistent=False)
+    root.register_buffer("scratch", kellet.zeros(1), persistent=False)
     assert names(root.named_buffers()) == ["scratch", "a.count", "b.0.count"]
     assert names(root.named_buffers(recurse=False)) == ["scratch"]
     assert len(list(root.buffers())) == 3
@@ -150,7 +150,7 @@ def test_requires_grad_is_set_on_all_parameters():
 
 def test_gradients_are_forgotten_or_zeroed():
     module = nn.Linear(1, 1)
-    module(kedge.ones(1)).backward()
+    module(kellet.ones(1)).backward()
     module.zero_grad(set_to_none=False)
     assert (module.weight.grad.item(), module.bias.grad.item()) == (0.0, 0.0)
     module.zero_grad()
@@ -160,29 +160,29 @@ def test_gradients_are_forgotten_or_zeroed():
 def test_conversion_keeps_parameters_and_gradients_and_leaves_integers():
     module = nn.BatchNorm1d(1)
     module.eval()
-    module(kedge.ones(1, 1)).sum().backward()
+    module(kellet.ones(1, 1)).sum().backward()
     weight = module.weight
     assert module.double() is module
     assert module.weight is weight
-    assert (weight.dtype, weight.grad.dtype, module.running_mean.dtype) == (kedge.float64,) * 3
+    assert (weight.dtype, weight.grad.dtype, module.running_mean.dtype) == (kellet.float64,) * 3
     assert weight.requires_grad
-    assert module.num_batches_tracked.dtype == kedge.int64
-    assert module.half().weight.dtype == kedge.float16
-    assert module.float().weight.dtype == kedge.float32
+    assert module.num_batches_tracked.dtype == kellet.int64
+    assert module.half().weight.dtype == kellet.float16
+    assert module.float().weight.dtype == kellet.float32
     assert module.cpu() is module
 
 
 def test_to_understands_dtype_device_and_tensor():
     module = nn.Linear(1, 1)
-    assert module.to(kedge.float64).weight.dtype == kedge.float64
-    assert module.to("cpu").weight.dtype == kedge.float64
-    assert module.to("cpu", kedge.float16).weight.dtype == kedge.float16
-    assert module.to(kedge.zeros(1)).weight.dtype == kedge.float32
-    assert module.to(dtype=kedge.float64, device="cpu").weight.dtype == kedge.float64
+    assert module.to(kellet.float64).weight.dtype == kellet.float64
+    assert module.to("cpu").weight.dtype == kellet.float64
+    assert module.to("cpu", kellet.float16).weight.dtype == kellet.float16
+    assert module.to(kellet.zeros(1)).weight.dtype == kellet.float32
+    assert module.to(dtype=kellet.float64, device="cpu").weight.dtype == kellet.float64
     with pytest.raises(
         TypeError, match="only accepts floating point or complex dtypes, but got desired dtype=int64"
     ):
-        module.to(kedge.int64)
+        module.to(kellet.int64)
     with pytest.raises(ValueError, match="there is no device 'cuda'"):
         module.to("cuda")
     with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 from packager.objects import encode
 from packager.testing import round_trip
 
@@ -57,9 +57,9 @@ def test_a_class_that_nobody_lists_is_where_it_is_defined(package: ModuleType) -
     assert _names(package.Stale()) == ["naming_pkg.deep.inner:Stale"]
 
 
-def test_kedge_has_public_names() -> None:
-    assert _names(nn.Linear(1, 1)) == ["kedge.nn:Linear"]
-    assert _names([kedge.tanh]) == ["kedge:tanh"]
+def test_kellet_has_public_names() -> None:
+    assert _names(nn.Linear(1, 1)) == ["kellet.nn:Linear"]
+    assert _names([kellet.tanh]) == ["kellet:tanh"]
 
 
 def test_universal_functions() -> None:
@@ -68,13 +68,13 @@ def test_universal_functions() -> None:
 
 
 def test_each_use_has_its_role_and_path() -> None:
-    encoded = encode({"a": [nn.ReLU()], "b": nn.ReLU, "c": kedge.relu})
+    encoded = encode({"a": [nn.ReLU()], "b": nn.ReLU, "c": kellet.relu})
     assert [(str(use), use.role, use.path) for use in encoded.names] == [
-        ("kedge:relu", "value", "obj['c']"),
-        ("kedge.nn:ReLU", "create", "obj['a'][0]"),
-        ("kedge.nn:ReLU", "value", "obj['b']"),
+        ("kellet:relu", "value", "obj['c']"),
+        ("kellet.nn:ReLU", "create", "obj['a'][0]"),
+        ("kellet.nn:ReLU", "value", "obj['b']"),
     ]
-    assert encoded.modules == ("kedge", "kedge.nn")
+    assert encoded.modules == ("kellet", "kellet.nn")
 
 
 @pytest.mark.parametrize("value", [getattr, eval, __import__, os.system, exec, open, importlib.import_module])

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load as load_safetensors
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader, add_tensors
 from packager.errors import ArchiveError
 from packager.objects import Regime, StateDictView, UntrustedNamesError, encode_state_dict, open_state_dict
@@ -99,7 +99,7 @@ def test_strings_and_objects_keep_their_place_among_tensors() -> None:
 
 def test_module_state_with_versions_goes_back_into_a_module() -> None:
     net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
-    loaded = _trip(net, "kedge")
+    loaded = _trip(net, "kellet")
     assert loaded.versions == {"": 1, "0": 1, "1": 2}
     assert loaded._metadata == net.state_dict()._metadata
     other = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
@@ -120,22 +120,22 @@ def add_note(module: Any, state: Any, prefix: str, keep_vars: bool) -> None:
 
 
 def test_ties_and_views_are_stored_once_and_stay_tied() -> None:
-    weight = kedge.ones(4, 4)
+    weight = kellet.ones(4, 4)
     state = OrderedDict(a=weight, b=weight, rows=weight[1:3], turned=weight.T)
     encoded = encode_state_dict(state)
     assert [len(storage) for storage in encoded.storages] == [64]
-    loaded = _trip(state, "kedge")
+    loaded = _trip(state, "kellet")
     first = loaded["a"]
     first[1, 2] = 9
     assert loaded["b"][1, 2].item() == loaded["rows"][0, 2].item() == loaded["turned"][2, 1].item() == 9
 
 
-def test_kedge_tensors_can_be_trained_on_private_memory() -> None:
+def test_kellet_tensors_can_be_trained_on_private_memory() -> None:
     file = _archive({"w": np.ones(3, "f4")})
-    loaded, other = _open(file, "kedge"), _open(file, "kedge")
+    loaded, other = _open(file, "kellet"), _open(file, "kellet")
     parameter = nn.Parameter(loaded["w"])
     (parameter * 2).sum().backward()
-    with kedge.no_grad():
+    with kellet.no_grad():
         parameter -= parameter.grad
     assert parameter.tolist() == [-1.0, -1.0, -1.0]
     assert other["w"].tolist() == [1.0, 1.0, 1.0]
@@ -223,7 +223,7 @@ def test_extras_are_audited_when_they_are_needed() -> None:
 
 
 def test_other_libraries_are_named() -> None:
-    with pytest.raises(ValueError, match="expected one of 'numpy', 'kedge', 'torch'"):
+    with pytest.raises(ValueError, match="expected one of 'numpy', 'kellet', 'torch'"):
         _trip({"w": np.ones(1)}, "jax")
 
 
@@ -241,7 +241,7 @@ def test_encoding_a_loaded_state_gives_the_same_bytes() -> None:
     net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
     net[0].register_state_dict_hook(add_note)
     first = _archive(net)
-    again = _archive(_open(first, "kedge"))
+    again = _archive(_open(first, "kellet"))
     assert first.getvalue() == again.getvalue()
 
 

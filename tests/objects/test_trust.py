@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kedge import nn
+from kellet import nn
 from packager.errors import UntrustedTypeError
 from packager.objects import Regime, UntrustedNamesError, audit, build, encode, names_in
 from packager.objects.trust import StoredName, Trust
@@ -202,11 +202,11 @@ def test_class_with_a_finaliser_is_refused_beside_code_too(foreign: ModuleType) 
 
 
 def test_default_list_is_held_to_what_it_promises() -> None:
-    # A function of kedge.nn in the place of a module's class.
+    # A function of kellet.nn in the place of a module's class.
     records = _records(nn.ReLU()).replace(
-        _text("kedge.nn") + _text("ReLU"), _text("kedge.nn.init") + _text("ones_")
+        _text("kellet.nn") + _text("ReLU"), _text("kellet.nn.init") + _text("ones_")
     )
-    with pytest.raises(UntrustedTypeError, match=r"a subclass of kedge\.nn\.Module"):
+    with pytest.raises(UntrustedTypeError, match=r"a subclass of kellet\.nn\.Module"):
         build(audit(records, Regime.data_only()), resolve, _no_tensors)
 
 

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-import kedge
-from kedge import nn
-from kedge.errors import HookError
-from kedge.optim import SGD, Adam, AdamW, Optimizer
-from kedge.optim.optimizer import (
+import kellet
+from kellet import nn
+from kellet.errors import HookError
+from kellet.optim import SGD, Adam, AdamW, Optimizer
+from kellet.optim.optimizer import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
     required,
@@ -18,13 +18,13 @@ from kedge.optim.optimizer import (
 
 
 def leaf(value=1.0):
-    return kedge.tensor([value], requires_grad=True)
+    return kellet.tensor([value], requires_grad=True)
 
 
 def ready(value=1.0, grad=1.0):
     """A leaf with a gradient."""
     weight = leaf(value)
-    weight.grad = kedge.tensor([grad])
+    weight.grad = kellet.tensor([grad])
     return weight
 
 
@@ -36,7 +36,7 @@ class Plain(Optimizer):
 
     def step(self, closure=None):
         loss = closure() if closure is not None else None
-        with kedge.no_grad():
+        with kellet.no_grad():
             for group in self.param_groups:
                 for weight in group["params"]:
                     weight -= group["lr"] * weight.grad
@@ -262,12 +262,12 @@ def test_state_is_taken_over_by_another_optimiser():
 
 def test_loaded_state_has_the_dtype_of_its_parameter_but_steps_keep_theirs():
     state = trained(AdamW).state_dict()
-    weights = [kedge.ones(1, dtype=kedge.float64, requires_grad=True) for _ in range(2)]
+    weights = [kellet.ones(1, dtype=kellet.float64, requires_grad=True) for _ in range(2)]
     target = AdamW([{"params": [weights[0]]}, {"params": [weights[1]]}])
     target.load_state_dict(state)
     loaded = target.state[weights[0]]
-    assert loaded["exp_avg"].dtype == kedge.float64
-    assert loaded["step"].dtype == kedge.float32
+    assert loaded["exp_avg"].dtype == kellet.float64
+    assert loaded["step"].dtype == kellet.float32
     assert loaded["step"].item() == 1.0
 
 
@@ -329,6 +329,6 @@ def test_copies_have_the_state_and_no_hooks(twin_of):
     twin = twin_of(optimizer)
     weight = twin.param_groups[0]["params"][0]
     assert twin.state[weight]["momentum_buffer"].tolist() == [2.0]
-    weight.grad = kedge.ones(1)
+    weight.grad = kellet.ones(1)
     twin.step()
     assert calls == []

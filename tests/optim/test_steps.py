@@ -4,19 +4,19 @@ import math
 
 import pytest
 
-import kedge
-from kedge.optim import SGD, Adam, AdamW
+import kellet
+from kellet.optim import SGD, Adam, AdamW
 
 GRADIENTS = [1.0, -2.0, 0.5, 3.0]
 
 
 def run(kind, **options):
     """The values of one weight, from 1.0, after each of four steps."""
-    weight = kedge.tensor([1.0], dtype=kedge.float64, requires_grad=True)
+    weight = kellet.tensor([1.0], dtype=kellet.float64, requires_grad=True)
     optimizer = kind([weight], **options)
     values = []
     for gradient in GRADIENTS:
-        weight.grad = kedge.tensor([gradient], dtype=kedge.float64)
+        weight.grad = kellet.tensor([gradient], dtype=kellet.float64)
         optimizer.step()
         values.append(weight.item())
     return values
@@ -94,7 +94,7 @@ def test_adamw_decays_by_a_hundredth_of_the_step_unless_told():
 
 @pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
 def test_parameters_without_a_gradient_stay(kind):
-    weight = kedge.ones(2, requires_grad=True)
+    weight = kellet.ones(2, requires_grad=True)
     optimizer = kind([weight], lr=0.1, weight_decay=0.5)
     optimizer.step()
     assert weight.tolist() == [1.0, 1.0]
@@ -103,7 +103,7 @@ def test_parameters_without_a_gradient_stay(kind):
 
 @pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
 def test_step_calls_the_closure_with_gradients_on_and_answers_its_loss(kind):
-    weight = kedge.ones(1, requires_grad=True)
+    weight = kellet.ones(1, requires_grad=True)
     optimizer = kind([weight], lr=0.1)
 
     def closure():
@@ -112,18 +112,18 @@ def test_step_calls_the_closure_with_gradients_on_and_answers_its_loss(kind):
         loss.backward()
         return loss
 
-    with kedge.no_grad():
+    with kellet.no_grad():
         assert optimizer.step(closure).item() == 1.0
     assert weight.item() < 1.0
 
 
 @pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
 def test_step_keeps_dtype_memory_and_leaf_and_moves_the_version(kind):
-    weight = kedge.ones(2, requires_grad=True)
+    weight = kellet.ones(2, requires_grad=True)
     alias, version = weight.detach(), weight._version
-    weight.grad = kedge.ones(2)
+    weight.grad = kellet.ones(2)
     kind([weight], lr=0.5, weight_decay=0.1).step()
-    assert weight.dtype == kedge.float32
+    assert weight.dtype == kellet.float32
     assert weight.is_leaf
     assert alias.tolist() == weight.tolist() != [1.0, 1.0]
     assert weight._version > version
@@ -131,7 +131,7 @@ def test_step_keeps_dtype_memory_and_leaf_and_moves_the_version(kind):
 
 @pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
 def test_learning_rate_may_be_a_tensor(kind):
-    assert run(kind, lr=kedge.tensor(0.25)) == run(kind, lr=0.25)
+    assert run(kind, lr=kellet.tensor(0.25)) == run(kind, lr=0.25)
 
 
 @pytest.mark.parametrize(
@@ -150,16 +150,16 @@ def test_learning_rate_may_be_a_tensor(kind):
 )
 def test_options_out_of_range_are_refused(kind, options, message):
     with pytest.raises(ValueError, match=message):
-        kind([kedge.ones(1, requires_grad=True)], **options)
+        kind([kellet.ones(1, requires_grad=True)], **options)
 
 
 @pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
 def test_parameters_without_dimensions_move_like_others(kind):
     options = {"lr": 0.1, "weight_decay": 0.1} | ({"momentum": 0.9} if kind is SGD else {"amsgrad": True})
-    flat, single = kedge.tensor([1.0], requires_grad=True), kedge.tensor(1.0, requires_grad=True)
+    flat, single = kellet.tensor([1.0], requires_grad=True), kellet.tensor(1.0, requires_grad=True)
     optimizer = kind([flat, single], **options)
     for gradient in GRADIENTS:
-        flat.grad, single.grad = kedge.tensor([gradient]), kedge.tensor(gradient)
+        flat.grad, single.grad = kellet.tensor([gradient]), kellet.tensor(gradient)
         optimizer.step()
     assert single.shape == ()
     assert single.item() == pytest.approx(flat.item())

@@ -1,4 +1,4 @@
-"""The same hooks on the same graphs in torch and kedge: the same events, in order, with the same values."""
+"""The same hooks on the same graphs in torch and kellet: the same events, in order, with the same values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-import kedge
+import kellet
 
 Events = list[Any]
 Scenario = Callable[[Any, Events], None]
@@ -24,7 +24,7 @@ def scenario(function: Scenario) -> Scenario:
 @pytest.mark.parametrize("play", SCENARIOS, ids=lambda play: play.__name__)
 def test_same_trace(play: Scenario) -> None:
     traces = []
-    for library in (torch, kedge):
+    for library in (torch, kellet):
         events: Events = []
         play(library, events)
         traces.append(events)

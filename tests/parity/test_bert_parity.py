@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import BertModel
 
-import kedge
+import kellet
 from fixtures.models import bert
 from packager.exporting.weights import load_weights
 
@@ -64,9 +64,9 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_token_vectors_and_pooler_are_equal(name: str, ours: Any, theirs: Any) -> None:
     inputs = CASES[name]
-    with torch.no_grad(), kedge.no_grad():
+    with torch.no_grad(), kellet.no_grad():
         expected = theirs(**{key: torch.tensor(value) for key, value in inputs.items()})
-        hidden = ours.hidden_states(**{key: kedge.tensor(value) for key, value in inputs.items()})
+        hidden = ours.hidden_states(**{key: kellet.tensor(value) for key, value in inputs.items()})
         pooled = ours.pooled(hidden)
     np.testing.assert_allclose(hidden.numpy(), expected.last_hidden_state.numpy(), rtol=0, atol=TOLERANCE)
     np.testing.assert_allclose(pooled.numpy(), expected.pooler_output.numpy(), rtol=0, atol=TOLERANCE)
@@ -81,7 +81,7 @@ def test_embeddings_of_sentences_are_equal_in_batches_of_any_mix(batch: int, our
 def test_gradients_of_the_embeddings_are_equal(ours: Any, theirs: Any) -> None:
     """Through every layer, down to the table of words."""
     ids = numbers(2, 9)
-    ours(kedge.tensor(ids))[:, 0].sum().backward()
+    ours(kellet.tensor(ids))[:, 0].sum().backward()
     hidden = theirs(input_ids=torch.tensor(ids)).last_hidden_state
     torch.nn.functional.normalize(hidden.mean(1))[:, 0].sum().backward()
     for found, expected in (

@@ -104,7 +104,7 @@ def converted(tmp_path_factory):
         "from pathlib import Path\n"
         "from packager.cli.main import main\n"
         f"for path in Path({str(folder)!r}).glob('*.pt'):\n"
-        "    for ending in ('safetensors', 'kedge'):\n"
+        "    for ending in ('safetensors', 'kellet'):\n"
         "        assert main(['convert', str(path), str(path.with_suffix(f'.{ending}'))]) == 0\n"
     )
     subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
@@ -122,7 +122,7 @@ def test_converted_without_torch_it_is_what_torch_loads(converted, style, format
     expected = torch.load(f"{path}.pt", weights_only=True)
     assert style not in MARKS or MARKS[style] in expected
     same(load_file(f"{path}.safetensors"), expected)
-    with PackageImporter(f"{path}.kedge") as importer:
+    with PackageImporter(f"{path}.kellet") as importer:
         found = importer.load_state_dict("model", "weights", as_="torch")
         same(found, expected)
         assert list(found) == list(expected)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-import kedge
-import kedge.nn.functional
-from kedge.errors import ShapeError
+import kellet
+import kellet.nn.functional
+from kellet.errors import ShapeError
 
 
 def evaluate(library: Any, expression: str) -> Any:
@@ -28,7 +28,7 @@ def outputs(library: Any, expression: str) -> list[Any]:
 
 
 def assert_same(expression: str, rtol: float = 1e-6) -> None:
-    theirs, ours = outputs(torch, expression), outputs(kedge, expression)
+    theirs, ours = outputs(torch, expression), outputs(kellet, expression)
     assert len(ours) == len(theirs)
     for mine, expected in zip(ours, theirs, strict=True):
         assert (mine.dtype, mine.shape) == (expected.dtype, expected.shape)
@@ -329,7 +329,7 @@ def test_both_refuse(expression: str, message: str | None) -> None:
     with pytest.raises(Exception, match=message) as theirs:
         evaluate(torch, expression)
     with pytest.raises(Exception, match=message) as ours:
-        evaluate(kedge, expression)
+        evaluate(kellet, expression)
     assert isinstance(ours.value, theirs.type), f"{ours.type.__name__} is no {theirs.type.__name__}"
 
 
@@ -359,9 +359,9 @@ def test_both_refuse(expression: str, message: str | None) -> None:
         ),
     ],
 )
-def test_both_refuse_and_kedge_in_its_own_words(expression: str, message: str | None, kind: type) -> None:
+def test_both_refuse_and_kellet_in_its_own_words(expression: str, message: str | None, kind: type) -> None:
     """Where PyTorch raises a bare RuntimeError (or IndexError), the kind that Python has for it is raised."""
     with pytest.raises((RuntimeError, IndexError)):
         evaluate(torch, expression)
     with pytest.raises(kind, match=message):
-        evaluate(kedge, expression)
+        evaluate(kellet, expression)

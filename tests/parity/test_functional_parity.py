@@ -1,4 +1,4 @@
-"""`nn.functional` in torch and kedge: values, dtypes, shapes, first and second gradients.
+"""`nn.functional` in torch and kellet: values, dtypes, shapes, first and second gradients.
 
 Written and compared like the operations in test_operations_parity.py; the expressions say `F`.
 """
@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-import kedge
-import kedge.nn.functional
+import kellet
+import kellet.nn.functional
 
 TOLERANCE = {"float32": (1e-5, 2e-5), "float64": (1e-10, 1e-12)}
 rng = np.random.default_rng(13)
@@ -278,7 +278,7 @@ def test_value_and_gradients_are_those_of_torch(case: tuple[Any, ...], dtype: st
     rtol, atol = TOLERANCE[dtype]
     with sdpa_kernel(SDPBackend.MATH):  # the one that has second derivatives
         theirs = evaluate(torch, expression, arrays)
-    ours = evaluate(kedge, expression, arrays)
+    ours = evaluate(kellet, expression, arrays)
     assert [kind for kind, _ in ours] == [kind for kind, _ in theirs]
     for (kind, mine), (_, expected) in zip(ours, theirs, strict=True):
         assert mine.dtype == expected.dtype, kind

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 
 RNG = np.random.default_rng(0)
 TOLERANCE = {"float32": 1e-5, "float64": 1e-10}
@@ -127,10 +127,10 @@ LOSSES = {
 
 
 def both(make, dtype):
-    """The layer in torch and, with its weights loaded by name, in kedge."""
+    """The layer in torch and, with its weights loaded by name, in kellet."""
     torch.manual_seed(0)
     theirs = make(torch.nn).to(getattr(torch, dtype))
-    ours = make(nn).to(getattr(kedge, dtype))
+    ours = make(nn).to(getattr(kellet, dtype))
     with torch.no_grad():
         for value in [*theirs.parameters(), *theirs.buffers()]:
             # Weights that start as ones and zeros would hide an exchange.
@@ -139,7 +139,7 @@ def both(make, dtype):
                     torch.randn_like(value) * 0.1
                 )
     result = ours.load_state_dict(
-        {name: kedge.from_numpy(v.numpy().copy()) for name, v in theirs.state_dict().items()}
+        {name: kellet.from_numpy(v.numpy().copy()) for name, v in theirs.state_dict().items()}
     )
     assert result == ([], [])
     return theirs, ours
@@ -151,10 +151,10 @@ def inputs_of(arrays, dtype):
         if array.dtype.kind == "f":
             array = array.astype(dtype)
             theirs.append(torch.from_numpy(array.copy()).requires_grad_())
-            ours.append(kedge.from_numpy(array.copy()).requires_grad_())
+            ours.append(kellet.from_numpy(array.copy()).requires_grad_())
         else:
             theirs.append(torch.from_numpy(array))
-            ours.append(kedge.from_numpy(array.copy()))
+            ours.append(kellet.from_numpy(array.copy()))
     return theirs, ours
 
 
@@ -180,7 +180,7 @@ def compare(theirs, ours, their_inputs, our_inputs, dtype, call=lambda module, *
             assert b.requires_grad
             weights = rng.standard_normal(tuple(a.shape)).astype(dtype)
             their_loss = their_loss + (a * torch.from_numpy(weights)).sum()
-            our_loss = our_loss + (b * kedge.from_numpy(weights.copy())).sum()
+            our_loss = our_loss + (b * kellet.from_numpy(weights.copy())).sum()
     if not isinstance(their_loss, float):
         their_loss.backward()
         our_loss.backward()
@@ -230,7 +230,7 @@ def test_loss(name, reduction, dtype):
 def test_loss_weighs_the_classes(kind, dtype):
     weight = unit(4).astype(dtype)
     theirs = getattr(torch.nn, kind)(torch.from_numpy(weight))
-    ours = getattr(nn, kind)(kedge.from_numpy(weight.copy()))
+    ours = getattr(nn, kind)(kellet.from_numpy(weight.copy()))
     compare(theirs, ours, *inputs_of([reals(6, 4), integers(4, 6)], dtype), dtype)
 
 
@@ -238,7 +238,9 @@ def test_loss_weighs_the_classes(kind, dtype):
 def test_loss_weighs_positive_targets(dtype):
     weight, positive = unit(4).astype(dtype), (unit(4) * 3).astype(dtype)
     theirs = torch.nn.BCEWithLogitsLoss(torch.from_numpy(weight), pos_weight=torch.from_numpy(positive))
-    ours = nn.BCEWithLogitsLoss(kedge.from_numpy(weight.copy()), pos_weight=kedge.from_numpy(positive.copy()))
+    ours = nn.BCEWithLogitsLoss(
+        kellet.from_numpy(weight.copy()), pos_weight=kellet.from_numpy(positive.copy())
+    )
     compare(theirs, ours, *inputs_of([reals(3, 4), unit(3, 4)], dtype), dtype)
 
 
@@ -246,7 +248,7 @@ def test_loss_weighs_positive_targets(dtype):
 def test_max_pool_gives_the_places_too(dtype):
     array = reals(2, 3, 6, 6).astype(dtype)
     theirs = torch.nn.MaxPool2d(2, return_indices=True)(torch.from_numpy(array))
-    ours = nn.MaxPool2d(2, return_indices=True)(kedge.from_numpy(array.copy()))
+    ours = nn.MaxPool2d(2, return_indices=True)(kellet.from_numpy(array.copy()))
     for a, b in zip(theirs, ours, strict=True):
         assert b.tolist() == a.tolist()
 
@@ -278,7 +280,7 @@ def attend(options, dtype):
     """Call a module with the masks among `options` as tensors of its own side."""
 
     def call(module, *inputs):
-        make = torch.from_numpy if isinstance(module, torch.nn.Module) else kedge.from_numpy
+        make = torch.from_numpy if isinstance(module, torch.nn.Module) else kellet.from_numpy
         given = {}
         for name, value in options.items():
             if isinstance(value, np.ndarray):
@@ -351,7 +353,7 @@ def test_transformer_encoder(dtype):
 )
 def test_first_values_are_spread_as_in_torch(make):
     torch.manual_seed(0)
-    kedge.manual_seed(0)
+    kellet.manual_seed(0)
     theirs, ours = make(torch.nn).state_dict(), make(nn).state_dict()
     for name, value in theirs.items():
         a, b = value.numpy().astype(np.float64), ours[name].numpy().astype(np.float64)

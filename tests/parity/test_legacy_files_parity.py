@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 from packager import PackageImporter
 from packager.migrations import load_checkpoint
 from packager.weights import (
@@ -138,13 +138,13 @@ def test_conjugated_and_negated_views_give_the_values_that_torch_gives(save, tmp
     assert array_of(found).tolist() == resolved(shown).tolist()
     for library in (torch.nn, nn):
         module = library.Module()
-        zeros = torch.zeros if library is torch.nn else kedge.zeros
-        kind = getattr(torch if library is torch.nn else kedge, str(shown.dtype).removeprefix("torch."))
+        zeros = torch.zeros if library is torch.nn else kellet.zeros
+        kind = getattr(torch if library is torch.nn else kellet, str(shown.dtype).removeprefix("torch."))
         module.register_buffer("w", zeros(tuple(shown.shape), dtype=kind))
         load_checkpoint(module, path)
         assert module.w.tolist() == resolved(shown).tolist()
-    write_checkpoint(tmp_path / "new.kedge", open_checkpoint(path), fsync=False)
-    with PackageImporter(tmp_path / "new.kedge") as importer:
+    write_checkpoint(tmp_path / "new.kellet", open_checkpoint(path), fsync=False)
+    with PackageImporter(tmp_path / "new.kellet") as importer:
         state = importer.load_state_dict("model", "weights", as_="torch")
         assert bits(state["w"]) == bits(shown)
 
@@ -168,7 +168,7 @@ def test_what_torch_cannot_negate_is_refused(save, dtype):
 
 def test_views_that_show_one_storage_with_other_signs_keep_their_own_values(save, tmp_path):
     path = save({"a": COMPLEX, "b": COMPLEX.conj(), "c": torch._neg_view(COMPLEX), "d": COMPLEX.conj()[0]})
-    for ending in ("safetensors", "kedge"):
+    for ending in ("safetensors", "kellet"):
         written = write_checkpoint(tmp_path / f"new.{ending}", open_checkpoint(path), fsync=False)
         again = open_checkpoint(written.path)
         for key, value in torch.load(path).items():

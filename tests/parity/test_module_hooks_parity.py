@@ -1,4 +1,4 @@
-"""The same hooks on the same modules in torch and in kedge: every event, in order, values included.
+"""The same hooks on the same modules in torch and in kellet: every event, in order, values included.
 
 A scenario is written once, over the names that both sides share, and returns what happened. Where
 the two differ on purpose (a Tensor input without gradient, removed hooks, outputs that are no
@@ -11,8 +11,8 @@ import warnings
 import pytest
 import torch
 
-import kedge
-import kedge.nn.modules.module
+import kellet
+import kellet.nn.modules.module
 
 SIDES = {
     "torch": types.SimpleNamespace(
@@ -23,13 +23,13 @@ SIDES = {
         everywhere=torch.nn.modules.module,
         Tensor=torch.Tensor,
     ),
-    "kedge": types.SimpleNamespace(
-        nn=kedge.nn,
-        tensor=kedge.tensor,
-        no_grad=kedge.no_grad,
-        grad=kedge.autograd.grad,
-        everywhere=kedge.nn.modules.module,
-        Tensor=kedge.Tensor,
+    "kellet": types.SimpleNamespace(
+        nn=kellet.nn,
+        tensor=kellet.tensor,
+        no_grad=kellet.no_grad,
+        grad=kellet.autograd.grad,
+        everywhere=kellet.nn.modules.module,
+        Tensor=kellet.Tensor,
     ),
 }
 SCENARIOS = {}
@@ -506,6 +506,6 @@ def test_both_sides_do_the_same(name):
         trace = Trace(side)
         SCENARIOS[name](side, trace)
         traces[key] = trace.events
-    for position, (expected, found) in enumerate(zip(traces["torch"], traces["kedge"], strict=False)):
+    for position, (expected, found) in enumerate(zip(traces["torch"], traces["kellet"], strict=False)):
         assert found == expected, f"event {position}"
-    assert len(traces["kedge"]) == len(traces["torch"]) > 0
+    assert len(traces["kellet"]) == len(traces["torch"]) > 0

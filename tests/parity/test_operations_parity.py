@@ -1,4 +1,4 @@
-"""The same expressions in torch and kedge: values, dtypes, shapes, first and second gradients.
+"""The same expressions in torch and kellet: values, dtypes, shapes, first and second gradients.
 
 An expression is written once and evaluated twice, with `m` for the module and `a`, `b`, `c` for its
 inputs; every floating result is compared, and the gradients of every floating input.
@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-import kedge
-import kedge.nn.functional
+import kellet
+import kellet.nn.functional
 
 TOLERANCE = {"float32": (1e-5, 1e-5), "float64": (1e-10, 1e-12), "complex128": (1e-10, 1e-12)}
 rng = np.random.default_rng(11)
@@ -305,7 +305,7 @@ PRODUCTS = [
 ]
 
 CASES = [*ARITHMETIC, *FUNCTIONS, *REDUCTIONS, *SHAPES, *INDEXING, *PRODUCTS]
-LIBRARIES = {"torch": torch, "kedge": kedge}
+LIBRARIES = {"torch": torch, "kellet": kellet}
 
 
 def name_of(case: tuple[Any, ...]) -> str:

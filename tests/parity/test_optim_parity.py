@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-import kedge
-import kedge.optim
+import kellet
+import kellet.optim
 
 OPTIMISERS = {
     "SGD": [
@@ -44,7 +44,7 @@ def run(library, from_numpy, name, options, steps=5, state=None):
 @pytest.mark.parametrize(("name", "options"), CASES)
 def test_weights_and_states_are_torchs(name, options):
     expected, theirs = run(torch, torch.from_numpy, name, options)
-    found, ours = run(kedge, kedge.from_numpy, name, options)
+    found, ours = run(kellet, kellet.from_numpy, name, options)
     for a, b in zip(expected, found, strict=True):
         np.testing.assert_allclose(b.detach().numpy(), a.detach().numpy(), rtol=1e-10, atol=1e-12)
     their_state, our_state = theirs.state_dict(), ours.state_dict()
@@ -63,11 +63,11 @@ def test_training_goes_on_from_a_state_of_torch(name, options):
     _, theirs = run(torch, torch.from_numpy, name, options)
     state = theirs.state_dict()
     state["state"] = {
-        key: {part: kedge.from_numpy(value.numpy().copy()) for part, value in values.items()}
+        key: {part: kellet.from_numpy(value.numpy().copy()) for part, value in values.items()}
         for key, values in state["state"].items()
     }
     expected, _ = run(torch, torch.from_numpy, name, options, state=theirs.state_dict())
-    found, _ = run(kedge, kedge.from_numpy, name, options, state=state)
+    found, _ = run(kellet, kellet.from_numpy, name, options, state=state)
     for a, b in zip(expected, found, strict=True):
         np.testing.assert_allclose(b.detach().numpy(), a.detach().numpy(), rtol=1e-10, atol=1e-12)
 
@@ -77,7 +77,7 @@ def test_complex_parameters_move_as_in_torch(name):
     rng = np.random.default_rng(0)
     start, *gradients = rng.standard_normal((4, 3)) + 1j * rng.standard_normal((4, 3))
     results = []
-    for library, from_numpy in ((torch, torch.from_numpy), (kedge, kedge.from_numpy)):
+    for library, from_numpy in ((torch, torch.from_numpy), (kellet, kellet.from_numpy)):
         weight = from_numpy(start.copy()).requires_grad_()
         optimizer = getattr(library.optim, name)([weight], lr=0.1, weight_decay=0.1)
         for gradient in gradients:
@@ -123,5 +123,5 @@ def events(library, tensor):
 
 def test_hooks_around_steps_and_states_run_as_in_torch():
     expected = events(torch, torch.tensor)
-    assert events(kedge, kedge.tensor) == expected
+    assert events(kellet, kellet.tensor) == expected
     assert len(expected) > 12

@@ -14,8 +14,8 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-import kedge
-from kedge.errors import VersionError
+import kellet
+from kellet.errors import VersionError
 
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64"]
 DTYPES += ["float16", "float32", "float64", "complex64", "complex128"]
@@ -28,7 +28,7 @@ def name_of(dtype: Any) -> str:
 
 def both(array: Any) -> tuple[Any, Any]:
     array = np.asarray(array)
-    return torch.from_numpy(array.copy()), kedge.from_numpy(array.copy())
+    return torch.from_numpy(array.copy()), kellet.from_numpy(array.copy())
 
 
 def result(run: Callable[[], Any]) -> Any:
@@ -40,7 +40,7 @@ def result(run: Callable[[], Any]) -> Any:
         except (RuntimeError, TypeError, ValueError, NotImplementedError, OverflowError):
             return None
     if name_of(found.dtype) == "complex32":
-        return None  # NumPy has no such dtype; kedge takes complex64
+        return None  # NumPy has no such dtype; kellet takes complex64
     return name_of(found.dtype), np.asarray(found)
 
 
@@ -54,7 +54,7 @@ def test_dtypes_of_two_tensors(operate: Any, shapes: Any) -> None:
         pairs = [both(np.ones(shape, dtype)) for shape, dtype in zip(shapes, (first, second), strict=True)]
         expected = result(lambda pairs=pairs: operate(pairs[0][0], pairs[1][0]))
         if expected is None:
-            continue  # what torch refuses kedge may do
+            continue  # what torch refuses kellet may do
         found = result(lambda pairs=pairs: operate(pairs[0][1], pairs[1][1]))
         assert found is not None, (first, second)
         assert found[0] == expected[0], (first, second)
@@ -65,12 +65,12 @@ def test_dtypes_of_two_tensors(operate: Any, shapes: Any) -> None:
 @pytest.mark.parametrize("shape", [(2,), ()])
 def test_dtypes_of_a_tensor_and_a_number(operate: Any, shape: Any) -> None:
     for dtype, number in itertools.product(DTYPES, NUMBERS):
-        in_torch, in_kedge = both(np.full(shape, 3, dtype))
+        in_torch, in_kellet = both(np.full(shape, 3, dtype))
         for left in (True, False):
             expected = result(lambda t=in_torch, n=number, a=left: operate(t, n) if a else operate(n, t))
             if expected is None:
                 continue
-            found = result(lambda t=in_kedge, n=number, a=left: operate(t, n) if a else operate(n, t))
+            found = result(lambda t=in_kellet, n=number, a=left: operate(t, n) if a else operate(n, t))
             assert found is not None, (dtype, number)
             assert found[0] == expected[0], (dtype, number)
             assert_allclose(found[1], expected[1])
@@ -83,11 +83,11 @@ def test_dtypes_of_methods(method: str) -> None:
     for dtype in DTYPES:
         if dtype == "uint8" and method in ("any", "all"):
             continue  # uint8 there, from the time when masks were uint8; bool here
-        in_torch, in_kedge = both(np.ones((2, 3), dtype))
+        in_torch, in_kellet = both(np.ones((2, 3), dtype))
         arguments = (0,) if method == "cumsum" else ()
         expected = result(lambda t=in_torch, a=arguments: getattr(t, method)(*a))
         if expected is not None:
-            assert result(lambda t=in_kedge, a=arguments: getattr(t, method)(*a))[0] == expected[0], dtype
+            assert result(lambda t=in_kellet, a=arguments: getattr(t, method)(*a))[0] == expected[0], dtype
 
 
 def test_dtypes_of_data() -> None:
@@ -105,7 +105,7 @@ def test_dtypes_of_data() -> None:
         np.ones(2, "f4"),
         range(3),
     ):
-        assert name_of(kedge.tensor(data).dtype) == name_of(torch.tensor(data).dtype), data
+        assert name_of(kellet.tensor(data).dtype) == name_of(torch.tensor(data).dtype), data
 
 
 # --- indexing -------------------------------------------------------------------------------------
@@ -151,9 +151,9 @@ def made(index: Any, library: Any) -> Any:
 
 @pytest.mark.parametrize("index", INDEXES, ids=str)
 def test_reading(index: Any) -> None:
-    in_torch, in_kedge = both(np.arange(24.0).reshape(3, 2, 4))
+    in_torch, in_kellet = both(np.arange(24.0).reshape(3, 2, 4))
     grads = []
-    for library, tensor in ((torch, in_torch), (kedge, in_kedge)):
+    for library, tensor in ((torch, in_torch), (kellet, in_kellet)):
         leaf = tensor.requires_grad_()
         part = (leaf * 1)[made(index, library)]
         part.backward(library.arange(part.numel(), dtype=library.float64).reshape(part.shape))
@@ -166,9 +166,9 @@ def test_reading(index: Any) -> None:
 @pytest.mark.parametrize("index", [i for i in INDEXES if i not in ([0, 2],)], ids=str)
 @pytest.mark.parametrize("scalar", [True, False])
 def test_writing(index: Any, scalar: bool) -> None:
-    in_torch, in_kedge = both(np.arange(24.0).reshape(3, 2, 4))
+    in_torch, in_kellet = both(np.arange(24.0).reshape(3, 2, 4))
     grads = []
-    for library, tensor in ((torch, in_torch), (kedge, in_kedge)):
+    for library, tensor in ((torch, in_torch), (kellet, in_kellet)):
         leaf = tensor.requires_grad_()
         place = made(index, library)
         changed = leaf * 1
@@ -209,8 +209,8 @@ def test_writing(index: Any, scalar: bool) -> None:
     ids=str,
 )
 def test_printed_as_torch_prints(values: Any) -> None:
-    in_torch, in_kedge = both(values)
-    assert repr(in_kedge) == repr(in_torch).replace("torch.", "")
+    in_torch, in_kellet = both(values)
+    assert repr(in_kellet) == repr(in_torch).replace("torch.", "")
 
 
 # --- programs of views and writes -----------------------------------------------------------------
@@ -314,9 +314,9 @@ def test_programs(start: int) -> None:
             expected = run_program(torch, seed)
         except RuntimeError:  # a saved value was written
             with pytest.raises(VersionError):
-                run_program(kedge, seed)
+                run_program(kellet, seed)
             continue
-        found = run_program(kedge, seed)
+        found = run_program(kellet, seed)
         assert len(found) == len(expected)
         for one, other in zip(found, expected, strict=True):
             assert_allclose(one, other, rtol=1e-9, atol=1e-12, err_msg=f"seed {seed}")

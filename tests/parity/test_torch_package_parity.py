@@ -480,11 +480,11 @@ def close(project: Project, tmp_path: Path) -> None:
 
 @row("opening without torch")
 def without_torch(project: Project, tmp_path: Path) -> None:
-    with packager.PackageExporter(tmp_path / "net.kedge") as exporter:
+    with packager.PackageExporter(tmp_path / "net.kellet") as exporter:
         packaged("VALUE = 1")(exporter)
     program = (
         "import sys; from packager import PackageImporter\n"
-        f"assert PackageImporter({str(tmp_path / 'net.kedge')!r}).import_module('net').VALUE == 1\n"
+        f"assert PackageImporter({str(tmp_path / 'net.kellet')!r}).import_module('net').VALUE == 1\n"
         "assert 'torch' not in sys.modules\n"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -36,7 +36,7 @@ def test_a_decision_says_which_rule_and_why() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["os", "os.path", "sys", "importlib.resources", "_thread", "kedge.nn", "packager"]
+    "name", ["os", "os.path", "sys", "importlib.resources", "_thread", "kellet.nn", "packager"]
 )
 def test_implicit_externs_come_before_general_rules(name: str) -> None:
     policy = Policy("hermetic")
@@ -50,10 +50,10 @@ def test_a_rule_that_names_the_package_itself_overrides_an_implicit_extern() -> 
     policy = Policy()
     policy.add("intern", ["**"])
     policy.add("deny", ["x", "os.path"])
-    policy.add("intern", "kedge.**")
+    policy.add("intern", "kellet.**")
     assert policy.decide("os.path", Origin("stdlib")).action == "deny"
     assert policy.decide("os", Origin("stdlib")).action == "extern"
-    assert policy.decide("kedge.nn", PURE).action == "intern"
+    assert policy.decide("kellet.nn", PURE).action == "intern"
 
 
 def test_frameworks_are_implicit_while_their_codecs_are_in_use() -> None:

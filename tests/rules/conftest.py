@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kedge.rules import RULES
-from kedge.rules.convolution import Geometry
-from kedge.rules.pooling import Pooling
+from kellet.rules import RULES
+from kellet.rules.convolution import Geometry
+from kellet.rules.pooling import Pooling
 
 rng = np.random.default_rng(7)
 

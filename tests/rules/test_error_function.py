@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kedge.rules.error_function import BLOCK, erf, erfc
+from kellet.rules.error_function import BLOCK, erf, erfc
 
 ERF = [
     (1e-300, 1.1283791670955126e-300),

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-import kedge
-from kedge.autograd import grad, gradcheck, gradgradcheck
-from kedge.core.dispatch import tensor_level
-from kedge.rules import RULES, every_rule
-from kedge.rules.rule import Context, raw
+import kellet
+from kellet.autograd import grad, gradcheck, gradgradcheck
+from kellet.core.dispatch import tensor_level
+from kellet.rules import RULES, every_rule
+from kellet.rules.rule import Context, raw
 
 
 def call_and_tensors(made: Any) -> tuple[Any, list[Any]]:
     """The rule as a function of the inputs that may carry a gradient, and those inputs."""
-    values = [kedge.from_numpy(v.copy()) if isinstance(v, np.ndarray) else v for v in made.inputs]
+    values = [kellet.from_numpy(v.copy()) if isinstance(v, np.ndarray) else v for v in made.inputs]
 
     def call(*tensors: Any) -> Any:
         inputs = [*values]
@@ -44,7 +44,7 @@ def test_recorded_gradients_equal_those_of_arrays(made: Any) -> None:
     call, tensors = call_and_tensors(made)
     results = call(*tensors)
     outputs = [out for out in (results if isinstance(results, tuple) else [results]) if out.requires_grad]
-    flowing = [kedge.ones_like(out) * 0.7 for out in outputs]
+    flowing = [kellet.ones_like(out) * 0.7 for out in outputs]
     fast = grad(outputs, tensors, flowing, retain_graph=True, allow_unused=True)
     composed = grad(outputs, tensors, flowing, create_graph=True, allow_unused=True)
     for one, other in zip(fast, composed, strict=True):
@@ -68,7 +68,7 @@ def test_each_input_gets_the_same_gradient_when_asked_for_alone(made: Any) -> No
 def gradients(call: Any, tensors: list[Any], wanted: list[Any]) -> Any:
     results = call(*tensors)
     outputs = [out for out in (results if isinstance(results, tuple) else [results]) if out.requires_grad]
-    flowing = [kedge.ones_like(out) * 0.7 for out in outputs]
+    flowing = [kellet.ones_like(out) * 0.7 for out in outputs]
     return grad(outputs, wanted, flowing, allow_unused=True)
 
 
@@ -77,7 +77,7 @@ def test_inputs_are_left_as_they_are(made: Any) -> None:
     before = [tensor.detach().numpy().copy() for tensor in tensors]
     results = call(*tensors)
     outputs = [out for out in (results if isinstance(results, tuple) else [results]) if out.requires_grad]
-    flowing = [kedge.ones_like(out) for out in outputs]
+    flowing = [kellet.ones_like(out) for out in outputs]
     grad(outputs, tensors, flowing, allow_unused=True)
     for tensor, array in zip(tensors, before, strict=True):
         np.testing.assert_array_equal(tensor.detach().numpy(), array)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kedge.rules import RULES
-from kedge.rules.attention import MOST, _blocks
-from kedge.rules.error_function import BLOCK
+from kellet.rules import RULES
+from kellet.rules.attention import MOST, _blocks
+from kellet.rules.error_function import BLOCK
 
 
 def same(one: Any, other: Any) -> bool:

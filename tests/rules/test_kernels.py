@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kedge.rules import masks, raw
-from kedge.rules.rows import as_rows, column_sums, row_dots, row_sums
-from kedge.rules.softmax import log_softmax_rows, softmax_rows
+from kellet.rules import masks, raw
+from kellet.rules.rows import as_rows, column_sums, row_dots, row_sums
+from kellet.rules.softmax import log_softmax_rows, softmax_rows
 
 DTYPES = [np.float16, np.float32, np.float64, np.complex64, np.complex128, np.int64]
 

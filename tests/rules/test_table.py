@@ -8,19 +8,19 @@ import sys
 import numpy as np
 import pytest
 
-from kedge.rules import RULES, every_rule, raw
-from kedge.rules.families import FAMILIES, FAMILY_OF
-from kedge.rules.rule import rule
+from kellet.rules import RULES, every_rule, raw
+from kellet.rules.families import FAMILIES, FAMILY_OF
+from kellet.rules.rule import rule
 
 EACH_FAMILY_ALONE = """
 import importlib, sys
-from kedge.rules import RULES, every_rule
-from kedge.rules.families import FAMILIES
+from kellet.rules import RULES, every_rule
+from kellet.rules.families import FAMILIES
 every_rule()
 for family, names in FAMILIES.items():
     RULES.clear()
-    del sys.modules[f"kedge.rules.{family}"]
-    importlib.import_module(f"kedge.rules.{family}")
+    del sys.modules[f"kellet.rules.{family}"]
+    importlib.import_module(f"kellet.rules.{family}")
     assert sorted(RULES) == sorted(names.split()), (family, sorted(RULES))
 """
 
@@ -36,11 +36,11 @@ def test_no_rule_is_listed_twice() -> None:
 
 def test_a_file_is_imported_when_one_of_its_rules_is_asked_for() -> None:
     program = (
-        "import sys, kedge\n"
-        "assert 'kedge.rules.convolution' not in sys.modules\n"
-        "assert 'kedge.rules.activations' not in sys.modules\n"
-        "kedge.ones(1).sigmoid()\n"
-        "assert 'kedge.rules.activations' in sys.modules\n"
+        "import sys, kellet\n"
+        "assert 'kellet.rules.convolution' not in sys.modules\n"
+        "assert 'kellet.rules.activations' not in sys.modules\n"
+        "kellet.ones(1).sigmoid()\n"
+        "assert 'kellet.rules.activations' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 
@@ -49,7 +49,7 @@ def test_an_unknown_rule_is_a_key_error() -> None:
     with pytest.raises(KeyError, match="no_such_rule"):
         RULES["no_such_rule"]
     with pytest.raises(
-        AttributeError, match="no rule is called 'no_such_rule'; the rules are in kedge/rules/"
+        AttributeError, match="no rule is called 'no_such_rule'; the rules are in kellet/rules/"
     ):
         raw.no_such_rule  # reading it is what is tested
 

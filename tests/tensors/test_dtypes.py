@@ -74,7 +74,7 @@ def test_packed_elements_cannot_be_viewed(word: str) -> None:
 def spelt(path: Path) -> dict[str, str]:
     """What the header of the safetensors file, alone or in an archive, calls the dtype of each tensor."""
     data = path.read_bytes()
-    if path.suffix == ".kedge":
+    if path.suffix == ".kellet":
         with ArchiveReader(path) as reader:
             (record,) = reader.manifest.state_dicts
             data = bytes(reader.read(record.entry))
@@ -87,7 +87,7 @@ def arrays() -> dict[str, Any]:
 
 
 def test_float8_kinds_are_spelt_one_way_by_export_convert_and_safetensors(tmp_path: Path) -> None:
-    exported, converted, plain = (tmp_path / name for name in ("a.kedge", "b.kedge", "c.safetensors"))
+    exported, converted, plain = (tmp_path / name for name in ("a.kellet", "b.kellet", "c.safetensors"))
     with PackageExporter(exported, fsync=False) as exporter:
         exporter.save_state_dict("m", "w", arrays())
     write_checkpoint(converted, arrays(), fsync=False)
@@ -101,20 +101,20 @@ def test_float8_kinds_are_spelt_one_way_by_export_convert_and_safetensors(tmp_pa
 
 
 def test_float8_kinds_come_back_as_they_were(tmp_path: Path) -> None:
-    with PackageExporter(tmp_path / "a.kedge", fsync=False) as exporter:
+    with PackageExporter(tmp_path / "a.kellet", fsync=False) as exporter:
         exporter.save_state_dict("m", "w", arrays())
         exporter.save_object("m", "o", {"list": list(arrays().values())})
-    with PackageImporter(tmp_path / "a.kedge") as importer:
+    with PackageImporter(tmp_path / "a.kellet") as importer:
         state, stored = importer.load_state_dict("m", "w"), importer.load_object("m", "o")["list"]
         for (name, value), other in zip(arrays().items(), stored, strict=True):
             for found in (np.asarray(state[name]), other):
                 assert (found.dtype, found.shape, found.tobytes()) == (value.dtype, (2, 4), value.tobytes())
 
 
-def test_the_table_needs_neither_numpy_nor_kedge() -> None:
+def test_the_table_needs_neither_numpy_nor_kellet() -> None:
     code = (
         "import sys, packager.tensors as t; t.DTYPES, t.lay_out, t.stored_as('<f4');"
-        "print({'numpy', 'kedge'} & set(sys.modules))"
+        "print({'numpy', 'kellet'} & set(sys.modules))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "set()\n"
@@ -125,7 +125,7 @@ def test_a_dtype_of_ml_dtypes_that_the_table_lacks_is_refused_and_not_stored_as_
     name: str, tmp_path: Path
 ) -> None:
     array = np.ones(2).astype(getattr(ml_dtypes, name))
-    exporter = PackageExporter(tmp_path / "a.kedge", fsync=False)
+    exporter = PackageExporter(tmp_path / "a.kellet", fsync=False)
     exporter.save_object("m", "o", [array])
     with pytest.raises(PackagingError, match=f"dtype {name} has no stored form"):
         exporter.close()

@@ -32,9 +32,9 @@ def test_a_dtype_has_the_size_and_names_that_torch_says(name: str) -> None:
 
 def test_the_safetensors_library_reads_what_export_and_convert_wrote(tmp_path: Path) -> None:
     state = {name: torch.tensor([1.0, 2.0, 4.0]).to(getattr(torch, name)) for name in FLOAT8}
-    with PackageExporter(tmp_path / "a.kedge", fsync=False) as exporter:
+    with PackageExporter(tmp_path / "a.kellet", fsync=False) as exporter:
         exporter.save_state_dict("m", "w", state)
-    with ArchiveReader(tmp_path / "a.kedge") as reader:
+    with ArchiveReader(tmp_path / "a.kellet") as reader:
         (tmp_path / "a.safetensors").write_bytes(reader.read(reader.manifest.state_dicts[0].entry))
     write_checkpoint(tmp_path / "b.safetensors", state, fsync=False)
     save_file(state, tmp_path / "c.safetensors")
@@ -42,7 +42,7 @@ def test_the_safetensors_library_reads_what_export_and_convert_wrote(tmp_path: P
         found = load_file(tmp_path / f"{name}.safetensors")
         assert {key: value.dtype for key, value in found.items()} == {k: v.dtype for k, v in state.items()}
         assert all(torch.equal(found[key].float(), state[key].float()) for key in state)
-    with PackageImporter(tmp_path / "a.kedge") as importer:
+    with PackageImporter(tmp_path / "a.kellet") as importer:
         again = importer.load_state_dict("m", "w", as_="torch")
         assert {key: again[key].dtype for key in state} == {key: value.dtype for key, value in state.items()}
 

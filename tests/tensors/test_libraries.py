@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import kedge
+import kellet
 from packager.libraries import cast, dtype_of, full, join, library_of, roll, tensor_of, to_numpy
 from packager.migrations import Cast, Migration, default, merge, migrate, rename
 
 
-class Marked(kedge.Tensor):
-    """A tensor of a class that is not kedge's own."""
+class Marked(kellet.Tensor):
+    """A tensor of a class that is not kellet's own."""
 
 
 class Rows(np.ndarray):
@@ -21,7 +21,7 @@ class Rows(np.ndarray):
 
 
 def marked(array: Any) -> Any:
-    make, (_, *rest), _ = kedge.tensor(array).__reduce_ex__(2)
+    make, (_, *rest), _ = kellet.tensor(array).__reduce_ex__(2)
     return make(Marked, *rest)
 
 
@@ -30,10 +30,10 @@ def marked(array: Any) -> Any:
     [
         (np.ones(2), "numpy"),
         (np.ones(2).view(Rows), "numpy"),
-        (kedge.ones(2), "kedge"),
-        (marked(np.ones(2)), "kedge"),
-        (kedge.nn.Linear(1, 1), "kedge"),
-        (type("Net", (kedge.nn.Module,), {})(), "kedge"),
+        (kellet.ones(2), "kellet"),
+        (marked(np.ones(2)), "kellet"),
+        (kellet.nn.Linear(1, 1), "kellet"),
+        (type("Net", (kellet.nn.Module,), {})(), "kellet"),
         ({}, "numpy"),
     ],
 )
@@ -41,7 +41,7 @@ def test_an_object_is_of_the_library_that_its_class_inherits_from(thing: Any, li
     assert library_of(thing) == library
 
 
-@pytest.mark.parametrize("library", ["numpy", "kedge"])
+@pytest.mark.parametrize("library", ["numpy", "kellet"])
 def test_the_verbs_give_the_same_in_every_library(library: str) -> None:
     array = np.arange(6.0, dtype="f4").reshape(2, 3)
     value = tensor_of(library, array)
@@ -66,5 +66,5 @@ def test_tensors_of_a_class_of_ones_own_are_migrated_in_their_library() -> None:
         rename("both", "c", Cast("float16")),
     ]
     new = migrate(Migration("own", steps), old)
-    assert {key: library_of(new[key]) for key in new} == {"c": "kedge", "new": "kedge"}
+    assert {key: library_of(new[key]) for key in new} == {"c": "kellet", "new": "kellet"}
     assert new["c"].tolist() == [0.0, 1.0, 2.0, 3.0] * 2

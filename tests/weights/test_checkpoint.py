@@ -222,15 +222,15 @@ def test_no_tensors_at_all(tmp_path):
         open_checkpoint(path, everything=True)
 
 
-# --- kedge archives ---
+# --- kellet archives ---
 
 
-def test_a_kedge_archive_is_a_checkpoint_too(tmp_path):
+def test_a_kellet_archive_is_a_checkpoint_too(tmp_path):
     written = write_checkpoint(
-        tmp_path / "a.kedge", {"w": W, "n": 3}, fsync=False, package="net", resource="best"
+        tmp_path / "a.kellet", {"w": W, "n": 3}, fsync=False, package="net", resource="best"
     )
     checkpoint = open_checkpoint(written.path)
-    assert (checkpoint.format, checkpoint.container, checkpoint["n"]) == ("kedge", "net/best", 3)
+    assert (checkpoint.format, checkpoint.container, checkpoint["n"]) == ("kellet", "net/best", 3)
     assert open_checkpoint(written.path, unwrap="net/best")["w"].numpy().tolist() == W.tolist()
     with pytest.raises(LegacyFormatError, match=r"which state dict\? The archive holds net/best"):
         open_checkpoint(written.path, unwrap="other")

@@ -100,10 +100,10 @@ def lost(left_out):
     return {part.path: (part.what, part.why) for part in left_out if part.what.startswith("tie")}
 
 
-@pytest.mark.parametrize("ending", ["safetensors", "kedge"])
+@pytest.mark.parametrize("ending", ["safetensors", "kellet"])
 def test_what_is_written_has_the_values_and_says_which_ties_are_lost(path, tmp_path, ending):
     checkpoint = open_checkpoint(path)
-    kept = {key: checkpoint[key] for key in checkpoint if ending == "kedge" or key != "wide"}
+    kept = {key: checkpoint[key] for key in checkpoint if ending == "kellet" or key != "wide"}
     written = write_checkpoint(tmp_path / f"new.{ending}", kept, fsync=False)
     again = open_checkpoint(written.path)
     assert set(again) == set(kept)
@@ -127,14 +127,14 @@ def test_what_is_written_has_the_values_and_says_which_ties_are_lost(path, tmp_p
 def test_a_lone_view_has_no_tie_to_lose(path, tmp_path):
     checkpoint = open_checkpoint(path)
     kept = {key: checkpoint[key] for key in ("conj", "again", "imag", "negative", "scalar")}
-    assert write_checkpoint(tmp_path / "new.kedge", kept, fsync=False).left_out == ()
+    assert write_checkpoint(tmp_path / "new.kellet", kept, fsync=False).left_out == ()
 
 
 def test_ties_of_conjugated_views_are_kept_in_an_archive(path, tmp_path):
     checkpoint = open_checkpoint(path)
     kept = {key: checkpoint[key] for key in ("conj", "again", "plain")}
-    write_checkpoint(tmp_path / "new.kedge", kept, fsync=False)
-    with PackageImporter(tmp_path / "new.kedge") as importer:
+    write_checkpoint(tmp_path / "new.kellet", kept, fsync=False)
+    with PackageImporter(tmp_path / "new.kellet") as importer:
         state = importer.load_state_dict("model", "weights")
         assert np.shares_memory(state["conj"], state["again"])
         assert not np.shares_memory(state["conj"], state["plain"])
@@ -154,7 +154,7 @@ def test_a_migration_sees_the_values(path, tmp_path):
 
 def test_the_command_migrate_writes_the_values(path, tmp_path, capsys):
     (tmp_path / "to.toml").write_text('[[step]]\nrename = "imag"\nto = "imaginary"\n')
-    new = tmp_path / "new.kedge"
+    new = tmp_path / "new.kellet"
     assert main(["migrate", str(path), "--with", str(tmp_path / "to.toml"), "-o", str(new)]) == 0
     out = capsys.readouterr().out
     assert "left out negative: tie with 'positive': it shows the same memory negated, and is written" in out
@@ -162,7 +162,7 @@ def test_the_command_migrate_writes_the_values(path, tmp_path, capsys):
 
 
 def test_the_command_convert_writes_the_values_and_names_the_lost_ties(path, tmp_path, capsys):
-    new = tmp_path / "new.kedge"
+    new = tmp_path / "new.kellet"
     assert main(["convert", str(path), str(new), "--all"]) == 0
     out = capsys.readouterr().out
     assert "tie with 'plain'" in out
@@ -186,19 +186,19 @@ def test_values_are_loaded_into_what_takes_them(path):
 
 
 NET = """
-import kedge
-from kedge import nn
+import kellet
+from kellet import nn
 
 net = nn.Module()
-net.register_buffer("imag", kedge.zeros(2))
-net.register_buffer("negative", kedge.zeros(4))
-net.register_buffer("conj", kedge.zeros(2, 3, dtype=kedge.complex64))
+net.register_buffer("imag", kellet.zeros(2))
+net.register_buffer("negative", kellet.zeros(4))
+net.register_buffer("conj", kellet.zeros(2, 3, dtype=kellet.complex64))
 """
 
 
 def test_weights_of_an_export_are_the_values(project, tmp_path):
     project({"shop/__init__.py": "", "shop/net.py": NET})
-    new = tmp_path / "net.kedge"
+    new = tmp_path / "net.kellet"
     index = FOLDER / "conjugated_shards" / "model.bin.index.json"
     assert main(["export", "shop.net:net", "--weights", str(index), "-o", str(new)]) == 0
     with PackageImporter(new) as importer:

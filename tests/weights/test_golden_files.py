@@ -106,17 +106,17 @@ def test_tied_tensors_share_memory(golden):
     assert arrays["step"].tolist() == WHOLE[:, ::2].tolist()
 
 
-@pytest.mark.parametrize("ending", ["safetensors", "kedge"])
+@pytest.mark.parametrize("ending", ["safetensors", "kellet"])
 def test_converted_values_are_the_same(golden, tmp_path, ending):
     checkpoint = open_checkpoint(golden, everything=False)
-    kept = {key: checkpoint[key] for key in checkpoint if ending == "kedge" or key != "dtypes.complex128"}
+    kept = {key: checkpoint[key] for key in checkpoint if ending == "kellet" or key != "dtypes.complex128"}
     write_checkpoint(tmp_path / f"new.{ending}", kept, metadata=checkpoint.metadata, fsync=False)
     again = open_checkpoint(tmp_path / f"new.{ending}")
     assert set(again) == set(kept)
     for key, value in kept.items():
         assert (again[key].dtype, again[key].shape) == (value.dtype, value.shape)
         assert b"".join(again[key].pieces()) == b"".join(value.pieces())
-    if ending == "kedge":
+    if ending == "kellet":
         assert list(again) == list(kept)
         assert again.metadata.versions == checkpoint.metadata.versions
 

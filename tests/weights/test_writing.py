@@ -18,18 +18,18 @@ GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "legacy" / "zip.pt"
 STATE = {"w": np.arange(6, dtype="f4").reshape(2, 3), "steps": np.array(3), "none": np.zeros((0, 4), "f2")}
 
 
-def test_a_kedge_is_sound_and_loads(tmp_path):
+def test_a_kellet_is_sound_and_loads(tmp_path):
     metadata = CheckpointMetadata({"": {"version": 1}, "bn": {"version": 2}}, {"origin": "here"}, ("first",))
     written = write_checkpoint(
-        tmp_path / "a.kedge", {**STATE, "note": "a text"}, metadata=metadata, fsync=False
+        tmp_path / "a.kellet", {**STATE, "note": "a text"}, metadata=metadata, fsync=False
     )
-    with ArchiveReader(tmp_path / "a.kedge") as reader:
+    with ArchiveReader(tmp_path / "a.kellet") as reader:
         assert verify(reader).problems == ()
         assert reader.identity == written.identity
         (record,) = reader.manifest.state_dicts
         assert (record.package, record.resource, record.migrations) == ("model", "weights", ("first",))
         assert record.versions == (("", 1), ("bn", 2))
-    with PackageImporter(tmp_path / "a.kedge") as importer:
+    with PackageImporter(tmp_path / "a.kellet") as importer:
         state = importer.load_state_dict("model", "weights")
         assert list(state) == ["w", "steps", "none", "note"]
         assert state["w"].tolist() == STATE["w"].tolist()
@@ -40,16 +40,16 @@ def test_a_kedge_is_sound_and_loads(tmp_path):
 def test_the_same_content_gives_the_same_bytes(tmp_path):
     first, second = (
         write_checkpoint(tmp_path / name, open_checkpoint(GOLDEN), fsync=False).path.read_bytes()
-        for name in ("a.kedge", "b.kedge")
+        for name in ("a.kellet", "b.kellet")
     )
     assert first == second
 
 
 def test_ties_and_views_are_stored_once(tmp_path):
-    written = write_checkpoint(tmp_path / "a.kedge", open_checkpoint(GOLDEN), fsync=False)
+    written = write_checkpoint(tmp_path / "a.kellet", open_checkpoint(GOLDEN), fsync=False)
     assert set(written.tied[0]) == {"tied", "again", "transposed", "row", "step"}
     with PackageImporter(written.path) as importer:
-        state = importer.load_state_dict("model", "weights", as_="kedge")
+        state = importer.load_state_dict("model", "weights", as_="kellet")
         state["tied"].numpy()[0, 0] = 42.0
         assert state["transposed"].numpy()[0, 0] == 42.0
 
@@ -57,7 +57,7 @@ def test_ties_and_views_are_stored_once(tmp_path):
 def test_only_the_bytes_that_are_used_are_stored(tmp_path):
     np.save(tmp_path / "a.npy", np.arange(100_000))
     part = open_checkpoint(tmp_path / "a.npy")["a"][500:510]
-    written = write_checkpoint(tmp_path / "a.kedge", {"part": part, "inside": part[2:4]}, fsync=False)
+    written = write_checkpoint(tmp_path / "a.kellet", {"part": part, "inside": part[2:4]}, fsync=False)
     assert written.size < 2000
     with PackageImporter(written.path) as importer:
         assert importer.load_state_dict("model", "weights")["inside"].tolist() == [502, 503]
@@ -83,19 +83,19 @@ def test_what_cannot_be_written_is_told_together_and_leaves_the_old_file(tmp_pat
     ):
         write_checkpoint(tmp_path / "a.safetensors", state)
     with pytest.raises(MigrationError, match=r"'t': dtype .* is not one of numbers"):
-        write_checkpoint(tmp_path / "a.kedge", {"t": np.array(["text"])})
+        write_checkpoint(tmp_path / "a.kellet", {"t": np.array(["text"])})
     with pytest.raises(MigrationError, match=r"'x': \w"):
-        write_checkpoint(tmp_path / "a.kedge", {"x": np.array([None])})
+        write_checkpoint(tmp_path / "a.kellet", {"x": np.array([None])})
     with pytest.raises(MigrationError, match=r"a\.zip: which format"):
         write_checkpoint(tmp_path / "a.zip", STATE)
     with pytest.raises(ArchiveError, match="NUL"):
-        write_checkpoint(tmp_path / "a.kedge", {"a\0b": np.zeros(2)})
+        write_checkpoint(tmp_path / "a.kellet", {"a\0b": np.zeros(2)})
     with pytest.raises(ArchiveIOError, match="no such folder"):
-        write_checkpoint(tmp_path / "missing" / "a.kedge", STATE)
+        write_checkpoint(tmp_path / "missing" / "a.kellet", STATE)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.safetensors": b"old"}
 
 
-@pytest.mark.parametrize("ending", ["kedge", "safetensors"])
+@pytest.mark.parametrize("ending", ["kellet", "safetensors"])
 def test_a_source_that_fails_midway_leaves_nothing(tmp_path, ending):
     np.save(tmp_path / "a.npy", np.zeros(3_000_000))
     checkpoint = open_checkpoint(tmp_path / "a.npy")
@@ -111,7 +111,7 @@ def test_a_source_that_fails_midway_leaves_nothing(tmp_path, ending):
 def test_a_disk_that_is_too_small_is_told_beforehand(tmp_path, monkeypatch):
 
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10))
-    for ending in ("kedge", "safetensors"):
+    for ending in ("kellet", "safetensors"):
         with pytest.raises(
             ArchiveIOError, match="and the disk has room for 10; nothing was written"
         ) as caught:
@@ -120,18 +120,18 @@ def test_a_disk_that_is_too_small_is_told_beforehand(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("ending", ["kedge", "safetensors"])
+@pytest.mark.parametrize("ending", ["kellet", "safetensors"])
 def test_a_file_can_be_written_over_itself(tmp_path, ending):
     path = tmp_path / f"a.{ending}"
     write_checkpoint(path, STATE, fsync=False)
     before = path.read_bytes()
     write_checkpoint(path, open_checkpoint(path), fsync=False)
-    assert path.read_bytes() == before or ending == "kedge"
+    assert path.read_bytes() == before or ending == "kellet"
     assert open_checkpoint(path)["w"].numpy().tolist() == STATE["w"].tolist()
 
 
 def test_progress_ends_at_the_total(tmp_path):
-    for ending in ("kedge", "safetensors"):
+    for ending in ("kellet", "safetensors"):
         seen: list[tuple[int, int]] = []
         write_checkpoint(
             tmp_path / f"a.{ending}",

@@ -1,0 +1,319 @@
+"""Codecs for kellet: modules, registries and handles of hooks, hooks as objects, optimisers.
+
+Tensors are in kellet_tensors.py. kellet is imported inside functions only.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from packager.tensors import dtype_name
+
+from .base import Child, Codec, Decoding, Encoding, Finish, LiteralValue, Node, ObjectCodec, TensorData
+from .checks import expect
+from .kellet_tensors import TENSOR_CODECS, array_of, memory_key
+from .module_frameworks import Hook, ModuleNotes
+from .modules import HANDLES, HOOKS, ModuleCodec, storable
+from .optimizers import OptimizerCodec
+
+__all__ = ["CODECS"]
+
+# The kinds of hooks of a module; said here too, since an archive is checked where kellet is not imported.
+_KINDS: Final = frozenset(
+    "forward_pre forward full_backward_pre full_backward output_gradient "
+    "save_pre save_post load_pre load_post".split()
+)
+
+
+class KelletModuleCodec(ModuleCodec):
+    """kellet.nn.Module."""
+
+    name = "kellet.module"
+    types = ("kellet.nn.module:Module",)
+    family = "kellet"
+
+    def base(self) -> Any:
+        import kellet.nn
+
+        return kellet.nn.Module
+
+    def attributes(self, obj: Any, context: Encoding) -> Mapping[str, object]:
+        from kellet.nn.storing import WRAPPED_ATTRIBUTES
+
+        attributes = super().attributes(obj, context)
+        if self.stands_for(obj) is None:
+            return attributes
+        # A wrapper shows the very tables of what it wraps; loading ties them again.
+        context.later(HOOKS, obj, lambda: Finish("wrapper"))
+        return {name: value for name, value in attributes.items() if name not in WRAPPED_ATTRIBUTES}
+
+    def uses_setstate(self, cls: type) -> bool:
+        import kellet.nn
+
+        return super().uses_setstate(cls) or issubclass(cls, kellet.nn.HookedModule)
+
+    def check_finish(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        if literal == "wrapper":
+            expect(not children, "nothing but the word")
+        else:
+            super().check_finish(literal, children, version)
+
+    def finish(
+        self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
+    ) -> None:
+        if literal != "wrapper":
+            super().finish(obj, literal, children, version, context)
+            return
+        from kellet.nn.storing import rewrap
+
+        rewrap(obj)
+
+    def hook_attributes(self) -> frozenset[str]:
+        from kellet.nn.storing import HOOK_ATTRIBUTES
+
+        return HOOK_ATTRIBUTES
+
+    def hooks_of(self, module: Any) -> list[Hook]:
+        return [
+            Hook(kind, entry.id, entry.hook, entry.options)
+            for registry, kind in self.registries_of(module)
+            for entry in registry
+        ]
+
+    def registries_of(self, module: Any) -> Iterator[tuple[Any, str]]:
+        from kellet.nn.storing import hook_registries
+
+        yield from ((registry, kind) for kind, registry in hook_registries(module))
+
+    def register(self, module: Any, kind: str, hook: Any, options: Mapping[str, Any]) -> int:
+        from kellet.nn.storing import hook_registry
+
+        return int(hook_registry(module, kind).add(hook, **options).id)
+
+    def owner_of(self, hook: Any) -> Any:
+        from kellet.nn.storing import HookGate
+
+        return hook.hook() if isinstance(hook, HookGate) and hook.hook else super().owner_of(hook)
+
+    def stands_for(self, module: Any) -> Any:
+        from kellet.nn.storing import wrapped_module
+
+        return wrapped_module(module)
+
+    def memory_of(self, tensor: Any) -> Hashable:
+        return memory_key(tensor)
+
+    def memory(self, tensor: Any, context: Encoding) -> Sequence[TensorData]:
+        from .arrays import array_data
+
+        array = array_of(tensor)
+        name = dtype_name(array.dtype)
+        return (array_data(array, name),) if name is not None and array.size else ()
+
+    def is_tensor(self, value: Any) -> bool:
+        import kellet
+
+        return isinstance(value, kellet.Tensor)
+
+    def loads_by_itself(self, module: Any) -> bool:
+        from kellet.nn.storing import loads_by_itself
+
+        return loads_by_itself(module)
+
+    def make_state(self, items: Mapping[str, Any], metadata: Any) -> Any:
+        import kellet.nn
+
+        state = kellet.nn.StateDict(items)
+        state._metadata = {path: dict(known) for path, known in (metadata or {}).items()}
+        return state
+
+
+class RegistryCodec(Codec):
+    """A `HookRegistry` that is no module's own: made empty, its hooks are added when all else is there."""
+
+    name = "kellet.hooks"
+    types = ("kellet.hooks:HookRegistry",)
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        notes = context.notes(ModuleNotes)
+        notes.registries[id(obj)] = (obj, "")
+        context.later(HOOKS, obj, lambda: self._finish(obj, context))
+        return Node()
+
+    def _finish(self, registry: Any, context: Encoding) -> Finish | None:
+        children: list[Any] = []
+        for entry in registry:
+            if storable(entry.hook, CODEC.owner_of(entry.hook), "hook", context):
+                children += [context.number("kellet", entry.id), entry.hook, dict(entry.options)]
+        return Finish(None, children) if children else None
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(literal is None and not children, "nothing")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        from kellet.hooks import HookRegistry
+
+        return HookRegistry()
+
+    def check_finish(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(literal is None and len(children) > 0 and len(children) % 3 == 0, "hooks")
+        for number, options in zip(children[::3], children[2::3], strict=True):
+            expect(number.kind == "scalar" and type(number.value) is int, "the number of a hook")
+            expect(options.kind == "dict", "the options of a hook")
+
+    def finish(
+        self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
+    ) -> None:
+        for number, hook, options in zip(children[::3], children[1::3], children[2::3], strict=True):
+            identity = int(obj.add(hook, **options).id)
+            context.number("kellet", number, lambda identity=identity: identity)  # type: ignore[misc]  # bound now
+
+
+class HandleCodec(Codec):
+    """The handle of a hook; one whose hook is gone, or is not stored, removes nothing."""
+
+    name = "kellet.handle"
+    types = ("kellet.hooks:RemovableHandle",)
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        context.later(HANDLES, obj, lambda: self._finish(obj, context))
+        return Node()
+
+    def _finish(self, handle: Any, context: Encoding) -> Finish | None:
+        registry = handle.registry
+        owner, kind = context.notes(ModuleNotes).registries.get(id(registry), (None, ""))
+        live = registry is not None and any(entry.id == handle.id for entry in registry)
+        if owner is None or not live or not context.stored(owner):
+            return None
+        return Finish([kind, context.number("kellet", handle.id)], (owner,))
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(literal is None and not children, "nothing")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        from kellet.hooks import HookRegistry, RemovableHandle
+
+        return RemovableHandle(HookRegistry(), -1)
+
+    def check_finish(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(isinstance(literal, list) and list(map(type, literal)) == [str, int], "a kind and a number")
+        assert isinstance(literal, list)
+        expect(literal[0] in {"", *_KINDS} and len(children) == 1, "a kind of hook, and its owner")
+        expect(children[0].kind in ("object", "codec"), "the owner of a hook")
+
+    def finish(
+        self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
+    ) -> None:
+        from kellet.hooks import HookRegistry
+        from kellet.nn.storing import hook_registry
+
+        kind, number = literal
+        owner = children[0]
+        registry = hook_registry(owner, kind) if kind else owner
+        if not isinstance(registry, HookRegistry):
+            raise ValueError(f"{type(owner).__qualname__} has no hooks for a handle to remove")
+        obj.attach(registry, context.number("kellet", number, lambda: -1))
+
+
+class HookCodec(ObjectCodec):
+    """kellet.nn.Hook and its kin, with their handles: one that was registered is so again."""
+
+    name = "kellet.hook"
+    types = ("kellet.nn.hook:Hook",)
+
+    def claims(self, cls: type) -> bool:
+        import kellet.nn
+
+        base = kellet.nn.Hook
+        own = ("__reduce__", "__reduce_ex__", "__getstate__")
+        return not hasattr(cls, "__setstate__") and all(
+            getattr(cls, name) is getattr(base, name) for name in own
+        )
+
+    def attributes(self, obj: Any, context: Encoding) -> Mapping[str, object]:
+        from kellet.nn.storing import hook_object_attributes
+
+        return hook_object_attributes(obj)
+
+    def make(self, cls: type, version: int) -> Any:
+        import kellet.nn
+
+        if not issubclass(cls, kellet.nn.Hook):
+            raise ValueError(f"{cls!r} is not a Hook")
+        return cls.__new__(cls)
+
+    def fill(self, obj: Any, attributes: Mapping[str, object], version: int) -> None:
+        from kellet.nn.storing import restore_hook_object
+
+        restore_hook_object(obj, attributes)
+
+
+class GateCodec(Codec):
+    """What a module calls in place of a Hook's function: it holds the Hook weakly."""
+
+    name = "kellet.gate"
+    types = ("kellet.nn.hook:HookGate",)
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        context.later(HANDLES, obj, lambda: self._finish(obj, context))
+        return Node(obj.place)
+
+    def _finish(self, gate: Any, context: Encoding) -> Finish | None:
+        hook = gate.hook() if gate.hook is not None else None
+        return Finish(None, (hook,)) if hook is not None and context.stored(hook) else None
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(literal in ("_prehook", "_posthook") and not children, "the place of a hook")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        from kellet.nn.storing import HookGate
+
+        return HookGate(None, literal)
+
+    def check_finish(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(literal is None and len(children) == 1 and children[0].kind == "object", "a Hook")
+
+    def finish(
+        self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
+    ) -> None:
+        import kellet.nn
+
+        if not isinstance(children[0], kellet.nn.Hook):
+            raise ValueError(f"{type(children[0]).__qualname__} is not a Hook")
+        obj.hook = weakref.ref(children[0])
+
+
+class KelletOptimizerCodec(OptimizerCodec):
+    """kellet.optim."""
+
+    name = "kellet.optimizer"
+    types = ("kellet.optim.optimizer:Optimizer",)
+
+    def base(self) -> Any:
+        import kellet.optim
+
+        return kellet.optim.Optimizer
+
+    def is_key(self, value: Any) -> bool:
+        import kellet
+
+        return isinstance(value, kellet.Tensor)
+
+    def hooks_of(self, optimizer: Any) -> list[str]:
+        from kellet.hooks import HookRegistry
+
+        return [name for name, value in vars(optimizer).items() if isinstance(value, HookRegistry) and value]
+
+
+CODEC: Final = KelletModuleCodec()
+CODECS: Final = (
+    *TENSOR_CODECS,
+    CODEC,
+    RegistryCodec(),
+    HandleCodec(),
+    HookCodec(),
+    GateCodec(),
+    KelletOptimizerCodec(),
+)

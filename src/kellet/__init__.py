@@ -1,0 +1,76 @@
+"""kellet: tensors, autograd and modules on NumPy, with a hook at every step."""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+from . import autograd as autograd
+from . import core as core
+from . import dtype_table as _dtype_table
+from . import dtypes as dtypes
+from . import errors as errors
+from . import hooks as hooks
+from .autograd import enable_grad as enable_grad
+from .autograd import inference_mode as inference_mode
+from .autograd import is_grad_enabled as is_grad_enabled
+from .autograd import no_grad as no_grad
+from .autograd import set_grad_enabled as set_grad_enabled
+from .core import *
+from .dtype_table import *
+from .dtypes import bool_ as bool
+from .dtypes import float16 as half
+from .dtypes import float32 as float
+from .dtypes import float64 as double
+from .dtypes import get_default_dtype as get_default_dtype
+from .dtypes import int32 as int
+from .dtypes import int64 as long
+from .dtypes import set_default_dtype as set_default_dtype
+
+if TYPE_CHECKING:
+    from . import nn as nn
+    from . import optim as optim
+    from . import utils as utils
+
+if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is put together
+    __all__ = [
+        "autograd",
+        "bool",
+        "core",
+        "double",
+        "dtypes",
+        "enable_grad",
+        "errors",
+        "float",
+        "get_default_dtype",
+        "half",
+        "hooks",
+        "inference_mode",
+        "int",
+        "is_grad_enabled",
+        "long",
+        "nn",
+        "no_grad",
+        "optim",
+        "set_default_dtype",
+        "set_grad_enabled",
+        "utils",
+        *core.__all__,
+        *_dtype_table.__all__,
+    ]
+
+# The rooms above the tensors, imported when first asked for: `import kellet` stays quick.
+_ROOMS = frozenset({"nn", "optim", "utils"})
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _ROOMS:
+        return _import_module(f".{name}", __name__)
+    if name == "__version__":  # of the distribution, whose metadata has it from pyproject.toml
+        metadata = _import_module("importlib.metadata")
+        try:
+            return metadata.version("kellet")
+        except metadata.PackageNotFoundError as error:
+            raise AttributeError(
+                "kellet has no __version__ here: it is not installed, only importable"
+            ) from error
+    return dtypes.__getattr__(name)  # bfloat16 and float8 dtypes, where ml_dtypes is installed

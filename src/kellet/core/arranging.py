@@ -1,0 +1,223 @@
+"""Diagonals, triangles, windows, and values laid out again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..autograd.bridge import wrap
+from ..autograd.variable import Variable
+from ..errors import ShapeError
+from ..rules import RULES
+from .axes import axis_of, shape_of
+from .dispatch import apply
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = [
+    "diag",
+    "diag_embed",
+    "diagonal",
+    "diff",
+    "repeat_interleave",
+    "rot90",
+    "tensor_split",
+    "tile",
+    "trace",
+    "tril",
+    "triu",
+]
+
+
+# --- diagonals and triangles ------------------------------------------------------------------
+
+
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """View the diagonal over two axes as a new last axis; a positive `offset` lies above the main one.
+
+    Raises ShapeError unless there are two axes that differ.
+
+    >>> import kellet
+    >>> kellet.tensor([[1, 2], [3, 4]]).diagonal()
+    tensor([1, 4])
+    """
+    ndim = input._array.ndim
+    axes = (axis_of(dim1, ndim), axis_of(dim2, ndim))
+    if ndim < 2 or axes[0] == axes[1]:
+        raise ShapeError(
+            f"diagonal: needs two axes that differ, got {dim1} and {dim2} of shape {input._array.shape}"
+        )
+    return apply(RULES["diagonal"], (input,), {"offset": offset, "axes": axes})
+
+
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """Return the diagonal of a matrix, or the matrix with this vector on its diagonal; a copy.
+
+    Raises ShapeError for more than two axes, or none.
+    """
+    if input._array.ndim == 1:
+        return input.diag_embed(diagonal)
+    if input._array.ndim != 2:
+        raise ShapeError(
+            f"diag: expected a vector or a matrix, got shape {input._array.shape}; use diagonal()"
+        )
+    return input.diagonal(diagonal).clone()
+
+
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Return zeros with the last axis on the diagonal over two new axes.
+
+    Raises ShapeError for a tensor of shape (), and for new axes that are the same.
+    """
+    shape = input._array.shape
+    axes = (axis_of(dim1, len(shape) + 1), axis_of(dim2, len(shape) + 1))
+    if not shape or axes[0] == axes[1]:
+        raise ShapeError(f"diag_embed: needs a last axis and two new axes that differ, got {dim1} and {dim2}")
+    size = shape[-1] + abs(offset)
+    whole = list(shape[:-1])
+    for axis in sorted(axes):
+        whole.insert(axis, size)
+    return apply(RULES["spread_diagonal"], (input,), {"shape": tuple(whole), "offset": offset, "axes": axes})
+
+
+def trace(input: Tensor) -> Tensor:
+    """Return the sum of the diagonal of a matrix. Raises ShapeError for what is no matrix."""
+    if input._array.ndim != 2:
+        raise ShapeError(f"trace: expected a matrix, got shape {input._array.shape}")
+    return input.diagonal().sum()
+
+
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """Return the values on and below a diagonal of the last two axes, zeros above."""
+    return _under("tril", input, lambda rows, columns: np.tri(rows, columns, diagonal, dtype=bool))
+
+
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """Return the values on and above a diagonal of the last two axes, zeros below."""
+    return _under("triu", input, lambda rows, columns: ~np.tri(rows, columns, diagonal - 1, dtype=bool))
+
+
+def _under(where: str, input: Tensor, mask: Callable[[int, int], Any]) -> Tensor:
+    """The values under the mask that `mask` makes for the last two axes, zeros elsewhere."""
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise ShapeError(f"{where}: expected two axes or more, got shape {shape}")
+    return apply(RULES["keep"], (input, wrap(np.broadcast_to(mask(*shape[-2:]), shape))), {})
+
+
+# --- windows and pieces -----------------------------------------------------------------------
+
+
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """View windows of `size` values, `step` apart, along an axis; their values are a new last axis.
+
+    Raises ShapeError where the windows do not fit, or a step is below 1.
+    """
+    axis = axis_of(dimension, input._array.ndim)
+    length = input._array.shape[axis] if input._array.ndim else 1
+    if not 0 < size <= length or step < 1:
+        raise ShapeError(
+            f"unfold: windows of {size}, {step} apart, do not fit axis {axis} of length {length}; size must "
+            "be between 1 and that, and step positive"
+        )
+    return apply(RULES["windows"], (input,), {"axis": axis, "size": size, "step": step})
+
+
+def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Split into that many pieces along `dim`, the first ones longer, or between these positions; views.
+
+    Raises ValueError for a number of pieces below 1.
+    """
+    size = input._array.shape[axis_of(dim, input._array.ndim)]
+    if isinstance(indices_or_sections, int):
+        count = indices_or_sections
+        if count < 1:
+            raise ValueError(f"tensor_split: the number of pieces must be positive, got {count}")
+        cuts = [(size // count) * i + min(i, size % count) for i in range(1, count)]
+    else:
+        cuts = [min(max(i + size if i < 0 else i, 0), size) for i in indices_or_sections]
+    ends = [*cuts, size]
+    starts = [0, *cuts]
+    pieces = [input.narrow(dim, a, max(0, b - a)) for a, b in zip(starts, ends, strict=True)]
+    return tuple(pieces)
+
+
+def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
+    """Return each value minus the one before it along `dim`, `n` times over."""
+    value: Any = input
+    axis = axis_of(dim, input._array.ndim)
+    for _ in range(min(n, value.shape[axis])):
+        length = value.shape[axis] - 1
+        value = value.narrow(axis, 1, length) - value.narrow(axis, 0, length)
+    return value  # type: ignore[no-any-return]  # a Tensor
+
+
+# --- repetition -------------------------------------------------------------------------------
+
+
+def tile(input: Tensor, *dims: Any) -> Tensor:
+    """Repeat the tensor `dims` times along its axes; where `dims` are fewer, ones are put before them."""
+    times = shape_of(dims)
+    return input.repeat((1,) * (input._array.ndim - len(times)) + times)
+
+
+def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
+    """Repeat each entry along `dim` (or each value in flat order): a number of times, or one for each entry.
+
+    Raises ShapeError for a negative number, and for as many as fit no entries.
+
+    >>> import kellet
+    >>> kellet.tensor([1, 2]).repeat_interleave(2)
+    tensor([1, 1, 2, 2])
+    """
+    if dim is None:
+        return input.reshape(-1).repeat_interleave(repeats, 0)
+    axis = axis_of(dim, input._array.ndim)
+    length = input._array.shape[axis]
+    times = repeats._array if isinstance(repeats, Variable) else np.asarray(repeats)
+    if times.shape not in ((), (1,), (length,)) or (times < 0).any():
+        raise ShapeError(
+            f"repeat_interleave: repeats must be one number or {length} of them, none negative, got shape "
+            f"{times.shape}"
+        )
+    places = wrap(np.repeat(np.arange(length), times))
+    return apply(RULES["index_select"], (input, places), {"axis": axis})
+
+
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """Turn by `k` quarters in the plane of two axes, from the first towards the second.
+
+    Raises ShapeError for axes that are the same.
+    """
+    first, second = (axis_of(dim, input._array.ndim) for dim in dims)
+    if first == second:
+        raise ShapeError(f"rot90: needs two axes that differ, got {tuple(dims)}")
+    turns = k % 4
+    if turns == 2:
+        return input.flip(first, second)
+    if turns == 0:
+        return input.clone()
+    turned = input.transpose(first, second)
+    return turned.flip(first if turns == 1 else second)
+
+
+class Arranging(Variable):
+    """The functions of this file as methods."""
+
+    __slots__ = ()
+
+    diagonal = diagonal
+    diag = diag
+    diag_embed = diag_embed
+    trace = trace
+    tril = tril
+    triu = triu
+    unfold = unfold
+    tensor_split = tensor_split
+    diff = diff
+    tile = tile
+    repeat_interleave = repeat_interleave
+    rot90 = rot90

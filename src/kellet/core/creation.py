@@ -1,0 +1,265 @@
+"""Functions that make tensors from data, from NumPy, and from shapes.
+
+Floating tensors are of the default dtype unless told otherwise. `requires_grad=True` makes a leaf
+that collects gradients. `device` may be "cpu" everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autograd.bridge import Array, wrap
+from ..autograd.variable import Variable
+from ..dtypes import DType, as_dtype, category, complex_partner, get_default_dtype
+from ..errors import DTypeError, ShapeError
+from .axes import shape_of
+from .device import check_device
+from .tensor import Tensor
+
+__all__ = [
+    "arange",
+    "as_tensor",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "from_numpy",
+    "full",
+    "full_like",
+    "linspace",
+    "ones",
+    "ones_like",
+    "tensor",
+    "zeros",
+    "zeros_like",
+]
+
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return a tensor with a copy of `data`: numbers, nested sequences, an array, a tensor.
+
+    Python floats give the default dtype, ints int64, bools bool; arrays keep theirs.
+
+    Raises ShapeError for ragged sequences, DTypeError for values that are no numbers.
+
+    >>> tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    >>> tensor(0.5, dtype="float64")
+    tensor(0.5000, dtype=float64)
+    """
+    check_device(device)
+    return _made(np.array(_array_of(data, dtype)), requires_grad)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """Return `data` as a tensor: itself if it is one, over the same memory if it is an array, else a copy."""
+    check_device(device)
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.to(dtype)
+    return _made(_array_of(data, dtype), False)
+
+
+def from_numpy(array: Array) -> Tensor:
+    """Return a tensor over the memory of `array`: what is written to one is seen in the other.
+
+    Raises TypeError for what is no ndarray.
+    """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"from_numpy takes a numpy.ndarray, got {type(array).__name__}; use kellet.as_tensor")
+    return _made(_checked(array), False)
+
+
+def from_dlpack(data: Any) -> Tensor:
+    """Return a tensor over the memory of any object with `__dlpack__`.
+
+    NumPy 1.x hands out memory of other libraries for reading only: writing to such a tensor raises
+    ShapeError there. Tensors and arrays are shared for writing on every NumPy.
+    """
+    if isinstance(data, (Tensor, np.ndarray)):
+        return _made(_checked(np.asarray(data)), False)
+    return _made(_checked(np.from_dlpack(data)), False)
+
+
+# --- by shape -------------------------------------------------------------------------------------
+
+
+def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return zeros. The shape is given as numbers or as one sequence."""
+    check_device(device)
+    return _made(np.zeros(shape_of(size), _floating(dtype)), requires_grad)
+
+
+def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return ones.
+
+    >>> ones(2, requires_grad=True)
+    tensor([1., 1.], requires_grad=True)
+    """
+    check_device(device)
+    return _made(np.ones(shape_of(size), _floating(dtype)), requires_grad)
+
+
+def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return a tensor with whatever is in memory."""
+    check_device(device)
+    return _made(np.empty(shape_of(size), _floating(dtype)), requires_grad)
+
+
+def full(
+    size: Sequence[int] | int,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return one value everywhere; the dtype is that of the value unless given."""
+    check_device(device)
+    found = _array_of(fill_value, dtype)
+    return _made(np.full(shape_of((size,)), found, found.dtype), requires_grad)
+
+
+def eye(
+    n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return a matrix of `n` rows with ones on the diagonal."""
+    check_device(device)
+    return _made(np.eye(n, m, dtype=_floating(dtype)), requires_grad)
+
+
+def arange(
+    start: Any,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return the numbers from `start` (0 for one argument) up to, not including, `end`; int64 for ints.
+
+    >>> arange(3)
+    tensor([0, 1, 2])
+    """
+    check_device(device)
+    first, last = (0, start) if end is None else (start, end)
+    if dtype is None:
+        whole = all(isinstance(value, int | np.integer) for value in (first, last, step))
+        dtype = np.int64 if whole else get_default_dtype()
+    return _made(np.arange(first, last, step).astype(as_dtype(dtype)), requires_grad)
+
+
+def linspace(
+    start: float,
+    end: float,
+    steps: int,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return `steps` values from `start` to `end`, both included, evenly spaced."""
+    check_device(device)
+    return _made(np.linspace(start, end, steps).astype(_floating(dtype)), requires_grad)
+
+
+# --- like another ---------------------------------------------------------------------------------
+
+
+def zeros_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return zeros in the shape and dtype of `input`."""
+    return zeros(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+
+
+def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return ones in the shape and dtype of `input`."""
+    return ones(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+
+
+def empty_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return a tensor of the shape and dtype of `input` with whatever is in memory."""
+    return empty(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+
+
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return one value in the shape and dtype of `input`."""
+    return full(
+        input.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
+    )
+
+
+# --- helpers --------------------------------------------------------------------------------------
+
+
+def _made(array: Array, requires_grad: bool) -> Tensor:
+    made: Tensor = wrap(array)  # type: ignore[assignment]  # wrap makes Tensors
+    return made.requires_grad_() if requires_grad else made
+
+
+def _floating(dtype: Any) -> DType:
+    return get_default_dtype() if dtype is None else as_dtype(dtype)
+
+
+def _array_of(data: Any, dtype: Any) -> Array:
+    """`data` as an array of the dtype asked for, or the one that tensors of such data have."""
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, Variable):
+        found = data._array
+    elif isinstance(data, np.ndarray | np.generic):
+        found = _checked(np.asarray(data))
+    else:
+        found = _from_python(data, wanted)
+    return found if wanted is None or found.dtype == wanted else found.astype(wanted)
+
+
+def _from_python(data: Any, wanted: DType | None) -> Array:
+    try:
+        found = np.asarray(_plain(data), dtype=wanted)
+    except (ValueError, TypeError) as error:
+        raise ShapeError(
+            f"cannot make a tensor of this data: {error}; pass numbers in sequences of equal length"
+        ) from error
+    if wanted is not None:
+        return found
+    if found.dtype == np.float64 and not _holds_numpy(data):
+        return found.astype(get_default_dtype())
+    if found.dtype == np.complex128 and not _holds_numpy(data):
+        return found.astype(complex_partner(get_default_dtype()))
+    return _checked(found)
+
+
+def _plain(data: Any) -> Any:
+    """Nested sequences with arrays in the place of tensors."""
+    if isinstance(data, Variable):
+        return data._array
+    if isinstance(data, list | tuple):
+        return [_plain(one) for one in data]
+    return data
+
+
+def _holds_numpy(data: Any) -> bool:
+    """Whether the dtype was chosen by arrays, which keep theirs, and not by Python numbers."""
+    while isinstance(data, list | tuple) and data:
+        data = data[0]
+    return isinstance(data, np.ndarray | np.generic | Variable) or hasattr(data, "__array__")
+
+
+def _checked(array: Array) -> Array:
+    try:
+        category(array.dtype)
+    except TypeError:
+        raise DTypeError(
+            f"cannot make a tensor of dtype {array.dtype}; bool, integer, floating and complex dtypes can "
+            "be used"
+        ) from None
+    return array

@@ -1,0 +1,42 @@
+"""The one device there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "Device",
+]
+
+
+class Device:
+    """`tensor.device`: equal to "cpu", for code that asks or passes it on.
+
+    >>> Device("cpu") == "cpu", Device("cpu").type
+    (True, 'cpu')
+    """
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, name: Any) -> None:
+        check_device(name)
+        self.type = "cpu"
+        self.index = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) or other == "cpu"
+
+    def __hash__(self) -> int:
+        return hash("cpu")
+
+    def __repr__(self) -> str:
+        return "device(type='cpu')"
+
+    def __str__(self) -> str:
+        return "cpu"
+
+
+def check_device(device: Any) -> None:
+    """Raise ValueError unless `device` is None or means the CPU."""
+    if device is not None and str(device) not in ("cpu", "cpu:0"):
+        raise ValueError(f"there is no device {device!r}; kellet computes on 'cpu' alone")

@@ -1,0 +1,248 @@
+"""Between tensors and rules: promotion, views, recording, and writing in place.
+
+`apply` runs a rule on tensors. `apply_in_place` writes the result into the first of them. The
+common arithmetic of two plain tensors takes a shorter way, in arithmetic.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..autograd.bridge import bridge, wrap
+from ..autograd.modes import modes, state
+from ..autograd.rule_node import record
+from ..autograd.variable import Variable, bump
+from ..autograd.views import check_in_place, make_view, old_value, rebase
+from ..dtypes import FLOATING, DType, category, dtype_name, get_default_dtype, is_differentiable, result_dtype
+from ..errors import DTypeError, KelletError, ShapeError
+from ..rules import RULES, Namespace, Rule
+from ..rules.quiet import quietly
+from ..rules.rule import FLOAT
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = ["NONE", "apply", "apply_all", "apply_in_place", "floating", "recorded", "tensor_level"]
+
+NONE: dict[str, Any] = {}
+"""No options; it is never written to."""
+
+WEAK_NUMBERS = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
+"""NumPy 2 lets a Python number take the dtype of the array it meets; before, its value decided."""
+
+
+def apply(rule: Rule, inputs: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
+    """Run `rule`, of one output, on tensors, numbers and None; record it where a gradient is due."""
+    arrays, needs = _taken(inputs)
+    recording = True in needs and rule.backward is not None and recorded()
+    kept: Any = ({} if recording else None) if rule.keeps else NONE
+    out: Any = wrap(compute(rule, arrays, options, kept))
+    if recording and is_differentiable(out._array.dtype):
+        record(rule, inputs, options, tuple(needs), kept, (out,))
+    if rule.view and np.may_share_memory(out._array, arrays[0]):
+        make_view(out, inputs[0], rule, options, None, recorded())
+    return out  # type: ignore[no-any-return]  # wrap makes Tensors
+
+
+def apply_all(rule: Rule, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Tensor, ...]:
+    """Run a rule of several outputs; in all else as `apply`."""
+    arrays, needs = _taken(inputs)
+    recording = True in needs and rule.backward is not None and recorded()
+    kept: Any = ({} if recording else None) if rule.keeps else NONE
+    outputs: tuple[Any, ...] = tuple([wrap(array) for array in compute(rule, arrays, options, kept)])
+    if recording and any(is_differentiable(out._array.dtype) for out in outputs):
+        record(rule, inputs, options, tuple(needs), kept, outputs)
+    if rule.view:
+        for number, out in enumerate(outputs):
+            if np.may_share_memory(out._array, arrays[0]):
+                make_view(out, inputs[0], rule, options, number, recorded())
+    return outputs
+
+
+def _taken(inputs: tuple[Any, ...]) -> tuple[list[Any], list[bool]]:
+    """The arrays of the inputs, and which of them require a gradient; histories of views are renewed."""
+    arrays: list[Any] = []
+    needs: list[bool] = []
+    for value in inputs:
+        if isinstance(value, Variable):
+            if value._view is not None:
+                value._view.refresh(value)
+            arrays.append(value._array)
+            needs.append(value._needs)
+        else:
+            arrays.append(value)
+            needs.append(False)
+    return arrays, needs
+
+
+def recorded() -> bool:
+    """Say whether operations of this thread record a graph now."""
+    return not modes.odd or state.grad
+
+
+def compute(rule: Rule, arrays: list[Any], options: dict[str, Any], kept: dict[str, Any] | None) -> Any:
+    """Promote arrays and run forward on them; `kept` is None where nothing will be derived.
+
+    Raises ShapeError where NumPy finds that shapes do not fit.
+
+    Raises DTypeError for dtypes that the rule does not take.
+    """
+    if rule.promote is not None:
+        arrays = promoted(rule, arrays)
+    try:
+        if rule.keeps:
+            return quietly(rule.forward, kept, *arrays, **options)
+        return quietly(rule.forward, *arrays, **options)
+    except KelletError:
+        raise
+    except ValueError as error:
+        shapes = ", ".join(str(a.shape) for a in arrays if isinstance(a, np.ndarray))
+        raise ShapeError(f"{rule.name}: shapes {shapes} do not fit: {error}") from error
+    except TypeError as error:
+        dtypes = ", ".join(dtype_name(a.dtype) for a in arrays if isinstance(a, np.ndarray))
+        raise DTypeError(f"{rule.name}: it does not take {dtypes}: {error}") from error
+
+
+def promoted(rule: Rule, arrays: list[Any]) -> list[Any]:
+    """Return the arrays in the dtype in which they meet."""
+    dtype = _common(arrays)
+    if dtype is None:
+        dtype = result_dtype([a for a in arrays if a is not None])
+    elif rule.promote is not FLOAT or dtype.kind in "fcV":
+        return arrays
+    if rule.promote is FLOAT and category(dtype) < FLOATING:
+        dtype = get_default_dtype()
+    return [_as(a, dtype) for a in arrays]
+
+
+def _common(arrays: list[Any]) -> DType | None:
+    """The dtype of all, if they are arrays of one dtype."""
+    found: DType | None = None
+    for array in arrays:
+        if not isinstance(array, np.ndarray):
+            return None
+        dtype = array.dtype
+        if found is None:
+            found = dtype
+        elif dtype is not found and dtype != found:
+            return None
+    return found
+
+
+def _as(value: Any, dtype: DType) -> Any:
+    if isinstance(value, np.ndarray):
+        return value if value.dtype == dtype else value.astype(dtype)
+    if value is None or (WEAK_NUMBERS and dtype.kind in "fc"):
+        return value
+    return np.asarray(value).astype(dtype)
+
+
+# --- in place -------------------------------------------------------------------------------------
+
+
+def apply_in_place(
+    rule: Rule,
+    target: Any,
+    others: tuple[Any, ...],
+    options: dict[str, Any],
+    write: Callable[[], Any] | None = None,
+) -> Any:
+    """Run `rule` on `target` and `others`, write the result into `target`, and return that.
+
+    `write` writes it where there is a shorter way than computing all of it.
+
+    Raises GradientError for a leaf that requires a gradient (and its views), ShapeError and
+    DTypeError when the result does not fit into the target, before anything is written.
+    """
+    if not target._array.flags.writeable:
+        raise ShapeError(
+            f"{rule.name}_: the tensor cannot be written: several of its elements share one place in memory "
+            "(expand), or NumPy gave it read-only; write to a .clone()"
+        )
+    if rule.backward is None and recorded() and target.requires_grad:
+        # Nothing flows through the rule: what is written is a constant.
+        written = wrap(compute(rule, _arrays((target, *others)), options, {}))
+        return apply_in_place(RULES["replace"], target, (written,), NONE)
+    needs = _needs_in_place(rule, target, others)
+    if recorded():
+        check_in_place(target, True in needs)
+    inputs = (target, *others)
+    kept: dict[str, Any] = {}
+    if True in needs:
+        if any(0 in reads for need, reads in zip(needs, rule.saves, strict=False) if need):
+            inputs = (old_value(target), *others)
+        inputs = (inputs[0], *[_apart(value, target) for value in others])
+    if write is None:
+        _store(rule, target, compute(rule, _arrays(inputs), options, kept))
+    else:
+        write()
+    bump(target)
+    if True in needs:
+        holder = wrap(target._array)
+        holder._counter = target._counter
+        node = record(rule, inputs, options, needs, kept, (holder,))
+        rebase(target, node)
+    return target
+
+
+def _needs_in_place(rule: Rule, target: Any, others: tuple[Any, ...]) -> tuple[bool, ...]:
+    if not recorded() or rule.backward is None or not is_differentiable(target._array.dtype):
+        return ()
+    return tuple([isinstance(value, Variable) and value.requires_grad for value in (target, *others)])
+
+
+def _apart(value: Any, target: Any) -> Any:
+    """`x.mul_(x)`: the second `x` is the old value too."""
+    return old_value(value) if value is target else value
+
+
+def _arrays(inputs: tuple[Any, ...]) -> list[Any]:
+    return [value._array if isinstance(value, Variable) else value for value in inputs]
+
+
+def _store(rule: Rule, target: Any, result: Any) -> None:
+    array = target._array
+    found = np.asarray(result)
+    if found.shape != array.shape:
+        raise ShapeError(
+            f"{rule.name}_: the result has shape {found.shape}, and cannot be written into a tensor of shape "
+            f"{array.shape}; use the out-of-place operation"
+        )
+    if category(found.dtype) > category(array.dtype):
+        raise DTypeError(
+            f"{rule.name}_: result type {dtype_name(found.dtype)} can't be cast to the desired output type "
+            f"{dtype_name(array.dtype)}; use the out-of-place operation"
+        )
+    np.copyto(array, found, casting="unsafe")
+
+
+# --- the rules on Tensors -------------------------------------------------------------------------
+
+
+def _bind(rule: Rule) -> Callable[..., Any]:
+    run: Callable[..., Any] = apply if rule.outputs == 1 else apply_all
+
+    def on_tensors(*inputs: Any, **options: Any) -> Any:
+        return run(rule, inputs, options)
+
+    return on_tensors
+
+
+def _array_of(value: Any) -> Any:
+    return value._array
+
+
+tensor_level = Namespace(_bind, raw=False, constant=wrap, array=_array_of)
+"""The `xp` of derivatives that are recorded themselves."""
+
+bridge.xp = tensor_level
+
+
+def floating(value: Any) -> Any:
+    """Return a tensor as it is when its dtype is floating or complex, else in the default floating dtype."""
+    if category(value._array.dtype) >= FLOATING:
+        return value
+    return wrap(value._array.astype(get_default_dtype()))

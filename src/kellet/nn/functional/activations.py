@@ -1,0 +1,260 @@
+"""Activation functions, softmax among them. Shapes stay as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import core
+from ...core.dispatch import NONE, apply, apply_in_place
+from ...core.tensor import Tensor
+from ...rules import RULES
+
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "leaky_relu",
+    "log_softmax",
+    "logsigmoid",
+    "mish",
+    "normalize",
+    "prelu",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softsign",
+    "tanh",
+]
+
+SELU_ALPHA = 1.6732632423543772
+SELU_SCALE = 1.0507009873554805
+
+
+# --- rectified ------------------------------------------------------------------------------------
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return the positive part, `max(x, 0)`; with `inplace` written into `input`. The gradient at 0 is 0.
+
+    Source: torch.nn.functional.relu.
+
+    >>> import kellet
+    >>> relu(kellet.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+    return _run("relu", input, inplace, NONE)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """Return `x` where positive, `negative_slope * x` elsewhere.
+
+    Source: torch.nn.functional.leaky_relu.
+    """
+    return _run("leaky_relu", input, inplace, {"slope": negative_slope})
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """Return `x` where positive, `weight * x` elsewhere; one weight, or one per channel (dimension 1).
+
+    Source: torch.nn.functional.prelu.
+    """
+    if weight.ndim == 1 and weight.shape[0] > 1:
+        weight = weight.reshape(-1, *(1,) * (input.ndim - 2))
+    result: Tensor = core.where(input > 0, input, input * weight)
+    return result
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """Return `x` where positive, `alpha * (exp(x) - 1)` elsewhere.
+
+    Source: torch.nn.functional.elu.
+    """
+    return _run("elu", input, inplace, {"alpha": alpha})
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return ELU with the constants that keep mean 0 and variance 1.
+
+    Source: torch.nn.functional.selu.
+    """
+    out = elu(input, SELU_ALPHA) * SELU_SCALE
+    return input.copy_(out) if inplace else out
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """Return `max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
+
+    Source: torch.nn.functional.celu.
+    """
+    out = elu(input / alpha) * alpha
+    return input.copy_(out) if inplace else out
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return `min(max(x, 0), 6)`.
+
+    Source: torch.nn.functional.relu6.
+    """
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """Return `x` clamped to [min_val, max_val]; no gradient from the bounds outwards.
+
+    Source: torch.nn.functional.hardtanh.
+    """
+    out = input.clamp(min_val, max_val)
+    return input.copy_(out) if inplace else out
+
+
+# --- smooth ---------------------------------------------------------------------------------------
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """Return `x * P(X <= x)` for a standard normal X; with `approximate="tanh"` its form by tanh.
+
+    Raises ValueError for another `approximate`.
+
+    Source: torch.nn.functional.gelu.
+
+    >>> import kellet
+    >>> gelu(kellet.tensor([0.0, 3.0]))
+    tensor([0.0000, 2.9960])
+    """
+    rules = {"none": "gelu", "tanh": "gelu_tanh"}
+    if approximate not in rules:
+        raise ValueError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
+    return apply(RULES[rules[approximate]], (input,), NONE)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return `x * sigmoid(x)`, also called swish.
+
+    Source: torch.nn.functional.silu.
+    """
+    return _run("silu", input, inplace, NONE)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return `x * tanh(softplus(x))`.
+
+    Source: torch.nn.functional.mish.
+    """
+    out = input * softplus(input).tanh()
+    return input.copy_(out) if inplace else out
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """Return `log(1 + exp(beta * x)) / beta`; `x` itself where `beta * x > threshold`.
+
+    Source: torch.nn.functional.softplus.
+    """
+    return apply(RULES["softplus"], (input,), {"beta": beta, "threshold": threshold})
+
+
+def softsign(input: Tensor) -> Tensor:
+    """Return `x / (1 + |x|)`.
+
+    Source: torch.nn.functional.softsign.
+    """
+    return input / (input.abs() + 1)
+
+
+def sigmoid(input: Tensor) -> Tensor:
+    """Return `1 / (1 + exp(-x))`."""
+    return input.sigmoid()
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """Return the logarithm of the sigmoid, also where that rounds to 0.
+
+    Source: torch.nn.functional.logsigmoid.
+    """
+    return apply(RULES["log_sigmoid"], (input,), NONE)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return the straight line from 0 at -3 to 1 at 3, and flat beyond.
+
+    Source: torch.nn.functional.hardsigmoid.
+    """
+    out = relu6(input + 3) / 6
+    return input.copy_(out) if inplace else out
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return `x * hardsigmoid(x)`.
+
+    Source: torch.nn.functional.hardswish.
+    """
+    out = input * hardsigmoid(input)
+    return input.copy_(out) if inplace else out
+
+
+def tanh(input: Tensor) -> Tensor:
+    """Return the hyperbolic tangent."""
+    return input.tanh()
+
+
+# --- over a dimension -----------------------------------------------------------------------------
+
+
+def softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Return `exp(x) / sum(exp(x))` along `dim`; `dtype` is what `input` is converted to first.
+
+    Source: torch.nn.functional.softmax, where `dim` may be left out.
+
+    >>> import kellet
+    >>> softmax(kellet.tensor([1.0, 1.0]), 0)
+    tensor([0.5000, 0.5000])
+    """
+    return input.softmax(dim, dtype)
+
+
+def log_softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Return the logarithm of softmax, without leaving the range of the dtype.
+
+    Source: torch.nn.functional.log_softmax.
+    """
+    return input.log_softmax(dim, dtype)
+
+
+def softmin(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Return softmax of `-x`.
+
+    Source: torch.nn.functional.softmin.
+    """
+    return (-input).softmax(dim, dtype)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """Return the first half along `dim` times the sigmoid of the second half.
+
+    Source: torch.nn.functional.glu.
+    """
+    a, b = input.chunk(2, dim)
+    return a * b.sigmoid()
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """Divide by the norm of order `p` along `dim`, or by `eps` where that is larger.
+
+    Source: torch.nn.functional.normalize.
+    """
+    return input / input.norm(p, dim, keepdim=True).clamp(min=eps)
+
+
+def _run(name: str, input: Tensor, inplace: bool, options: dict[str, Any]) -> Tensor:
+    rule = RULES[name]
+    if inplace:
+        return apply_in_place(rule, input, (), options)  # type: ignore[no-any-return]  # it is `input`
+    return apply(rule, (input,), options)

@@ -1,0 +1,70 @@
+"""Layers of weighted sums: Linear; and Identity, which computes nothing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import core
+from ...core.tensor import Tensor
+from .. import functional as F
+from .. import init
+from ..module import Module
+from ..parameter import Parameter
+
+__all__ = ["Identity", "Linear"]
+
+
+class Identity(Module):
+    """Return the input; arguments to the constructor are ignored, so that it can stand in for any layer."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Any) -> Any:
+        return input
+
+
+class Linear(Module):
+    """`x @ weight.T + bias` over the last dimension.
+
+    Input (..., in_features), output (..., out_features); `weight` (out_features, in_features) and
+    `bias` (out_features,) start uniform in +-1/sqrt(in_features).
+
+    >>> import kellet
+    >>> from kellet import nn
+    >>> nn.Linear(3, 2)(kellet.ones(5, 3)).shape
+    (5, 2)
+
+    Source: torch.nn.Linear.
+    """
+
+    bias: Parameter | None
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = Parameter(core.empty(out_features, in_features, device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(core.empty(out_features, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0.0
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+        )

@@ -1,0 +1,178 @@
+"""What a load is going to write, and what is wrong with it: names and tensors matched, nothing written."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..autograd.variable import counter_of
+from ..core.tensor import Tensor
+from ..errors import StateDictError
+from .parameter import Parameter
+from .state_dict import EXTRA_STATE, StateSaving
+
+if TYPE_CHECKING:
+    from .module import Module
+
+__all__ = ["LoadPlan"]
+
+Array = np.ndarray[Any, Any]
+
+_MISSING = object()
+
+
+class LoadPlan:
+    """The writes that a state dict asks for, in the order of the modules, and the errors found.
+
+    `match` compares one module's own names with the state and adds to the plan; `write` carries
+    the plan out. `error_msgs` is the list that load hooks may add to.
+    """
+
+    def __init__(self, assign: bool) -> None:
+        self.assign = assign
+        self.missing_keys: list[str] = []
+        self.unexpected_keys: list[str] = []
+        self.error_msgs: list[str] = []
+        self.matched = 0
+        self._mismatched: dict[str, str] = {}
+        self._copies: list[tuple[Tensor, Array]] = []
+        # With `assign`: where each new value goes, and the one that takes the place of a tensor
+        # under all its names.
+        self._places: list[tuple[dict[str, Any], str, Tensor]] = []
+        self._successors: dict[int, Tensor] = {}
+
+    def match(self, module: Module, state: Mapping[str, Any], prefix: str, missing_keys: list[str]) -> None:
+        """Plan the writes into the module's own parameters and persistent buffers."""
+        # Runs for every module, so what is usual is decided on the spot: a copy between arrays of
+        # one shape and dtype.
+        find, copies, copying = state.get, self._copies, not self.assign
+        own = module.__dict__
+        transient, found = own["_non_persistent_buffers_set"], 0
+        for members in (own["_parameters"], own["_buffers"]):
+            for name, target in members.items():
+                if target is None or name in transient:
+                    continue
+                key = prefix + name
+                value = find(key, _MISSING)
+                if value is _MISSING:
+                    missing_keys.append(key)
+                    continue
+                found += 1
+                if copying and isinstance(value, Tensor):
+                    array, old = value._array, target._array
+                    if array.shape == old.shape and array.dtype is old.dtype:
+                        copies.append((target, array))
+                        continue
+                self._match_unusual(members, name, target, key, value)
+        self.matched += found
+
+    def match_extra_state(
+        self, module: Module, state: Mapping[str, Any], prefix: str, missing_keys: list[str]
+    ) -> bool:
+        """Say whether the module's class takes extra state and the state dict has it."""
+        if not has_extra_state(type(module)):
+            return False
+        if prefix + EXTRA_STATE in state:
+            self.matched += 1
+            return True
+        missing_keys.append(prefix + EXTRA_STATE)
+        return False
+
+    def _match_unusual(
+        self, members: dict[str, Any], name: str, target: Tensor, key: str, value: object
+    ) -> None:
+        if not isinstance(value, Tensor):
+            self.error_msgs.append(
+                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object '
+                f"from checkpoint but received {type(value)}; wrap arrays with kellet.from_numpy"
+            )
+            return
+        if target.shape == () and value.shape == (1,):
+            # One element saved before zero-dimensional tensors existed.
+            value = value.detach()[0]
+        if value.shape != target.shape:
+            self._mismatch(key, value, target)
+        elif self.assign:
+            self._plan_assign(members, name, key, target, value)
+        else:
+            self._plan_copy(key, target, value._array)
+
+    def _mismatch(self, key: str, value: Tensor, target: Tensor) -> None:
+        message = (
+            f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+            f"the shape in current model is {target.shape}."
+        )
+        self._mismatched[key] = message
+        self.error_msgs.append(message)
+
+    def _plan_copy(self, key: str, target: Tensor, array: Array) -> None:
+        if array.dtype.kind == "c" and target._array.dtype.kind != "c":
+            # Said here and not by NumPy in the middle of writing.
+            warnings.warn(
+                f"loading the complex {key!r} into {target.dtype} discards its imaginary part", stacklevel=8
+            )
+            array = array.real
+        self._copies.append((target, array))
+
+    def _plan_assign(self, owner: dict[str, Any], name: str, key: str, target: Tensor, value: Tensor) -> None:
+        if isinstance(target, Parameter):
+            if target.requires_grad and value._array.dtype.kind not in "fcV":
+                self.error_msgs.append(
+                    f'While assigning the parameter named "{key}": a parameter that requires grad takes '
+                    f"floating point or complex values, the checkpoint has {value.dtype}"
+                )
+                return
+            if not isinstance(value, Parameter):
+                value = Parameter(value, requires_grad=target.requires_grad)
+        self._places.append((owner, name, target))
+        self._successors[id(target)] = value
+
+    def write(self) -> None:
+        """Write every value planned so far."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            for target, array in self._copies:
+                old = target._array
+                try:
+                    old[...] = array
+                except ValueError:
+                    # Read-only, mapped from a file say: that stays, and the tensor gets memory of its own.
+                    target._array = array.astype(old.dtype)
+                counter_of(target).value += 1
+        for owner, name, target in self._places:
+            value = self._successors[id(target)]
+            if value.requires_grad is not target.requires_grad and isinstance(value, Parameter):
+                value.requires_grad_(target.requires_grad)
+            owner[name] = value
+        self._copies.clear()
+        self._places.clear()
+
+    def refuse(self, root: Module, strict: bool) -> None:
+        """Raise StateDictError that names everything wrong, if there is something."""
+        missing, unexpected = (self.missing_keys, self.unexpected_keys) if strict else ([], [])
+        lines = []
+        if missing:
+            lines.append(f"Missing key(s) in state_dict: {_quoted(missing)}. ")
+        if unexpected:
+            lines.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+        lines += self.error_msgs
+        if lines:
+            shapes = set(self._mismatched.values())
+            raise StateDictError(
+                f"Error(s) in loading state_dict for {type(root).__name__}:\n\t" + "\n\t".join(lines),
+                missing_keys=missing,
+                unexpected_keys=unexpected,
+                mismatched=list(self._mismatched),
+                messages=[message for message in self.error_msgs if message not in shapes],
+            )
+
+
+def has_extra_state(cls: type[StateSaving]) -> bool:
+    """Say whether modules of the class take extra state when loading."""
+    return cls.set_extra_state is not StateSaving.set_extra_state
+
+
+def _quoted(keys: list[str]) -> str:
+    return ", ".join(f'"{key}"' for key in keys)

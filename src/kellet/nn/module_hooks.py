@@ -1,0 +1,361 @@
+"""Calling a module with its hooks around it, and the order of every hook of a module.
+
+This is the order, written down once; tests/nn/test_order_of_hooks.py walks it as one trace.
+"Each" means: first the hooks of all modules (`register_module_*_hook`), then the module's own;
+within each group in order of registration, those with `prepend=True` before.
+
+Forward, `module(*args, **kwargs)`:
+
+ 1. each forward pre-hook; one that answers changes the arguments for all that follow;
+ 2. tensors among the positional arguments pass the input gate, where step 9 will be noticed
+    (only if the module has full backward hooks or pre-hooks);
+ 3. `forward`, inside which the submodules run through this same list;
+ 4. each forward hook; one that answers replaces the output for all that follow;
+ 5. the output's tensors pass the output gate, where step 7 will be noticed; the tensor that
+    comes out is what `register_backward_hook` watches and what the caller gets.
+    When a step raises an Exception, the `always_call` forward hooks that have not started run
+    now, and the exception goes on.
+
+Backward, once the gradients of the output's tensors are known:
+
+ 6. tensor hooks of the output: the hook of `register_backward_hook` among them, in the order in
+    which they were put on the tensor;
+ 7. each full backward pre-hook; one that answers replaces the gradients that flow on;
+ 8. the backward of what `forward` computed, inside which the submodules, last used first, run
+    through 6 to 9;
+ 9. each full backward hook; one that answers replaces the gradients of the inputs. Where no
+    input requires a gradient it runs straight after step 7.
+
+Saving, `module.state_dict()`:
+
+10. each state-dict pre-hook of the module (own ones only from here on);
+11. its version (into `_metadata`), parameters, persistent buffers, extra state;
+12. each submodule in order, 10 to 13;
+13. its state-dict hooks, those of both signatures in one order.
+
+Loading, `module.load_state_dict(state)`:
+
+14. hooks of the module's classes, base class first (`register_class_load_state_dict_pre_hook`:
+    the place of migrations);
+15. its own load pre-hooks; then its keys are matched, and nothing is written yet (but a module with
+    `set_extra_state` gets its values, and that call, now);
+16. each submodule in order, 14 to 16; then everything found so far is judged: a wrong shape or
+    type refuses the load here, before any value changed;
+17. all values are written, root first;
+18. load post-hooks, those of submodules before those of the module around them;
+19. missing and unexpected keys, as the post-hooks left them, refuse a strict load: what was
+    written is put back.
+
+The order is PyTorch's but for one place: there nothing is planned, so that the post-hooks of one
+submodule run before the pre-hooks of the next.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..core.tensor import Tensor
+from ..errors import HookError
+from ..hooks import HookEntry, HookRegistry, RemovableHandle, longest_form
+from .backward_hooks import BackwardHook
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = [
+    "ModuleCall",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+]
+
+AnyHook = Callable[..., Any]
+
+
+class CallHooks:
+    """The hooks around the call of one module, or around the calls of all."""
+
+    __slots__ = ("forward", "forward_pre", "full_backward", "full_backward_pre", "output_gradient")
+
+    def __init__(self) -> None:
+        self.forward_pre: HookRegistry[AnyHook] = HookRegistry()
+        self.forward: HookRegistry[AnyHook] = HookRegistry()
+        self.full_backward_pre: HookRegistry[AnyHook] = HookRegistry()
+        self.full_backward: HookRegistry[AnyHook] = HookRegistry()
+        self.output_gradient: HookRegistry[AnyHook] = HookRegistry()
+
+
+_everywhere = CallHooks()
+_none_of_its_own = CallHooks()
+
+
+class ModuleCall:
+    """The part of `Module` that is called: `forward` with the hooks around it."""
+
+    # None: no hook here and none anywhere, so a call tests one thing. The first own hook puts a
+    # CallHooks on the instance; the first global one gives all other modules an empty one here.
+    _call_hooks: CallHooks | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._call_hooks is None:
+            return self.forward(*args, **kwargs)
+        return _call_with_hooks(self, self._call_hooks, args, kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the output; every subclass defines it. No hook runs by calling this."""
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
+
+    def register_forward_pre_hook(
+        self, hook: AnyHook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args)` before `forward`; what it answers becomes the arguments.
+
+        None keeps the arguments; a tuple replaces them; any other value `v` stands for `(v,)`.
+        With `with_kwargs` the hook is `hook(module, args, kwargs)` and answers None or
+        `(args, kwargs)`; another answer raises HookError. The hook runs in `module(...)`, not in
+        `module.forward(...)`.
+
+        >>> import kellet
+        >>> from kellet import nn
+        >>> net = nn.Identity()
+        >>> with net.register_forward_pre_hook(lambda module, args: (args[0] + 1,)):
+        ...     net(kellet.ones(2))
+        tensor([2., 2.])
+
+        Source: torch.nn.Module.register_forward_pre_hook.
+        """
+        return self._own_call_hooks().forward_pre.add(hook, prepend=prepend, with_kwargs=with_kwargs)
+
+    def register_forward_hook(
+        self,
+        hook: AnyHook,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Call `hook(module, args, output)` after `forward`; an answer other than None replaces the output.
+
+        With `with_kwargs` the hook is `hook(module, args, kwargs, output)`. With `always_call` it
+        runs once even when `forward` or another hook raised an Exception; its output is then None
+        or what there was so far, and an exception of its own becomes a UserWarning.
+
+        >>> import kellet
+        >>> from kellet import nn
+        >>> net = nn.Identity()
+        >>> with net.register_forward_hook(lambda module, args, output: output * 3):
+        ...     net(kellet.ones(2))
+        tensor([3., 3.])
+
+        Source: torch.nn.Module.register_forward_hook.
+        """
+        registry = self._own_call_hooks().forward
+        return registry.add(hook, prepend=prepend, with_kwargs=with_kwargs, always_call=always_call)
+
+    def register_backward_hook(self, hook: AnyHook) -> RemovableHandle:
+        """Call `hook(tensor, grad)` when the gradient of the module's output tensor is known.
+
+        Only for modules that return a single Tensor that requires a gradient; the answer is
+        ignored. Raises TypeError for a hook that cannot take two arguments.
+
+        Source: lucid. torch's deprecated method of this name takes (module, grad_input,
+        grad_output): that is `register_full_backward_hook`.
+        """
+        try:
+            longest_form(hook, [("tensor", "grad")], 0)
+        except TypeError as error:
+            raise TypeError(
+                f"{error}; a hook (module, grad_input, grad_output) goes to register_full_backward_hook"
+            ) from None
+        return self._own_call_hooks().output_gradient.add(hook)
+
+    def register_full_backward_pre_hook(self, hook: AnyHook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_output)` when the gradients of all outputs are known.
+
+        `grad_output` has one entry for each Tensor among the outputs, None where an output was not
+        used. A tuple of the same length replaces the gradients that flow on through the module;
+        None keeps them; another length raises HookError.
+
+        Source: torch.nn.Module.register_full_backward_pre_hook; there outputs that are no Tensor
+        have an entry None, here (as in lucid) they have none.
+        """
+        return self._own_call_hooks().full_backward_pre.add(hook, prepend=prepend)
+
+    def register_full_backward_hook(self, hook: AnyHook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known.
+
+        `grad_input` has one entry for each positional argument (as the forward pre-hooks left
+        them), None where it is no Tensor or requires no gradient. A tuple of the same length
+        replaces what flows on to the inputs; None keeps it; another length raises HookError. Where
+        no input requires a gradient the hook runs as soon as `grad_output` is known and must
+        answer None.
+
+        Source: torch.nn.Module.register_full_backward_hook; there a Tensor that requires no
+        gradient has zeros, and a hook removed between forward and backward still runs.
+        """
+        return self._own_call_hooks().full_backward.add(hook, prepend=prepend)
+
+    def _own_call_hooks(self) -> CallHooks:
+        # setdefault is atomic: two threads that register the first hooks share one CallHooks.
+        hooks: CallHooks = self.__dict__.setdefault("_call_hooks", CallHooks())
+        return hooks
+
+
+def register_module_forward_pre_hook(hook: AnyHook, *, with_kwargs: bool = False) -> RemovableHandle:
+    """Call `hook(module, args)` before the `forward` of every module, before the module's own hooks.
+
+    As `Module.register_forward_pre_hook` in all else.
+
+    Source: torch.nn.modules.module.register_module_forward_pre_hook.
+    """
+    return _for_all_modules().forward_pre.add(hook, with_kwargs=with_kwargs)
+
+
+def register_module_forward_hook(
+    hook: AnyHook, *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Call `hook(module, args, output)` after the `forward` of every module, before the module's own hooks.
+
+    As `Module.register_forward_hook` in all else.
+
+    Source: torch.nn.modules.module.register_module_forward_hook; there a hook with both options is
+    called without its kwargs when something raised.
+    """
+    return _for_all_modules().forward.add(hook, with_kwargs=with_kwargs, always_call=always_call)
+
+
+def register_module_full_backward_pre_hook(hook: AnyHook) -> RemovableHandle:
+    """Call `hook(module, grad_output)` in the backward of every module; see `Module`'s method.
+
+    Source: torch.nn.modules.module.register_module_full_backward_pre_hook.
+    """
+    return _for_all_modules().full_backward_pre.add(hook)
+
+
+def register_module_full_backward_hook(hook: AnyHook) -> RemovableHandle:
+    """Call `hook(module, grad_input, grad_output)` in the backward of every module; see `Module`'s method.
+
+    Source: torch.nn.modules.module.register_module_full_backward_hook.
+    """
+    return _for_all_modules().full_backward.add(hook)
+
+
+def _for_all_modules() -> CallHooks:
+    ModuleCall._call_hooks = _none_of_its_own
+    return _everywhere
+
+
+def _call_with_hooks(
+    module: ModuleCall, own: CallHooks, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Steps 1 to 5 of the list above."""
+    output: Any = None
+    forward_hooks: Iterator[HookEntry[AnyHook]] | None = None
+    try:
+        for entry in _everywhere.forward_pre.entries + own.forward_pre.entries:
+            if entry.live:
+                args, kwargs = _run_forward_pre_hook(entry, module, args, kwargs)
+        gates = _backward_gates(module, own)
+        if gates is not None:
+            args = gates.setup_input_hook(args)
+        output = module.forward(*args, **kwargs)
+        forward_hooks = iter(_everywhere.forward.entries + own.forward.entries)
+        for entry in forward_hooks:
+            if entry.live:
+                answer = _run_forward_hook(entry, module, args, kwargs, output)
+                if answer is not None:
+                    output = answer
+        if gates is not None:
+            output = gates.setup_output_hook(output)
+        if own.output_gradient.entries and isinstance(output, Tensor) and output.requires_grad:
+            _watch_output(output, own.output_gradient)
+        return output
+    except Exception:
+        if forward_hooks is None:
+            forward_hooks = iter(_everywhere.forward.entries + own.forward.entries)
+        _run_always_hooks(forward_hooks, module, args, kwargs, output)
+        raise
+
+
+def _run_forward_pre_hook(
+    entry: HookEntry[AnyHook], module: ModuleCall, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if not entry.options["with_kwargs"]:
+        answer = entry.hook(module, args)
+        if answer is None:
+            return args, kwargs
+        return (answer if isinstance(answer, tuple) else (answer,)), kwargs
+    answer = entry.hook(module, args, kwargs)
+    if answer is None:
+        return args, kwargs
+    if isinstance(answer, tuple) and len(answer) == 2:
+        new_args, new_kwargs = answer
+        if isinstance(new_args, tuple) and isinstance(new_kwargs, dict):
+            return new_args, new_kwargs
+    raise HookError(
+        "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
+        f"{answer!r} from {entry.hook!r} on {type(module).__name__}; "
+        "new_args must be a tuple and new_kwargs a dict."
+    )
+
+
+def _run_forward_hook(
+    entry: HookEntry[AnyHook],
+    module: ModuleCall,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    output: Any,
+) -> Any:
+    if entry.options["with_kwargs"]:
+        return entry.hook(module, args, kwargs, output)
+    return entry.hook(module, args, output)
+
+
+def _backward_gates(module: ModuleCall, own: CallHooks) -> BackwardHook | None:
+    pre = _everywhere.full_backward_pre.entries + own.full_backward_pre.entries
+    full = _everywhere.full_backward.entries + own.full_backward.entries
+    return BackwardHook(module, full, pre) if pre or full else None
+
+
+def _run_always_hooks(
+    not_started: Iterator[HookEntry[AnyHook]],
+    module: ModuleCall,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    output: Any,
+) -> None:
+    for entry in not_started:
+        if not entry.live or not entry.options["always_call"]:
+            continue
+        try:
+            answer = _run_forward_hook(entry, module, args, kwargs, output)
+        except Exception as error:
+            warnings.warn(
+                "module forward hook with `always_call=True` raised an exception that was silenced "
+                f"as another error was raised in forward: {error}",
+                stacklevel=4,
+            )
+            continue
+        if answer is not None:
+            output = answer
+
+
+def _watch_output(output: Tensor, hooks: HookRegistry[AnyHook]) -> None:
+    # The tensor owns the hook on it: a strong reference back would be a cycle. Where the caller
+    # let go of the tensor, the hooks get another one over the same values.
+    watched, values = weakref.ref(output), output.detach()
+    entries = hooks.entries
+
+    def tell(grad: Tensor) -> None:
+        tensor = watched()
+        for entry in entries:
+            if entry.live:
+                entry.hook(values if tensor is None else tensor, grad)
+
+    output.register_hook(tell)

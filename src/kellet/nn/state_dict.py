@@ -1,0 +1,204 @@
+"""Saving a module's state: `StateDict`, and the part of `Module` that fills one.
+
+The order of the hooks is steps 10 to 13 of module_hooks.py. Loading is in load_state_dict.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+from ..errors import HookError
+from ..hooks import HookRegistry, RemovableHandle
+from .members import Members
+
+__all__ = ["EXTRA_STATE", "StateDict", "StateHooks", "StateSaving"]
+
+EXTRA_STATE = "_extra_state"
+
+AnyHook = Callable[..., Any]
+
+
+class StateDict(dict[str, Any]):
+    """The state of a module: dotted names to values, in the order of the modules.
+
+    `_metadata` maps the path of each module (`""` for the root) to what is known of it, the
+    version of its class first of all. Copies of every kind keep it.
+
+    Source: the OrderedDict with a `_metadata` attribute that PyTorch returns.
+    """
+
+    _metadata: dict[str, dict[str, Any]]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._metadata = dict(getattr(args[0], "_metadata", None) or {}) if args else {}
+
+    def copy(self) -> StateDict:
+        """Return a shallow copy, of the metadata too."""
+        return StateDict(self)
+
+
+class StateHooks:
+    """The hooks around saving and loading the state of one module."""
+
+    __slots__ = ("load_post", "load_pre", "save_post", "save_pre")
+
+    def __init__(self) -> None:
+        self.save_pre: HookRegistry[AnyHook] = HookRegistry()
+        self.save_post: HookRegistry[AnyHook] = HookRegistry()
+        self.load_pre: HookRegistry[AnyHook] = HookRegistry()
+        self.load_post: HookRegistry[AnyHook] = HookRegistry()
+
+
+class StateSaving(Members):
+    """The part of `Module` that saves its state."""
+
+    # Raised by a class whose parameters or buffers change; saved as the version of the module.
+    _version: int = 1
+
+    # Made when the first hook of the kind comes.
+    _state_hooks: StateHooks | None = None
+
+    def state_dict(
+        self,
+        destination: MutableMapping[str, Any] | None = None,
+        prefix: str = "",
+        keep_vars: bool = False,
+    ) -> Any:
+        """Return the parameters and persistent buffers here and below, under dotted names.
+
+        The values share memory with the module and are detached from the graph; with `keep_vars`
+        they are the parameters and buffers themselves. What is registered as None is left out; a
+        parameter tied to two names appears under both. A class that defines `get_extra_state` adds
+        what that answers as `_extra_state`.
+
+        The result is a `StateDict`, or `destination`, filled, which gets versions only if it has
+        an attribute `_metadata`. `prefix` is put before every name.
+
+        >>> from kellet import nn
+        >>> nn.Linear(2, 1).state_dict().keys()
+        dict_keys(['weight', 'bias'])
+
+        Source: torch.nn.Module.state_dict.
+        """
+        if destination is None:
+            destination = StateDict()
+        _save(self, destination, prefix[:-1], prefix, keep_vars, getattr(destination, "_metadata", None))
+        return destination
+
+    def _save_to_state_dict(
+        self, destination: MutableMapping[str, Any], prefix: str, keep_vars: bool
+    ) -> None:
+        """Put this module's own state, without its submodules', into `destination`; made to be overridden."""
+        _save_own(self, destination, prefix, keep_vars)
+
+    def get_extra_state(self) -> Any:
+        """Return what else belongs to the module's state; a class that defines it is asked when saving.
+
+        Such a class defines `set_extra_state` too, which gets the same value when loading.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define get_extra_state()")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take what `get_extra_state` answered when saving; called when the module's tensors are loaded."""
+        raise NotImplementedError(f"{type(self).__name__} does not define set_extra_state()")
+
+    def register_state_dict_pre_hook(self, hook: AnyHook) -> RemovableHandle:
+        """Call `hook(module, prefix, keep_vars)` before the module's state is saved; its answer is ignored.
+
+        `prefix` is `""` or the module's path with a dot behind.
+
+        Source: torch.nn.Module.register_state_dict_pre_hook, and lucid.
+        """
+        return self._own_state_hooks().save_pre.add(hook)
+
+    def register_state_dict_hook(self, hook: AnyHook) -> RemovableHandle:
+        """Call `hook(module, state_dict, prefix, keep_vars)` after the state here and below is saved.
+
+        `state_dict` is the whole destination; the hook changes it in place and must answer None,
+        else HookError. It may put in values that are no tensors.
+
+        Source: lucid. PyTorch's form is `register_state_dict_post_hook`.
+        """
+        return self._own_state_hooks().save_post.add(hook, with_metadata=False)
+
+    def register_state_dict_post_hook(self, hook: AnyHook) -> RemovableHandle:
+        """Call `hook(module, state_dict, prefix, local_metadata)` after the state here and below is saved.
+
+        As `register_state_dict_hook` in all else; `local_metadata` is the module's part of
+        `_metadata` and may be changed.
+
+        Source: torch.nn.Module.register_state_dict_post_hook.
+        """
+        return self._own_state_hooks().save_post.add(hook, with_metadata=True)
+
+    def _own_state_hooks(self) -> StateHooks:
+        # setdefault is atomic: two threads that register the first hooks share one StateHooks.
+        hooks: StateHooks = self.__dict__.setdefault("_state_hooks", StateHooks())
+        return hooks
+
+
+def _save(
+    module: StateSaving,
+    destination: MutableMapping[str, Any],
+    path: str,
+    prefix: str,
+    keep_vars: bool,
+    metadata: dict[str, Any] | None,
+) -> None:
+    """Steps 10 to 13. Submodules that do not override `state_dict` are walked without calling it."""
+    local_metadata = {"version": module._version}
+    if metadata is not None:
+        metadata[path] = local_metadata
+    if module._state_hooks is not None:
+        for entry in module._state_hooks.save_pre:
+            entry.hook(module, prefix, keep_vars)
+    if type(module)._save_to_state_dict is StateSaving._save_to_state_dict:
+        _save_own(module, destination, prefix, keep_vars)
+    else:
+        module._save_to_state_dict(destination, prefix, keep_vars)
+    if module._modules:
+        for name, child in module._modules.items():
+            if child is None:
+                continue
+            path = prefix + name
+            if type(child).state_dict is StateSaving.state_dict and "state_dict" not in child.__dict__:
+                _save(child, destination, path, f"{path}.", keep_vars, metadata)
+            else:
+                child.state_dict(destination=destination, prefix=f"{path}.", keep_vars=keep_vars)
+    if module._state_hooks is not None:
+        _run_save_hooks(module, module._state_hooks, destination, prefix, keep_vars, local_metadata)
+
+
+def _save_own(
+    module: StateSaving, destination: MutableMapping[str, Any], prefix: str, keep_vars: bool
+) -> None:
+    for name, parameter in module._parameters.items():
+        if parameter is not None:
+            destination[prefix + name] = parameter if keep_vars else parameter.detach()
+    if module._buffers:
+        transient = module._non_persistent_buffers_set
+        for name, buffer in module._buffers.items():
+            if buffer is not None and name not in transient:
+                destination[prefix + name] = buffer if keep_vars else buffer.detach()
+    if type(module).get_extra_state is not StateSaving.get_extra_state:
+        destination[prefix + EXTRA_STATE] = module.get_extra_state()
+
+
+def _run_save_hooks(
+    module: StateSaving,
+    hooks: StateHooks,
+    destination: MutableMapping[str, Any],
+    prefix: str,
+    keep_vars: bool,
+    local_metadata: dict[str, Any],
+) -> None:
+    for entry in hooks.save_post:
+        last = local_metadata if entry.options["with_metadata"] else keep_vars
+        answer = entry.hook(module, destination, prefix, last)
+        if answer is not None:
+            raise HookError(
+                f"state_dict post-hook must return None, got {type(answer).__name__} from {entry.hook!r} "
+                f"on {type(module).__name__} at {prefix[:-1]!r}; change the dictionary in place"
+            )

@@ -1,0 +1,101 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ..autograd.bridge import wrap
+from ..autograd.modes import no_grad
+from ..autograd.variable import bump
+from ..core.tensor import Tensor
+from .optimizer import Optimizer
+from .stepping import evaluate, gradients, refuse_negative
+
+__all__ = ["SGD"]
+
+
+class SGD(Optimizer):
+    """Move each parameter against its gradient: `p -= lr * g`.
+
+    With `weight_decay` w the gradient is `g + w * p`; with `momentum` m the step is along
+    `b = m * b + (1 - dampening) * g`, which starts as g, and with `nesterov` along `g + m * b`.
+    `maximize` turns the gradient around.
+
+    Raises ValueError for an option out of its range, for `nesterov` without momentum or with dampening, and
+    for `differentiable`.
+
+    >>> import kellet
+    >>> weight = kellet.tensor([1.0], requires_grad=True)
+    >>> (weight * 3).sum().backward()
+    >>> SGD([weight], lr=0.1).step()
+    >>> round(weight.item(), 4)
+    0.7
+
+    Source: torch.optim.SGD; `foreach` and `fused` are taken for its sake and change nothing.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        refuse_negative(learning_rate=lr, momentum=momentum, weight_decay=weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        if differentiable:
+            raise ValueError("differentiable steps are not supported; leave differentiable=False")
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change every parameter that has a gradient; return what `closure` answers."""
+        loss = evaluate(closure)
+        with no_grad():
+            for group in self.param_groups:
+                lr = float(group["lr"])
+                for parameter, gradient in gradients(group):
+                    direction = self._direction(group, parameter, gradient)
+                    values = parameter._array
+                    values -= values.dtype.type(lr) * direction
+                    bump(parameter)
+        return loss
+
+    def _direction(
+        self, group: dict[str, Any], parameter: Tensor, gradient: np.ndarray[Any, Any]
+    ) -> np.ndarray[Any, Any]:
+        if group["weight_decay"]:
+            gradient = gradient + group["weight_decay"] * parameter._array
+        momentum = group["momentum"]
+        if not momentum:
+            return gradient
+        state = self.state[parameter]
+        if state.get("momentum_buffer") is None:
+            state["momentum_buffer"] = wrap(gradient.copy())
+            buffer: np.ndarray[Any, Any] = state["momentum_buffer"]._array
+        else:
+            buffer = state["momentum_buffer"]._array
+            buffer *= momentum
+            buffer += (1 - group["dampening"]) * gradient
+        return gradient + momentum * buffer if group["nesterov"] else buffer

@@ -52,7 +52,7 @@ def check_version(name: str, array: Array, expected: int, found: int) -> None:
 
 
 def at_place(value: Variable, edge: Target | None) -> Variable:
-    """A saved input at the place in the graph that it had.
+    """Return a saved input at the place in the graph that it had.
 
     `detach_()` may have taken it from there since, and `requires_grad_(False)` a leaf.
     """

@@ -89,7 +89,7 @@ def binary(rule: Rule, a: Any, b: Any) -> Any:
 
 
 def scaled(value: Any, factor: Any) -> Any:
-    """`value * factor`, and `value` itself where the factor is the number 1.
+    """Return `value * factor`, and `value` itself where the factor is the number 1.
 
     A factor that is a tensor or an array is never compared: its gradient and its shape count too.
     """

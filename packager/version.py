@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["installed_version"]
+__all__ = ["OWN_NAME", "installed_version"]
+
+OWN_NAME = "kellet"
+"""The name of the distribution that holds both packages."""
 
 
 def installed_version() -> str | None:
@@ -10,6 +13,6 @@ def installed_version() -> str | None:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        return version("kellet")
+        return version(OWN_NAME)
     except PackageNotFoundError:
         return None

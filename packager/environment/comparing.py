@@ -7,8 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from packager.version import OWN_NAME
+
 from .distributions import Distributions
 from .fingerprint import Fingerprint
+from .installed import normalized_name
 from .versions import Requirement
 
 __all__ = ["Difference", "EnvironmentReport", "RecordedExtern", "compare_environment"]
@@ -61,7 +64,10 @@ class EnvironmentReport:
 
     @property
     def install_command(self) -> str:
-        """The command that brings what is missing or too old or too new; empty where nothing can."""
+        """The command that brings what is missing or too old or too new; empty where nothing can.
+
+        This distribution itself is never in it: no index has it, and whatever has its name there is another.
+        """
         if not self.requirements:
             return ""
         return "python -m pip install " + " ".join(shlex.quote(one) for one in self.requirements)
@@ -73,6 +79,8 @@ class EnvironmentReport:
         if not self.differences:
             return "the environment is as recorded"
         lines = ["the environment is not as recorded:", *(f"    {one}" for one in self.differences)]
+        if any(one.subject == OWN_NAME for one in self.differences):
+            lines.append(f"{OWN_NAME} is on no index: install its wheel, or its checkout")
         if self.install_command:
             lines.append(f"to bring it there: {self.install_command}")
         return "\n".join(lines)
@@ -102,7 +110,8 @@ def compare_environment(
         difference = _extern(extern, installed)
         if difference is not None:
             differences.append(difference)
-            wanted += [extern.requirement] if extern.requirement else []
+            if extern.requirement and normalized_name(extern.distribution) != OWN_NAME:
+                wanted.append(extern.requirement)
     return EnvironmentReport(tuple(differences), tuple(dict.fromkeys(wanted)))
 
 

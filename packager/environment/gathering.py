@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from packager.version import OWN_NAME
+
 from .errors import EnvironmentBuildError
 from .installers import wrong_platform
 from .interpreter import Interpreter
-from .own import OWN_NAME, own_version, own_wheel
+from .own import own_version, own_wheel
 from .recorded import RecordedEnvironment
 from .wheels import Wheel, WheelArchive, extract_wheels, fitting, vendored_wheels
 

@@ -14,15 +14,16 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from packager.version import OWN_NAME
+
 from .distributions import Distributions
 from .errors import EnvironmentBuildError
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-__all__ = ["OWN_NAME", "own_files", "own_version", "own_wheel", "wheel_of"]
+__all__ = ["own_files", "own_version", "own_wheel", "wheel_of"]
 
-OWN_NAME = "kellet"
 _PACKAGES = ("kellet", "packager")
 # msgpack chooses this form by itself where its compiled module is not beside it.
 _BESIDE = {"msgpack": ("msgpack",)}
@@ -99,9 +100,7 @@ def _folder_of(package: str) -> Traversable:
     spec = find_spec(package)
     loader: Any = spec.loader if spec is not None else None
     if loader is None:
-        raise EnvironmentBuildError(
-            f"{package} is not installed; install it: python -m pip install {package}"
-        )
+        raise EnvironmentBuildError(f"{package} is not installed; {_how_to_install(package)}")
     folder: Traversable = loader.get_resource_reader(package).files()
     return folder
 
@@ -121,9 +120,15 @@ def _version(name: str, installed: Distributions) -> str:
     if version is None:
         raise EnvironmentBuildError(
             f"{name} runs here, but is not installed as a distribution, so that its version is not known; "
-            f"install it: python -m pip install {name}"
+            f"{_how_to_install(name)}"
         )
     return version
+
+
+def _how_to_install(name: str) -> str:
+    if name in (OWN_NAME, *_PACKAGES):
+        return "install its wheel, or its checkout: python -m pip install CHECKOUT"
+    return f"install it: python -m pip install {name}"
 
 
 def _digest(data: bytes) -> str:

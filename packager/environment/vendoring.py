@@ -13,10 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from packager.version import OWN_NAME
+
 from .errors import EnvironmentBuildError, ToolMissingError
 from .installed import normalized_name
 from .installers import choose_installer, disk_full, explained, is_full, logged, pip_command, run_tool
-from .own import OWN_NAME, own_version, own_wheel
+from .own import own_version, own_wheel
 from .recorded import exact_requirement
 from .targets import Target
 from .wheels import Wheel
@@ -153,6 +155,6 @@ def _packaging() -> Any:
     except ImportError as error:
         raise ToolMissingError(
             "packaging is not there, which reads the requirements of wheels; install it: "
-            "python -m pip install 'kellet[wheels]'"
+            "python -m pip install 'packaging>=24'"
         ) from error
     return requirements

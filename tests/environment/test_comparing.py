@@ -75,3 +75,17 @@ def test_what_the_code_goes_on_without_is_told_but_not_missing() -> None:
         "    nope-dist: recorded 1.2 (nope-dist>=1.2,<2), optional, found nothing\n"
         "to bring it there: python -m pip install 'nope-dist>=1.2,<2'"
     )
+
+
+def test_this_distribution_is_never_to_be_fetched_by_its_name() -> None:
+    """No index has it, and what has its name there is somebody else's."""
+    recorded = [
+        RecordedExtern(("kellet",), "kellet", "9.0", "kellet>=9.0,<10"),
+        RecordedExtern(("nope",), "nope", "1.2", "nope>=1.2,<2"),
+    ]
+    report = compare_environment(Fingerprint.here(), recorded)
+    assert report.install_command == "python -m pip install 'nope>=1.2,<2'"
+    assert str(report).splitlines()[-2:] == [
+        "kellet is on no index: install its wheel, or its checkout",
+        "to bring it there: python -m pip install 'nope>=1.2,<2'",
+    ]

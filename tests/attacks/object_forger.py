@@ -128,11 +128,16 @@ def writing(target: Path) -> Any:
     key that is missing, a UserList asks its defaultdict for keys, and `map` and `dict` call what comes.
     """
     method = MethodType(operator.attrgetter("write_bytes"), target)
-    methods, calls, fired = UserList(), UserList(), UserList()
-    methods.data = defaultdict(method)  # type: ignore[assignment]  # what a UserList asks for items
-    calls.data = defaultdict(functools.partial(map, map, methods, [[b"written"]]))  # type: ignore[assignment]  # no list: that is the attack
-    fired.data = defaultdict(functools.partial(map, dict, calls))  # type: ignore[assignment]  # no list: that is the attack
-    return fired
+    methods = _over(defaultdict(method))
+    calls = _over(defaultdict(functools.partial(map, map, methods, [[b"written"]])))
+    return _over(defaultdict(functools.partial(map, dict, calls)))
+
+
+def _over(data: Any) -> Any:
+    """A UserList that asks `data` for its items."""
+    made: Any = UserList()
+    made.data = data
+    return made
 
 
 def trap(target: Path) -> Any:
@@ -154,8 +159,7 @@ def index_of(records: Records, kind: int, module: str, qualname: str) -> int:
 
 def extend_on_a_user_list(target: Path) -> EncodedObject:
     """A UserList whose `data` is a namespace with an `extend` of the data's own; then EXTEND."""
-    outer = UserList()
-    outer.data = SimpleNamespace(extend=functools.partial(max, key=dict))  # type: ignore[assignment]  # no list: that is the attack
+    outer = _over(SimpleNamespace(extend=functools.partial(max, key=dict)))
     made = encoded([outer, writing(target)])
 
     def fill(codecs: list[Any], records: Records) -> None:

@@ -52,7 +52,8 @@ def call_with_arrays(thing: Any, inputs: Mapping[str, Any], method: Any = None) 
         )
     arguments = [positions[index] for index in range(len(positions))]
     called = thing if method is None else method
-    what = type(thing).__name__ + ("" if called is thing else f".{getattr(method, '__name__', method)}")
+    # Of what is called by itself only the class is named: its own form may be long, and is its code's.
+    what = type(thing).__name__ + ("" if called is thing else f".{_name_of(method)}")
     with AnswerRequired(f"calling {what}"):
         try:
             answer = called(*arguments, **keywords)
@@ -67,6 +68,11 @@ def call_with_arrays(thing: Any, inputs: Mapping[str, Any], method: Any = None) 
 def copied_input(value: Any) -> Any:
     """A copy of an input of a call, apart from later writes: an array, a tensor, numbers in lists."""
     return copy.deepcopy(value.detach() if hasattr(value, "detach") else value)
+
+
+def _name_of(method: Any) -> str:
+    name = getattr(method, "__name__", None)
+    return name if type(name) is str else type(method).__name__
 
 
 def _does_not_fit(called: Any, arguments: list[Any], keywords: dict[str, Any]) -> CallError | None:

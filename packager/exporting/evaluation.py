@@ -14,6 +14,8 @@ from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
+from packager.exits import AnswerRequired
+
 from .calls import call_with_arrays
 
 __all__ = ["call_in_evaluation_mode", "evaluation_mode"]
@@ -26,8 +28,12 @@ _FOREIGN = sys.stdlib_module_names | {"numpy", "packager", *_LIBRARIES}
 
 
 def call_in_evaluation_mode(thing: Any, inputs: Mapping[str, Any], method: Any = None) -> dict[str, Any]:
-    """Call as `call_with_arrays` does, with every module that the call can reach in evaluation mode."""
-    with evaluation_mode(thing):
+    """Call as `call_with_arrays` does, with every module that the call can reach in evaluation mode.
+
+    Raises what that raises; CodeExitError also where an `eval()` or `train()` ends with `sys.exit()`.
+    """
+    what = f"calling {type(thing).__name__} in evaluation mode"
+    with AnswerRequired(what), evaluation_mode(thing):
         return call_with_arrays(thing, inputs, method)
 
 

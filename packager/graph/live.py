@@ -254,7 +254,7 @@ class Liveness:
 
 
 def _may_keep(ending: Ending, decorator: str) -> bool:
-    if ending.kind == "def":
+    if ending.kind == "def" and not ending.rest:  # an attribute of one is what its own decorators made
         return ending.volume.scan.blocks[ending.at].keeps
     return ending.kind != "foreign" or any(word in decorator.lower() for word in _REGISTERING)
 

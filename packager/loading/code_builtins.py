@@ -4,7 +4,8 @@ C code that imports for itself while packaged code calls it (`PyImport_Import`: 
 pybind11) takes `__import__` from there too, calls it as `__import__(name, globals(), globals(), [], 0)`,
 and then looks in `sys.modules` under that very name. Packaged code may make the same call, and means a
 module of the archive. The two are told apart by how they come to the function: Python finds names in
-the dictionary of `__builtins__`, C code asks a `__builtins__` that is no dict for the attribute.
+the dictionary of `__builtins__`, C code asks a `__builtins__` that is no dict for the attribute. So does
+`getattr(__builtins__, "__import__")`, whose call is the package's unless it is spelt just as that of C code.
 """
 
 from __future__ import annotations

@@ -118,9 +118,10 @@ class PackagedImport:
     ) -> Any:
         """Import for C code that packaged code calls, whose imports are not the package's.
 
-        They come with an empty list and no level; every other call is one of Python.
+        They come with an empty list, no level, and the same dict for globals and locals; every other call
+        is one of Python, of code that had the function by `getattr`.
         """
-        if level == 0 and type(fromlist) is list and not fromlist:
+        if level == 0 and type(fromlist) is list and not fromlist and globals is locals is not None:
             return self._original(name, globals, locals, fromlist, 0)
         return self(name, globals, locals, fromlist, level)
 

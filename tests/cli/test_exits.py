@@ -52,6 +52,9 @@ class Net(nn.Module):
     def load_state_dict(self, *args, **more):
         end("load_state_dict")
         return super().load_state_dict(*args, **more)
+    def eval(self):
+        end("eval")
+        return super().eval()
     def forward(self, x):
         end("forward")
         return self.layer(x)
@@ -168,6 +171,12 @@ def test_the_api_raises_a_typed_error(shop: Callable[[str, str], None]) -> None:
             assert isinstance(caught.value, PackageError)
             assert isinstance(caught.value.__cause__, SystemExit)
             assert re.search(r"ends\.py:6 in end: if __name__ !=", caught.value.__notes__[-1])
+    ending(shop, "eval", "sys.exit(0)")
+    with (
+        PackageImporter("net.kellet") as importer,
+        pytest.raises(CodeExitError, match=r"^calling Net in evaluation mode: its code ended"),
+    ):
+        importer.run({"x": np.ones((1, 2), "f4")})
     ending(shop, "factory", "sys.exit(0)")
     with (
         PackageImporter("net.kellet") as importer,

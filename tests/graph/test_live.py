@@ -49,6 +49,10 @@ def late(walk_tree: WalkTree, code: str, more: str = "", root: str = "pkg.main:e
             "        from . import late\nclass B(A): pass\ndef entry(): pass"),
         ("registry = {}\ndef register(f):\n    registry[f.__name__] = f\n    return f\n"
         "@register\ndef model():\n    from . import late\ndef entry(): pass"),
+        ("from functools import singledispatch\n@singledispatch\ndef entry(x): pass\n"
+        "@entry.register\ndef _(x: int):\n    from . import late"),
+        ("import framework\n@framework.group()\ndef group(): pass\n"
+        "@group.command('run')\ndef _run():\n    from . import late\ndef entry(): pass"),
         ("registry = []\ndef register(cls):\n    registry.append(cls)\n    return cls\n"
         "@register\nclass A:\n    def __init__(self):\n        from . import late\ndef entry(): pass"),
         "class entry:\n    def run(self):\n        from . import late",

@@ -49,6 +49,10 @@ INSIDE = {
     "import_module, own package": "importlib.import_module('.part', __package__).version",
     "__builtins__, attribute": "__builtins__.__import__('twice', globals(), locals(), [], 0).version",
     "__builtins__, item": "__builtins__['__import__']('twice', globals(), locals(), [], 0).version",
+    "__builtins__, getattr": "getattr(__builtins__, '__import__')('twice', HERE, {}, [], 0).version",
+    "__builtins__, attrgetter": (
+        "operator.attrgetter('__import__')(__builtins__)('twice', None, None, [], 0).version"
+    ),
     "alias": "alias('twice', globals(), locals(), [], 0).version",
     "partial": "functools.partial(__import__, 'twice', HERE, HERE)([], 0).version",
     "map": "next(map(__import__, ['twice'], [HERE], [HERE], [[]], [0])).version",
@@ -78,7 +82,7 @@ OUTSIDE = {
     "partial": "functools.partial(__import__, 'apart', fromlist=[])()",
 }
 ASKING = """
-import builtins, functools, importlib, json, sys
+import builtins, functools, importlib, json, operator, sys
 from builtins import __import__ as from_builtins
 alias = __import__
 HERE = globals()

@@ -93,7 +93,7 @@ def scaled(value: Any, factor: Any) -> Any:
 
     A factor that is a tensor or an array is never compared: its gradient and its shape count too.
     """
-    return value if isinstance(factor, int | float | complex) and factor == 1 else value * factor
+    return value if isinstance(factor, int | float | complex | np.number) and factor == 1 else value * factor
 
 
 def _named(rule: Rule, a: Any, b: Any) -> Tensor:

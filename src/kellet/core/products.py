@@ -6,6 +6,8 @@ import string
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..autograd.variable import Variable
 from ..errors import ShapeError
 from ..rules import RULES
@@ -94,7 +96,7 @@ def _expect(where: str, *pairs: tuple[Any, int]) -> None:
 
 def _added(value: Any, product: Tensor, beta: Any, alpha: Any) -> Tensor:
     result: Tensor = scaled(product, alpha)
-    if isinstance(beta, int | float | complex) and beta == 0:
+    if isinstance(beta, int | float | complex | np.number) and beta == 0:
         return result
     added: Tensor = scaled(value, beta)
     return result + added

@@ -20,7 +20,7 @@ from packager.archive.reader import ArchiveReader
 from packager.atomic import cache_folder
 from packager.errors import PackageError
 from packager.exits import AnswerRequired
-from packager.graph.importers import Importer
+from packager.graph import Importer
 from packager.loading import finder, processes
 from packager.loading.bytecode import BytecodeCache
 from packager.loading.code import PackagedCode

@@ -12,13 +12,13 @@ builds the value; then the value is spelled again and compared with the bytes.
 
 from __future__ import annotations
 
-import gc
 import re
 from typing import Any, Final
 
 import msgpack
 
 from packager.errors import ArchiveError
+from packager.gc_pause import gc_paused
 
 __all__ = ["LONGEST_PACKED", "MAX_DEPTH", "Packed", "node_limit", "pack", "scan", "unpack"]
 
@@ -190,11 +190,7 @@ def _too_much(what: str, nodes: int, limit: int, depth: int, max_depth: int) -> 
 
 
 def _unpackb(data: Packed) -> Any:
-    # Nothing of what is built here is garbage yet; a million values take a tenth of the time when
-    # nobody looks for any.
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with gc_paused():  # a million values take a tenth of the time
         return msgpack.unpackb(
             data,
             object_pairs_hook=_ordered_map,
@@ -204,9 +200,6 @@ def _unpackb(data: Packed) -> Any:
             max_map_len=len(data),
             max_ext_len=0,
         )
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _ordered_map(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from packager.environment import Distributions
-from packager.graph import Edge, Verdict
-from packager.graph.sources import Found, SourceFinder
+from packager.graph import Edge, Found, SourceFinder, WalkDecision
 from packager.policy import Action, ActionHooks, Decision, GlobPattern, Origin, Policy, implicit_reason
 
 from .request import Item, ModuleRequest, Request, SourceRequest
@@ -67,13 +66,13 @@ class Decisions:
         self._parents: dict[str, str] = {}
         self._running_hooks = 0
 
-    def decide(self, name: str, edges: Sequence[Edge]) -> Verdict:
+    def decide(self, name: str, edges: Sequence[Edge]) -> WalkDecision:
         """What the walk does with module `name`; decided now, unless it is already.
 
         An error of a hook goes through, and leaves the module undecided.
         """
         decision = self.standing.get(name) or self._decide_now(name, tuple(edges))
-        return Verdict(decision.action == "intern" and name not in self._request.leaves, decision.source)
+        return WalkDecision(decision.action == "intern" and name not in self._request.leaves, decision.source)
 
     def is_interned(self, name: str) -> bool:
         """Whether the source of module `name` goes into the archive; decides it where need be.

@@ -7,7 +7,7 @@ from functools import partial
 
 from packager.archive.entry_names import MIGRATIONS
 from packager.environment import Distributions
-from packager.graph.sources import SourceFinder
+from packager.graph import SourceFinder
 from packager.policy import GlobGroup
 
 from .contents import StoredState

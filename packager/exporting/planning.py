@@ -8,8 +8,7 @@ from typing import Any
 
 from packager.archive import EntryPoint, GuardRecord, ObjectRecord, StateDictRecord, TypeUse
 from packager.environment import Distributions, Fingerprint, installed_closure, requirement_for
-from packager.graph import Edge, Module
-from packager.graph.sources import SourceFinder
+from packager.graph import Edge, Module, SourceFinder
 from packager.names import demangle, source_path
 from packager.policy import Decision, GlobGroup, Origin
 

@@ -8,10 +8,19 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from packager.graph import Importer, OrderedImporter, sys_importer
-from packager.graph.loaders import COMPILED, found_by_loader
+from packager.graph import (
+    COMPILED,
+    ChainedSources,
+    Found,
+    Importer,
+    LoaderSources,
+    OrderedImporter,
+    SourceFinder,
+    Sources,
+    found_by_loader,
+    sys_importer,
+)
 from packager.graph.mainmodule import main_definitions
-from packager.graph.sources import ChainedSources, Found, LoaderSources, SourceFinder, Sources
 
 from .request import Request
 

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from packager.graph import Edge, Importer, Verdict, Walk
-from packager.graph.records import Decide
+from packager.graph import Decide, Edge, Importer, Walk, WalkDecision
 from packager.policy import Answer
 
 from .contents import StoredObject, StoredState, Storing, frameworks_of
@@ -172,7 +171,7 @@ class Surveyor:
         """`decide`, telling how often it was asked: once for each module."""
         count = 0
 
-        def counted(name: str, edges: Sequence[Edge]) -> Verdict:
+        def counted(name: str, edges: Sequence[Edge]) -> WalkDecision:
             nonlocal count
             count += 1
             self._tell(count)

@@ -1,4 +1,4 @@
-"""Code as a graph: import statements, sources, the walk over them, and importers."""
+"""Code as a graph: import statements, where modules are, the walk over them, and importers."""
 
 from typing import TYPE_CHECKING
 
@@ -11,31 +11,43 @@ if TYPE_CHECKING:
     from .importers import ObjNotFoundError as ObjNotFoundError
     from .importers import OrderedImporter as OrderedImporter
     from .importers import sys_importer as sys_importer
+    from .loaders import COMPILED as COMPILED
+    from .loaders import found_by_loader as found_by_loader
+    from .module_finder import ChainedSources as ChainedSources
+    from .module_finder import LoaderSources as LoaderSources
+    from .module_finder import SourceFinder as SourceFinder
+    from .module_finder import Sources as Sources
     from .records import Candidate as Candidate
-    from .records import DataFile as DataFile
+    from .records import Decide as Decide
     from .records import Edge as Edge
-    from .records import Fact as Fact
+    from .records import Found as Found
     from .records import Module as Module
     from .records import Problem as Problem
     from .records import Question as Question
-    from .records import Verdict as Verdict
+    from .records import WalkDecision as WalkDecision
     from .walk import Walk as Walk
 
 __all__ = [
+    "COMPILED",
     "Candidate",
-    "DataFile",
+    "ChainedSources",
+    "Decide",
     "DiGraph",
     "Edge",
-    "Fact",
+    "Found",
     "Importer",
+    "LoaderSources",
     "Module",
     "ObjMismatchError",
     "ObjNotFoundError",
     "OrderedImporter",
     "Problem",
     "Question",
-    "Verdict",
+    "SourceFinder",
+    "Sources",
     "Walk",
+    "WalkDecision",
+    "found_by_loader",
     "sys_importer",
 ]
 
@@ -44,7 +56,9 @@ __getattr__ = lazy_names(
     {
         "digraph": "DiGraph",
         "importers": "Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
-        "records": "Candidate DataFile Edge Fact Module Problem Question Verdict",
+        "loaders": "COMPILED found_by_loader",
+        "module_finder": "ChainedSources LoaderSources SourceFinder Sources",
+        "records": "Candidate Decide Edge Found Module Problem Question WalkDecision",
         "walk": "Walk",
     },
 )

@@ -1,7 +1,7 @@
 """Which blocks run here: guards with three values, and what becomes of a `try`.
 
 True and False are facts about this environment (or plain language: TYPE_CHECKING); None is "cannot
-be told", and is followed. A function's block is True here: whether anybody calls it is walk.py's.
+be told", and is followed. A function's block is True here: whether it is called is decided in liveness.py.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from packager.graph.guards import Guard, evaluate
-from packager.graph.library import Library, Volume
-from packager.graph.resolve import Names
-from packager.graph.scan import Binding, Block, Import
+from .guards import Guard, evaluate
+from .module_table import ModuleTable, SourceModule
+from .records import Fact
+from .resolve import Names
+from .scan import Binding, Block, Import
 
 __all__ = ["Blocks", "Outcome"]
 
@@ -25,8 +26,9 @@ _DEPTH = 40
 class Outcome:
     """What is known of a `try` body.
 
-    Nothing behind `cut` (an order) runs, because of `because`, `raised` where by its own `raise`; an import
-    in it may fail (`may_fail`), a `raise` in it may run (`may_raise`).
+    Nothing behind `cut` (an order) runs, because of `because`: of its own `raise` where `raised`, else
+    because the module `absent` is not here. An import in it may fail (`may_fail`), a `raise` in it may
+    run (`may_raise`).
     """
 
     cut: int = -1
@@ -34,46 +36,47 @@ class Outcome:
     may_fail: bool = False
     may_raise: bool = False
     raised: bool = False
+    absent: str = ""
 
 
-Verdict = tuple[bool | None, str]
-YES: Verdict = (True, "")
-MAYBE: Verdict = (None, "")
+RunsHere = tuple[bool | None, str]
+YES: RunsHere = (True, "")
+MAYBE: RunsHere = (None, "")
 
 
 class Blocks:
-    """Answers for the blocks of all volumes of a library, each once."""
+    """Answers for the blocks of all modules of a table, each once."""
 
-    def __init__(self, library: Library, *, all_guards: bool, note: Callable[..., None]) -> None:
-        self._library = library
-        self._names = Names(library, self.bindings)
+    def __init__(self, table: ModuleTable, *, all_guards: bool) -> None:
+        self._table = table
+        self._names = Names(table, self.bindings)
         self._all = all_guards
-        self._note = note
+        self.facts: dict[tuple[str, int, str], Fact] = {}
         self._outcomes: dict[tuple[str, int], Outcome] = {}
-        self._open: set[tuple[str, str]] = set()
+        self._open: set[tuple[str, str, str]] = set()
 
     @property
     def names(self) -> Names:
         """Name resolution over the blocks that run."""
         return self._names
 
-    def runs(self, volume: Volume, index: int) -> Verdict:
+    def runs(self, module: SourceModule, index: int) -> RunsHere:
         """Whether block `index` runs when the one around it does: (True, False or None, because)."""
-        known = volume.verdicts.get(index)
+        known = module.runs_here.get(index)
         if known is None:
-            volume.verdicts[index] = MAYBE  # for a question that leads back here
-            known = volume.verdicts[index] = self._judge(volume, volume.scan.blocks[index])
+            module.runs_here[index] = MAYBE  # for a question that leads back here
+            known = module.runs_here[index] = self._judge(module, module.scan.blocks[index])
         return known
 
-    def reached(self, volume: Volume, index: int, order: int) -> Verdict:
+    def reached(self, module: SourceModule, index: int, order: int) -> RunsHere:
         """Whether what stands at `order` in block `index` runs, with all blocks around it."""
         answer: bool | None = True
-        blocks = volume.scan.blocks
+        blocks = module.scan.blocks
         while index >= 0:
             block = blocks[index]
-            value, because = self.runs(volume, index)
+            value, because = self.runs(module, index)
             if value is not False and block.kind == "try" and not self._all:
-                outcome = self.outcome(volume, index)
+                outcome = self.outcome(module, index)
                 if 0 <= outcome.cut < order:
                     value, because = False, outcome.because
             if value is False:
@@ -83,24 +86,24 @@ class Blocks:
             order, index = block.order, block.parent
         return answer, ""
 
-    def bindings(self, volume: Volume, name: str) -> Sequence[Binding]:
+    def bindings(self, module: SourceModule, name: str) -> Sequence[Binding]:
         """The places that give a module-level name its value and that run here, as far as known."""
-        found = volume.scan.bindings.get(name, ())
+        found = module.scan.bindings.get(name, ())
         if not found or (len(found) == 1 and found[0].block == 0):
             return found
         return [
             binding
             for binding in found
-            if binding.block == 0 or self.reached(volume, binding.block, binding.order)[0] is not False
+            if binding.block == 0 or self.reached(module, binding.block, binding.order)[0] is not False
         ]
 
-    def outcome(self, volume: Volume, index: int) -> Outcome:
+    def outcome(self, module: SourceModule, index: int) -> Outcome:
         """What becomes of the `try` whose body is block `index`."""
-        key = (volume.name, index)
+        key = (module.name, index)
         known = self._outcomes.get(key)
         if known is None:
             self._outcomes[key] = Outcome(may_fail=True, may_raise=True)
-            known = self._outcomes[key] = self._try(volume, volume.scan.blocks[index])
+            known = self._outcomes[key] = self._try(module, module.scan.blocks[index])
         return known
 
     def forget(self, name: str) -> None:
@@ -108,7 +111,11 @@ class Blocks:
         for key in [key for key in self._outcomes if key[0] == name]:
             del self._outcomes[key]
 
-    def _judge(self, volume: Volume, block: Block) -> Verdict:
+    def _add_fact(self, module: SourceModule, line: int, guard: str, value: bool, because: str) -> None:
+        key = (module.name, line, guard)
+        self.facts.setdefault(key, Fact(module.name, module.found.file, line, guard, value, because))
+
+    def _judge(self, module: SourceModule, block: Block) -> RunsHere:
         match block.kind:
             case "module" | "function" | "try":
                 return YES
@@ -117,23 +124,23 @@ class Blocks:
             case "main":
                 return False, "only runs as a script"
             case "guard":
-                return MAYBE if self._all else self._judge_guard(volume, block)
+                return MAYBE if self._all else self._judge_guard(module, block)
             case "except":
-                return MAYBE if self._all else self._judge_handler(volume, block)
+                return MAYBE if self._all else self._judge_handler(module, block)
             case "else":
-                outcome = self.outcome(volume, block.owner)
+                outcome = self.outcome(module, block.owner)
                 return (False, outcome.because) if outcome.cut >= 0 and not self._all else MAYBE
-        raise ValueError(f"block of kind {block.kind!r} in {volume.name}: no scan writes that")
+        raise ValueError(f"block of kind {block.kind!r} in {module.name}: no scan writes that")
 
-    def _judge_guard(self, volume: Volume, block: Block) -> Verdict:
-        value, because = evaluate(block.test, self._asker(volume, block))
-        if value is not None and _holds_imports(volume, block):
-            self._note(volume, block.line, block.detail, value if block.owner < 0 else not value, because)
+    def _judge_guard(self, module: SourceModule, block: Block) -> RunsHere:
+        value, because = evaluate(block.test, self._asker(module, block))
+        if value is not None and _holds_imports(module, block):
+            self._add_fact(module, block.line, block.detail, value if block.owner < 0 else not value, because)
         return value, because
 
-    def _judge_handler(self, volume: Volume, block: Block) -> Verdict:
-        body = volume.scan.blocks[block.owner]
-        outcome = self.outcome(volume, block.owner)
+    def _judge_handler(self, module: SourceModule, block: Block) -> RunsHere:
+        body = module.scan.blocks[block.owner]
+        outcome = self.outcome(module, block.owner)
         imports = block.test in ("import", "any")
         if outcome.cut >= 0 and not outcome.raised:
             return (True, outcome.because) if imports else (False, outcome.because)
@@ -142,70 +149,70 @@ class Blocks:
         if (imports and outcome.may_fail) or (not body.plain and block.test != "import"):
             return MAYBE
         because = "nothing in the try fails here"
-        if _holds_imports(volume, block):
-            wanted = ", ".join(sorted({self._spelt(volume, at) for at in body.imports}))
-            self._note(volume, body.line, f"import {wanted}", True, f"{wanted} is here")
+        if _holds_imports(module, block):
+            wanted = ", ".join(sorted({self._spelt(module, at) for at in body.imports}))
+            self._add_fact(module, body.line, f"import {wanted}", True, f"{wanted} is here")
         return False, because
 
-    def _try(self, volume: Volume, body: Block) -> Outcome:
-        scan = volume.scan
+    def _try(self, module: SourceModule, body: Block) -> Outcome:
+        scan = module.scan
         steps = [(scan.imports[at].order, at, True) for at in body.imports]
         steps += [(scan.blocks[at].order, at, False) for at in body.children]
         may_fail = may_raise = False
         for order, at, is_import in sorted(steps):
             if 0 <= body.raises < order:
                 break
-            outcome = self._step_import(volume, at) if is_import else self._step_block(volume, at)
+            outcome = self._step_import(module, at) if is_import else self._step_block(module, at)
             if outcome.cut >= 0:
                 if not outcome.raised:
-                    absent = outcome.because.removeprefix("no ").removesuffix(" here")
-                    self._note(volume, body.line, f"import {absent}", False, outcome.because)
+                    self._add_fact(module, body.line, f"import {outcome.absent}", False, outcome.because)
                 return outcome
             may_fail, may_raise = may_fail or outcome.may_fail, may_raise or outcome.may_raise
         if body.raises >= 0:
             return Outcome(body.raises, "the try raises before it", may_fail, raised=True)
         return Outcome(may_fail=may_fail, may_raise=may_raise)
 
-    def _step_import(self, volume: Volume, at: int) -> Outcome:
-        statement = volume.scan.imports[at]
-        here = self._present(volume, statement)
+    def _step_import(self, module: SourceModule, at: int) -> Outcome:
+        statement = module.scan.imports[at]
+        here = self._present(module, statement)
         if here is False and statement.sure:
-            return Outcome(statement.order - 1, f"no {self._spelt(volume, at)} here")
+            absent = self._spelt(module, at)
+            return Outcome(statement.order - 1, f"no {absent} here", absent=absent)
         return Outcome(may_fail=here is not True)
 
-    def _step_block(self, volume: Volume, at: int) -> Outcome:
-        block = volume.scan.blocks[at]
+    def _step_block(self, module: SourceModule, at: int) -> Outcome:
+        block = module.scan.blocks[at]
         if block.kind != "guard":
             return Outcome()
-        value, because = self.runs(volume, at)
+        value, because = self.runs(module, at)
         if value is False:
             return Outcome()
         if block.raises >= 0:
             return Outcome(block.order, because, raised=True) if value else Outcome(may_raise=True)
         return Outcome(
-            may_fail=any(self._present(volume, volume.scan.imports[i]) is not True for i in block.imports)
+            may_fail=any(self._present(module, module.scan.imports[i]) is not True for i in block.imports)
         )
 
-    def _present(self, volume: Volume, statement: Import) -> bool | None:
+    def _present(self, module: SourceModule, statement: Import) -> bool | None:
         """Whether an import succeeds here: False where its module is absent, None where it may fail."""
-        target = volume.target(statement)
+        target = module.target(statement)
         if target is None:
             return False
-        exists = self._library.exists(target)
+        exists = self._table.exists(target)
         if exists is not True:
             return exists
-        own = target.partition(".")[0] == volume.name.partition(".")[0]
+        own = target.partition(".")[0] == module.name.partition(".")[0]
         # A name that is not seen may still be there; a module of the same package may fail in turn.
         certain = all(
-            self._names.has(self._library[target], name) for name, _ in statement.names if name != "*"
+            self._names.has(self._table[target], name) for name, _ in statement.names if name != "*"
         )
         return None if own or not certain else True
 
-    def _asker(self, volume: Volume, block: Block | None) -> Callable[[str, str], Verdict]:
+    def _asker(self, module: SourceModule, block: Block | None) -> Callable[[str, str], RunsHere]:
         order = block.order if block is not None and not block.function else -1
 
-        def ask(form: str, name: str) -> Verdict:
-            key = (volume.name, f"{form} {name}")
+        def ask(form: str, name: str) -> RunsHere:
+            key = (module.name, form, name)
             if key in self._open or len(self._open) > _DEPTH:
                 return MAYBE
             self._open.add(key)
@@ -213,41 +220,41 @@ class Blocks:
                 if form == "find":
                     return self._find(name)
                 if form == "probe":
-                    return MAYBE if self._library.has_distribution(name) else self._find(name)
+                    return MAYBE if self._table.has_distribution(name) else self._find(name)
                 if form == "call":
-                    return self._call(volume, name)
-                return self._value(volume, name, order, not_none=form == "notnone")
+                    return self._call(module, name)
+                return self._value(module, name, order, not_none=form == "notnone")
             finally:
                 self._open.discard(key)
 
         return ask
 
-    def _find(self, name: str) -> Verdict:
-        exists = self._library.exists(name) if name and not name.startswith(".") else None
+    def _find(self, name: str) -> RunsHere:
+        exists = self._table.exists(name) if name and not name.startswith(".") else None
         if exists is None:
             return MAYBE
         return exists, f"{name} is here" if exists else f"no {name} here"
 
-    def _call(self, volume: Volume, name: str) -> Verdict:
+    def _call(self, module: SourceModule, name: str) -> RunsHere:
         """`is_x_available()`: True where x is here, else what the function itself looks for."""
         match = _AVAILABLE.fullmatch(name.rpartition(".")[2])
-        if match is not None and self._library.exists(match[1]):
+        if match is not None and self._table.exists(match[1]):
             return True, f"{match[1]} is here"
-        for home, binding in self._names.definitions(volume, name):
+        for home, binding in self._names.definitions(module, name):
             if binding.kind == "def":
                 returned, probes = home.scan.blocks[binding.at].test or (None, ())
                 for probe in probes:
-                    if self._library.exists(probe) is False:
+                    if self._table.exists(probe) is False:
                         return False, f"no {probe} here"
                 if returned is not None:
                     return evaluate(returned, self._asker(home, None))
         return MAYBE
 
-    def _value(self, volume: Volume, name: str, order: int, *, not_none: bool) -> Verdict:
+    def _value(self, module: SourceModule, name: str, order: int, *, not_none: bool) -> RunsHere:
         """The truth of a name, over all the places that bind it, in order."""
-        answers: list[Verdict] = []
-        for home, binding in self._names.definitions(volume, name):
-            if order >= 0 and home is volume and binding.order > order:
+        answers: list[RunsHere] = []
+        for home, binding in self._names.definitions(module, name):
+            if order >= 0 and home is module and binding.order > order:
                 continue
             value = self._bound_value(home, binding, not_none)
             runs = self.reached(home, binding.block, binding.order)[0] if binding.sure else None
@@ -257,13 +264,13 @@ class Blocks:
             return MAYBE
         return answers[-1]
 
-    def _bound_value(self, home: Volume, binding: Binding, not_none: bool) -> Verdict:
+    def _bound_value(self, home: SourceModule, binding: Binding, not_none: bool) -> RunsHere:
         match binding.kind:
             case "def" | "class":
                 return True, "it is defined"
             case "import":
                 target = home.target(home.scan.imports[binding.at])
-                return (True, f"{target} is here") if target and self._library.exists(target) else MAYBE
+                return (True, f"{target} is here") if target and self._table.exists(target) else MAYBE
             case "value" if binding.value is not None:
                 value: Guard = binding.value
                 if not_none:
@@ -271,17 +278,17 @@ class Blocks:
                 return evaluate(value, self._asker(home, None))
         return MAYBE
 
-    def _spelt(self, volume: Volume, at: int) -> str:
-        statement = volume.scan.imports[at]
-        return volume.target(statement) or "." * statement.level + statement.module
+    def _spelt(self, module: SourceModule, at: int) -> str:
+        statement = module.scan.imports[at]
+        return module.target(statement) or "." * statement.level + statement.module
 
 
-def _holds_imports(volume: Volume, block: Block) -> bool:
+def _holds_imports(module: SourceModule, block: Block) -> bool:
     """Whether an import hangs on this block, directly or further inside."""
     waiting = [block]
     while waiting:
         inner = waiting.pop()
         if inner.imports or inner.dynamics:
             return True
-        waiting.extend(volume.scan.blocks[at] for at in inner.children)
+        waiting.extend(module.scan.blocks[at] for at in inner.children)
     return False

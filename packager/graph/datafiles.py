@@ -11,9 +11,9 @@ from fnmatch import translate
 from functools import partial
 from importlib.machinery import all_suffixes
 
-from packager.graph.library import Volume
-from packager.graph.listing import Listings
-from packager.graph.records import DataFile
+from .listing import Listings
+from .module_table import SourceModule
+from .records import DataFile
 
 __all__ = ["find_data_files"]
 
@@ -22,36 +22,36 @@ _NOT_DATA = frozenset(["py.typed", "__pycache__"])
 _ORDER = {"found": 0, "suggested": 1, "beside": 2}
 
 
-def find_data_files(volumes: Iterable[Volume], listings: Listings) -> list[DataFile]:
-    """The data files of the packages among `volumes` (those of one top-level package).
+def find_data_files(modules: Iterable[SourceModule], listings: Listings) -> list[DataFile]:
+    """The data files of the packages among `modules` (those of one top-level package).
 
     First what literals name, then files whose name alone occurs in the code, then all others.
     Files of code are data where code names them and they are not captured as modules.
     """
-    captured = list(volumes)
+    captured = list(modules)
     files = {(file.package, file.resource): file for file in _beside(captured, listings)}
     codes = {(file.package, file.resource) for file in files.values() if _is_code(file.resource)}
     by_path = {_key(*place): place for place in files}
     by_name: dict[str, list[tuple[str, str]]] = {}
     for place in files:
         by_name.setdefault(posixpath.basename(place[1]), []).append(place)
-    for volume in captured:
-        for literal in volume.scan.literals:
-            because = f"{volume.found.file}:{literal.line}"
-            for kind, place in _meant(volume, literal.text, by_path, by_name):
+    for module in captured:
+        for literal in module.scan.literals:
+            because = f"{module.found.file}:{literal.line}"
+            for kind, place in _meant(module, literal.text, by_path, by_name):
                 if _ORDER[kind] < _ORDER[files[place].kind]:
                     files[place] = replace(files[place], kind=kind, because=because)
     kept = [file for place, file in files.items() if place not in codes or file.kind == "found"]
     return sorted(kept, key=lambda file: (_ORDER[file.kind], file.package, file.resource))
 
 
-def _beside(captured: list[Volume], listings: Listings) -> Iterator[DataFile]:
+def _beside(captured: list[SourceModule], listings: Listings) -> Iterator[DataFile]:
     """Every file in the folders of captured packages, and in folders below that are no packages."""
-    modules = {volume.found.path for volume in captured}
-    for volume in captured:
-        if not volume.found.is_package:
+    known = {module.found.path for module in captured}
+    for module in captured:
+        if not module.found.is_package:
             continue
-        for root in volume.found.search:
+        for root in module.found.search:
             waiting = [""]
             while waiting:
                 relative = waiting.pop()
@@ -59,9 +59,9 @@ def _beside(captured: list[Volume], listings: Listings) -> Iterator[DataFile]:
                 listing = listings.get(folder)
                 for name in sorted(listing.files):
                     path = os.path.join(folder, name)
-                    if name not in _NOT_DATA and not name.endswith((".pyc", ".pyo")) and path not in modules:
+                    if name not in _NOT_DATA and not name.endswith((".pyc", ".pyo")) and path not in known:
                         resource = f"{relative}/{name}" if relative else name
-                        yield _data_file(volume.name, resource, path, listings)
+                        yield _data_file(module.name, resource, path, listings)
                 waiting.extend(
                     f"{relative}/{name}" if relative else name
                     for name in sorted(listing.folders - _NOT_DATA, reverse=True)
@@ -74,14 +74,14 @@ def _data_file(package: str, resource: str, path: str, listings: Listings) -> Da
 
 
 def _meant(
-    volume: Volume,
+    module: SourceModule,
     text: str,
     by_path: dict[str, tuple[str, str]],
     by_name: dict[str, list[tuple[str, str]]],
 ) -> Iterator[tuple[str, tuple[str, str]]]:
     """The files that a literal names: below the module's folder or one of the package's, or by name alone."""
     text = posixpath.normpath(text.lstrip("/"))
-    bases = list(dict.fromkeys([volume.package, *_parents(volume.package)]))
+    bases = list(dict.fromkeys([module.package, *_parents(module.package)]))
     paths = [posixpath.normpath(_key(base, text)) for base in bases]
     exact = False
     for path in paths:

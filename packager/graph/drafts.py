@@ -11,13 +11,18 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from packager.graph.expressions import Collected
-from packager.graph.guards import dotted
-from packager.graph.scan import Binding, Block, ClassScan, Dynamic, Exports, Import
+from .expressions import Collected
+from .guards import dotted
+from .scan import Binding, Block, ClassScan, Dynamic, Exports, Import, NameUse
 
-__all__ = ["BlockDraft", "ClassDraft", "Draft", "Place", "Scope"]
+__all__ = ["BlockDraft", "ClassDraft", "Draft", "Place", "Scope", "active_decorators", "function_scope"]
 
 _BUILTINS = frozenset(dir(builtins))
+_PASSIVE_DECORATORS = frozenset(
+    "abstractmethod abstractproperty cache cached_property classmethod contextmanager asynccontextmanager "
+    "dataclass final lru_cache no_grad inference_mode overload override property runtime_checkable "
+    "staticmethod total_ordering unique wraps".split()
+)
 
 
 class Scope:
@@ -32,7 +37,7 @@ class Scope:
         self.kept: set[str] = set()  # names put into containers and attributes
         self.locals: set[str] = set()
         self.globals: set[str] = set()
-        self.imports: dict[str, list[str]] = {}
+        self.imports: dict[str, list[tuple[int, int]]] = {}
         self.texts: dict[str, list[ast.expr]] = {}  # what a name is set to, for computed imports
 
 
@@ -41,7 +46,7 @@ class BlockDraft:
 
     __slots__ = (
         "children", "decorators", "detail", "dynamics", "function", "imports", "index", "kind", "line",
-        "order", "outside", "owner", "parent", "plain", "raises", "scope", "test", "used",
+        "order", "owner", "parent", "plain", "raises", "scope", "test", "used", "uses",
     )  # fmt: skip
 
     def __init__(
@@ -57,7 +62,7 @@ class BlockDraft:
         self.dynamics: list[int] = []
         self.children: list[int] = []
         self.used = Collected()
-        self.outside: tuple[set[str], set[str]] = (set(), set())
+        self.uses: set[int] = set()
         self.raises, self.plain = -1, True
         self.decorators: tuple[str, ...] = ()
 
@@ -115,6 +120,24 @@ class Place:
         return Place(self.block, self.scope, None, qualname, self.sure, self.used, self.quiet)
 
 
+def function_scope(node: ast.FunctionDef | ast.AsyncFunctionDef, place: Place) -> Scope:
+    """The scope of a function, with its parameters."""
+    scope, arguments = Scope(place.scope), node.args
+    positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    scope.parameters.update(positional, (argument.arg for argument in arguments.kwonlyargs))
+    scope.parameters.update(extra.arg for extra in (arguments.vararg, arguments.kwarg) if extra is not None)
+    scope.locals.update(scope.parameters)
+    if place.klass is not None and positional and "staticmethod" not in map(dotted, node.decorator_list):
+        scope.me = positional[0]
+    return scope
+
+
+def active_decorators(decorators: Sequence[ast.expr]) -> tuple[str, ...]:
+    """The decorators that may keep or call what they decorate, as dotted names."""
+    names = [dotted(one.func if isinstance(one, ast.Call) else one) for one in decorators]
+    return tuple(name for name in names if name.rpartition(".")[2] not in _PASSIVE_DECORATORS)
+
+
 class Draft:
     """Everything read off one source so far."""
 
@@ -126,6 +149,7 @@ class Draft:
         self.bindings: dict[str, list[Binding]] = {}
         self.exports: tuple[list[str], list[str], bool] | None = None
         self.nested: list[tuple[Collected, Scope, BlockDraft]] = []
+        self.uses: dict[tuple[str, bool, str, int, int], int] = {}  # a NameUse, not yet split at the dots
         self.order = 0
         self.stars = False
 
@@ -177,8 +201,7 @@ class Draft:
     def bind_import(self, name: str, place: Place, index: int, part: int) -> None:
         """Note that import `index`, its name number `part` or its module, gives `name` a value."""
         if place.scope is not None and name not in place.scope.globals:
-            spelt = f"@{index}" if part < 0 else f"@{index}:{part}"
-            place.scope.imports.setdefault(name, []).append(spelt)
+            place.scope.imports.setdefault(name, []).append((index, part))
         elif place.scope is not None:
             self.bindings.setdefault(name, []).append(
                 Binding(self.order, place.block.index, "import", index, part, None, False)
@@ -219,20 +242,30 @@ class Draft:
                     complete = False
         self.exports = (names, others, complete)
 
-    def finished_blocks(self) -> tuple[Block, ...]:
-        """The blocks, with their names sorted. To be called once."""
+    def finished_uses(self) -> tuple[tuple[NameUse, ...], tuple[Block, ...]]:
+        """The uses of names in a fixed order, and the blocks that hold them. To be called once."""
         for block in self.blocks:
-            self._sort_names(block.used, block.scope, *block.outside)
+            self._sort_names(block.used, block.scope, block)
         for nested, scope, block in self.nested:
-            self._sort_names(nested, scope, *block.outside)
+            self._sort_names(nested, scope, block)
         for klass in self.classes:
-            chains, attrs = self.blocks[klass.block].outside
+            block, used = self.blocks[klass.block], klass.used
             own = klass.names.union(name for name, _ in klass.methods)
-            used = (spelt.removesuffix("()").partition(".")[0] for spelt in klass.used.names)
-            attrs.update(name for name in used if name in own)
-            self._sort_names(klass.used, None, chains, attrs)
+            owners = (owner for owner, _ in used.name_globs)
+            bases = {spelt.partition(".")[0] for spelt in (*used.names, *used.called, *owners)}
+            block.used.attrs |= bases & own
+            self._sort_names(used, None, block)
+        uses = [
+            NameUse(tuple(spelt.split(".")) if spelt else (), called, glob, at, part)
+            for spelt, called, glob, at, part in self.uses
+        ]
+        order = sorted(range(len(uses)), key=lambda index: _order(uses[index]))
+        places = [0] * len(uses)
+        for place, index in enumerate(order):
+            places[index] = place
         keeping = self._keeping()
-        return tuple([self._finished(block, keeping) for block in self.blocks])
+        blocks = [self._finished(block, places, keeping) for block in self.blocks]
+        return tuple([uses[index] for index in order]), tuple(blocks)
 
     def finished_classes(self) -> tuple[ClassScan, ...]:
         """The classes, in source order."""
@@ -271,40 +304,69 @@ class Draft:
                 index = self.blocks[index].parent
         return keeping
 
-    def _sort_names(self, used: Collected, scope: Scope | None, chains: set[str], attrs: set[str]) -> None:
-        attrs.update(used.attrs)
-        bindings, plain_builtins = self.bindings, not self.stars
+    def _sort_names(self, used: Collected, scope: Scope | None, block: BlockDraft) -> None:
+        """Sort what `used` loads into the uses and attributes of `block`."""
+        asked = block.used
+        asked.attrs |= used.attrs
+        asked.own_attrs |= used.own_attrs
+        asked.globs |= used.globs
+        for index in used.imports:
+            block.uses.add(self._use("", False, "", index, -1))
         for spelt in used.names:
-            base, _, rest = spelt.removesuffix("()").partition(".")
-            inner = scope
-            while inner is not None:
-                if base in inner.imports:
-                    chains.update([at + spelt[len(base) :] for at in inner.imports[base]])
-                    if base not in inner.locals:
-                        break
-                if base in inner.locals:
-                    if rest:
-                        first, *others = rest.split(".")
-                        attrs.add(f"&{first}" if base == inner.me else first)
-                        attrs.update(others)
-                    break
-                inner = inner.parent
-            else:
-                if base in used.soft:
-                    attrs.update(rest.split(".") if rest else ())
-                    if base not in bindings:
-                        continue  # a variable of a comprehension
-                if rest or not plain_builtins or base in bindings or base not in _BUILTINS:
-                    chains.add(spelt)
+            self._sort_name(spelt, False, "", used.soft, scope, block)
+        for spelt in used.called:
+            self._sort_name(spelt, True, "", used.soft, scope, block)
+        for spelt, glob in used.name_globs:
+            self._sort_name(spelt, False, glob, used.soft, scope, block)
 
-    def _finished(self, block: BlockDraft, keeping: set[int]) -> Block:
-        chains, attrs = block.outside
+    def _sort_name(
+        self, spelt: str, called: bool, glob: str, soft: set[str], scope: Scope | None, block: BlockDraft
+    ) -> None:
+        base, _, rest = spelt.partition(".")
+        inner = scope
+        while inner is not None:
+            for at, part in inner.imports.get(base, ()):
+                block.uses.add(self._use(rest, called, glob, at, part))
+            if base in inner.locals:
+                self._ask_local(rest, glob, base == inner.me, block.used)
+                return
+            if base in inner.imports:
+                return
+            inner = inner.parent
+        if base in soft:
+            self._ask_local(rest, glob, False, block.used)
+            if base not in self.bindings:
+                return  # a variable of a comprehension
+        if rest or glob or self.stars or base in self.bindings or base not in _BUILTINS:
+            block.uses.add(self._use(spelt, called, glob, -1, -1))
+
+    def _ask_local(self, rest: str, glob: str, own: bool, asked: Collected) -> None:
+        """Note the attributes that are asked of a function's own variable, `own` where that is its `self`."""
+        if rest:
+            first, *others = rest.split(".")
+            (asked.own_attrs if own else asked.attrs).add(first)
+            asked.attrs.update(others)
+        if glob:
+            (asked.own_globs if own and not rest else asked.globs).add(glob)
+
+    def _use(self, spelt: str, called: bool, glob: str, at: int, part: int) -> int:
+        return self.uses.setdefault((spelt, called, glob, at, part), len(self.uses))
+
+    def _finished(self, block: BlockDraft, places: Sequence[int], keeping: set[int]) -> Block:
+        used = block.used
         return Block(
             block.parent, block.kind, block.order, block.line, block.function, block.detail, block.test,
             block.owner, tuple(block.imports), tuple(block.dynamics), tuple(block.children),
-            tuple(sorted(chains)), tuple(sorted(attrs)), block.raises, block.plain, block.decorators,
-            block.index in keeping,
+            tuple(sorted([places[use] for use in block.uses])), tuple(sorted(used.attrs)),
+            tuple(sorted(used.own_attrs)), tuple(sorted(used.globs)), tuple(sorted(used.own_globs)),
+            block.raises, block.plain, block.decorators, block.index in keeping,
         )  # fmt: skip
+
+
+def _order(use: NameUse) -> tuple[bool, str, tuple[str, ...], bool]:
+    """The key by which uses are sorted: any would do that gives the same order in every run."""
+    start = "" if use.at < 0 else str(use.at) if use.part < 0 else f"{use.at}:{use.part}"
+    return use.at < 0, start, (*use.parts, use.glob) if use.glob else use.parts, use.called
 
 
 def _parts(value: ast.expr) -> Sequence[ast.expr]:

@@ -31,6 +31,7 @@ from typing import Any
 __all__ = [
     "UNKNOWN",
     "Guard",
+    "availability",
     "caught_by",
     "dotted",
     "evaluate",
@@ -47,6 +48,8 @@ _PROBE = re.compile(
     r"_?(?:is|has|have)_\w*package\w*|_?(?:package|module)_(?:available|installed|exists)", re.I
 )
 _FLAG = re.compile(r"_?[A-Z][A-Z0-9_]+|_?(?:has|have|is|use|with|no)_\w+|\w*(?:available|installed)\w*", re.I)
+_AVAILABILITY = re.compile(r"_?(?:is|has|have)_\w+|\w+_available")
+_LOOKED_FOR = re.compile(r"find_spec|package|available|installed|import_module|distribution|^version$")
 _SYSTEM: dict[str, tuple[str, Callable[[], str]]] = {
     "platform": ("sys.platform", lambda: sys.platform),
     "os": ("os.name", lambda: os.name),
@@ -101,6 +104,21 @@ def read_test(test: ast.expr) -> Guard:
         case ast.Name() | ast.Attribute():
             return _read_name(test)
     return UNKNOWN
+
+
+def availability(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[Guard | None, tuple[str, ...]] | None:
+    """What `is_x_available` returns, where that can be read, and the modules it looks for; else None."""
+    if _AVAILABILITY.fullmatch(node.name) is None:
+        return None
+    probes = []
+    for part in ast.walk(node):
+        match part:
+            case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]):
+                if _LOOKED_FOR.search(dotted(function).rpartition(".")[2]) and name.isidentifier():
+                    probes.append(name)
+    last = node.body[-1]
+    returned = read_test(last.value) if isinstance(last, ast.Return) and last.value is not None else UNKNOWN
+    return (None if returned == UNKNOWN else returned), tuple(probes)
 
 
 def evaluate(guard: Guard, ask: Callable[[str, str], tuple[bool | None, str]]) -> tuple[bool | None, str]:

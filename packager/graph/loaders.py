@@ -20,8 +20,9 @@ from io import BytesIO
 from types import ModuleType
 from typing import Any
 
-from packager.graph.records import Found
 from packager.names import source_path
+
+from .records import Found
 
 __all__ = [
     "COMPILED",

@@ -21,7 +21,7 @@ __all__ = [
     "Module",
     "Problem",
     "Question",
-    "Verdict",
+    "WalkDecision",
 ]
 
 
@@ -67,7 +67,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class WalkDecision:
     """The answer to "what about this module?": whether the walk reads it and goes on from there.
 
     `source` replaces the text that the walk found (or finds none of).
@@ -77,7 +77,7 @@ class Verdict:
     source: str | None = None
 
 
-Decide = Callable[[str, Sequence[Edge]], Verdict]
+Decide = Callable[[str, Sequence[Edge]], WalkDecision]
 """Asked once for each module, when it is first reached, with all edges to it so far."""
 
 

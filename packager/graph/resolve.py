@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from packager.graph.library import Library, Volume
-from packager.graph.scan import Binding, Import
+from .module_table import ModuleTable, SourceModule
+from .scan import Binding, Import, NameUse
 
 __all__ = ["Ending", "LazyTarget", "Names", "Provider"]
 
@@ -19,14 +19,15 @@ _MODULE_ATTRIBUTES = frozenset(
 )
 _WITH_CODE = frozenset(["source", "zip", "loader", "text", "main"])
 
-LiveBindings = Callable[[Volume, str], Sequence[Binding]]
+_Path = tuple[SourceModule, tuple[str, ...]]  # a dotted name, looked up in a module
+LiveBindings = Callable[[SourceModule, str], Sequence[Binding]]
 
 
 @dataclass(frozen=True, slots=True)
 class LazyTarget:
     """An entry of a lazy table: the module, what the name is called there, the line of the entry."""
 
-    volume: Volume
+    module: SourceModule
     name: str
     line: int
 
@@ -35,71 +36,71 @@ class LazyTarget:
 class Provider:
     """Who gives module X its name n: `kind` is "bound", "submodule", "star" or "lazy".
 
-    `volume` is X itself, the submodule, or the star source that binds it; `targets` are the
+    `module` is X itself, the submodule, or the star source that binds it; `targets` are the
     entries of the lazy table.
     """
 
     kind: str
-    volume: Volume
+    module: SourceModule
     targets: tuple[LazyTarget, ...] = ()
 
 
 class Ending(NamedTuple):
-    """Where a dotted name leads: `kind` is "def" or "class" (`at` in `volume`), "module"
-    (`volume`), "value" (an object bound in `volume`), "lazy" (the name `rest[0]` of lazy
-    `volume`), "foreign" (`volume` is not entered) or "unknown". `rest` are the attributes left.
+    """Where a dotted name leads: `kind` is "def" or "class" (`at` in `module`), "module"
+    (`module`), "value" (an object bound in `module`), "lazy" (the name `rest[0]` of lazy
+    `module`), "foreign" (`module` is not entered) or "unknown". `rest` are the attributes left.
     """
 
     kind: str
-    volume: Volume
+    module: SourceModule
     at: int = -1
     rest: tuple[str, ...] = ()
 
 
 class Names:
-    """Name resolution over a library. `bindings` gives those of a name that run here."""
+    """Name resolution over a table. `bindings` gives those of a name that run here."""
 
-    def __init__(self, library: Library, bindings: LiveBindings) -> None:
-        self._library = library
+    def __init__(self, table: ModuleTable, bindings: LiveBindings) -> None:
+        self._table = table
         self._bindings = bindings
-        self._stars: dict[str, list[Volume]] = {}
-        self._starred: dict[str, dict[str, list[Volume]]] = {}
+        self._stars: dict[str, list[SourceModule]] = {}
+        self._starred: dict[str, dict[str, list[SourceModule]]] = {}
         self._settled: dict[tuple[str, str], Ending] = {}
 
-    def provider(self, volume: Volume, name: str) -> Provider | None:
-        """Who gives `volume` its attribute `name`, by rule 2 of the walk; None where nobody is known."""
-        own = [b for b in self._bindings(volume, name) if not self._is_own_submodule(volume, b, name)]
+    def provider(self, module: SourceModule, name: str) -> Provider | None:
+        """Who gives `module` its attribute `name`, by rule 2 of the walk; None where nobody is known."""
+        own = [b for b in self._bindings(module, name) if not self._is_own_submodule(module, b, name)]
         if own:
-            return Provider("bound", volume)
-        if self._library.has_submodule(volume, name):
-            return Provider("submodule", self._library[f"{volume.name}.{name}"])
-        starred = self._star_owner(volume, name)
+            return Provider("bound", module)
+        if self._table.has_submodule(module, name):
+            return Provider("submodule", self._table[f"{module.name}.{name}"])
+        starred = self._star_owner(module, name)
         if starred is not None:
             return Provider("star", starred)
-        lazy = self.lazy_targets(volume, name) if volume.scan.lazy is not None else []
-        return Provider("lazy", volume, tuple(lazy)) if lazy else None
+        lazy = self.lazy_targets(module, name) if module.scan.lazy is not None else []
+        return Provider("lazy", module, tuple(lazy)) if lazy else None
 
-    def has(self, volume: Volume, name: str) -> bool:
-        """Whether `volume` certainly has `name` when it is imported.
+    def has(self, module: SourceModule, name: str) -> bool:
+        """Whether `module` certainly has `name` when it is imported.
 
         False says little: enums convert themselves into globals, and code in C binds what it likes.
         """
-        if name in _MODULE_ATTRIBUTES or self._library.has_submodule(volume, name):
+        if name in _MODULE_ATTRIBUTES or self._table.has_submodule(module, name):
             return True
-        return volume.found.kind in _WITH_CODE and self.provider(volume, name) is not None
+        return module.found.kind in _WITH_CODE and self.provider(module, name) is not None
 
-    def star_sources(self, volume: Volume) -> list[Volume]:
-        """The modules that `volume` star-imports, the last first, since it wins."""
-        known = self._stars.get(volume.name)
+    def star_sources(self, module: SourceModule) -> list[SourceModule]:
+        """The modules that `module` star-imports, the last first, since it wins."""
+        known = self._stars.get(module.name)
         if known is None:
             known = []
-            for statement in volume.scan.imports:
-                if statement.names and statement.names[0][0] == "*" and self._binds_stars(volume, statement):
-                    target = volume.target(statement)
+            for statement in module.scan.imports:
+                if statement.names and statement.names[0][0] == "*" and self._binds_stars(module, statement):
+                    target = module.target(statement)
                     if target is not None:
-                        known.append(self._library[target])
+                        known.append(self._table[target])
             known.reverse()
-            self._stars[volume.name] = known
+            self._stars[module.name] = known
         return known
 
     def forget(self, name: str) -> None:
@@ -108,57 +109,59 @@ class Names:
         self._starred.clear()
         self._settled.clear()
 
-    def lazy_targets(self, volume: Volume, name: str, seen: frozenset[str] = frozenset()) -> list[LazyTarget]:
-        """What the table of a lazy `volume` says of `name`."""
+    def lazy_targets(
+        self, module: SourceModule, name: str, seen: frozenset[str] = frozenset()
+    ) -> list[LazyTarget]:
+        """What the table of a lazy `module` says of `name`."""
         targets: list[LazyTarget] = []
-        for statement in self._typing_imports(volume):
-            target = volume.target(statement)
-            if target is None or target == volume.name or target in seen:
+        for statement in self._typing_imports(module):
+            target = module.target(statement)
+            if target is None or target == module.name or target in seen:
                 continue
-            source = self._library[target]
+            source = self._table[target]
             asked = [asked for asked, bound in statement.names if bound == name]
             if not asked and any(asked == "*" for asked, _ in statement.names):
-                asked = [name] if self._offers(source, name, seen | {volume.name}) else []
+                asked = [name] if self._offers(source, name, seen | {module.name}) else []
             targets.extend(LazyTarget(source, wanted, statement.line) for wanted in asked)
-        for offered, module, line in volume.scan.lazy or ():
-            found = self._table_module(volume, module) if offered == name else None
+        for offered, spelt, line in module.scan.lazy or ():
+            found = self._table_module(module, spelt) if offered == name else None
             if found is not None:
                 targets.append(LazyTarget(found, name, line))
-        return list({target.volume.name: target for target in targets}.values())
+        return list({target.module.name: target for target in targets}.values())
 
-    def table(self, volume: Volume) -> list[LazyTarget]:
+    def lazy_table(self, module: SourceModule) -> list[LazyTarget]:
         """The whole lazy table; the name is "*" for modules taken whole."""
         entries: list[LazyTarget] = []
-        for statement in self._typing_imports(volume):
-            target = volume.target(statement)
-            if target is not None and target != volume.name:
-                source = self._library[target]
+        for statement in self._typing_imports(module):
+            target = module.target(statement)
+            if target is not None and target != module.name:
+                source = self._table[target]
                 entries += [LazyTarget(source, asked, statement.line) for asked, _ in statement.names]
-        for name, module, line in volume.scan.lazy or ():
-            found = self._table_module(volume, module)
+        for name, spelt, line in module.scan.lazy or ():
+            found = self._table_module(module, spelt)
             if found is not None:
                 entries.append(LazyTarget(found, name, line))
         return entries
 
-    def _table_module(self, volume: Volume, spelt: str) -> Volume | None:
+    def _table_module(self, module: SourceModule, spelt: str) -> SourceModule | None:
         """The module that a lazy table spells: relative to the package, else absolute."""
         inner = spelt.lstrip(".")
         if not inner or not inner.replace(".", "").isidentifier():
             return None
         if spelt.startswith("."):
-            parts = volume.package.split(".")
+            parts = module.package.split(".")
             up = len(spelt) - len(inner) - 1
             base = ".".join(parts[: len(parts) - up])
             candidates = [f"{base}.{inner}"]
         else:
-            candidates = [f"{volume.package}.{inner}"]
-            if inner.partition(".")[0] == volume.name.partition(".")[0]:
+            candidates = [f"{module.package}.{inner}"]
+            if inner.partition(".")[0] == module.name.partition(".")[0]:
                 candidates.append(inner)
-        return next((self._library[name] for name in candidates if self._library.exists(name)), None)
+        return next((self._table[name] for name in candidates if self._table.exists(name)), None)
 
-    def definitions(self, volume: Volume, spelt: str) -> Iterator[tuple[Volume, Binding]]:
+    def definitions(self, module: SourceModule, spelt: str) -> Iterator[tuple[SourceModule, Binding]]:
         """The places where the value of a dotted name is made, through any number of re-exports."""
-        waiting = [(volume, tuple(spelt.split(".")))]
+        waiting = [(module, tuple(spelt.split(".")))]
         seen = set()
         while waiting:
             home, parts = waiting.pop(0)
@@ -181,25 +184,38 @@ class Names:
                 else:
                     yield owner, binding
 
-    def step(self, volume: Volume, at: int, part: int) -> tuple[Volume, str] | None:
+    def step(self, module: SourceModule, at: int, part: int) -> tuple[SourceModule, str] | None:
         """What import `at` binds: (module, "") or (module, name in it)."""
-        statement = volume.scan.imports[at]
-        target = volume.target(statement)
+        statement = module.scan.imports[at]
+        target = module.target(statement)
         if target is None:
             return None
         if part >= 0:
-            return self._library[target], statement.names[part][0]
+            return self._table[target], statement.names[part][0]
         whole = statement.bound or statement.kind == "dynamic"
-        return self._library[target if whole else target.partition(".")[0]], ""
+        return self._table[target if whole else target.partition(".")[0]], ""
 
-    def resolve(self, volume: Volume, spelt: str, enter: Callable[[Volume], bool]) -> list[Ending]:
-        """Where a dotted name of `volume` leads. Modules for which `enter` says no are foreign."""
-        parts = tuple(spelt.split("."))
-        settled = self._settle(volume, parts[0], enter)
+    def resolve_use(
+        self, module: SourceModule, use: NameUse, enter: Callable[[SourceModule], bool]
+    ) -> list[Ending]:
+        """Return where a name that code of `module` uses leads, as `resolve` does."""
+        if use.at < 0:
+            return self.resolve(module, use.parts, enter)
+        return self._resolve_all(module, self._behind(module, use.at, use.part, use.parts), enter)
+
+    def resolve(
+        self, module: SourceModule, parts: tuple[str, ...], enter: Callable[[SourceModule], bool]
+    ) -> list[Ending]:
+        """Return where a dotted name of `module` leads. Modules for which `enter` says no are foreign."""
+        settled = self._settle(module, parts[0], enter)
         if settled is not None and (len(parts) == 1 or settled.kind != "def"):
-            return [Ending(settled.kind, settled.volume, settled.at, parts[1:])]
+            return [Ending(settled.kind, settled.module, settled.at, parts[1:])]
+        return self._resolve_all(module, [(module, parts)], enter)
+
+    def _resolve_all(
+        self, module: SourceModule, waiting: list[_Path], enter: Callable[[SourceModule], bool]
+    ) -> list[Ending]:
         endings: list[Ending] = []
-        waiting = [(volume, parts)]
         seen: set[tuple[str, tuple[str, ...]]] = set()
         while waiting:
             home, parts = waiting.pop()
@@ -213,27 +229,29 @@ class Names:
             else:
                 self._resolve_one(home, parts, endings, waiting)
                 # A module's own bare names never go through its own table.
-                if endings and endings[-1].kind == "lazy" and home is volume:
+                if endings and endings[-1].kind == "lazy" and home is module:
                     endings[-1] = Ending("unknown", home, rest=parts[1:])
                 elif endings and endings[-1].kind == "lazy":
                     targets = self.lazy_targets(home, parts[0])
-                    if targets and all(enter(target.volume) for target in targets):
+                    if targets and all(enter(target.module) for target in targets):
                         endings.pop()
-                        waiting.extend((target.volume, (target.name, *parts[1:])) for target in targets)
+                        waiting.extend((target.module, (target.name, *parts[1:])) for target in targets)
         return endings
 
-    def _settle(self, volume: Volume, name: str, enter: Callable[[Volume], bool]) -> Ending | None:
+    def _settle(
+        self, module: SourceModule, name: str, enter: Callable[[SourceModule], bool]
+    ) -> Ending | None:
         """The end of a name that is bound in one place, perhaps through re-exports; remembered.
 
         Most names are of that kind, and what was found once for a module holds for all who ask it.
         """
         path = []
         while True:
-            key = (volume.name, name)
+            key = (module.name, name)
             found = self._settled.get(key)
             if found is not None:
                 break
-            bound = self._bound_here(volume, name) if key not in path else ()
+            bound = self._bound_here(module, name) if key not in path else ()
             if len(bound) != 1:
                 return None
             path.append(key)
@@ -245,75 +263,65 @@ class Names:
             step = self.step(owner, binding.at, binding.part)
             if step is None or not step[1] or step[0] is owner or not enter(step[0]):
                 return None
-            volume, name = step
+            module, name = step
         for key in path:
             self._settled[key] = found
         return found
 
     def _resolve_one(
         self,
-        home: Volume,
+        home: SourceModule,
         parts: tuple[str, ...],
         endings: list[Ending],
-        waiting: list[tuple[Volume, tuple[str, ...]]],
+        waiting: list[_Path],
     ) -> None:
         name, rest = parts[0], parts[1:]
-        if name.startswith("@"):
-            at, _, part = name[1:].partition(":")
-            self._go_on(home, int(at), int(part or -1), rest, waiting)
-            return
         found = self._bound_here(home, name)
         for owner, binding in found:
             if binding.kind == "import":
-                self._go_on(owner, binding.at, binding.part, rest, waiting)
+                waiting += self._behind(owner, binding.at, binding.part, rest)
             elif binding.kind in ("def", "class"):
                 endings.append(Ending(binding.kind, owner, binding.at, rest))
             else:
                 endings.append(Ending("value", owner, rest=rest))
         # A submodule that has been imported replaces the function of the same name.
-        if (not found or rest) and self._library.has_submodule(home, name):
-            waiting.append((self._library[f"{home.name}.{name}"], rest))
+        if (not found or rest) and self._table.has_submodule(home, name):
+            waiting.append((self._table[f"{home.name}.{name}"], rest))
         elif not found:
             lazy = home.scan.lazy is not None
             endings.append(Ending("lazy" if lazy else "unknown", home, rest=parts if lazy else rest))
 
-    def _go_on(
-        self,
-        home: Volume,
-        at: int,
-        part: int,
-        rest: tuple[str, ...],
-        waiting: list[tuple[Volume, tuple[str, ...]]],
-    ) -> None:
+    def _behind(self, home: SourceModule, at: int, part: int, rest: tuple[str, ...]) -> list[_Path]:
+        """Go one step on, through what import `at` binds; nowhere from one beyond the top level."""
         step = self.step(home, at, part)
-        if step is not None:
-            target, name = step
-            if name and target is home and self._library.has_submodule(home, name):
-                waiting.append((self._library[f"{home.name}.{name}"], rest))
-            else:
-                waiting.append((target, (name, *rest) if name else rest))
+        if step is None:
+            return []
+        target, name = step
+        if name and target is home and self._table.has_submodule(home, name):
+            return [(self._table[f"{home.name}.{name}"], rest)]
+        return [(target, (name, *rest) if name else rest)]
 
-    def _bound_here(self, volume: Volume, name: str) -> list[tuple[Volume, Binding]]:
-        """The bindings of `name` in `volume` itself, else in the star source that gives it."""
-        own = self._bindings(volume, name)
+    def _bound_here(self, module: SourceModule, name: str) -> list[tuple[SourceModule, Binding]]:
+        """The bindings of `name` in `module` itself, else in the star source that gives it."""
+        own = self._bindings(module, name)
         if own:
-            return [(volume, binding) for binding in own]
-        starred = self._star_owner(volume, name)
+            return [(module, binding) for binding in own]
+        starred = self._star_owner(module, name)
         return [] if starred is None else [(starred, binding) for binding in self._bindings(starred, name)]
 
-    def _star_owner(self, volume: Volume, name: str) -> Volume | None:
-        """The module from which star imports, one after the other, bring `name` into `volume`."""
-        for owner in self._starred_names(volume).get(name, ()):
+    def _star_owner(self, module: SourceModule, name: str) -> SourceModule | None:
+        """The module from which star imports, one after the other, bring `name` into `module`."""
+        for owner in self._starred_names(module).get(name, ()):
             if self._bindings(owner, name):
                 return owner
         return None
 
-    def _starred_names(self, volume: Volume) -> Mapping[str, Sequence[Volume]]:
-        """All that star imports bring into `volume`: the modules that bind each name, the last first."""
-        known = self._starred.get(volume.name)
+    def _starred_names(self, module: SourceModule) -> Mapping[str, Sequence[SourceModule]]:
+        """All that star imports bring into `module`: the modules that bind each name, the last first."""
+        known = self._starred.get(module.name)
         if known is None:
-            known = self._starred[volume.name] = {}  # for stars that lead back here
-            for source in self.star_sources(volume):
+            known = self._starred[module.name] = {}  # for stars that lead back here
+            for source in self.star_sources(module):
                 exported = self._exported(source)
                 for name in source.scan.bindings:
                     if exported(name):
@@ -323,45 +331,45 @@ class Names:
                         known.setdefault(name, []).extend(owners)
         return known
 
-    def _exported(self, volume: Volume) -> Callable[[str], bool]:
-        """The test of which of its names a star import of `volume` binds."""
-        exports = volume.scan.exports
+    def _exported(self, module: SourceModule) -> Callable[[str], bool]:
+        """The test of which of its names a star import of `module` binds."""
+        exports = module.scan.exports
         if exports is None:
             return _is_public
         if exports.others or not exports.complete:
             return _is_any
         return frozenset(exports.names).__contains__
 
-    def _offers(self, volume: Volume, name: str, seen: frozenset[str]) -> bool:
-        if not volume.mentions(name) or not self._exported(volume)(name):
+    def _offers(self, module: SourceModule, name: str, seen: frozenset[str]) -> bool:
+        if not module.mentions(name) or not self._exported(module)(name):
             return False
-        if self._bindings(volume, name) or self._star_owner(volume, name) is not None:
+        if self._bindings(module, name) or self._star_owner(module, name) is not None:
             return True
-        return volume.scan.lazy is not None and bool(self.lazy_targets(volume, name, seen))
+        return module.scan.lazy is not None and bool(self.lazy_targets(module, name, seen))
 
-    def _typing_imports(self, volume: Volume) -> Iterator[Import]:
-        blocks = volume.scan.blocks
-        for statement in volume.scan.imports:
+    def _typing_imports(self, module: SourceModule) -> Iterator[Import]:
+        blocks = module.scan.blocks
+        for statement in module.scan.imports:
             index = statement.block
             while index > 0 and blocks[index].kind not in ("type_checking", "function"):
                 index = blocks[index].parent
             if index > 0 and blocks[index].kind == "type_checking":
                 yield statement
 
-    def _binds_stars(self, volume: Volume, statement: Import) -> bool:
+    def _binds_stars(self, module: SourceModule, statement: Import) -> bool:
         index = statement.block
         while index > 0:
-            if volume.scan.blocks[index].kind in ("function", "type_checking", "main"):
+            if module.scan.blocks[index].kind in ("function", "type_checking", "main"):
                 return False
-            index = volume.scan.blocks[index].parent
+            index = module.scan.blocks[index].parent
         return True
 
-    def _is_own_submodule(self, volume: Volume, binding: Binding, name: str) -> bool:
+    def _is_own_submodule(self, module: SourceModule, binding: Binding, name: str) -> bool:
         """`from . import name` in an `__init__` binds the submodule, and is no answer by itself."""
         if binding.kind != "import" or binding.part < 0:
             return False
-        statement = volume.scan.imports[binding.at]
-        return volume.target(statement) == volume.name and statement.names[binding.part][0] == name
+        statement = module.scan.imports[binding.at]
+        return module.target(statement) == module.name and statement.names[binding.part][0] == name
 
 
 def _is_public(name: str) -> bool:

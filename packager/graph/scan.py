@@ -20,12 +20,13 @@ __all__ = [
     "Exports",
     "Import",
     "Literal",
+    "NameUse",
     "Scan",
     "pack_scan",
     "unpack_scan",
 ]
 
-SCAN_VERSION = 14
+SCAN_VERSION = 15
 """Raise it with every change of what a scan holds or how it is read off the source."""
 
 MODULE_BLOCK = 0
@@ -64,6 +65,27 @@ class Dynamic(NamedTuple):
     anchor: str
 
 
+class NameUse(NamedTuple):
+    """A name that code loads from outside of its own function, with the attributes asked of it.
+
+    `parts` is the dotted name ("np", "linalg", "norm"). Where an import inside the function binds
+    the name, `at` is the index of that import, `part` the position in its names (-1 for the module),
+    and `parts` holds the attributes alone. `called` says that the value is called. `glob` is the
+    pattern of one more attribute, asked with a name that is computed in part ("visit_*").
+    """
+
+    parts: tuple[str, ...]
+    called: bool = False
+    glob: str = ""
+    at: int = -1
+    part: int = -1
+
+    @property
+    def base(self) -> str | tuple[int, int]:
+        """What the name starts from: a name of the module, or (`at`, `part`) of an import."""
+        return self.parts[0] if self.at < 0 else (self.at, self.part)
+
+
 class Block(NamedTuple):
     """A piece of code that runs as a whole.
 
@@ -74,13 +96,12 @@ class Block(NamedTuple):
     this is, of the `try` that an `except` or `else` belongs to, of the body that the `else` of a
     guard belongs to, or -1.
 
-    `imports` and `dynamics` are indices, `children` the blocks directly inside. `chains` are the
-    dotted names that the code loads from outside ("np.linalg.norm", "np.sum()" where it is
-    called; "@3.x" starts at what import 3 binds, "@3:1.x" at its second name). `attrs` are
-    attribute names asked of other values, `&name` those asked of `self`, `cls` or `super()`; both
-    may be globs ("visit_*"). `raises` is the order of the first `raise` that is sure to run, or
-    -1. `plain` says that nothing but imports, constants and raises happens here. `decorators` are
-    the dotted names of those that may do something with the function ("" for an expression), and
+    `imports`, `dynamics` and `uses` are indices, `children` the blocks directly inside. `attrs` are
+    the attribute names asked of other values, `own_attrs` those asked of `self`, `cls` or `super()`;
+    `globs` and `own_globs` are likewise asked with a name that is computed in part, as fnmatch
+    patterns ("visit_*"). `raises` is the order of the first `raise` that is sure to run, or -1.
+    `plain` says that nothing but imports, constants and raises happens here. `decorators` are the
+    dotted names of those that may do something with the function ("" for an expression), and
     `keeps` says that it puts one of its arguments into a container or an attribute.
     """
 
@@ -95,8 +116,11 @@ class Block(NamedTuple):
     imports: tuple[int, ...]
     dynamics: tuple[int, ...]
     children: tuple[int, ...]
-    chains: tuple[str, ...]
+    uses: tuple[int, ...]
     attrs: tuple[str, ...]
+    own_attrs: tuple[str, ...]
+    globs: tuple[str, ...]
+    own_globs: tuple[str, ...]
     raises: int
     plain: bool
     decorators: tuple[str, ...]
@@ -155,13 +179,14 @@ class Scan(NamedTuple):
 
     `lazy` is None for ordinary modules, else (name, module, line) of the lazy table, where the
     module is spelt as in the source. `own_path` says that the code asks for `__file__` or
-    `__path__`; `rewritable` that it is an `__init__` of the kind that lazy_parents.py rewrites.
+    `__path__`; `rewritable` that it is an `__init__` of the kind that lazy_tables.py rewrites.
     """
 
     error: tuple[int, str] | None
     blocks: tuple[Block, ...]
     imports: tuple[Import, ...]
     dynamics: tuple[Dynamic, ...]
+    uses: tuple[NameUse, ...]
     classes: tuple[ClassScan, ...]
     bindings: Mapping[str, tuple[Binding, ...]]
     exports: Exports | None
@@ -181,17 +206,17 @@ def unpack_scan(row: Any) -> Scan:
 
     Raises TypeError or ValueError where the row has another shape.
     """
-    error, blocks, imports, dynamics, classes, bindings, exports, lazy, literals, own_path, rewritable = row
+    error, blocks, imports, dynamics, uses, classes, bindings, exports, lazy, literals, *flags = row
     return Scan(
         error,
         tuple(map(Block._make, blocks)),
         tuple(map(Import._make, imports)),
         tuple(map(Dynamic._make, dynamics)),
+        tuple(map(NameUse._make, uses)),
         tuple(map(ClassScan._make, classes)),
         {name: tuple(map(Binding._make, found)) for name, found in bindings.items()},
         None if exports is None else Exports._make(exports),
         lazy,
         tuple(map(Literal._make, literals)),
-        own_path,
-        rewritable,
+        *flags,
     )

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import gc
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Literal
 
-from packager.graph.blocks import Blocks
-from packager.graph.cache import ScanCache
-from packager.graph.chains import chain_to, first_edges, graph_of
-from packager.graph.datafiles import find_data_files
-from packager.graph.digraph import DiGraph
-from packager.graph.following import Following, circumstance
-from packager.graph.library import Library, Volume
-from packager.graph.listing import Listings
-from packager.graph.questions import candidate_names, question_for, question_id
-from packager.graph.records import Candidate, DataFile, Decide, Edge, Fact, Module, Problem, Question
-from packager.graph.sources import Found, SourceFinder, Sources
-from packager.graph.using import Using
+from packager.gc_pause import gc_paused
+
+from .blocks import Blocks
+from .datafiles import find_data_files
+from .digraph import DiGraph, chain_to, first_edges, graph_of
+from .import_follower import ImportFollower, circumstance
+from .listing import Listings
+from .module_finder import Found, SourceFinder, Sources
+from .module_table import ModuleTable, ScanCache, SourceModule
+from .name_uses import NameUses
+from .records import Candidate, DataFile, Decide, Edge, Fact, Module, Problem, Question
+from .scan import Dynamic
 
 __all__ = ["Walk"]
 
@@ -28,15 +29,15 @@ class Walk:
     """A work list over modules, which grows by roots and is brought up to date by `run()`.
 
     `decide(name, edges)` is asked once for each module, when it is first reached (parents first),
-    and answers with a Verdict; the walk knows of no policy. `sources` finds modules by name
+    and answers with a WalkDecision; the walk knows of no policy. `sources` finds modules by name
     (default: `Sources()`, over `sys.path`). `guards="all"` follows every branch of every test;
     `parents="lazy"` replaces package `__init__`s that hold nothing but imports by lazy tables.
     `cache` is a ScanCache (default: the user's), or None for none.
 
     All queries tell of the state after the last `run()`.
 
-    >>> from packager.graph import Verdict
-    >>> walk = Walk(lambda name, edges: Verdict(name == "net"), cache=None)
+    >>> from packager.graph import WalkDecision
+    >>> walk = Walk(lambda name, edges: WalkDecision(name == "net"), cache=None)
     >>> walk.add_source("net", "import json\\nif TYPE_CHECKING:\\n    import torch\\n")
     >>> walk.run()
     >>> [(module.name, module.followed) for module in walk.modules.values()]
@@ -52,23 +53,21 @@ class Walk:
         parents: Literal["eager", "lazy"] = "eager",
         cache: ScanCache | Literal["default"] | None = "default",
     ) -> None:
-        self._library = Library(
+        self._table = ModuleTable(
             Sources() if sources is None else sources, ScanCache() if cache == "default" else cache
         )
         all_guards = guards == "all"
-        self._blocks = Blocks(self._library, all_guards=all_guards, note=self._note)
-        self._following = Following(
-            self._library,
+        self._blocks = Blocks(self._table, all_guards=all_guards)
+        self._follower = ImportFollower(
+            self._table,
             self._blocks,
             decide,
-            lambda volume: self._using.run_getattr(volume),
             all_guards=all_guards,
             lazy_parents=parents == "lazy",
         )
-        self._using = Using(self._library, self._following)
-        self._facts: dict[tuple[str, int, str], Fact] = {}
+        self._name_uses = NameUses(self._table, self._follower)
         self._roots: deque[tuple[str, Sequence[str] | None]] = deque()
-        self._entered: deque[tuple[Volume, Sequence[str]]] = deque()
+        self._entered: deque[tuple[SourceModule, Sequence[str]]] = deque()
         self._listings = Listings()
         self._answers: dict[str, Sequence[str] | Literal["all", "none"]] = {}
         self._answered: set[tuple[str, int]] = set()
@@ -84,7 +83,7 @@ class Walk:
     ) -> None:
         """Ask for a module whose text is given here; it comes before any module of that name elsewhere."""
         data = text.encode() if isinstance(text, str) else text
-        self._library.add_text(name, data, is_package)
+        self._table.add_text(name, data, is_package)
         self._roots.append((name, None if dependencies else ()))
 
     def answer(self, question: str, names: Sequence[str] | Literal["all", "none"]) -> None:
@@ -96,83 +95,68 @@ class Walk:
 
     def find(self, name: str) -> Found:
         """Where module `name` is, whether the walk has reached it or not."""
-        return self._library[name].found
+        return self._table[name].found
 
     def run(self) -> None:
         """Bring the walk up to date with all roots, sources and answers."""
-        self._library.refresh()
+        self._table.refresh()
         self._listings.refresh()
         self._all_edges = self._first_edges = None
-        collecting = gc.isenabled()
-        gc.disable()  # trees and scans hold no cycles; collecting would take half of the time
-        try:
+        with gc_paused():
             self._run()
-        finally:
-            if collecting:
-                if not gc.get_freeze_count():
-                    gc.freeze()  # what was made counts as old: else it would all be looked through now,
-                    gc.unfreeze()  # for which the collector takes a tenth of the time of a walk
-                gc.enable()
 
     @property
     def modules(self) -> Mapping[str, Module]:
         """Every module that was reached and decided, in the order of the decisions."""
-        return MappingProxyType({name: self._module(name) for name in self._following.verdicts})
+        return MappingProxyType({name: self._record(name) for name in self._follower.decisions})
 
     @property
     def facts(self) -> Sequence[Fact]:
         """The tests that this environment answered."""
-        return tuple(self._facts.values())
+        return tuple(self._blocks.facts.values())
 
     @property
     def problems(self) -> Sequence[Problem]:
         """What keeps the answer from being complete."""
-        return tuple(self._following.problems)
+        return tuple(self._follower.problems)
 
     @property
     def edges(self) -> Sequence[Edge]:
         """Every edge: the followed ones in the order of the walk, then those that do not run here."""
         if self._all_edges is None:
-            self._all_edges = (*self._following.edges, *self._silent_edges())
+            self._all_edges = (*self._follower.edges, *self._silent_edges())
         return self._all_edges
 
     def questions(self) -> Sequence[Question]:
-        """The computed imports in live code that nobody answered yet, largest first."""
-        followed = {name for name, verdict in self._following.verdicts.items() if verdict.follow}
-        asked = []
+        """The computed imports in live code that are not answered yet, largest first."""
+        followed = {name for name, decision in self._follower.decisions.items() if decision.follow}
         measured: dict[str, Candidate] = {}
-        for name, at in self._following.dynamics:
-            volume = self._library[name]
-            dynamic = volume.scan.dynamics[at]
-            if question_id(volume, dynamic) not in self._answers:
-                asked.append(question_for(self._library, volume, dynamic, followed, measured))
+        sites = [self._site(key) for key in self._follower.dynamics]
+        asked = [site.question(followed, measured) for site in sites if site.id not in self._answers]
         return tuple(sorted(asked, key=lambda question: -sum(found.bytes for found in question.candidates)))
 
     @property
     def unused_answers(self) -> Sequence[str]:
         """The ids that were answered, and that no computed import in live code has."""
-        asked = set()
-        for name, at in self._following.dynamics:
-            volume = self._library[name]
-            asked.add(question_id(volume, volume.scan.dynamics[at]))
+        asked = {self._site(key).id for key in self._follower.dynamics}
         return tuple(question for question in self._answers if question not in asked)
 
     def data_files(self, package: str) -> Sequence[DataFile]:
         """The data files below a top-level package that the walk followed; those named by code first."""
-        volumes = [
-            self._library[name] for name, verdict in self._following.verdicts.items() if verdict.follow
+        modules = [
+            self._table[name] for name, decision in self._follower.decisions.items() if decision.follow
         ]
-        inside = [volume for volume in volumes if volume.name.partition(".")[0] == package]
+        inside = [module for module in modules if module.name.partition(".")[0] == package]
         return tuple(find_data_files(inside, self._listings))
 
     def graph(self) -> DiGraph:
         """The followed edges as a graph."""
-        return graph_of(self._following.verdicts, self._following.edges)
+        return graph_of(self._follower.decisions, self._follower.edges)
 
     def why(self, name: str) -> Sequence[Edge]:
         """The shortest chain of followed edges from a root to module `name`, root first."""
         if self._first_edges is None:
-            self._first_edges = first_edges(self._following.edges)
+            self._first_edges = first_edges(self._follower.edges)
         return chain_to(self._first_edges, name)
 
     # -- the work list ------------------------------------------------------------------------
@@ -180,81 +164,86 @@ class Walk:
     def _run(self) -> None:
         # Names are used when every import was followed: what they stand for is then known.
         while True:
-            if self._following.to_run:
-                self._following.run_next()
+            if self._follower.to_run:
+                self._follower.run_next()
             elif self._entered:
                 self._use_root(*self._entered.popleft())
-            elif not self._using.next():
+            elif not self._name_uses.next():
                 if self._roots:
                     self._enter_root(*self._roots.popleft())
                 elif not self._follow_answers():
                     return
 
     def _enter_root(self, name: str, names: Sequence[str] | None) -> None:
-        volume = self._following.reach(name, Edge("", name, "root"))
-        if self._following.is_followed(volume):
-            self._entered.append((volume, self._public_names(volume) if names is None else names))
+        module = self._follower.reach(name, Edge("", name, "root"))
+        if self._follower.is_followed(module):
+            self._entered.append((module, self._public_names(module) if names is None else names))
 
-    def _use_root(self, volume: Volume, names: Sequence[str]) -> None:
+    def _use_root(self, module: SourceModule, names: Sequence[str]) -> None:
         """Once a root has run, use what it offers."""
-        edge = Edge("", volume.name, "root", names=tuple(names))
+        edge = Edge("", module.name, "root", names=tuple(names))
         for name in names:
-            if self._following.follow_name(volume, name, edge):
-                self._using.use_from_outside(volume, name)
+            if self._follower.follow_name(module, name, edge):
+                self._name_uses.use_from_outside(module, name)
 
-    def _public_names(self, volume: Volume) -> list[str]:
-        exports = volume.scan.exports
+    def _public_names(self, module: SourceModule) -> list[str]:
+        exports = module.scan.exports
         listed = list(exports.names) if exports is not None else []
         if exports is None or not exports.complete or exports.others:
-            bound = [name for name in volume.scan.bindings if not name.startswith("_")]
-            listed += [name for name in bound if self._blocks.bindings(volume, name)]
+            bound = [name for name in module.scan.bindings if not name.startswith("_")]
+            listed += [name for name in bound if self._blocks.bindings(module, name)]
         return list(dict.fromkeys(listed))
 
     def _follow_answers(self) -> bool:
         """Follow what was answered about the computed imports of live code; say whether any was new."""
         new = False
-        for key in [key for key in self._following.dynamics if key not in self._answered]:
-            volume = self._library[key[0]]
-            dynamic = volume.scan.dynamics[key[1]]
-            answer = self._answers.get(question_id(volume, dynamic))
+        for key in [key for key in self._follower.dynamics if key not in self._answered]:
+            site = self._site(key)
+            answer = self._answers.get(site.id)
             if answer is None:
                 continue
             new = True
             self._answered.add(key)
-            names = candidate_names(self._library, volume, dynamic) if answer == "all" else answer
+            names = site.candidate_names() if answer == "all" else answer
             for target in () if answer == "none" else names:
-                function = volume.scan.blocks[dynamic.block].function
                 edge = Edge(
-                    volume.name, target, "dynamic glob", volume.found.file, dynamic.line, (), function
+                    site.module.name,
+                    target,
+                    "dynamic glob",
+                    site.module.found.file,
+                    site.dynamic.line,
+                    (),
+                    site.function,
                 )
-                self._using.use_module(self._following.reach(target, edge))
+                self._name_uses.use_module(self._follower.reach(target, edge))
         return new
+
+    def _site(self, key: tuple[str, int]) -> _Site:
+        name, at = key
+        module = self._table[name]
+        return _Site(self._table, module, module.scan.dynamics[at])
 
     def _silent_edges(self) -> Iterator[Edge]:
         """The imports of followed modules that do not run here, each with the reason."""
-        for name, verdict in self._following.verdicts.items():
-            volume = self._library[name]
-            for statement in volume.scan.imports if verdict.follow else ():
-                target = volume.target(statement)
-                runs, because = self._blocks.reached(volume, statement.block, statement.order)
-                if not target or (runs is not False and statement.block in volume.live):
+        for name, decision in self._follower.decisions.items():
+            module = self._table[name]
+            for statement in module.scan.imports if decision.follow else ():
+                target = module.target(statement)
+                runs, because = self._blocks.reached(module, statement.block, statement.order)
+                if not target or (runs is not False and statement.block in module.live):
                     continue
-                kind, detail = circumstance(volume, statement)
+                kind, detail = circumstance(module, statement)
                 because = (
-                    because or f"nothing that runs here uses {volume.scan.blocks[statement.block].function}"
+                    because or f"nothing that runs here uses {module.scan.blocks[statement.block].function}"
                 )
                 names = tuple([asked for asked, _ in statement.names])
                 yield Edge(
-                    name, target, kind, volume.found.file, statement.line, names, detail, False, because
+                    name, target, kind, module.found.file, statement.line, names, detail, False, because
                 )
 
-    def _note(self, volume: Volume, line: int, guard: str, value: bool, because: str) -> None:
-        key = (volume.name, line, guard)
-        self._facts.setdefault(key, Fact(volume.name, volume.found.file, line, guard, value, because))
-
-    def _module(self, name: str) -> Module:
-        volume, followed = self._library[name], self._following.verdicts[name].follow
-        found = volume.found
+    def _record(self, name: str) -> Module:
+        module, followed = self._table[name], self._follower.decisions[name].follow
+        found = module.found
         return Module(
             name=name,
             kind=found.kind,
@@ -262,9 +251,86 @@ class Walk:
             is_package=found.is_package,
             file=found.file,
             path=found.path,
-            source=volume.source if followed else None,
-            digest=volume.digest if followed else "",
-            problem=found.problem or volume.problem[1],
-            uses_path=followed and volume.scan.own_path,
+            source=module.source if followed else None,
+            digest=module.digest if followed else "",
+            problem=found.problem or module.problem[1],
+            uses_path=followed and module.scan.own_path,
             caveat=found.caveat,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """A computed import in live code, and the modules that its name could mean."""
+
+    table: ModuleTable
+    module: SourceModule
+    dynamic: Dynamic
+
+    @property
+    def function(self) -> str:
+        """The qualified name of the function that imports, "" at the top level."""
+        return self.module.scan.blocks[self.dynamic.block].function
+
+    @property
+    def id(self) -> str:
+        """File, line and function: the same as long as the source is."""
+        place = f"{self.module.found.file or self.module.name}:{self.dynamic.line}"
+        return f"{place}:{self.function}" if self.function else place
+
+    @property
+    def pattern(self) -> str:
+        """The absolute name as a glob; "" where nothing of it is literal."""
+        dynamic, module = self.dynamic, self.module
+        if not dynamic.pattern or dynamic.level == 0:
+            return dynamic.pattern
+        base = module.name if dynamic.anchor == "name" else module.package
+        parts = base.split(".") if base else []
+        if len(parts) < dynamic.level:
+            return ""
+        return ".".join([*parts[: len(parts) - dynamic.level + 1], dynamic.pattern])
+
+    def question(self, followed: set[str], measured: dict[str, Candidate]) -> Question:
+        """Ask about this site; modules that are in already are no candidates.
+
+        `measured` keeps candidates from one question to the next.
+        """
+        names = [name for name in self.candidate_names() if name not in followed]
+        return Question(
+            id=self.id,
+            importer=self.module.name,
+            file=self.module.found.file,
+            line=self.dynamic.line,
+            function=self.function,
+            text=self.dynamic.text,
+            pattern=self.pattern,
+            candidates=tuple(self._candidate(name, measured) for name in names),
+        )
+
+    def candidate_names(self) -> list[str]:
+        """List the modules that exist and whose names match the literal part of the computed one."""
+        first, *rest = self.pattern.split(".")
+        if not first or "*" in first:
+            return []  # nothing says where to look
+        table = self.table
+        names = [first] if table.exists(first) else []
+        for part in rest:
+            if "*" in part:
+                below = [child for name in names for child in table.submodules(name)]
+                names = [child for child in below if fnmatchcase(child.rpartition(".")[2], part)]
+            else:
+                names = [f"{name}.{part}" for name in names if table.exists(f"{name}.{part}")]
+        return names
+
+    def _candidate(self, name: str, measured: dict[str, Candidate]) -> Candidate:
+        """Measure a module and, where it is a package, everything below it."""
+        if name not in measured:
+            waiting, count, size = [name], 0, 0
+            while waiting:
+                current = waiting.pop()
+                count += 1
+                size += self.table.size(current)
+                if self.table[current].found.is_package:
+                    waiting.extend(self.table.submodules(current))
+            measured[name] = Candidate(name, count, size)
+        return measured[name]

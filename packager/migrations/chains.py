@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from packager.errors import MigrationError
-from packager.objects import collector_resting
+from packager.gc_pause import gc_paused
 
 from .applying import NO_MATCH, Row, apply_steps
 from .checkpoints import migrated_metadata, unwrapped
@@ -92,7 +92,7 @@ def plan_migration(
     Raises MigrationError for whatever could not be carried out.
     """
     known = chain((migrations,) if isinstance(migrations, Migration) else migrations)
-    with collector_resting():
+    with gc_paused():
         return _planned(known, stored_values(unwrapped_by(known, state)), version)
 
 

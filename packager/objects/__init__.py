@@ -25,7 +25,6 @@ from .audit import names_in as names_in
 from .build import ObjectBuildError as ObjectBuildError
 from .build import build as build
 from .checking import RecordError as RecordError
-from .collecting import collector_resting as collector_resting
 from .encode import encode as encode
 from .encoded import EncodedObject as EncodedObject
 from .encoded import Finding as Finding
@@ -63,7 +62,6 @@ __all__ = [
     "Verdict",
     "audit",
     "build",
-    "collector_resting",
     "encode",
     "encode_extras",
     "encode_state_dict",

@@ -16,10 +16,10 @@ from typing import Any, Final, TypeVar
 from packager.codecs.base import ObjectCodec, StoredTensor
 from packager.codecs.registry import default_registry
 from packager.errors import PackageError
+from packager.gc_pause import gc_paused
 from packager.tensors import contiguous_strides
 
 from .audit import AuditedObject
-from .collecting import collector_resting
 from .functions import code_of, source_of
 from .paths import FILLS, paths_to
 from .records import KIND_NAMES, Kind, Record
@@ -58,7 +58,7 @@ def build(
     """
     names = resolved_names(audited, resolve)
     builder = _Builder(audited, names, resolve, tensors, importer, map_location)
-    with collector_resting():
+    with gc_paused():
         return builder.run()
 
 

@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 from packager.codecs.base import CannotStore, Finish
 from packager.codecs.registry import CodecRegistry, default_registry
+from packager.gc_pause import gc_paused
 from packager.graph import Importer, sys_importer
 
-from .collecting import collector_resting
 from .encoded import EncodedObject, Finding
 from .frames import Frame, Steps
 from .instances import finish_steps
@@ -59,7 +59,7 @@ def encode(
     registry = default_registry() if registry is None else registry
     registry.load_all()
     encoder = Encoder(importer, interned, exporter, registry, root)
-    with collector_resting():
+    with gc_paused():
         return encoder.encode(obj)
 
 

@@ -32,7 +32,7 @@ ROOMS = {
         "__init__",
     ),
     "packager": (
-        "errors names lazy version atomic exits",
+        "errors names lazy version atomic exits gc_pause",
         "tensors",
         "libraries",
         "archive",
@@ -57,7 +57,13 @@ ROOMS = {
 # else is optional: inside a function, or in a `try` that catches ImportError.
 REQUIRED = {"kellet": {"numpy"}, "packager": {"numpy", "msgpack", "importlib_metadata"}}
 # Archives are read where neither NumPy nor kellet is installed.
-BARE_ROOMS = {"packager.errors", "packager.names", "packager.atomic", "packager.archive"}
+BARE_ROOMS = {
+    "packager.errors",
+    "packager.names",
+    "packager.atomic",
+    "packager.gc_pause",
+    "packager.archive",
+}
 # Contract tests are made of these.
 TESTING_ROOMS = {"kellet.testing": {"pytest", "hypothesis"}, "packager.testing": {"pytest", "hypothesis"}}
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.graph.sources import LoaderSources, Sources
+from packager.graph import LoaderSources, Sources
 
 Project = Callable[[Mapping[str, str]], Path]
 

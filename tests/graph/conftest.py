@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from packager.graph import Edge, Verdict, Walk
-from packager.graph.sources import Sources
+from packager.graph import Edge, Sources, Walk, WalkDecision
 
 Tree = Callable[[str], Path]
 
@@ -70,9 +69,9 @@ def walk_tree(tree: Tree) -> WalkTree:
         folder = tree(text)
         asked: list[tuple[str, tuple[Edge, ...]]] = []
 
-        def decide(name: str, edges: Sequence[Edge]) -> Verdict:
+        def decide(name: str, edges: Sequence[Edge]) -> WalkDecision:
             asked.append((name, tuple(edges)))
-            return Verdict(name.partition(".")[0] in follow)
+            return WalkDecision(name.partition(".")[0] in follow)
 
         sources = Sources([str(folder), *path])
         walk = Walk(decide, sources=sources, cache=None, **options)

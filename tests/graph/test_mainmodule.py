@@ -13,7 +13,7 @@ import pytest
 from packager.graph.mainmodule import main_source
 
 SCRIPT = """
-from packager.graph import Verdict, Walk
+from packager.graph import WalkDecision, Walk
 
 class Net:
     def forward(self):
@@ -21,7 +21,7 @@ class Net:
 
 if __name__ == "__main__":
     import wave
-    walk = Walk(lambda name, edges: Verdict(name == "__main__"), cache=None)
+    walk = Walk(lambda name, edges: WalkDecision(name == "__main__"), cache=None)
     walk.add_root("__main__", names=["Net"])
     walk.run()
     module = walk.modules["__main__"]
@@ -45,8 +45,8 @@ def test_relative_imports_of_a_module_run_with_m_start_at_its_package(tmp_path: 
     (tmp_path / "pkg" / "__init__.py").write_text("")
     (tmp_path / "pkg" / "other.py").write_text("")
     (tmp_path / "pkg" / "train.py").write_text(
-        "from . import other\nfrom packager.graph import Verdict, Walk\n"
-        "walk = Walk(lambda name, edges: Verdict(name == '__main__'), cache=None)\n"
+        "from . import other\nfrom packager.graph import WalkDecision, Walk\n"
+        "walk = Walk(lambda name, edges: WalkDecision(name == '__main__'), cache=None)\n"
         "walk.add_root('__main__', names=[])\nwalk.run()\nprint('pkg.other' in walk.modules, walk.problems)\n"
     )
     done = subprocess.run(

@@ -8,12 +8,10 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from packager.graph import Verdict, Walk
-from packager.graph import library as library_module
-from packager.graph.cache import ScanCache
-from packager.graph.imports import scan_source
+from packager.graph import Sources, Walk, WalkDecision, module_table
+from packager.graph.module_table import ScanCache
 from packager.graph.scan import Scan
-from packager.graph.sources import Sources
+from packager.graph.scanner import scan_source
 
 Tree = Callable[[str], Path]
 
@@ -37,7 +35,7 @@ class Net: pass
 
 def walked(root: Path, cache: ScanCache | None) -> list[str]:
     walk = Walk(
-        lambda name, edges: Verdict(name.startswith("pkg")), sources=Sources([str(root)]), cache=cache
+        lambda name, edges: WalkDecision(name.startswith("pkg")), sources=Sources([str(root)]), cache=cache
     )
     walk.add_root("pkg")
     walk.run()
@@ -67,7 +65,7 @@ def test_a_second_walk_parses_nothing(tree: Tree, tmp_path: Path, monkeypatch: p
     def refuse(source: bytes | str) -> Scan:
         raise AssertionError("parsed again")
 
-    monkeypatch.setattr(library_module, "scan_source", refuse)
+    monkeypatch.setattr(module_table, "scan_source", refuse)
     assert walked(root, ScanCache(tmp_path / "cache")) == first
     (root / "pkg" / "b.py").write_text("class Net: 1\n")
     with pytest.raises(AssertionError, match="parsed again"):

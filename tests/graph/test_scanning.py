@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from packager.graph.imports import scan_source
 from packager.graph.scan import pack_scan, unpack_scan
+from packager.graph.scanner import scan_source
 
 STDLIB = Path(sysconfig.get_path("stdlib"))
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from packager.graph import Edge, Verdict, Walk
-from packager.graph.sources import Sources
+from packager.graph import Edge, Sources, Walk, WalkDecision
 
 Tree = Callable[[str], Path]
 WalkTree = Callable[..., Any]
@@ -56,7 +55,7 @@ def test_a_syntax_error_is_a_problem_and_the_rest_is_walked(walk_tree: WalkTree)
 def test_bytes_that_are_no_source_are_a_problem(tree: Tree, content: bytes) -> None:
     root = tree("== pkg/__init__.py\n")
     (root / "pkg" / "__init__.py").write_bytes(content)
-    walk = Walk(lambda name, edges: Verdict(True), sources=Sources([str(root)]), cache=None)
+    walk = Walk(lambda name, edges: WalkDecision(True), sources=Sources([str(root)]), cache=None)
     walk.add_root("pkg")
     walk.run()
     assert [problem.reason for problem in walk.problems] == ["syntax"]
@@ -110,7 +109,7 @@ def test_code_that_asks_where_it_lies_is_marked(walk_tree: WalkTree) -> None:
 def test_texts_come_before_files_and_imply_their_parents(tree: Tree) -> None:
     root = tree("== pkg/__init__.py\nfrom . import on_disk\n== pkg/on_disk.py\n")
     walk = Walk(
-        lambda name, edges: Verdict(name.startswith(("pkg", "made"))),
+        lambda name, edges: WalkDecision(name.startswith(("pkg", "made"))),
         sources=Sources([str(root)]),
         cache=None,
     )
@@ -128,8 +127,8 @@ def test_texts_come_before_files_and_imply_their_parents(tree: Tree) -> None:
 def test_a_verdict_may_bring_another_source(tree: Tree) -> None:
     root = tree("== pkg/__init__.py\nimport pkg.a\n== pkg/a.py\n== pkg/b.py\n")
 
-    def decide(name: str, edges: Sequence[Edge]) -> Verdict:
-        return Verdict(True, "import pkg.b\n" if name == "pkg" else None)
+    def decide(name: str, edges: Sequence[Edge]) -> WalkDecision:
+        return WalkDecision(True, "import pkg.b\n" if name == "pkg" else None)
 
     walk = Walk(decide, sources=Sources([str(root)]), cache=None)
     walk.add_root("pkg")
@@ -147,9 +146,9 @@ def test_later_roots_extend_the_walk_and_ask_only_about_new_modules(tree: Tree) 
     )
     asked: list[str] = []
 
-    def decide(name: str, edges: Sequence[Edge]) -> Verdict:
+    def decide(name: str, edges: Sequence[Edge]) -> WalkDecision:
         asked.append(name)
-        return Verdict(True)
+        return WalkDecision(True)
 
     walk = Walk(decide, sources=Sources([str(root)]), cache=None)
     walk.add_root("pkg.a")
@@ -163,9 +162,9 @@ def test_later_roots_extend_the_walk_and_ask_only_about_new_modules(tree: Tree) 
 
 def test_an_error_in_the_callback_comes_through_and_nothing_is_decided(tree: Tree) -> None:
     root = tree("== pkg/__init__.py\n")
-    answers = iter([RuntimeError("no"), Verdict(True)])
+    answers = iter([RuntimeError("no"), WalkDecision(True)])
 
-    def decide(name: str, edges: Sequence[Edge]) -> Verdict:
+    def decide(name: str, edges: Sequence[Edge]) -> WalkDecision:
         answer = next(answers)
         if isinstance(answer, Exception):
             raise answer
@@ -183,9 +182,10 @@ def test_an_error_in_the_callback_comes_through_and_nothing_is_decided(tree: Tre
 
 PROGRAM = """
 import sys
-from packager.graph import Verdict, Walk
-from packager.graph.sources import Sources
-walk = Walk(lambda name, edges: Verdict(name.startswith("pkg")), sources=Sources([sys.argv[1]]), cache=None)
+from packager.graph import Walk, WalkDecision
+from packager.graph import Sources
+sources = Sources([sys.argv[1]])
+walk = Walk(lambda name, edges: WalkDecision(name.startswith("pkg")), sources=sources, cache=None)
 walk.add_root("pkg")
 walk.run()
 print(list(walk.modules), [str(edge) for edge in walk.edges], walk.facts, walk.problems, walk.questions())

@@ -9,13 +9,32 @@ imports under TYPE_CHECKING belongs to the table too, and is found among the sca
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from packager.graph.guards import dotted, is_typing_test
+from .guards import dotted, is_typing_test
 
-__all__ = ["is_lazy", "is_rewritable", "read_table"]
+__all__ = ["is_lazy", "is_rewritable", "lazy_source", "read_table"]
 
 _ATTACH = frozenset(["attach", "attach_stub"])
+_TABLE = """
+_lazy_names = {table}
+
+
+def __getattr__(name):
+    if name not in _lazy_names:
+        raise AttributeError(f"module {{__name__!r}} has no attribute {{name!r}}")
+    from importlib import import_module
+
+    entry = _lazy_names[name]
+    if isinstance(entry, str):
+        return import_module(entry, __name__)
+    value = globals()[name] = getattr(import_module(entry[0], __name__), name)
+    return value
+
+
+def __dir__():
+    return sorted({{*globals(), *_lazy_names}})
+"""
 
 
 def is_lazy(tree: ast.Module) -> bool:
@@ -74,6 +93,26 @@ def is_rewritable(tree: ast.Module) -> bool:
                 continue
         return False
     return bool(tree.body)
+
+
+def lazy_source(source: bytes, is_submodule: Callable[[str], bool]) -> bytes | None:
+    """The source with a table in the place of its own package's imports; None where none can be moved."""
+    tree = ast.parse(source)
+    table: dict[str, str | tuple[str, str]] = {}
+    moved: list[ast.ImportFrom] = []
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.level == 1 and _can_wait(node, is_submodule):
+            moved.append(node)
+            for alias in node.names:
+                if node.module is None:
+                    table[alias.name] = f".{alias.name}"
+                else:
+                    table[alias.name] = (f".{node.module}", alias.name)
+                    top = node.module.partition(".")[0]
+                    table.setdefault(top, f".{top}")
+    if not moved:
+        return None
+    return _without(source, moved) + _TABLE.format(table=repr(table)).encode()
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
@@ -143,3 +182,22 @@ def _is_constant(value: ast.expr) -> bool:
         isinstance(node, (ast.Constant, ast.List, ast.Tuple, ast.Load, ast.UnaryOp, ast.USub))
         for node in ast.walk(value)
     )
+
+
+def _can_wait(node: ast.ImportFrom, is_submodule: Callable[[str], bool]) -> bool:
+    for alias in node.names:
+        if alias.name == "*" or alias.asname not in (None, alias.name):
+            return False
+        if node.module is not None and is_submodule(alias.name):
+            return False  # `from .conv import conv`: the function hides the module, whoever comes first
+    return True
+
+
+def _without(source: bytes, nodes: list[ast.ImportFrom]) -> bytes:
+    """`pass` in the place of statements, by column: several may share a line."""
+    lines = source.splitlines(keepends=True)
+    for node in reversed(nodes):
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+        before, after = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
+        lines[first : last + 1] = [before + b"pass" + after]
+    return b"".join(lines).rstrip(b"\n") + b"\n"

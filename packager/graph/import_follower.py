@@ -1,22 +1,23 @@
-"""Following imports: modules are reached, decided and executed on paper, parents first.
+"""ImportFollower imports: modules are reached, decided and executed on paper, parents first.
 
-Rules 1 to 5 of the walk. What live code then does with the names it imported is using.py's.
+Rules 1 to 5 of the walk. What live code then does with the names it imported is name_uses.py's.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from packager.graph.blocks import Blocks
-from packager.graph.lazy_parents import lazy_source
-from packager.graph.library import Library, Volume
-from packager.graph.records import Decide, Edge, Problem, Verdict
-from packager.graph.resolve import LazyTarget, Names
-from packager.graph.scan import MODULE_BLOCK, Import
 from packager.names import OWN_IMPORTER
 
-__all__ = ["Following", "circumstance"]
+from .blocks import Blocks
+from .lazy_tables import lazy_source
+from .module_table import ModuleTable, SourceModule
+from .records import Decide, Edge, Problem, WalkDecision
+from .resolve import LazyTarget, Names
+from .scan import MODULE_BLOCK, Import
+
+__all__ = ["ImportFollower", "circumstance"]
 
 _NOT_READ = {
     "extension": "it is compiled code",
@@ -29,34 +30,33 @@ _NOT_READ = {
 _SOFT = frozenset(["try", "except", "guard"])
 
 
-class Following:
+class ImportFollower:
     """The modules reached so far, the edges between them, and the blocks that wait to be run.
 
-    `ran` are blocks whose imports were followed, for the caller to look at what else they do;
-    `lacking` is called with a module that was asked for a name which nothing explains.
+    `to_run` are blocks whose imports are still to be followed, `ran` those whose names are still to
+    be looked at; `newly_followed` are modules whose names could not be resolved before.
     """
 
     def __init__(
         self,
-        library: Library,
+        table: ModuleTable,
         blocks: Blocks,
         decide: Decide,
-        lacking: Callable[[Volume], None],
         *,
         all_guards: bool,
         lazy_parents: bool,
     ) -> None:
-        self._library, self._blocks, self._names = library, blocks, blocks.names
-        self._decide, self._lacking = decide, lacking
+        self._table, self._blocks, self._names = table, blocks, blocks.names
+        self._decide = decide
         self._all_guards, self._lazy_parents = all_guards, lazy_parents
-        self.verdicts: dict[str, Verdict] = {}
+        self.decisions: dict[str, WalkDecision] = {}
         self.edges: list[Edge] = []
         self._known_steps: set[tuple[str, str, str]] = set()
         self.problems: dict[Problem, None] = {}
         self.dynamics: dict[tuple[str, int], None] = {}
-        self.to_run: deque[tuple[Volume, int]] = deque()
-        self.ran: deque[tuple[Volume, int]] = deque()
-        self.newly_followed: list[Volume] = []
+        self.to_run: deque[tuple[SourceModule, int]] = deque()
+        self.ran: deque[tuple[SourceModule, int]] = deque()
+        self.newly_followed: list[SourceModule] = []
         self._incoming: dict[str, list[Edge]] = {}
         self._eager_texts: dict[str, bytes] = {}
 
@@ -65,54 +65,54 @@ class Following:
         """Name resolution over what is followed."""
         return self._names
 
-    def is_followed(self, volume: Volume) -> bool:
+    def is_followed(self, module: SourceModule) -> bool:
         """Whether the walk reads this module."""
-        verdict = self.verdicts.get(volume.name)
-        return verdict is not None and verdict.follow
+        decision = self.decisions.get(module.name)
+        return decision is not None and decision.follow
 
-    def reach(self, name: str, edge: Edge) -> Volume:
+    def reach(self, name: str, edge: Edge) -> SourceModule:
         """Come to module `name` along `edge`: parents first, each decided when it is first reached."""
         self._add_edge(edge)
-        if name not in self.verdicts:
+        if name not in self.decisions:
             parts = name.split(".")
             for end in range(1, len(parts)):
                 parent, child = ".".join(parts[:end]), ".".join(parts[: end + 1])
                 if (child, parent, "") not in self._known_steps:
                     self._known_steps.add((child, parent, ""))
                     self._add_edge(Edge(child, parent, "parent", edge.file, edge.line))
-                if parent not in self.verdicts:
+                if parent not in self.decisions:
                     self._settle(parent)
             self._settle(name)
-        return self._library[name]
+        return self._table[name]
 
     def run_next(self) -> None:
         """Follow what the next waiting block says, and the blocks in it that run with it."""
-        volume, index = self.to_run.popleft()
-        blocks, imports = volume.scan.blocks, volume.scan.imports
+        module, index = self.to_run.popleft()
+        blocks, imports = module.scan.blocks, module.scan.imports
         waiting = [index]
         while waiting:
             at = waiting.pop()
             block = blocks[at]
-            volume.live.add(at)
-            self.ran.append((volume, at))
-            cut = self._blocks.outcome(volume, at).cut if block.kind == "try" and not self._all_guards else -1
+            module.live.add(at)
+            self.ran.append((module, at))
+            cut = self._blocks.outcome(module, at).cut if block.kind == "try" and not self._all_guards else -1
             for statement in block.imports:
                 if not 0 <= cut < imports[statement].order:
-                    self._follow_import(volume, imports[statement])
+                    self._follow_import(module, imports[statement])
             for dynamic in block.dynamics:
-                self.dynamics[volume.name, dynamic] = None
+                self.dynamics[module.name, dynamic] = None
             for child in reversed(block.children):
                 if 0 <= cut < blocks[child].order:
                     continue
                 if blocks[child].kind == "function":
                     if block.function:  # a function in a live function
                         waiting.append(child)
-                elif self._blocks.runs(volume, child)[0] is not False:
+                elif self._blocks.runs(module, child)[0] is not False:
                     waiting.append(child)
 
-    def follow_name(self, volume: Volume, name: str, edge: Edge) -> bool:
-        """Run what gives `volume` its `name` (rule 2); say whether it was found."""
-        waiting = [(volume, name)]
+    def follow_name(self, module: SourceModule, name: str, edge: Edge) -> bool:
+        """Run what gives `module` its `name` (rule 2); say whether it was found."""
+        waiting = [(module, name)]
         seen: set[tuple[str, str]] = set()
         found = False
         while waiting:
@@ -122,41 +122,57 @@ class Following:
             seen.add((home.name, wanted))
             provider = self._names.provider(home, wanted)
             if provider is None:
-                self._lacking(home)
+                self.run_getattr(home)
                 continue
             found = True
             if provider.kind == "submodule":
-                target = provider.volume.name
+                target = provider.module.name
                 step = Edge(edge.importer, target, edge.kind, edge.file, edge.line, (), edge.detail)
                 self.reach(target, step)
             elif provider.kind == "lazy":
                 for lazy in provider.targets:
                     self.reach_lazily(home, lazy)
-                    waiting.append((lazy.volume, lazy.name))
+                    waiting.append((lazy.module, lazy.name))
         return found
 
-    def reach_lazily(self, package: Volume, lazy: LazyTarget) -> None:
+    def run_function(self, module: SourceModule, block: int) -> None:
+        """Make a function live: it runs once, if its module is followed."""
+        if block in module.live:
+            return
+        module.live.add(block)
+        if self.is_followed(module):
+            code = module.scan.blocks[block]
+            follow = code.imports or code.dynamics or code.children
+            (self.to_run if follow else self.ran).append((module, block))
+
+    def run_getattr(self, module: SourceModule) -> None:
+        """Run a module's own `__getattr__`, for a name that nothing else explains."""
+        for ending in self._names.resolve(module, ("__getattr__",), self.is_followed):
+            if ending.kind == "def":
+                self.run_function(ending.module, ending.at)
+
+    def reach_lazily(self, package: SourceModule, lazy: LazyTarget) -> None:
         """Somebody asks a lazy package for a name, and its table leads to another module."""
-        target = lazy.volume.name
+        target = lazy.module.name
         step = (package.name, target, lazy.name)
         if step in self._known_steps:
             return
         self._known_steps.add(step)
         self.reach(target, Edge(package.name, target, "lazy", package.found.file, lazy.line, (lazy.name,)))
 
-    def _follow_import(self, volume: Volume, statement: Import) -> None:
-        target = volume.target(statement)
-        file = volume.found.file
+    def _follow_import(self, module: SourceModule, statement: Import) -> None:
+        target = module.target(statement)
+        file = module.found.file
         if target == OWN_IMPORTER:  # no module: each loader gives itself
             return
         if not target:
             spelt = "." * statement.level + statement.module
-            message = f"attempted relative import beyond top-level package: {spelt} in {volume.name}"
-            self.problems[Problem(volume.name, "beyond top level", message, file, statement.line)] = None
+            message = f"attempted relative import beyond top-level package: {spelt} in {module.name}"
+            self.problems[Problem(module.name, "beyond top level", message, file, statement.line)] = None
             return
         asked = tuple([name for name, _ in statement.names])
-        kind, detail = circumstance(volume, statement)
-        edge = Edge(volume.name, target, kind, file, statement.line, asked, detail)
+        kind, detail = circumstance(module, statement)
+        edge = Edge(module.name, target, kind, file, statement.line, asked, detail)
         source = self.reach(target, edge)
         followed = self.is_followed(source)
         for name in asked:
@@ -165,30 +181,30 @@ class Following:
                     self._follow_star(source, edge)
             elif followed:
                 self.follow_name(source, name, edge)
-            elif self._library.has_submodule(source, name):
+            elif self._table.has_submodule(source, name):
                 inner = f"{target}.{name}"
-                self.reach(inner, Edge(volume.name, inner, kind, file, statement.line, (), detail))
+                self.reach(inner, Edge(module.name, inner, kind, file, statement.line, (), detail))
 
-    def _follow_star(self, volume: Volume, edge: Edge) -> None:
+    def _follow_star(self, module: SourceModule, edge: Edge) -> None:
         """A star takes the submodules that `__all__` names, and the whole table of a lazy module."""
-        exports = volume.scan.exports
+        exports = module.scan.exports
         for name in exports.names if exports is not None else ():
-            if self._library.has_submodule(volume, name) and not self._blocks.bindings(volume, name):
-                target = f"{volume.name}.{name}"
+            if self._table.has_submodule(module, name) and not self._blocks.bindings(module, name):
+                target = f"{module.name}.{name}"
                 self.reach(target, Edge(edge.importer, target, "star", edge.file, edge.line))
-        if volume.name in self._eager_texts and exports is None:
-            self._make_eager(volume)
-        elif volume.scan.lazy is not None:
-            self._follow_table(volume)
+        if module.name in self._eager_texts and exports is None:
+            self._make_eager(module)
+        elif module.scan.lazy is not None:
+            self._follow_table(module)
 
-    def _follow_table(self, volume: Volume) -> None:
-        waiting = [volume]
-        seen = {volume.name}
+    def _follow_table(self, module: SourceModule) -> None:
+        waiting = [module]
+        seen = {module.name}
         while waiting:
             package = waiting.pop()
-            for lazy in self._names.table(package):
+            for lazy in self._names.lazy_table(package):
                 self.reach_lazily(package, lazy)
-                source = lazy.volume
+                source = lazy.module
                 if lazy.name != "*":
                     edge = Edge(package.name, source.name, "lazy", package.found.file, lazy.line)
                     self.follow_name(source, lazy.name, edge)
@@ -199,64 +215,64 @@ class Following:
     # -- decisions ----------------------------------------------------------------------------
 
     def _settle(self, name: str) -> None:
-        volume = self._library[name]
-        if volume.found.kind == "implicit":
-            verdict = Verdict(True)
+        module = self._table[name]
+        if module.found.kind == "implicit":
+            decision = WalkDecision(True)
         else:
-            verdict = self._decide(name, tuple(self._incoming[name]))
-        if verdict.follow and verdict.source is not None:
-            self._replace(volume, verdict.source.encode())
-        self.verdicts[name] = verdict
-        if verdict.follow:
-            self._check(volume)
+            decision = self._decide(name, tuple(self._incoming[name]))
+        if decision.follow and decision.source is not None:
+            self._replace(module, decision.source.encode())
+        self.decisions[name] = decision
+        if decision.follow:
+            self._check(module)
             if self._lazy_parents:
-                self._make_lazy(volume)
-            self.newly_followed.append(volume)
-            self.to_run.append((volume, MODULE_BLOCK))
+                self._make_lazy(module)
+            self.newly_followed.append(module)
+            self.to_run.append((module, MODULE_BLOCK))
 
-    def _check(self, volume: Volume) -> None:
+    def _check(self, module: SourceModule) -> None:
         """Note why a followed module cannot be read."""
-        name, found = volume.name, volume.found
-        if found.kind in _NOT_READ and volume.source is None:
+        name, found = module.name, module.found
+        if found.kind in _NOT_READ and module.source is None:
             edges = self._incoming[name]
             if not (found.kind == "missing" and all(edge.kind in _SOFT for edge in edges)):
                 why = found.problem or _NOT_READ[found.kind]
                 message = f"{name} has no source to store: {why}"
                 self.problems[Problem(name, found.kind, message, edges[0].file, edges[0].line)] = None
             return
-        _ = volume.scan
-        reason, message, line = volume.problem
+        _ = module.scan
+        reason, message, line = module.problem
         if reason:
             self.problems[Problem(name, reason, f"{name}: {message}", found.file, line)] = None
 
-    def _make_lazy(self, volume: Volume) -> None:
-        source = volume.source
-        if source is None or not volume.found.is_package or not volume.scan.rewritable:
+    def _make_lazy(self, module: SourceModule) -> None:
+        source = module.source
+        if source is None or not module.found.is_package or not module.scan.rewritable:
             return
-        text = lazy_source(source, lambda name: self._library.has_submodule(volume, name))
+        text = lazy_source(source, lambda name: self._table.has_submodule(module, name))
         if text is not None:
-            self._eager_texts[volume.name] = source
-            self._replace(volume, text)
+            self._eager_texts[module.name] = source
+            self._replace(module, text)
 
-    def _make_eager(self, volume: Volume) -> None:
+    def _make_eager(self, module: SourceModule) -> None:
         """A star import sees nothing of a lazy table unless `__all__` says so: undo it."""
-        self._replace(volume, self._eager_texts.pop(volume.name))
-        self.newly_followed.append(volume)
-        self.to_run.append((volume, MODULE_BLOCK))
+        self._replace(module, self._eager_texts.pop(module.name))
+        self.newly_followed.append(module)
+        self.to_run.append((module, MODULE_BLOCK))
 
-    def _replace(self, volume: Volume, text: bytes) -> None:
-        volume.replace(text)
-        self._blocks.forget(volume.name)
-        self._names.forget(volume.name)
+    def _replace(self, module: SourceModule, text: bytes) -> None:
+        module.replace(text)
+        self._blocks.forget(module.name)
+        self._names.forget(module.name)
 
     def _add_edge(self, edge: Edge) -> None:
         self.edges.append(edge)
         self._incoming.setdefault(edge.target, []).append(edge)
 
 
-def circumstance(volume: Volume, statement: Import) -> tuple[str, str]:
+def circumstance(module: SourceModule, statement: Import) -> tuple[str, str]:
     """The kind of an edge, and its detail: the strongest of what stands around the statement."""
-    blocks, index = volume.scan.blocks, statement.block
+    blocks, index = module.scan.blocks, statement.block
     star: Sequence[tuple[str, str]] = statement.names[:1]
     if index == MODULE_BLOCK and statement.kind != "dynamic":
         return ("star" if star and star[0][0] == "*" else "top" if statement.sure else "guard"), ""

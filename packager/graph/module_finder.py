@@ -16,8 +16,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
-from packager.graph.listing import Listings
-from packager.graph.loaders import (
+from .listing import Listings
+from .loaders import (
     COMPILED,
     ask_finder,
     found_by_loader,
@@ -26,8 +26,8 @@ from packager.graph.loaders import (
     is_plain,
     is_plain_finder,
 )
-from packager.graph.mainmodule import main_source
-from packager.graph.records import Found as Found
+from .mainmodule import main_source
+from .records import Found as Found
 
 __all__ = ["ChainedSources", "Found", "LoaderSources", "SourceFinder", "Sources"]
 

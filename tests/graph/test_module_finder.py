@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from packager.graph.sources import ChainedSources, LoaderSources, Sources
+from packager.graph import ChainedSources, LoaderSources, Sources
 
 Tree = Callable[[str], Path]
 WalkTree = Callable[..., Any]

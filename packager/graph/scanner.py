@@ -11,12 +11,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
-from packager.graph.drafts import ClassDraft, Draft, Place
-from packager.graph.expressions import READERS_OF_RESOURCES, Collected, Expressions
-from packager.graph.functions import active_decorators, availability, function_scope, lines_with_imports
-from packager.graph.guards import UNKNOWN, caught_by, dotted, is_main_test, is_typing_test, read_test
-from packager.graph.scan import MODULE_BLOCK, Dynamic, Scan
-from packager.graph.tables import is_lazy, is_rewritable, read_table
+from .drafts import ClassDraft, Draft, Place, active_decorators, function_scope
+from .expressions import READERS_OF_RESOURCES, Collected, Expressions, lines_with_imports
+from .guards import UNKNOWN, availability, caught_by, dotted, is_main_test, is_typing_test, read_test
+from .lazy_tables import is_lazy, is_rewritable, read_table
+from .scan import MODULE_BLOCK, Dynamic, Scan
 
 __all__ = ["scan_source"]
 
@@ -35,7 +34,7 @@ def scan_source(source: bytes | str) -> Scan:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 0
         message = getattr(error, "msg", None) or str(error) or type(error).__name__
-        return Scan((line, message), (), (), (), (), {}, None, None, (), False, False)
+        return Scan((line, message), (), (), (), (), (), {}, None, None, (), False, False)
     return _Reader(tree, source).read()
 
 
@@ -60,11 +59,13 @@ class _Reader:
                 self._collect(statement, place)
             else:
                 handler(self, statement, place)
+        uses, blocks = draft.finished_uses()
         return Scan(
             None,
-            draft.finished_blocks(),
+            blocks,
             tuple(draft.imports),
             tuple(draft.dynamics),
+            uses,
             draft.finished_classes(),
             {name: tuple(found) for name, found in draft.bindings.items()},
             draft.finished_exports(),
@@ -365,7 +366,7 @@ class _Reader:
                 index = self.draft.add_import(
                     found.line, place.perhaps(), "dynamic", level, module, names, "", found.anchor
                 )
-                place.used.names.add(f"@{index}")
+                place.used.imports.add(index)
             else:
                 place.block.dynamics.append(len(self.draft.dynamics))
                 at = (self.draft.order, found.line, place.block.index)
@@ -377,7 +378,7 @@ class _Reader:
         for decorator in decorators:
             spelt = dotted(decorator)
             if spelt:
-                place.used.names.add(f"{spelt}()")  # it is called, though no parentheses say so
+                place.used.called.add(spelt)  # it is called, though no parentheses say so
             else:
                 self._collect(decorator, place)
 

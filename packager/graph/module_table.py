@@ -1,6 +1,6 @@
 """Every module that was looked at, by name: where it is, its source, its scan.
 
-A Shelf entry says nothing about policy or about being live; the library only reads, each file
+A Shelf entry says nothing about policy or about being live; the table only reads, each file
 once. Texts that the caller gives come before files.
 """
 
@@ -9,55 +9,52 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
-from packager.graph.cache import ScanCache
-from packager.graph.imports import scan_source
-from packager.graph.scan import Block, Import, Scan
-from packager.graph.sources import Found, SourceFinder
+import msgpack
+
+from packager.atomic import cache_folder, keep_file
 from packager.names import source_path
 
-__all__ = ["Library", "Volume"]
+from .module_finder import Found, SourceFinder
+from .scan import SCAN_VERSION, Block, Import, Scan, pack_scan, unpack_scan
+from .scanner import scan_source
+
+__all__ = ["ModuleTable", "ScanCache", "SourceModule"]
 
 _STAR = re.compile(rb"import\s*\(?\s*\*")
 NO_SCAN = Scan(
     None,
-    (Block(-1, "module", 0, 0, "", "", None, -1, (), (), (), (), (), -1, True, (), False),),
-    (), (), (), {}, None, None, (), False, False,
+    (Block(-1, "module", 0, 0, "", "", None, -1, (), (), (), (), (), (), (), (), -1, True, (), False),),
+    (), (), (), (), {}, None, None, (), False, False,
 )  # fmt: skip
 
 
-class Volume:
-    """One module: found, and read as far as somebody asked.
+class SourceModule:
+    """One module: where it was found, and what was read of it so far.
 
-    `package` is what relative imports start from. `verdicts` belongs to blocks.py, which keeps
-    there what it knows of its blocks; `live`, `used`, `foreign` (names that lead out of what is
-    followed) and `classes_in` to using.py.
-
-    `scan` is what the source says; an empty one where there is no source, or none that parses.
+    `package` is what relative imports start from; `problem` is why the source cannot be used, as
+    (reason, message, line). `runs_here` belongs to blocks.py, which keeps there what it knows of
+    its blocks; `live`, `used`, `used_lazily`, `foreign` (what names that lead out of the followed
+    modules start from) and `classes_in` belong to import_follower.py and name_uses.py.
     """
 
-    __slots__ = (
-        "_library", "_source", "classes_in", "digest", "foreign", "found", "live", "name", "package",
-        "problem", "scan", "used", "verdicts",
-    )  # fmt: skip
-
-    scan: Scan
-
-    def __init__(self, library: Library, found: Found) -> None:
-        self._library = library
+    def __init__(self, found: Found, cache: ScanCache | None) -> None:
+        self._cache = cache
         self.name, self.found = found.name, found
         usual = found.name if found.is_package else found.name.rpartition(".")[0]
         self.package = usual if found.package is None else found.package
         self.problem = ("", "", 0)
         self.digest = ""
         self._source: bytes | None = None
-        self.verdicts: dict[int, tuple[bool | None, str]] = {}
+        self.runs_here: dict[int, tuple[bool | None, str]] = {}
         self.live: set[int] = set()
-        self.used: set[str] = set()
-        self.foreign: set[str] = set()
+        self.used: set[int] = set()
+        self.used_lazily: set[tuple[str, ...]] = set()
+        self.foreign: set[str | tuple[int, int]] = set()
         self.classes_in: dict[int, list[int]] | None = None
 
     @property
@@ -70,12 +67,22 @@ class Volume:
                 self.problem = ("unreadable", str(error), 0)
         return self._source
 
-    def __getattr__(self, name: str) -> Any:
-        """`scan` is set when it is first asked for: a plain attribute from then on, as it is asked most."""
-        if name != "scan":
-            raise AttributeError(name)
-        self.scan = self._read_scan()
-        return self.scan
+    @cached_property
+    def scan(self) -> Scan:
+        """What the source says; an empty scan where there is no source, or none that parses."""
+        source = self.source
+        if source is None:
+            return NO_SCAN
+        self.digest = hashlib.sha256(source).hexdigest()
+        scan = self._cache.get(self.digest) if self._cache is not None else None
+        if scan is None:
+            scan = scan_source(source)
+            if self._cache is not None and scan.error is None:
+                self._cache.put(self.digest, scan)
+        if scan.error is not None:
+            self.problem = ("syntax", scan.error[1], scan.error[0])
+            return NO_SCAN
+        return scan
 
     def mentions(self, name: str) -> bool:
         """Whether `name` could be among this module's: a look at the text, cheaper than a scan."""
@@ -85,11 +92,11 @@ class Volume:
     def replace(self, text: bytes) -> None:
         """Put another text in the place of the one that was found."""
         self._source, self.problem = text, ("", "", 0)
-        with suppress(AttributeError):  # nobody has asked for it yet
-            del self.scan
-        self.verdicts.clear()
+        self.__dict__.pop("scan", None)
+        self.runs_here.clear()
         self.live.clear()
         self.used.clear()
+        self.used_lazily.clear()
         self.foreign.clear()
         self.classes_in = None
 
@@ -104,45 +111,29 @@ class Volume:
         kept = parts[: len(parts) - statement.level + 1]
         return ".".join([*kept, statement.module] if statement.module else kept)
 
-    def _read_scan(self) -> Scan:
-        source = self.source
-        if source is None:
-            return NO_SCAN
-        self.digest = hashlib.sha256(source).hexdigest()
-        cache = self._library.cache
-        scan = cache.get(self.digest) if cache is not None else None
-        if scan is None:
-            scan = scan_source(source)
-            if cache is not None and scan.error is None:
-                cache.put(self.digest, scan)
-        if scan.error is not None:
-            self.problem = ("syntax", scan.error[1], scan.error[0])
-            return NO_SCAN
-        return scan
 
-
-class Library:
+class ModuleTable:
     """Volumes by module name, over a finder and texts given by the caller."""
 
     def __init__(self, finder: SourceFinder, cache: ScanCache | None) -> None:
         self.finder = finder
         self.cache = cache
-        self._volumes: dict[str, Volume] = {}
+        self._modules: dict[str, SourceModule] = {}
         self._texts: dict[str, tuple[bytes, bool, str]] = {}
         self._implied: set[str] = set()
 
-    def __getitem__(self, name: str) -> Volume:
-        volume = self._volumes.get(name)
-        if volume is None:
-            volume = self._volumes[name] = Volume(self, self._find(name))
-        return volume
+    def __getitem__(self, name: str) -> SourceModule:
+        module = self._modules.get(name)
+        if module is None:
+            module = self._modules[name] = SourceModule(self._find(name), self.cache)
+        return module
 
     def exists(self, name: str) -> bool | None:
         """Whether there is a module of that name; None where that cannot be told."""
         kind = self[name].found.kind
         return None if kind == "unknown" else kind != "missing"
 
-    def has_submodule(self, package: Volume, name: str) -> bool:
+    def has_submodule(self, package: SourceModule, name: str) -> bool:
         """Whether `name` is a module directly inside `package`."""
         return package.found.is_package and self.exists(f"{package.name}.{name}") is True
 
@@ -153,12 +144,12 @@ class Library:
     def add_text(self, name: str, text: bytes, is_package: bool, kind: str = "text") -> None:
         """Put a module on the shelf whose text is given. It takes effect for what is looked up later."""
         self._texts[name] = (text, is_package, kind)
-        self._volumes.pop(name, None)
+        self._modules.pop(name, None)
         parent = name.rpartition(".")[0]
         while parent:
             self._implied.add(parent)
-            if parent in self._volumes and self._volumes[parent].found.kind == "missing":
-                del self._volumes[parent]
+            if parent in self._modules and self._modules[parent].found.kind == "missing":
+                del self._modules[parent]
             parent = parent.rpartition(".")[0]
 
     def submodules(self, name: str) -> Sequence[str]:
@@ -179,8 +170,8 @@ class Library:
     def refresh(self) -> None:
         """Look again for what was missing."""
         self.finder.refresh()
-        for name in [name for name, volume in self._volumes.items() if volume.found.kind == "missing"]:
-            del self._volumes[name]
+        for name in [name for name, module in self._modules.items() if module.found.kind == "missing"]:
+            del self._modules[name]
 
     def _find(self, name: str) -> Found:
         if name in self._texts:
@@ -192,3 +183,49 @@ class Library:
         if found.kind == "missing" and name in self._implied:
             return Found(name, "implicit", True, name.replace(".", "/"))
         return found
+
+
+class ScanCache:
+    """Scans on disk. `folder` stands in for the user's.
+
+    >>> import tempfile
+    >>> from packager.graph.scanner import scan_source
+    >>> cache = ScanCache(tempfile.mkdtemp())
+    >>> cache.get("5e1f") is None
+    True
+    >>> cache.put("5e1f", scan_source("import a"))
+    >>> cache.get("5e1f").imports[0].module
+    'a'
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        if folder is None:
+            try:
+                folder = cache_folder("scans")
+            except RuntimeError:  # no home folder is known for this user
+                folder = os.devnull
+        self._folder = os.path.join(folder, f"{SCAN_VERSION}-{sys.implementation.cache_tag}")
+        self._writable = True
+
+    def get(self, digest: str) -> Scan | None:
+        """The scan of the source with this digest, or None."""
+        try:
+            with open(self._path(digest), "rb") as file:
+                kept: Any = msgpack.unpackb(file.read(), use_list=False, strict_map_key=True)
+            return unpack_scan(kept[1]) if kept[0] == digest else None
+        except OSError:
+            return None
+        except Exception:  # a damaged file may fail in any way; the source is simply read again
+            return None
+
+    def put(self, digest: str, scan: Scan) -> None:
+        """Keep a scan; written beside its place and renamed, so that no reader sees half of it."""
+        if not self._writable:
+            return
+        try:
+            keep_file(self._path(digest), msgpack.packb([digest, pack_scan(scan)]))
+        except (OSError, ValueError, TypeError, OverflowError):
+            self._writable = False
+
+    def _path(self, digest: str) -> str:
+        return f"{self._folder}/{digest[:2]}/{digest}"

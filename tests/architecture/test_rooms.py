@@ -1,57 +1,14 @@
-"""Imports go down the list of rooms or stay in the room; read with `ast` alone, nothing is imported.
-
-An import counts wherever it stands: at the top, inside a function, under TYPE_CHECKING, or as a
-literal `import_module`. Where it stands matters only for cycles and for third-party packages.
-"""
+"""Imports go down the list of rooms or stay in the room; where they stand matters for cycles alone."""
 
 from __future__ import annotations
 
-import ast
 import graphlib
+import subprocess
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = {"kellet": ROOT / "src" / "kellet", "packager": ROOT / "packager"}
-
-# From the ground up. A room may import itself and what stands before it; the package's own
-# `__init__` stands on top of all. `utils` holds PyTorch's spellings of names that live elsewhere.
-ROOMS = {
-    "kellet": (
-        "errors hooks dtype_table dtypes",
-        "rules",
-        "autograd",
-        "core",
-        "nn",
-        "optim distributed",
-        "testing",
-        "utils",
-        "__init__",
-    ),
-    "packager": (
-        "errors names lazy version atomic exits gc_pause",
-        "tensors",
-        "libraries",
-        "archive",
-        "graph",
-        "policy",
-        "environment",
-        "codecs",
-        "objects",
-        "weights",
-        "migrations",
-        "exporting",
-        "loading",
-        "drafting",
-        "package_exporter package_importer",
-        "analysis testing cli",
-        "analyze",
-        "__init__ __main__",
-    ),
-}
+from tests.architecture.rooms import ROOT, Import, heights, imports_of, read_imports, room_of
 
 # What a file may import at its top, besides the standard library and its own package. Everything
 # else is optional: inside a function, or in a `try` that catches ImportError.
@@ -66,82 +23,6 @@ BARE_ROOMS = {
 }
 # Contract tests are made of these.
 TESTING_ROOMS = {"kellet.testing": {"pytest", "hypothesis"}, "packager.testing": {"pytest", "hypothesis"}}
-
-
-@dataclass(frozen=True)
-class Import:
-    """One import statement, or literal `import_module` call: which module, and where it stands."""
-
-    target: str
-    line: int
-    at_top: bool
-    guarded: bool
-    typing_only: bool
-
-
-def modules_of(package: str, folder: Path) -> dict[str, Path]:
-    """Map dotted names to files; a package's name stands for its `__init__`."""
-    found = {}
-    for path in sorted(folder.rglob("*.py")):
-        parts = (package, *path.relative_to(folder).with_suffix("").parts)
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
-
-
-def imports_of(source: str, module: str, is_package: bool, known: set[str]) -> list[Import]:
-    """List what `module` imports; `from a import b` names a.b where that is a module in `known`."""
-    found: list[Import] = []
-    left: list[tuple[ast.AST, bool, bool, bool]] = [(ast.parse(source), True, False, False)]
-    while left:
-        node, at_top, guarded, typing_only = left.pop()
-        found += [
-            Import(target, getattr(node, "lineno", 0), at_top, guarded, typing_only)
-            for target in _targets(node, module, is_package, known)
-        ]
-        at_top = at_top and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        guarded = guarded or (isinstance(node, ast.Try) and _catches_import_error(node))
-        typing_only = typing_only or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
-        left += [(child, at_top, guarded, typing_only) for child in ast.iter_child_nodes(node)]
-    return sorted(found, key=lambda each: each.line)
-
-
-def _targets(node: ast.AST, module: str, is_package: bool, known: set[str]) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom):
-        base = _absolute(node.module or "", node.level, module, is_package)
-        return [full if (full := f"{base}.{alias.name}") in known else base for alias in node.names]
-    if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        name = node.args[0].value
-        if called in {"import_module", "__import__"} and isinstance(name, str):
-            level = len(name) - len(name.lstrip("."))
-            return [_absolute(name.lstrip("."), level, module, is_package)]
-    return []
-
-
-def _absolute(name: str, level: int, module: str, is_package: bool) -> str:
-    if level == 0:
-        return name
-    parts = module.split(".")
-    base = parts[: len(parts) - (level - 1 if is_package else level)]
-    return ".".join([*base, name] if name else base)
-
-
-def _catches_import_error(node: ast.Try) -> bool:
-    names = {"ImportError", "ModuleNotFoundError"}
-    caught = [handler.type for handler in node.handlers if handler.type is not None]
-    return any(isinstance(n, ast.Name) and n.id in names for t in caught for n in ast.walk(t))
-
-
-def room_of(module: str) -> str:
-    parts = module.split(".")
-    return parts[1] if len(parts) > 1 else "__init__"
-
-
-def heights(package: str) -> dict[str, int]:
-    """Rooms on one line stand in their order, so the list is one line of rooms."""
-    return {room: n for n, room in enumerate(" ".join(ROOMS[package]).split())}
 
 
 def upward(module: str, imports: list[Import]) -> list[str]:
@@ -180,15 +61,7 @@ def foreign(module: str, imports: list[Import]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def house() -> dict[str, list[Import]]:
-    files = {
-        name: path
-        for package, folder in PACKAGES.items()
-        for name, path in modules_of(package, folder).items()
-    }
-    return {
-        name: imports_of(path.read_text(encoding="utf-8"), name, path.name == "__init__.py", set(files))
-        for name, path in files.items()
-    }
+    return read_imports()
 
 
 def test_every_file_belongs_to_a_room(house: dict[str, list[Import]]) -> None:
@@ -299,3 +172,13 @@ def test_numpy_in_the_archive_room_is_seen_even_inside_a_function() -> None:
     assert foreign("packager.archive.zip", imports) == [
         "packager.archive.zip:2 imports numpy: this room works without it"
     ]
+
+
+def test_the_drawing_of_the_rooms_is_what_the_imports_say() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / "draw_rooms.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")

@@ -1,0 +1,89 @@
+"""Which files of both packages the two journeys enter: an export, and a load in a fresh process.
+
+    python -m benchmarks.journeys [--files]
+
+A file counts as entered when one of its functions is called; what runs while a module is imported does not
+count. The model is a PyTorch module of three layers whose class lies in a file of its own. Needs torch.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = {"packager": ROOT / "packager", "kellet": ROOT / "src" / "kellet"}
+
+WATCH = """
+import json, sys
+
+entered, importing = set(), 0
+
+def watch(frame, event, argument):
+    global importing
+    if frame.f_code.co_name == "<module>":
+        importing += (event == "call") - (event == "return")
+    elif event == "call" and not importing:
+        entered.add(frame.f_code.co_filename)
+"""
+EXPORT = f"""{WATCH}
+import torch
+from packager import PackageExporter
+sys.path.insert(0, sys.argv[2])
+from journey_net import Net
+net = Net()
+sys.setprofile(watch)
+with PackageExporter(sys.argv[1], policy="auto") as exporter:
+    exporter.save_object("model", "model", net)
+sys.setprofile(None)
+print(json.dumps(sorted(entered)))
+"""
+LOAD = f"""{WATCH}
+import torch
+from packager import PackageImporter
+sys.setprofile(watch)
+with PackageImporter(sys.argv[1]) as importer:
+    importer.load_object("model", "model")(torch.ones(1, 4))
+sys.setprofile(None)
+print(json.dumps(sorted(entered)))
+"""
+NET = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(4, 8), torch.nn.Linear(8, 2)
+        self.norm = torch.nn.BatchNorm1d(8)
+
+    def forward(self, x):
+        return self.last(self.norm.eval()(self.first(x)).relu())
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "journey_net.py").write_text(NET, encoding="utf-8")
+        for title, program in (("export", EXPORT), ("load", LOAD)):
+            files = entered(program, folder)
+            lines = sum(path.read_text(encoding="utf-8").count("\n") for path in files)
+            print(f"{title}: {len(files)} files, {lines} lines")
+            if "--files" in arguments:
+                print("".join(f"    {path.relative_to(ROOT)}\n" for path in files), end="")
+    return 0
+
+
+def entered(program: str, folder: str) -> list[Path]:
+    """Return the files of both packages that `program` enters, in a process of its own."""
+    command = [sys.executable, "-c", program, str(Path(folder, "net.kellet")), folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = [Path(name).resolve() for name in json.loads(done.stdout.splitlines()[-1])]
+    return [path for path in found if any(path.is_relative_to(place) for place in PACKAGES.values())]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

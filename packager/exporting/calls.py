@@ -115,7 +115,11 @@ def _made(make: Any, name: str, value: Any) -> Any:
 
 
 def _tensor_maker(thing: Any) -> Any:
-    return partial(tensor_of, library_of(thing))
+    """Return what makes an input in the library of `thing`: a copy, since models may write to their inputs."""
+    library = library_of(thing)
+    if library == "numpy":
+        return copy.copy
+    return partial(tensor_of, library)
 
 
 def _arrays(name: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -291,7 +291,7 @@ def test_relative_paths_and_a_change_of_folder(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("letter", ["x", "é", "模"])
 def test_long_names_have_room_for_the_part_file(tmp_path: Path, letter: str) -> None:
-    path = tmp_path / (letter * (249 // len(letter.encode())) + ".kellet")
+    path = tmp_path / (letter * (248 // len(letter.encode())) + ".kellet")
     save(path)
     assert content_of(path) == b"content"
 

@@ -115,7 +115,7 @@ def _made(make: Any, name: str, value: Any) -> Any:
 
 
 def _tensor_maker(thing: Any) -> Any:
-    """Return what makes an input in the library of `thing`: a copy, since models may write to their inputs."""
+    """Return what makes an input in the library of `thing`: copies, since models may write to them."""
     library = library_of(thing)
     if library == "numpy":
         return copy.copy

@@ -60,8 +60,10 @@ class Findings:
         for name, decision in self._decisions.standing.items():
             if decision.action == "extern":
                 yield from self._without_home(name, decision)
-            elif decision.action == "intern" and decision.source is None and self._modules[name].caveat:
-                yield self._modules[name].caveat
+            elif decision.action == "intern" and decision.source is None:
+                module = self._modules.get(name)  # what was only asked about has not been walked
+                if module is not None and module.caveat:
+                    yield module.caveat
         for name in self._decisions.undecided:
             if self._is_absent(name) and not self._is_needed(name):
                 yield f"{name} was not found here; code that imports it will fail there as it does here"

@@ -20,6 +20,7 @@ from .lazy import lazy_names
 if TYPE_CHECKING:
     from .analysis import is_from_package as is_from_package
     from .errors import ArchiveError as ArchiveError
+    from .errors import ArgumentError as ArgumentError
     from .errors import CodeExitError as CodeExitError
     from .errors import EmptyMatchError as EmptyMatchError
     from .errors import EnvironmentMismatchError as EnvironmentMismatchError
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArchiveError",
+    "ArgumentError",
     "CodeExitError",
     "Decision",
     "DiGraph",
@@ -91,8 +93,8 @@ _named = lazy_names(
     __name__,
     {
         "analysis": "is_from_package",
-        "errors": "ArchiveError CodeExitError EmptyMatchError EnvironmentMismatchError IntegrityError "
-        "LegacyFormatError MigrationError PackageError PackagingError PickleRefusedError "
+        "errors": "ArchiveError ArgumentError CodeExitError EmptyMatchError EnvironmentMismatchError "
+        "IntegrityError LegacyFormatError MigrationError PackageError PackagingError PickleRefusedError "
         "UndeclaredImportError UntrustedTypeError",
         "exporting": "ExportPlan",
         "graph": "DiGraph Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",

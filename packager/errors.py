@@ -1,6 +1,7 @@
 """What can go wrong in packager, as one tree.
 
     PackageError
+    |-- ArgumentError             also TypeError and ValueError: an argument that the call cannot take
     |-- PackagingError            an export cannot be made as asked; every problem, grouped by reason
     |-- EmptyMatchError           a rule with allow_empty=False matched no module
     |-- ArchiveError              also ValueError: a file is not an archive as the format demands
@@ -24,6 +25,7 @@ from pickle import UnpicklingError
 
 __all__ = [
     "ArchiveError",
+    "ArgumentError",
     "CodeExitError",
     "EmptyMatchError",
     "EnvironmentMismatchError",
@@ -40,6 +42,10 @@ __all__ = [
 
 class PackageError(Exception):
     """The root of everything that packager raises on its own account."""
+
+
+class ArgumentError(PackageError, TypeError, ValueError):
+    """A public call was given an argument of the wrong kind, or with a value that it does not know."""
 
 
 class PackagingError(PackageError):

@@ -165,7 +165,7 @@ def check_module_name(name: str) -> str:
     >>> check_module_name("pkg.models")
     'pkg.models'
     """
-    if not name:
+    if not name or not isinstance(name, str):
         raise InvalidNameError(f"module name {name!r}: expected dotted parts such as 'pkg.module'")
     if is_mangled(name):
         raise InvalidNameError(
@@ -185,7 +185,7 @@ def check_resource_name(resource: str) -> str:
     >>> check_resource_name("tables/weights.csv")
     'tables/weights.csv'
     """
-    if not resource:
+    if not resource or not isinstance(resource, str):
         raise InvalidNameError(f"resource name {resource!r}: expected a file name such as 'weights.csv'")
     for part in resource.split("/"):
         _check_part(part, f"resource name {resource!r}")

@@ -10,8 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
+from packager.arguments import check_choice, check_file, check_kind, check_names
 from packager.environment import Distributions
 from packager.environment.targets import parse_targets
+from packager.errors import ArgumentError
 from packager.errors import EmptyMatchError as EmptyMatchError
 from packager.errors import PackagingError as PackagingError
 from packager.exits import AnswerRequired
@@ -99,6 +101,10 @@ class PackageExporter:
         vendor_wheels: Sequence[str] = (),
         find_links: Sequence[str] = (),
     ) -> None:
+        check_file("f", f, method="write")
+        check_choice("guards", guards, ("here", "all"))
+        check_choice("parents", parents, ("eager", "lazy"))
+        check_choice("digests", digests, ("sha256", "crc"))
         self.importer = as_importer(importer)
         self.debug = debug
         self.identity: str | None = None
@@ -221,6 +227,7 @@ class PackageExporter:
         self, module_name: str, src: str, is_package: bool = False, dependencies: bool = True
     ) -> None:
         """Store `src` as the module of that name."""
+        check_kind("src", src, str, "the text of a module")
         self._before("save a module")
         self._add(SourceRequest(module_name, src.encode(), is_package, dependencies))
 
@@ -237,10 +244,12 @@ class PackageExporter:
 
     def save_text(self, package: str, resource: str, text: str) -> None:
         """Store text, as UTF-8, under a package."""
+        check_kind("text", text, str, "text; save_binary takes bytes")
         self.save_binary(package, resource, text.encode())
 
     def save_binary(self, package: str, resource: str, binary: bytes) -> None:
         """Store bytes under a package. Hooks may do so too."""
+        check_kind("binary", binary, (bytes, bytearray, memoryview), "bytes; save_text takes text")
         self._require_open()
         self._request.add(ResourceRequest(package, resource, bytes(binary)))
         self._plan = None
@@ -279,7 +288,9 @@ class PackageExporter:
         Raises PackagingError for a factory that is neither a callable nor a name.
         """
         if config is not None and factory is None:
-            raise TypeError("save_object() got config without the factory that takes it")
+            raise ArgumentError("save_object() got config without the factory that takes it")
+        if config is not None:
+            check_names("config", config)
         self._before("save an object")
         self._take(ObjectRequest(package, resource, obj, factory, config))
 
@@ -313,6 +324,7 @@ class PackageExporter:
         call is made twice, in evaluation mode; an answer that differs is a problem of the
         plan.
         """
+        check_names("inputs", inputs)
         self._before("save a check")
         self._add(CheckRequest(name, {key: copied_input(value) for key, value in inputs.items()}))
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from packager.archive.entry_names import MIGRATIONS
 from packager.archive.manifest import Manifest
 from packager.archive.reader import ArchiveReader
+from packager.arguments import check_choice, check_file
 from packager.atomic import cache_folder
 from packager.errors import PackageError
 from packager.exits import AnswerRequired
@@ -25,7 +26,7 @@ from packager.loading import finder, processes
 from packager.loading.bytecode import BytecodeCache
 from packager.loading.code import PackagedCode
 from packager.loading.directory import Directory, directory_of
-from packager.loading.opening import check_choice, check_environment, check_externs_allowed
+from packager.loading.opening import check_environment, check_externs_allowed
 from packager.loading.world import World
 from packager.names import PackageMangler, check_resource_name, demangle
 
@@ -79,6 +80,9 @@ class PackageImporter(Importer):
     ) -> None:
         check_choice("environment", environment, ("warn", "error", "ignore"))
         check_choice("undeclared", undeclared, ("error", "allow"))
+        check_choice("digests", digests, ("crc", "none", "sha256"))
+        if not isinstance(file, bytes | bytearray | memoryview):
+            check_file("file", file, method="read")
         self.filename = _shown_name(file)
         self.allow_pickle = allow_pickle
         self.trust = tuple(trust)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from packager.arguments import check_kind
 from packager.errors import PackagingError
 from packager.names import check_module_name, check_resource_name, source_path
 
@@ -189,11 +190,13 @@ def _places_of(item: Item) -> tuple[str, ...]:
     if isinstance(item, SourceRequest):
         check_module_name(item.name)
         return (source_path(item.name, item.is_package),)
+    if isinstance(item, EntryRequest | CheckRequest):
+        check_kind("name", item.name, str, "the name of an entry point")
     if isinstance(item, EntryRequest):
         return (f"entry point {item.name}",)
     if isinstance(item, CheckRequest):
         return (f"check {item.name}",)
-    if item.package:
+    if item.package != "":
         check_module_name(item.package)
     check_resource_name(item.resource)
     entry = resource_entry(item.package, item.resource)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = [
     "DisallowedModuleError",
     "EnvironmentWarning",
-    "check_choice",
     "check_environment",
     "check_externs_allowed",
     "environment_report",
@@ -33,12 +32,6 @@ class DisallowedModuleError(PackageError, ImportError):
 
 class EnvironmentWarning(UserWarning):
     """The environment is not the one that the archive was recorded in."""
-
-
-def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
-    """Raise ValueError unless the argument `name` is one of `choices`."""
-    if value not in (known := tuple(choices)):
-        raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, known))}")
 
 
 def check_externs_allowed(manifest: Manifest, allowed: Callable[[str], bool], what: str) -> None:

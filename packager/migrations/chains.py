@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from packager.arguments import check_kind
 from packager.errors import MigrationError
 from packager.gc_pause import gc_paused
 
@@ -132,7 +133,10 @@ def migrate(
     >>> list(migrate(Migration("names", [rename("{p:any}.gamma", "{p}.weight")]), old))
     ['encoder.weight']
     """
-    known = chain((migrations,) if isinstance(migrations, Migration) else migrations)
+    check_kind("state", state, Mapping, "a state dict; the migrations come first")
+    several = (migrations,) if isinstance(migrations, Migration) else migrations
+    check_kind("migrations", several, Iterable, "a Migration, or several")
+    known = chain(several)
     inner = unwrapped_by(known, state)
     plan = plan_migration(known, inner, version)
     plan.require_matched(strict=strict)

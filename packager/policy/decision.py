@@ -6,6 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from packager.arguments import check_kind
+
 if TYPE_CHECKING:
     from packager.graph import Edge
 
@@ -79,6 +81,8 @@ class Decision:
     def __post_init__(self) -> None:
         if self.action not in ACTIONS:
             raise ValueError(f"unknown action {self.action!r}; one of {', '.join(ACTIONS)}")
+        if self.source is not None:
+            check_kind("source", self.source, str, "the text of a module")
         if self.source is not None and self.action != "intern":
             raise ValueError(f"a decision with a source must intern, not {self.action}")
 

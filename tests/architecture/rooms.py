@@ -30,7 +30,7 @@ ROOMS = {
         "__init__",
     ),
     "packager": (
-        "errors names lazy version atomic exits gc_pause",
+        "errors names arguments lazy version atomic exits gc_pause",
         "tensors",
         "libraries",
         "archive",

@@ -1,0 +1,102 @@
+"""Arguments of the wrong kind are told at the call, with what was found and what is expected."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from packager import ArgumentError, Decision, PackageError, PackageExporter, PackageImporter
+from packager.errors import PackageError as Root
+from packager.migrations import Migration, migrate, rename
+
+
+def exporter(**options: Any) -> PackageExporter:
+    return PackageExporter(io.BytesIO(), **options)
+
+
+CALLS: dict[str, tuple[Callable[[], Any], str]] = {
+    "a guard that is none": (
+        lambda: exporter(guards="none"),
+        "guards='none': expected one of 'here', 'all'",
+    ),
+    "parents that are none": (
+        lambda: exporter(parents="x"),
+        "parents='x': expected one of 'eager', 'lazy'",
+    ),
+    "digests of an export": (
+        lambda: exporter(digests="md5"),
+        "digests='md5': expected one of 'sha256', 'crc'",
+    ),
+    "a number as the target": (
+        lambda: PackageExporter(3),  # type: ignore[arg-type]  # that is what is told
+        "f=3: expected a path or a binary file object, found int",
+    ),
+    "a file open for text": (
+        lambda: PackageExporter(io.StringIO()),  # type: ignore[arg-type]  # that is what is told
+        "f: the file is open for text; open it in binary mode",
+    ),
+    "bytes as text": (
+        lambda: exporter().save_text("p", "r", b"x"),  # type: ignore[arg-type]  # that is what is told
+        "text=b'x': expected text; save_binary takes bytes, found bytes",
+    ),
+    "text as bytes": (
+        lambda: exporter().save_binary("p", "r", "x"),  # type: ignore[arg-type]  # that is what is told
+        "binary='x': expected bytes; save_text takes text, found str",
+    ),
+    "a size as bytes": (
+        lambda: exporter().save_binary("p", "r", 3),  # type: ignore[arg-type]  # three zero bytes otherwise
+        "binary=3: expected bytes; save_text takes text, found int",
+    ),
+    "source as bytes": (
+        lambda: exporter().save_source_string("m", b"x"),  # type: ignore[arg-type]  # that is what is told
+        "src=b'x': expected the text of a module, found bytes",
+    ),
+    "inputs without names": (
+        lambda: exporter().save_check("model", {1: 2, "x": 3, None: 4}),  # type: ignore[dict-item]  # told
+        "inputs: expected names as keys, found 1, None",
+    ),
+    "inputs in a list": (
+        lambda: exporter().save_check("model", [1]),  # type: ignore[arg-type]  # that is what is told
+        r"inputs=\[1\]: expected a mapping, found list",
+    ),
+    "a configuration without names": (
+        lambda: exporter().save_object("p", "r", 1, factory="a:b", config={1: 2}),  # type: ignore[dict-item]  # told
+        "config: expected names as keys, found 1",
+    ),
+    "no archive": (
+        lambda: PackageImporter(None),  # type: ignore[arg-type]  # that is what is told
+        "file=None: expected a path or a binary file object, found NoneType",
+    ),
+    "digests of a load": (
+        lambda: PackageImporter("net.kellet", digests="md5"),
+        "digests='md5': expected one of 'crc', 'none', 'sha256'",
+    ),
+    "a decision's source as bytes": (
+        lambda: Decision("intern", "rule", "because").replace(source=b"x"),
+        "source=b'x': expected the text of a module, found bytes",
+    ),
+    "a migration where the state belongs": (
+        lambda: migrate({"a": np.ones(1)}, Migration("m", [rename("a", "b")])),  # type: ignore[arg-type]  # told
+        "expected a state dict; the migrations come first, found Migration",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_an_argument_of_the_wrong_kind_is_told_at_the_call(name: str) -> None:
+    call, message = CALLS[name]
+    with pytest.raises(ArgumentError, match=message) as caught:
+        call()
+    assert isinstance(caught.value, Root)
+    assert isinstance(caught.value, TypeError)
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(("package", "resource"), [(3, "r"), (None, "r"), ("p", 3), ("p", None)])
+def test_names_that_are_no_text_are_told(package: Any, resource: Any) -> None:
+    with pytest.raises(PackageError, match=r"(module|resource) name (3|None): expected"):
+        exporter().save_binary(package, resource, b"x")

@@ -28,6 +28,6 @@ def is_from_package(obj: Any) -> bool:
 
 
 def _is_installed_from_archive(name: str) -> bool:
-    """Modules of an archive that was installed carry their own names; their loader gives them away."""
+    """Check the loader: the names of an archive's modules are unmangled after install()."""
     spec = getattr(sys.modules.get(name), "__spec__", None)
     return type(getattr(spec, "loader", None)).__module__.startswith("packager.loading.")

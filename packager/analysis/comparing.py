@@ -81,12 +81,12 @@ def compare_trace(plan: ExportPlan, trace: Trace) -> TraceComparison:
     """
     planned = {module.name for module in plan.modules}
     stored = [module.name for module in plan.by_action("intern")]
-    tops = {name.partition(".")[0] for name in stored}
+    top_level_names = {name.partition(".")[0] for name in stored}
     is_made_again = trace.target.partition(":")[0] in stored
     modules = trace.modules if is_made_again else trace.modules - trace.built_modules
     files = trace.files if is_made_again else trace.files - trace.built_files
-    missed = sorted(name for name in modules - planned if name.partition(".")[0] in tops)
-    opened = {name for name in map(_relative, trace.files) if name.partition("/")[0] in tops}
+    missed = sorted(name for name in modules - planned if name.partition(".")[0] in top_level_names)
+    opened = {name for name in map(_relative, trace.files) if name.partition("/")[0] in top_level_names}
     needed = {name for name in map(_relative, files) if name in opened and not name.endswith(_CODE)}
     entries = {entry.name for entry in plan.entries}
     return TraceComparison(
@@ -100,8 +100,8 @@ def compare_trace(plan: ExportPlan, trace: Trace) -> TraceComparison:
 
 
 def pruned(policy: Policy, comparison: TraceComparison) -> Policy:
-    """`policy` for the traced call alone: mocks for modules, and no files, that it did not use; and
-    its answers to the questions that only a run can answer."""
+    """Return `policy` for the traced call alone: with mocks for the modules that it did not use, without
+    the files that it did not open, and with its answers to the questions that only a run can answer."""
     because = "the trace did not import it"
     return policy.before(
         [Rule("mock", GlobGroup(name), because=because) for name in comparison.unused],
@@ -118,7 +118,7 @@ class _Places:
         self._sources = {entry.name for entry in plan.entries if entry.kind == "source"}
 
     def of(self, missed: Iterable[str], stacks: Mapping[str, Sequence[Frame]]) -> Iterable[TracedImport]:
-        """One for each place. What a missed module imports in turn is found once that one is stored."""
+        """Yield one for each place. What a missed module imports in turn is found once that one is stored."""
         direct: dict[tuple[str, int], list[str]] = {}
         found: dict[tuple[str, int], Question | None] = {}
         for name in missed:
@@ -137,22 +137,22 @@ class _Places:
                 yield TracedImport(question.id, file, line, question.text, loaded, question.candidates)
 
     def _place(self, stack: Sequence[Frame]) -> tuple[str, int, Question | None, bool] | None:
-        """File, line, the plan's question there, and whether nothing stands between it and the import.
+        """Return file, line, the plan's question there, and whether nothing stands between it and the import.
 
         Frames of other packages and of text that is executed may stand between: they import for it.
         """
         inside = [(frame, _relative(frame.file)) for frame in stack]
-        tops = {name.partition("/")[0] for name in self._sources}
+        top_level_names = {name.partition("/")[0] for name in self._sources}
         is_direct = True
         for frame, file in inside:
             if file in self._sources:
                 question = self._question(file, frame)
                 return file, question.line if question is not None else frame.line, question, is_direct
-            is_direct = is_direct and file.partition("/")[0] not in tops
+            is_direct = is_direct and file.partition("/")[0] not in top_level_names
         return None
 
     def _question(self, file: str, frame: Frame) -> Question | None:
-        """The question at a frame: on its line, else the one of its function (a call may take many lines)."""
+        """Return the question on a frame's line, else that of its function (a call may take many lines)."""
         here = [question for question in self._questions.get(file, ()) if question.line == frame.line]
         around = [
             question for question in self._questions.get(file, ()) if question.function == frame.function
@@ -168,7 +168,7 @@ class _Places:
 
 
 def _relative(path: str) -> str:
-    """A file by its path below the entry of `sys.path` that holds it, as entries are named; "" for others."""
+    """Return the path of a file below the entry of `sys.path` that holds it; "" for others."""
     folders = (os.path.join(os.path.abspath(entry or os.curdir), "") for entry in sys.path)
     inside = [folder for folder in folders if path.startswith(folder)]
     return path[len(max(inside, key=len)) :].replace(os.sep, "/") if inside else ""

@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _used(before: set[str], opened: set[str]) -> tuple[list[str], list[str]]:
-    """Modules, and files. A module that stands under two names counts under its own."""
+    """List modules, and files. A module that stands under two names counts under its own."""
     modules = [
         name
         for name, module in list(sys.modules.items())
@@ -65,7 +65,7 @@ def _used(before: set[str], opened: set[str]) -> tuple[list[str], list[str]]:
 
 
 def _frames(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
-    """File, line and function from an import outwards, without the import system's own frames."""
+    """Yield file, line and function from an import outwards, without the import system's own frames."""
     count = 0
     while frame is not None and count < _MOST_FRAMES:
         file = frame.f_code.co_filename

@@ -45,23 +45,21 @@ MAYBE: RunsHere = (None, "")
 
 
 class Blocks:
-    """Answers for the blocks of all modules of a table, each once."""
+    """Answers for the blocks of all modules of a table, each once.
+
+    `names` is name resolution over the blocks that run, `facts` what was answered from this environment.
+    """
 
     def __init__(self, table: ModuleTable, *, all_guards: bool) -> None:
         self._table = table
-        self._names = Names(table, self.bindings)
+        self.names = Names(table, self.bindings)
         self._all = all_guards
         self.facts: dict[tuple[str, int, str], Fact] = {}
         self._outcomes: dict[tuple[str, int], Outcome] = {}
         self._open: set[tuple[str, str, str]] = set()
 
-    @property
-    def names(self) -> Names:
-        """Name resolution over the blocks that run."""
-        return self._names
-
     def runs(self, module: SourceModule, index: int) -> RunsHere:
-        """Whether block `index` runs when the one around it does: (True, False or None, because)."""
+        """Say whether block `index` runs when the one around it does: (True, False or None, because)."""
         known = module.runs_here.get(index)
         if known is None:
             module.runs_here[index] = MAYBE  # for a question that leads back here
@@ -69,7 +67,7 @@ class Blocks:
         return known
 
     def reached(self, module: SourceModule, index: int, order: int) -> RunsHere:
-        """Whether what stands at `order` in block `index` runs, with all blocks around it."""
+        """Say whether what stands at `order` in block `index` runs, with all blocks around it."""
         answer: bool | None = True
         blocks = module.scan.blocks
         while index >= 0:
@@ -87,7 +85,7 @@ class Blocks:
         return answer, ""
 
     def bindings(self, module: SourceModule, name: str) -> Sequence[Binding]:
-        """The places that give a module-level name its value and that run here, as far as known."""
+        """Return the places that give a module-level name its value and that run here, as far as known."""
         found = module.scan.bindings.get(name, ())
         if not found or (len(found) == 1 and found[0].block == 0):
             return found
@@ -98,7 +96,7 @@ class Blocks:
         ]
 
     def outcome(self, module: SourceModule, index: int) -> Outcome:
-        """What becomes of the `try` whose body is block `index`."""
+        """Return what becomes of the `try` whose body is block `index`."""
         key = (module.name, index)
         known = self._outcomes.get(key)
         if known is None:
@@ -194,7 +192,7 @@ class Blocks:
         )
 
     def _present(self, module: SourceModule, statement: Import) -> bool | None:
-        """Whether an import succeeds here: False where its module is absent, None where it may fail."""
+        """Say whether an import succeeds here: False where its module is absent, None where it may fail."""
         target = module.target(statement)
         if target is None:
             return False
@@ -203,9 +201,7 @@ class Blocks:
             return exists
         own = target.partition(".")[0] == module.name.partition(".")[0]
         # A name that is not seen may still be there; a module of the same package may fail in turn.
-        certain = all(
-            self._names.has(self._table[target], name) for name, _ in statement.names if name != "*"
-        )
+        certain = all(self.names.has(self._table[target], name) for name, _ in statement.names if name != "*")
         return None if own or not certain else True
 
     def _asker(self, module: SourceModule, block: Block | None) -> Callable[[str, str], RunsHere]:
@@ -236,11 +232,11 @@ class Blocks:
         return exists, f"{name} is here" if exists else f"no {name} here"
 
     def _call(self, module: SourceModule, name: str) -> RunsHere:
-        """`is_x_available()`: True where x is here, else what the function itself looks for."""
+        """Judge `is_x_available()`: True where x is here, else what the function itself looks for."""
         match = _AVAILABLE.fullmatch(name.rpartition(".")[2])
         if match is not None and self._table.exists(match[1]):
             return True, f"{match[1]} is here"
-        for home, binding in self._names.definitions(module, name):
+        for home, binding in self.names.definitions(module, name):
             if binding.kind == "def":
                 returned, probes = home.scan.blocks[binding.at].test or (None, ())
                 for probe in probes:
@@ -251,9 +247,9 @@ class Blocks:
         return MAYBE
 
     def _value(self, module: SourceModule, name: str, order: int, *, not_none: bool) -> RunsHere:
-        """The truth of a name, over all the places that bind it, in order."""
+        """Judge the truth of a name, over all the places that bind it, in order."""
         answers: list[RunsHere] = []
-        for home, binding in self._names.definitions(module, name):
+        for home, binding in self.names.definitions(module, name):
             if order >= 0 and home is module and binding.order > order:
                 continue
             value = self._bound_value(home, binding, not_none)
@@ -284,7 +280,7 @@ class Blocks:
 
 
 def _holds_imports(module: SourceModule, block: Block) -> bool:
-    """Whether an import hangs on this block, directly or further inside."""
+    """Say whether an import hangs on this block, directly or further inside."""
     waiting = [block]
     while waiting:
         inner = waiting.pop()

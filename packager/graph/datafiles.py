@@ -23,7 +23,7 @@ _ORDER = {"found": 0, "suggested": 1, "beside": 2}
 
 
 def find_data_files(modules: Iterable[SourceModule], listings: Listings) -> list[DataFile]:
-    """The data files of the packages among `modules` (those of one top-level package).
+    """Return the data files of the packages among `modules` (those of one top-level package).
 
     First what literals name, then files whose name alone occurs in the code, then all others.
     Files of code are data where code names them and they are not captured as modules.
@@ -46,7 +46,7 @@ def find_data_files(modules: Iterable[SourceModule], listings: Listings) -> list
 
 
 def _beside(captured: list[SourceModule], listings: Listings) -> Iterator[DataFile]:
-    """Every file in the folders of captured packages, and in folders below that are no packages."""
+    """Yield every file in the folders of captured packages, and in folders below that are no packages."""
     known = {module.found.path for module in captured}
     for module in captured:
         if not module.found.is_package:
@@ -79,7 +79,7 @@ def _meant(
     by_path: dict[str, tuple[str, str]],
     by_name: dict[str, list[tuple[str, str]]],
 ) -> Iterator[tuple[str, tuple[str, str]]]:
-    """The files that a literal names: below the module's folder or one of the package's, or by name alone."""
+    """Yield the files that a literal names: below the module's folder or the package's, or by name alone."""
     text = posixpath.normpath(text.lstrip("/"))
     bases = list(dict.fromkeys([module.package, *_parents(module.package)]))
     paths = [posixpath.normpath(_key(base, text)) for base in bases]

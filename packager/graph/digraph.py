@@ -44,11 +44,11 @@ class DiGraph:
         self._pred[v][u] = True
 
     def successors(self, n: str) -> Iterator[str]:
-        """The nodes that `n` points to. Raises ValueError when `n` is no node."""
+        """Return the nodes that `n` points to. Raises ValueError when `n` is no node."""
         return iter(self._known(self._succ, n))
 
     def predecessors(self, n: str) -> Iterator[str]:
-        """The nodes that point to `n`. Raises ValueError when `n` is no node."""
+        """Return the nodes that point to `n`. Raises ValueError when `n` is no node."""
         return iter(self._known(self._pred, n))
 
     @property
@@ -74,15 +74,15 @@ class DiGraph:
             return False
 
     def forward_transitive_closure(self, src: str) -> set[str]:
-        """All nodes that can be reached from `src`, itself among them."""
+        """Return all nodes that can be reached from `src`, and itself. Raises ValueError if it is no node."""
         return self._closure(self._succ, src)
 
     def backward_transitive_closure(self, src: str) -> set[str]:
-        """All nodes from which `src` can be reached, itself among them."""
+        """Return all nodes that lead to `src`, and itself. Raises ValueError if it is no node."""
         return self._closure(self._pred, src)
 
     def all_paths(self, src: str, dst: str) -> str:
-        """DOT text of the subgraph of all paths from `src` to `dst`; without edges where there is none."""
+        """Return DOT text of all paths from `src` to `dst`; without edges where there is none."""
         between = DiGraph()
         if src in self and dst in self:
             both = self.forward_transitive_closure(src) & self.backward_transitive_closure(dst)
@@ -92,7 +92,9 @@ class DiGraph:
         return between.to_dot()
 
     def first_path(self, dst: str) -> list[str]:
-        """The path that first led to `dst`: each step goes back to the node that was added earliest."""
+        """Return the path that first led to `dst`: each step goes back to the node that was added earliest.
+
+        Raises ValueError when `dst` is no node."""
         order = {n: i for i, n in enumerate(self._node)}
         path = [dst]
         while True:
@@ -102,7 +104,7 @@ class DiGraph:
             path.append(min(before, key=order.__getitem__))
 
     def to_dot(self) -> str:
-        """The graph in the language of Graphviz."""
+        """Return the graph in the language of Graphviz."""
         edges = "\n".join(f'"{u}" -> "{v}";' for u, v in self.edges)
         return f"digraph G {{\nrankdir = LR;\nnode [shape=box];\n{edges}\n}}\n"
 
@@ -117,13 +119,14 @@ class DiGraph:
         return reached
 
     def _known(self, table: dict[str, dict[str, bool]], n: str) -> dict[str, bool]:
+        """Return the neighbours of `n`. Raises ValueError when it is no node."""
         if n not in self._node:
             raise ValueError(f"The node {n} is not in the digraph.")
         return table[n]
 
 
 def first_edges(edges: Iterable[Edge]) -> Mapping[str, Edge]:
-    """For each module the edge by which it is reached in the fewest steps from the roots.
+    """Map each module to the edge by which it is reached in the fewest steps from the roots.
 
     An import counts before the step from a module up to its package: that one says little.
     """
@@ -143,7 +146,7 @@ def first_edges(edges: Iterable[Edge]) -> Mapping[str, Edge]:
 
 
 def chain_to(first: Mapping[str, Edge], name: str) -> Sequence[Edge]:
-    """The edges from a root to module `name`, root first; empty where nothing leads there."""
+    """Return the edges from a root to module `name`, root first; empty where nothing leads there."""
     chain: list[Edge] = []
     while name and name in first:
         chain.append(first[name])
@@ -152,7 +155,7 @@ def chain_to(first: Mapping[str, Edge], name: str) -> Sequence[Edge]:
 
 
 def graph_of(names: Iterable[str], edges: Iterable[Edge]) -> DiGraph:
-    """The followed edges among `names` as a graph; roots are ordinary nodes in it."""
+    """Return the followed edges among `names` as a graph; roots are ordinary nodes in it."""
     graph = DiGraph()
     for name in names:
         graph.add_node(name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .expressions import Collected
@@ -17,6 +17,7 @@ from .scan import Binding, Block, ClassScan, Dynamic, Exports, Import, NameUse
 
 __all__ = ["BlockDraft", "ClassDraft", "Draft", "Place", "Scope", "active_decorators", "function_scope"]
 
+_Spelt = tuple[str, bool, str, int, int]  # a NameUse before its name is split at the dots
 _BUILTINS = frozenset(dir(builtins))
 _PASSIVE_DECORATORS = frozenset(
     "abstractmethod abstractproperty cache cached_property classmethod contextmanager asynccontextmanager "
@@ -105,23 +106,23 @@ class Place:
         self.quiet = quiet
 
     def inside(self, block: BlockDraft) -> Place:
-        """The beginning of a block at this place."""
+        """Return the beginning of a block at this place."""
         used = block.used if self.klass is None else self.klass.used
         return Place(block, self.scope, self.klass, self.qualname, True, used)
 
     def perhaps(self) -> Place:
-        """The same place, for code that may not run."""
+        """Return the same place, for code that may not run."""
         if not self.sure:
             return self
         return Place(self.block, self.scope, self.klass, self.qualname, False, self.used, self.quiet)
 
     def called(self, qualname: str) -> Place:
-        """The body of a local class: the same place under another name."""
+        """Return the body of a local class: the same place under another name."""
         return Place(self.block, self.scope, None, qualname, self.sure, self.used, self.quiet)
 
 
 def function_scope(node: ast.FunctionDef | ast.AsyncFunctionDef, place: Place) -> Scope:
-    """The scope of a function, with its parameters."""
+    """Return the scope of a function, with its parameters."""
     scope, arguments = Scope(place.scope), node.args
     positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
     scope.parameters.update(positional, (argument.arg for argument in arguments.kwonlyargs))
@@ -133,7 +134,7 @@ def function_scope(node: ast.FunctionDef | ast.AsyncFunctionDef, place: Place) -
 
 
 def active_decorators(decorators: Sequence[ast.expr]) -> tuple[str, ...]:
-    """The decorators that may keep or call what they decorate, as dotted names."""
+    """Return the decorators that may keep or call what they decorate, as dotted names."""
     names = [dotted(one.func if isinstance(one, ast.Call) else one) for one in decorators]
     return tuple(name for name in names if name.rpartition(".")[2] not in _PASSIVE_DECORATORS)
 
@@ -149,7 +150,7 @@ class Draft:
         self.bindings: dict[str, list[Binding]] = {}
         self.exports: tuple[list[str], list[str], bool] | None = None
         self.nested: list[tuple[Collected, Scope, BlockDraft]] = []
-        self.uses: dict[tuple[str, bool, str, int, int], int] = {}  # a NameUse, not yet split at the dots
+        self.uses: dict[_Spelt, int] = {}
         self.order = 0
         self.stars = False
 
@@ -210,7 +211,7 @@ class Draft:
             self.bind(name, place, "import", index, part)
 
     def keep(self, values: Sequence[ast.expr], holder: ast.expr, place: Place) -> None:
-        """Values are put into something: a registry, when a decorator does it to what it decorates."""
+        """Note that values are put into something: a decorator that does so to its argument keeps it."""
         if place.scope is None or not isinstance(holder, (ast.Attribute, ast.Subscript, ast.Name)):
             return
         kept = {part.id for value in values for part in _parts(value) if isinstance(part, ast.Name)}
@@ -243,7 +244,7 @@ class Draft:
         self.exports = (names, others, complete)
 
     def finished_uses(self) -> tuple[tuple[NameUse, ...], tuple[Block, ...]]:
-        """The uses of names in a fixed order, and the blocks that hold them. To be called once."""
+        """Return the uses of names in a fixed order, and the blocks that hold them. To be called once."""
         for block in self.blocks:
             self._sort_names(block.used, block.scope, block)
         for nested, scope, block in self.nested:
@@ -255,20 +256,18 @@ class Draft:
             bases = {spelt.partition(".")[0] for spelt in (*used.names, *used.called, *owners)}
             block.used.attrs |= bases & own
             self._sort_names(used, None, block)
+        order = sorted(self.uses, key=_order)
         uses = [
             NameUse(tuple(spelt.split(".")) if spelt else (), called, glob, at, part)
-            for spelt, called, glob, at, part in self.uses
+            for spelt, called, glob, at, part in order
         ]
-        order = sorted(range(len(uses)), key=lambda index: _order(uses[index]))
-        places = [0] * len(uses)
-        for place, index in enumerate(order):
-            places[index] = place
+        places = {self.uses[use]: place for place, use in enumerate(order)}
         keeping = self._keeping()
         blocks = [self._finished(block, places, keeping) for block in self.blocks]
-        return tuple([uses[index] for index in order]), tuple(blocks)
+        return tuple(uses), tuple(blocks)
 
     def finished_classes(self) -> tuple[ClassScan, ...]:
-        """The classes, in source order."""
+        """Return the classes, in source order."""
         return tuple(
             [
                 ClassScan(
@@ -284,14 +283,14 @@ class Draft:
         )
 
     def finished_exports(self) -> Exports | None:
-        """What `__all__` says, None where nobody sets it."""
+        """Return what `__all__` says, None where it is not set."""
         if self.exports is None:
             return None
         names, others, complete = self.exports
         return Exports(tuple(names), tuple(others), complete)
 
     def _keeping(self) -> set[int]:
-        """The functions that keep an argument, themselves or in a function inside."""
+        """Return the functions that keep an argument, themselves or in a function inside."""
         keeping: set[int] = set()
         scopes = [(block.scope, block) for block in self.blocks if block.kind == "function"]
         for scope, block in [*scopes, *((scope, block) for _, scope, block in self.nested)]:
@@ -352,7 +351,7 @@ class Draft:
     def _use(self, spelt: str, called: bool, glob: str, at: int, part: int) -> int:
         return self.uses.setdefault((spelt, called, glob, at, part), len(self.uses))
 
-    def _finished(self, block: BlockDraft, places: Sequence[int], keeping: set[int]) -> Block:
+    def _finished(self, block: BlockDraft, places: Mapping[int, int], keeping: set[int]) -> Block:
         used = block.used
         return Block(
             block.parent, block.kind, block.order, block.line, block.function, block.detail, block.test,
@@ -363,10 +362,11 @@ class Draft:
         )  # fmt: skip
 
 
-def _order(use: NameUse) -> tuple[bool, str, tuple[str, ...], bool]:
-    """The key by which uses are sorted: any would do that gives the same order in every run."""
-    start = "" if use.at < 0 else str(use.at) if use.part < 0 else f"{use.at}:{use.part}"
-    return use.at < 0, start, (*use.parts, use.glob) if use.glob else use.parts, use.called
+def _order(use: _Spelt) -> tuple[bool, str, str, bool]:
+    """Return the key by which uses are sorted: any would do that gives the same order in every run."""
+    spelt, called, glob, at, part = use
+    start = "" if at < 0 else str(at) if part < 0 else f"{at}:{part}"
+    return at < 0, start, f"{spelt}.{glob}" if glob else spelt, called
 
 
 def _parts(value: ast.expr) -> Sequence[ast.expr]:

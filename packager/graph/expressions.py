@@ -55,7 +55,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
 def lines_with_imports(source: bytes) -> list[int]:
-    """The lines that hold a word without which nothing is imported, ascending."""
+    """Return the lines that hold a word without which nothing is imported, ascending."""
     if b"\r" in source:
         source = source.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     places = []
@@ -176,7 +176,7 @@ class Expressions:
         return found
 
     def text(self, node: ast.expr) -> str:
-        """The source of an expression, in one line of at most 120 characters."""
+        """Return the source of an expression, in one line of at most 120 characters."""
         if self._lines is None:
             source = self._source.encode() if isinstance(self._source, str) else self._source
             self._lines = source.splitlines()
@@ -283,14 +283,14 @@ class Expressions:
 
 
 def _import_of_package(call: ast.Call) -> Iterator[FoundDynamic]:
-    """The package that a reader of resources is given as a literal."""
+    """Return the package that a reader of resources is given as a literal."""
     match call.args[:1]:
         case [ast.Constant(value=str(package))] if package.replace(".", "").isidentifier():
             yield FoundDynamic(call.lineno, "import", "", 0, package, "package", (0, package, ()))
 
 
 def _other(node: ast.AST, used: Collected, stack: list[ast.AST]) -> None:
-    """Everything that is not frequent: scopes of their own first, then whatever has children."""
+    """Read what is not frequent: scopes of their own first, then whatever has children."""
     if isinstance(node, ast.Lambda):
         arguments = node.args
         for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
@@ -320,7 +320,7 @@ def _other(node: ast.AST, used: Collected, stack: list[ast.AST]) -> None:
 
 
 def _chain(node: Any) -> tuple[str, Any]:
-    """`a.b.c` as ("a.b.c", None); attributes of another value v as ("b.c", v)."""
+    """Split `a.b.c` into ("a.b.c", None); attributes of another value v into ("b.c", v)."""
     parts = []
     while node.__class__ is ast.Attribute:
         parts.append(node.attr)
@@ -332,7 +332,7 @@ def _chain(node: Any) -> tuple[str, Any]:
 
 
 def _read_attribute(call: ast.Call, function: str, used: Collected) -> None:
-    """`getattr(value, "name")` is `value.name`; a computed name is a glob, if part of it is literal."""
+    """Read `getattr(value, "name")` as `value.name`; a name that is computed in part as a glob."""
     of_value = function.startswith(("getattr", "hasattr"))
     owner = dotted(call.args[0]) if of_value and call.args else ""
     for argument in call.args[1:2] if of_value else call.args:
@@ -349,7 +349,7 @@ def _read_attribute(call: ast.Call, function: str, used: Collected) -> None:
 
 
 def _name_pattern(node: ast.expr | None) -> tuple[str, str]:
-    """A computed string as a glob, and what a leading `__name__` or `__package__` anchors it to."""
+    """Return a computed string as a glob, and what a leading `__name__` or `__package__` anchors it to."""
     pieces: list[str] = []
     waiting = [node]
     while waiting:

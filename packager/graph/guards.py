@@ -70,14 +70,14 @@ _COMPARISONS = {
 
 
 def is_typing_test(test: ast.expr) -> bool:
-    """Whether this is `TYPE_CHECKING`, however it was imported, or that `or` some switch of the user."""
+    """Say whether this is `TYPE_CHECKING`, however it was imported, or that `or` some switch of the user."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         return any(is_typing_test(value) for value in test.values)
     return dotted(test).rpartition(".")[2] == "TYPE_CHECKING"
 
 
 def is_main_test(test: ast.expr) -> bool:
-    """Whether this is `__name__ == "__main__"`."""
+    """Say whether this is `__name__ == "__main__"`."""
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
         return False
     sides = (test.left, test.comparators[0])
@@ -87,7 +87,7 @@ def is_main_test(test: ast.expr) -> bool:
 
 
 def read_test(test: ast.expr) -> Guard:
-    """The expression for `test`; UNKNOWN where no part of it can be read."""
+    """Return the expression for `test`; UNKNOWN where no part of it can be read."""
     match test:
         case ast.Constant(value=value):
             return ("const", value if value is None else bool(value))
@@ -107,7 +107,7 @@ def read_test(test: ast.expr) -> Guard:
 
 
 def availability(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[Guard | None, tuple[str, ...]] | None:
-    """What `is_x_available` returns, where that can be read, and the modules it looks for; else None."""
+    """Read what `is_x_available` returns, where that can be read, and the modules it looks for; else None."""
     if _AVAILABILITY.fullmatch(node.name) is None:
         return None
     probes = []
@@ -122,7 +122,7 @@ def availability(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[Guard | 
 
 
 def evaluate(guard: Guard, ask: Callable[[str, str], tuple[bool | None, str]]) -> tuple[bool | None, str]:
-    """The value of `guard` here, and why; (None, "") where that cannot be told.
+    """Return the value of `guard` here, and why; (None, "") where that cannot be told.
 
     `ask(form, name)` answers for the forms "find", "probe", "call", "name" and "notnone", which need to
     know the modules of this environment.
@@ -149,7 +149,7 @@ def evaluate(guard: Guard, ask: Callable[[str, str], tuple[bool | None, str]]) -
 
 
 def dotted(node: ast.AST) -> str:
-    """The dotted name that `node` spells, "" for any other expression."""
+    """Return the dotted name that `node` spells, "" for any other expression."""
     parts = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -161,7 +161,7 @@ def dotted(node: ast.AST) -> str:
 
 
 def caught_by(caught: ast.expr | None) -> str:
-    """What a handler catches: "import" errors alone, "any" error, or "other" ones."""
+    """Return what a handler catches: "import" errors alone, "any" error, or "other" ones."""
     if caught is None:
         return "any"
     kinds = caught.elts if isinstance(caught, ast.Tuple) else [caught]
@@ -228,7 +228,7 @@ def _not_none(left: ast.expr) -> Guard:
 
 
 def _version_comparison(left: ast.expr, sign: str, value: Any) -> Guard:
-    """A comparison of sys.version_info, of its first parts, or of its major number."""
+    """Read a comparison of sys.version_info, of its first parts, or of its major number."""
     width = 0
     if dotted(left) == "sys.version_info":
         width = 5

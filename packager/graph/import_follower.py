@@ -1,6 +1,6 @@
 """ImportFollower imports: modules are reached, decided and executed on paper, parents first.
 
-Rules 1 to 5 of the walk. What live code then does with the names it imported is name_uses.py's.
+Rules 1 to 5 of the walk. What live code then does with the names it imported is liveness.py's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .blocks import Blocks
 from .lazy_tables import lazy_source
 from .module_table import ModuleTable, SourceModule
 from .records import Decide, Edge, Problem, WalkDecision
-from .resolve import LazyTarget, Names
+from .resolve import LazyTarget
 from .scan import MODULE_BLOCK, Import
 
 __all__ = ["ImportFollower", "circumstance"]
@@ -34,7 +34,8 @@ class ImportFollower:
     """The modules reached so far, the edges between them, and the blocks that wait to be run.
 
     `to_run` are blocks whose imports are still to be followed, `ran` those whose names are still to
-    be looked at; `newly_followed` are modules whose names could not be resolved before.
+    be looked at; `newly_followed` are modules whose names could not be resolved before. `names` is
+    name resolution over what is followed.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class ImportFollower:
         all_guards: bool,
         lazy_parents: bool,
     ) -> None:
-        self._table, self._blocks, self._names = table, blocks, blocks.names
+        self._table, self._blocks, self.names = table, blocks, blocks.names
         self._decide = decide
         self._all_guards, self._lazy_parents = all_guards, lazy_parents
         self.decisions: dict[str, WalkDecision] = {}
@@ -60,13 +61,8 @@ class ImportFollower:
         self._incoming: dict[str, list[Edge]] = {}
         self._eager_texts: dict[str, bytes] = {}
 
-    @property
-    def names(self) -> Names:
-        """Name resolution over what is followed."""
-        return self._names
-
     def is_followed(self, module: SourceModule) -> bool:
-        """Whether the walk reads this module."""
+        """Say whether the walk reads this module."""
         decision = self.decisions.get(module.name)
         return decision is not None and decision.follow
 
@@ -120,7 +116,7 @@ class ImportFollower:
             if (home.name, wanted) in seen or not self.is_followed(home):
                 continue
             seen.add((home.name, wanted))
-            provider = self._names.provider(home, wanted)
+            provider = self.names.provider(home, wanted)
             if provider is None:
                 self.run_getattr(home)
                 continue
@@ -147,12 +143,12 @@ class ImportFollower:
 
     def run_getattr(self, module: SourceModule) -> None:
         """Run a module's own `__getattr__`, for a name that nothing else explains."""
-        for ending in self._names.resolve(module, ("__getattr__",), self.is_followed):
+        for ending in self.names.resolve(module, ("__getattr__",), self.is_followed):
             if ending.kind == "def":
                 self.run_function(ending.module, ending.at)
 
     def reach_lazily(self, package: SourceModule, lazy: LazyTarget) -> None:
-        """Somebody asks a lazy package for a name, and its table leads to another module."""
+        """Reach the module that the table of a lazy package gives for a name."""
         target = lazy.module.name
         step = (package.name, target, lazy.name)
         if step in self._known_steps:
@@ -186,7 +182,7 @@ class ImportFollower:
                 self.reach(inner, Edge(module.name, inner, kind, file, statement.line, (), detail))
 
     def _follow_star(self, module: SourceModule, edge: Edge) -> None:
-        """A star takes the submodules that `__all__` names, and the whole table of a lazy module."""
+        """Follow a star: the submodules that `__all__` names, and the whole table of a lazy module."""
         exports = module.scan.exports
         for name in exports.names if exports is not None else ():
             if self._table.has_submodule(module, name) and not self._blocks.bindings(module, name):
@@ -202,7 +198,7 @@ class ImportFollower:
         seen = {module.name}
         while waiting:
             package = waiting.pop()
-            for lazy in self._names.lazy_table(package):
+            for lazy in self.names.lazy_table(package):
                 self.reach_lazily(package, lazy)
                 source = lazy.module
                 if lazy.name != "*":
@@ -255,7 +251,7 @@ class ImportFollower:
             self._replace(module, text)
 
     def _make_eager(self, module: SourceModule) -> None:
-        """A star import sees nothing of a lazy table unless `__all__` says so: undo it."""
+        """Undo a lazy table: a star import sees nothing of it unless `__all__` says so."""
         self._replace(module, self._eager_texts.pop(module.name))
         self.newly_followed.append(module)
         self.to_run.append((module, MODULE_BLOCK))
@@ -263,7 +259,7 @@ class ImportFollower:
     def _replace(self, module: SourceModule, text: bytes) -> None:
         module.replace(text)
         self._blocks.forget(module.name)
-        self._names.forget(module.name)
+        self.names.forget(module.name)
 
     def _add_edge(self, edge: Edge) -> None:
         self.edges.append(edge)
@@ -271,7 +267,7 @@ class ImportFollower:
 
 
 def circumstance(module: SourceModule, statement: Import) -> tuple[str, str]:
-    """The kind of an edge, and its detail: the strongest of what stands around the statement."""
+    """Return the kind of an edge, and its detail: the strongest of what stands around the statement."""
     blocks, index = module.scan.blocks, statement.block
     star: Sequence[tuple[str, str]] = statement.names[:1]
     if index == MODULE_BLOCK and statement.kind != "dynamic":

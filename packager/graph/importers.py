@@ -41,7 +41,7 @@ class Importer(ABC):
         """Import a module of this environment; the contract of `importlib.import_module`."""
 
     def get_name(self, obj: Any, name: str | None = None) -> tuple[str, str]:
-        """The (module, qualified name) by which this environment gives back `obj` itself.
+        """Return the (module, qualified name) by which this environment gives back `obj` itself.
 
         `name` stands in for the object's own, as a string returned by `__reduce__` does. Module
         names are stored names, also for objects that were loaded from an archive.
@@ -63,7 +63,7 @@ class Importer(ABC):
         return module_name, name
 
     def whichmodule(self, obj: Any, name: str) -> str:
-        """The name of the module that `obj` says it belongs to, else of the first that holds it."""
+        """Return the name of the module that `obj` says it belongs to, else of the first that holds it."""
         own = getattr(obj, "__module__", None)
         if own is not None:
             return str(own)
@@ -135,7 +135,7 @@ class OrderedImporter(Importer):
         return self._importers
 
     def get_name(self, obj: Any, name: str | None = None) -> tuple[str, str]:
-        """The name in the first importer that has the module.
+        """Return the name in the first importer that has the module.
 
         Raises ObjMismatchError where that one has another object under the name: its source would
         be stored, and be that of the wrong object. torch.package warns, and goes on to the next.
@@ -153,6 +153,10 @@ class OrderedImporter(Importer):
         )
 
     def import_module(self, module_name: str) -> ModuleType:
+        """Import a module from the first importer that has it. Raises ModuleNotFoundError where none has.
+
+        A package that holds nothing itself gives way to one of a later importer.
+        """
         missing = ModuleNotFoundError(f"No module named {module_name!r}", name=module_name)
         for importer in self._importers:
             try:
@@ -173,7 +177,7 @@ class OrderedImporter(Importer):
 
 
 def _reduced_to_name(obj: Any) -> str | None:
-    """The global name that a singleton's `__reduce__` gives; None for everything else.
+    """Return the global name that a singleton's `__reduce__` gives; None for everything else.
 
     Looked up on the type: an object may answer any attribute, and classes and functions have
     names of their own.
@@ -191,6 +195,7 @@ def _reduced_to_name(obj: Any) -> str | None:
 
 
 def _walk_attributes(module: ModuleType, name: str) -> Any:
+    """Return what a qualified name of `module` leads to. Raises AttributeError where that is nothing."""
     found: Any = module
     for part in name.split("."):
         if part == "<locals>":
@@ -200,7 +205,7 @@ def _walk_attributes(module: ModuleType, name: str) -> Any:
 
 
 def _is_empty_package(module: ModuleType) -> bool:
-    """Whether the module came from an archive that holds only modules below it: another may have it whole."""
+    """Say whether an archive holds only modules below this one: another importer may have it whole."""
     return (
         is_mangled(module.__name__)
         and hasattr(module, "__path__")

@@ -38,7 +38,7 @@ def __dir__():
 
 
 def is_lazy(tree: ast.Module) -> bool:
-    """Whether the names of this module appear when they are asked for."""
+    """Say whether the names of this module appear when they are asked for."""
     for node in _statements(tree):
         match node:
             case ast.FunctionDef(name="__getattr__"):
@@ -52,7 +52,7 @@ def is_lazy(tree: ast.Module) -> bool:
 
 
 def read_table(tree: ast.Module) -> tuple[tuple[str, str, int], ...]:
-    """(name, module, line) for all dict literals that look like a table, in source order.
+    """List (name, module, line) for all dict literals that look like a table, in source order.
 
     Both directions are given for a dict of strings to strings: which side is a module, the walk
     can tell and this cannot.
@@ -75,7 +75,7 @@ def read_table(tree: ast.Module) -> tuple[tuple[str, str, int], ...]:
 
 
 def is_rewritable(tree: ast.Module) -> bool:
-    """Whether the module holds nothing but imports, constants, a docstring, `__all__` and TYPE_CHECKING."""
+    """Say whether the module is made of imports, constants, a docstring, `__all__` and TYPE_CHECKING."""
     for index, node in enumerate(tree.body):
         match node:
             case ast.Import() | ast.Pass():
@@ -96,7 +96,7 @@ def is_rewritable(tree: ast.Module) -> bool:
 
 
 def lazy_source(source: bytes, is_submodule: Callable[[str], bool]) -> bytes | None:
-    """The source with a table in the place of its own package's imports; None where none can be moved."""
+    """Return the source with a table in place of its own package's imports; None where none can move."""
     tree = ast.parse(source)
     table: dict[str, str | tuple[str, str]] = {}
     moved: list[ast.ImportFrom] = []
@@ -116,7 +116,7 @@ def lazy_source(source: bytes, is_submodule: Callable[[str], bool]) -> bytes | N
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Every statement outside functions and classes, and the functions and classes themselves."""
+    """Yield every statement outside functions and classes, and the functions and classes themselves."""
     waiting: list[ast.stmt] = list(reversed(tree.body))
     while waiting:
         node = waiting.pop()
@@ -144,7 +144,7 @@ def _is_attach(value: ast.expr) -> bool:
 
 
 def _entries_within(value: ast.expr) -> Iterator[tuple[str, str, int]]:
-    """Entries of every dict literal in an expression (also an argument of a call)."""
+    """Yield the entries of every dict literal in an expression (also an argument of a call)."""
     for node in ast.walk(value):
         if not isinstance(node, ast.Dict):
             continue
@@ -170,7 +170,7 @@ def _strings(value: ast.expr) -> list[str]:
 
 
 def _subscripted(call: ast.Call) -> str:
-    """`module` in `table["module"].extend(...)`."""
+    """Return `module` in `table["module"].extend(...)`."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     if isinstance(owner, ast.Subscript) and isinstance(owner.slice, ast.Constant):
         return owner.slice.value if isinstance(owner.slice.value, str) else ""
@@ -189,12 +189,12 @@ def _can_wait(node: ast.ImportFrom, is_submodule: Callable[[str], bool]) -> bool
         if alias.name == "*" or alias.asname not in (None, alias.name):
             return False
         if node.module is not None and is_submodule(alias.name):
-            return False  # `from .conv import conv`: the function hides the module, whoever comes first
+            return False  # `from .conv import conv`: the function hides the module, in either order
     return True
 
 
 def _without(source: bytes, nodes: list[ast.ImportFrom]) -> bytes:
-    """`pass` in the place of statements, by column: several may share a line."""
+    """Put `pass` in the place of statements, by column: several may share a line."""
     lines = source.splitlines(keepends=True)
     for node in reversed(nodes):
         first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 __all__ = ["Listing", "Listings"]
@@ -34,7 +33,7 @@ class Listings:
     _zips: dict[str, dict[str, tuple[set[str], set[str]]]] = field(default_factory=dict)
 
     def get(self, folder: str) -> Listing:
-        """The listing of `folder`; an empty one where there is no such folder."""
+        """Return the listing of `folder`; an empty one where there is no such folder."""
         found = self._known.get(folder)
         if found is None:
             found = self._known[folder] = self._read(folder)
@@ -49,7 +48,7 @@ class Listings:
         self._zips.clear()
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file on disk or inside a zip file. Raises OSError or KeyError."""
+        """Return the bytes of a file on disk or inside a zip file. Raises OSError or KeyError."""
         archive = self.get(os.path.dirname(path)).archive
         if archive:
             with zipfile.ZipFile(archive) as opened:
@@ -58,7 +57,7 @@ class Listings:
             return file.read()
 
     def size(self, path: str) -> int:
-        """The size of a file in bytes, 0 where it cannot be told."""
+        """Return the size of a file in bytes, 0 where it cannot be told."""
         archive = self.get(os.path.dirname(path)).archive
         try:
             if archive:
@@ -67,17 +66,6 @@ class Listings:
             return os.stat(path).st_size
         except (OSError, KeyError, zipfile.BadZipFile):
             return 0
-
-    def below(self, folder: str) -> Iterator[tuple[str, Listing]]:
-        """(path relative to `folder`, listing) for it and every folder below it, in sorted order."""
-        waiting = [""]
-        while waiting:
-            relative = waiting.pop()
-            listing = self.get(os.path.join(folder, relative) if relative else folder)
-            yield relative, listing
-            waiting.extend(
-                f"{relative}/{name}" if relative else name for name in sorted(listing.folders, reverse=True)
-            )
 
     def _read(self, folder: str) -> Listing:
         try:

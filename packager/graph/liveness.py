@@ -1,24 +1,29 @@
-"""What may run: functions, classes and methods that live code can come to.
+"""What may run: functions, classes and methods that live code can come to (rule 7).
 
 A function is live when live code names it; a class likewise, and then its bases, its special
 methods, and every method whose name live code asks of some value. What a class inherits from
 code that is not walked (a framework's Module) may call back what that code knows by name: those
 methods are live too. A module that is used as a value counts as a class of its functions. Where live
 code asks any class for its `__subclasses__()`, every class with a walked base is live.
+
+A name is looked up once every import is followed, so that it is known what it stands for; one that
+leads into a module which is not followed yet waits, and is looked up again if that changes.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from operator import itemgetter
 
 from .import_follower import ImportFollower
 from .module_table import ModuleTable, SourceModule
 from .resolve import Ending
+from .scan import Block, NameUse
 
-__all__ = ["Liveness"]
+__all__ = ["NameUses"]
 
 _Class = tuple[str, int]  # a module's name and an index into its scan's classes
 _REGISTERING = ("register", "registry", "export", "hook", "handler", "listen", "implements", "plugin")
@@ -27,6 +32,122 @@ _NO_CALLBACKS = frozenset(
     "object type ABC Generic Protocol NamedTuple TypedDict Enum IntEnum StrEnum Flag IntFlag OrderedDict "
     "defaultdict dict list tuple set frozenset str int float bytes bool property Exception ModuleType".split()
 )
+
+
+class NameUses:
+    """The uses of names in blocks that ran; `next()` looks at one, and says whether there was one."""
+
+    def __init__(self, table: ModuleTable, follower: ImportFollower) -> None:
+        self._follower, self._names = follower, follower.names
+        self._live = _Liveness(table, follower)
+        self._waiting: deque[tuple[SourceModule, NameUse, bool]] = deque()
+        self._unfollowed: defaultdict[str, list[tuple[SourceModule, NameUse, bool]]] = defaultdict(list)
+
+    def next(self) -> bool:
+        """Look up one name, or look at one block; return False where nothing waits."""
+        self._look_again()
+        if self._waiting:
+            self._use(*self._waiting.popleft())
+        elif self._follower.ran:
+            self._use_block(*self._follower.ran.popleft())
+        else:
+            return False
+        return True
+
+    def use_from_outside(self, module: SourceModule, name: str) -> None:
+        """Use a public name of a root, as the code that asked for the root will."""
+        self._waiting.append((module, NameUse(tuple(name.split("."))), True))
+
+    def use_module(self, module: SourceModule) -> None:
+        """Use a module as a value."""
+        if self._follower.is_followed(module):
+            self._live.add_module(module)
+
+    def _use_block(self, module: SourceModule, index: int) -> None:
+        """Look at what a live block uses and asks, and what it makes: classes, decorated functions."""
+        scan = module.scan
+        block = scan.blocks[index]
+        used = module.used
+        for at in block.uses:
+            if at not in used:
+                used.add(at)
+                use = scan.uses[at]
+                if use.base not in module.foreign:
+                    self._use(module, use, False)
+        self._ask(module, index, block)
+        for klass in self._classes_in(module, index):
+            self._live.add_class_statement(module, klass)
+        for child in block.children:
+            decorators = scan.blocks[child].decorators
+            if not decorators or scan.blocks[child].owner >= 0 or child in module.live:
+                continue
+            if any(self._live.keeps(module, decorator) for decorator in decorators):
+                self._follower.run_function(module, child)
+
+    def _ask(self, module: SourceModule, index: int, block: Block) -> None:
+        if block.own_attrs or block.own_globs:
+            owner = _owner(module.scan.blocks, index)
+            if owner >= 0:
+                self._live.ask_self(module, owner, block.own_attrs, block.own_globs)
+            else:
+                self._live.ask(block.own_attrs, block.own_globs)
+        if block.attrs or block.globs:
+            self._live.ask(block.attrs, block.globs)
+
+    def _use(self, module: SourceModule, use: NameUse, public: bool) -> None:
+        """Find out what a name of live code stands for, and make it live."""
+        if use.glob:  # whatever matches, in a module or elsewhere
+            self._live.ask((), (use.glob,))
+        endings = self._names.resolve_use(module, use, self._follower.is_followed)
+        for ending in endings:
+            match ending.kind:
+                case "def":
+                    self._follower.run_function(ending.module, ending.at)
+                    self._live.ask(ending.rest)
+                case "class":
+                    self._use_class(ending, use.called, public)
+                case "module":
+                    self._live.add_module(ending.module)
+                case "lazy":
+                    self._use_lazily(ending.module, ending.rest)
+                case "foreign":
+                    if ending.module.name not in self._follower.decisions:
+                        self._unfollowed[ending.module.name].append((module, use, public))
+                    elif len(endings) == 1:
+                        module.foreign.add(use.base)
+                case _:
+                    self._live.ask(ending.rest)
+
+    def _use_class(self, ending: Ending, called: bool, public: bool) -> None:
+        self._live.add_class(ending.module, ending.at, public=public)
+        if called and len(ending.rest) == 1:
+            self._live.add_method(ending.module, ending.at, ending.rest[0])
+        self._live.ask(ending.rest[1:])
+
+    def _use_lazily(self, module: SourceModule, rest: tuple[str, ...]) -> None:
+        """Ask a lazy module for an attribute: its table says which module runs now."""
+        targets = self._names.lazy_targets(module, rest[0])
+        for target in targets:
+            self._follower.reach_lazily(module, target)
+            parts = (target.name, *rest[1:])
+            if parts not in target.module.used_lazily:
+                target.module.used_lazily.add(parts)
+                self._waiting.append((target.module, NameUse(parts), False))
+        if not targets:
+            self._follower.run_getattr(module)
+            self._live.ask(rest[1:])
+
+    def _look_again(self) -> None:
+        for module in self._follower.newly_followed:
+            self._waiting.extend(self._unfollowed.pop(module.name, ()))
+        self._follower.newly_followed.clear()
+
+    def _classes_in(self, module: SourceModule, block: int) -> Sequence[int]:
+        if module.classes_in is None:
+            module.classes_in = {}
+            for index, klass in enumerate(module.scan.classes):
+                module.classes_in.setdefault(klass.block, []).append(index)
+        return module.classes_in.get(block, ())
 
 
 @dataclass(slots=True)
@@ -65,7 +186,7 @@ class _Family:
     all_called: bool
 
 
-class Liveness:
+class _Liveness:
     """Decides what is live; `follower` runs the functions that become so."""
 
     def __init__(self, table: ModuleTable, follower: ImportFollower) -> None:
@@ -84,10 +205,14 @@ class Liveness:
 
     def ask(self, names: Iterable[str], globs: Iterable[str] = ()) -> None:
         """Ask any value for attributes, as live code does."""
-        new = self._asked.add(_Asked(set(names), set(globs)))
-        for asked in sorted(new.names | new.globs):
+        known = self._asked
+        new = {name for name in names if name not in known.names}
+        new_globs = {glob for glob in globs if glob not in known.globs}
+        known.names |= new
+        known.globs |= new_globs
+        for asked in sorted(new | new_globs):
             matching = [asked]
-            if asked in new.globs:
+            if asked in new_globs:
                 matching = [name for name in self._waiting if fnmatchcase(name, asked)]
             for name in matching:
                 for kind, module, at in self._waiting.pop(name, ()):
@@ -150,18 +275,15 @@ class Liveness:
                     self._offer(name, binding.kind, module, binding.at)
 
     def keeps(self, module: SourceModule, decorator: str) -> bool:
-        """Whether a decorator may hold on to what it decorates, and so make it live.
+        """Say whether a decorator may hold on to what it decorates, and so make it live.
 
         One whose code is read does if it puts an argument into something; one that is not read
         does if its name sounds so; any other value may.
         """
         known = self._kept.get((module.name, decorator))
         if known is None:
-            endings = (
-                self._names.resolve(module, tuple(decorator.split(".")), self._follower.is_followed)
-                if decorator
-                else []
-            )
+            parts = tuple(decorator.split("."))
+            endings = self._names.resolve(module, parts, self._follower.is_followed) if decorator else []
             known = not decorator or any(_may_keep(ending, decorator) for ending in endings)
             if endings and all(ending.kind == "def" for ending in endings):
                 self._kept[module.name, decorator] = known
@@ -184,7 +306,9 @@ class Liveness:
         names = new.names & methods.keys()
         if new.globs:
             names |= {name for name in methods if name in new}
-        for _, home, block in sorted([method for name in names for method in methods[name]], key=_place):
+        for _, home, block in sorted(
+            [method for name in names for method in methods[name]], key=itemgetter(0)
+        ):
             self._run_function(home, block)
 
     def _offer(self, name: str, kind: str, module: SourceModule, at: int) -> None:
@@ -267,10 +391,6 @@ class Liveness:
         return known
 
 
-def _place(method: tuple[int, SourceModule, int]) -> int:
-    return method[0]
-
-
 def _may_keep(ending: Ending, decorator: str) -> bool:
     if ending.kind == "def" and not ending.rest:  # an attribute of one is what its own decorators made
         return ending.module.scan.blocks[ending.at].keeps
@@ -279,3 +399,12 @@ def _may_keep(ending: Ending, decorator: str) -> bool:
 
 def _readable(module: SourceModule) -> bool:
     return module.found.read is not None
+
+
+def _owner(blocks: Sequence[Block], index: int) -> int:
+    """Return the class to one of whose methods a block belongs, or -1."""
+    while index > 0:
+        if blocks[index].kind == "function" and blocks[index].owner >= 0:
+            return blocks[index].owner
+        index = blocks[index].parent
+    return -1

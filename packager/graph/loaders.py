@@ -60,7 +60,7 @@ _PLAIN_LOADERS = (
 
 
 def found_by_spec(name: str, spec: Any, on_path: Found | None = None) -> Found | None:
-    """The module that a spec describes; None for no spec.
+    """Return the module that a spec describes; None for no spec.
 
     `on_path` is what a search of folders finds under the name. It stands for what the spec cannot
     say: a loader that gives no source has most likely changed that of the file.
@@ -93,7 +93,7 @@ def found_by_loader(
     origin: str | None = None,
     search: tuple[str, ...] = (),
 ) -> Found:
-    """The module that a loader gives, as PEP 302 has it; its kind is "unknown" where it gives no source."""
+    """Return the module that a loader gives, as PEP 302 has it; "unknown" where it gives no source."""
     unknown = partial(Found, name, "unknown", is_package, "", origin, search, None)
     caveat = ""
     own = [method for method in _MAKES_CODE if _is_own(loader, method)]
@@ -118,7 +118,7 @@ def found_by_loader(
 
 
 def imported_by(name: str) -> Any:
-    """The spec of a module that is imported already, read without running anything; None without one."""
+    """Read the spec of a module that is imported already, without running anything; None without one."""
     module = sys.modules.get(name)
     if not isinstance(module, ModuleType):
         return None
@@ -127,7 +127,7 @@ def imported_by(name: str) -> Any:
 
 
 def is_plain(loader: Any) -> bool:
-    """Whether a loader is one of Python's own, or of an archive, that runs just what it reads."""
+    """Say whether a loader is one of Python's own, or of an archive, that runs just what it reads."""
     loader = _unwrapped(loader)
     kind = loader if isinstance(loader, type) else type(loader)
     if kind.__module__.partition(".")[0] == "packager" or loader is None:
@@ -137,7 +137,7 @@ def is_plain(loader: Any) -> bool:
 
 
 def is_plain_finder(finder: Any) -> bool:
-    """Whether what finds modules in a folder gives them Python's own loaders."""
+    """Say whether what finds modules in a folder gives them Python's own loaders."""
     loaders: Sequence[tuple[str, Any]] = getattr(finder, "_loaders", ())
     return type(finder) is not importlib.machinery.FileFinder or all(
         loader in _PLAIN_LOADERS for _, loader in loaders
@@ -145,7 +145,7 @@ def is_plain_finder(finder: Any) -> bool:
 
 
 def ask_finder(finder: Any, name: str, *where: Any) -> Any:
-    """The spec that a foreign finder gives, None where it has none or fails."""
+    """Return the spec that a foreign finder gives, None where it has none or fails."""
     try:
         return finder.find_spec(name, *where)
     except Exception:  # a foreign finder may raise anything; then it has not found the module
@@ -153,14 +153,14 @@ def ask_finder(finder: Any, name: str, *where: Any) -> Any:
 
 
 def _unwrapped(loader: Any) -> Any:
-    """The loader behind `importlib.util.LazyLoader`, which only puts off what that one does."""
+    """Return the loader behind `importlib.util.LazyLoader`, which only puts off what that one does."""
     while type(loader) is importlib.util.LazyLoader:
         loader = vars(loader)["loader"]
     return loader
 
 
 def _is_own(loader: Any, method: str) -> bool:
-    """Whether a loader has a method that is not Python's."""
+    """Say whether a loader has a method that is not Python's."""
     if isinstance(loader, type):  # finders and loaders in one, used as classes
         return getattr(getattr(loader, method, None), "__module__", None) not in (*_STANDARD, None)
     if method in getattr(loader, "__dict__", ()):
@@ -179,7 +179,7 @@ def _caveat(name: str, loader: Any, why: str) -> str:
 
 
 def _data_of(name: str, loader: Any) -> bytes:
-    """The bytes that a loader compiles. Raises OSError where it cannot give them."""
+    """Return the bytes that a loader compiles. Raises OSError where it cannot give them."""
     try:
         return bytes(loader.get_data(loader.get_filename(name)))
     except OSError:
@@ -189,7 +189,7 @@ def _data_of(name: str, loader: Any) -> bytes:
 
 
 def _as_bytes(text: Any) -> bytes:
-    """A source as the bytes of a file: in the encoding that it says itself, which Python will read it in."""
+    """Encode a source as the bytes of a file: in the encoding that it names itself."""
     if not isinstance(text, str):
         return bytes(text)
     readline: Callable[[], bytes] = BytesIO(text.encode("utf-8", "surrogatepass")).readline

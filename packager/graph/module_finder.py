@@ -48,13 +48,13 @@ class SourceFinder(Protocol):
     """What the walk asks for modules."""
 
     def find(self, name: str) -> Found:
-        """The module `name`; its kind is "missing" where there is none, "unknown" where none can tell."""
+        """Return the module `name`: "missing" where there is none, "unknown" where that cannot be told."""
 
     def submodules(self, name: str) -> Sequence[str]:
-        """The names of the modules directly inside package `name`, sorted, as far as can be listed."""
+        """List the names of the modules directly inside package `name`, sorted, as far as can be told."""
 
     def has_distribution(self, name: str) -> bool:
-        """Whether a distribution of that name is installed."""
+        """Say whether a distribution of that name is installed."""
 
     def refresh(self) -> None:
         """Forget what may have changed since it was looked up."""
@@ -144,7 +144,7 @@ class Sources:
         return found or Found(name, "missing", problem="no module of that name was found")
 
     def _beside(self, name: str, above: Found) -> Found:
-        """A name below something that is no package: os.path is one, and so may be what code made."""
+        """Describe a name below something that is no package, such as os.path, or what code made."""
         if above.kind == "missing":
             return Found(name, "missing", problem=f"{above.name} was not found")
         if self._own_path is None and name in sys.modules and above.name in sys.modules:
@@ -152,7 +152,7 @@ class Sources:
         return Found(name, "missing", problem=f"{above.name} is not a package")
 
     def _as_loaded(self, name: str, where: Sequence[str], found: Found | None) -> Found | None:
-        """What was found in the folders, or what a loader of another make has in its place.
+        """Return what was found in the folders, or what a loader of another make has in its place.
 
         How a module that is imported already was loaded is known: its hook may be gone by now.
         """
@@ -175,7 +175,7 @@ class Sources:
         return found
 
     def _is_plain(self, folder: str) -> bool:
-        """Whether Python's own loaders run what lies in a folder: no hook has put others in their place."""
+        """Say whether Python's own loaders run what lies in a folder, and no hook has replaced them."""
         plain = self._plain.get(folder)
         if plain is None:
             plain = self._plain[folder] = is_plain_finder(pkgutil.get_importer(folder))
@@ -216,7 +216,7 @@ class Sources:
         return None
 
     def _namespace(self, name: str, portions: Sequence[str]) -> Found:
-        """A package without `__init__`; "resources" where no portion holds anything to import."""
+        """Describe a package without `__init__`; "resources" where no portion holds anything to import."""
         folders = tuple(portions)
         for folder in folders:
             listing = self.listings.get(folder)
@@ -287,7 +287,7 @@ class LoaderSources:
         return False
 
     def refresh(self) -> None:
-        """Nothing is kept."""
+        """Forget what may have changed since it was looked up."""
 
 
 class ChainedSources:

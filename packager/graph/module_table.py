@@ -1,7 +1,6 @@
-"""Every module that was looked at, by name: where it is, its source, its scan.
+"""Every module that was looked at, by name: where it is, its source, and its scan, also from the cache.
 
-A Shelf entry says nothing about policy or about being live; the table only reads, each file
-once. Texts that the caller gives come before files.
+Nothing here knows a policy. Each file is read once; texts that the caller gives come before files.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class SourceModule:
     `package` is what relative imports start from; `problem` is why the source cannot be used, as
     (reason, message, line). `runs_here` belongs to blocks.py, which keeps there what it knows of
     its blocks; `live`, `used`, `used_lazily`, `foreign` (what names that lead out of the followed
-    modules start from) and `classes_in` belong to import_follower.py and name_uses.py.
+    modules start from) and `classes_in` belong to import_follower.py and liveness.py.
     """
 
     def __init__(self, found: Found, cache: ScanCache | None) -> None:
@@ -85,7 +84,7 @@ class SourceModule:
         return scan
 
     def mentions(self, name: str) -> bool:
-        """Whether `name` could be among this module's: a look at the text, cheaper than a scan."""
+        """Say whether `name` could be among this module's: a look at the text, cheaper than a scan."""
         source = self.source
         return source is not None and (name.encode() in source or _STAR.search(source) is not None)
 
@@ -101,7 +100,7 @@ class SourceModule:
         self.classes_in = None
 
     def target(self, statement: Import) -> str | None:
-        """The absolute name of the module that an import names; None beyond the top level."""
+        """Return the absolute name of the module that an import names; None beyond the top level."""
         if statement.level == 0:
             return statement.module
         base = self.name if statement.anchor == "name" else self.package
@@ -113,37 +112,36 @@ class SourceModule:
 
 
 class ModuleTable:
-    """Volumes by module name, over a finder and texts given by the caller."""
+    """Source modules by name, over a finder and texts given by the caller."""
 
     def __init__(self, finder: SourceFinder, cache: ScanCache | None) -> None:
-        self.finder = finder
-        self.cache = cache
+        self._finder, self._cache = finder, cache
         self._modules: dict[str, SourceModule] = {}
-        self._texts: dict[str, tuple[bytes, bool, str]] = {}
+        self._texts: dict[str, tuple[bytes, bool]] = {}
         self._implied: set[str] = set()
 
     def __getitem__(self, name: str) -> SourceModule:
         module = self._modules.get(name)
         if module is None:
-            module = self._modules[name] = SourceModule(self._find(name), self.cache)
+            module = self._modules[name] = SourceModule(self._find(name), self._cache)
         return module
 
     def exists(self, name: str) -> bool | None:
-        """Whether there is a module of that name; None where that cannot be told."""
+        """Say whether there is a module of that name; None where that cannot be told."""
         kind = self[name].found.kind
         return None if kind == "unknown" else kind != "missing"
 
     def has_submodule(self, package: SourceModule, name: str) -> bool:
-        """Whether `name` is a module directly inside `package`."""
+        """Say whether `name` is a module directly inside `package`."""
         return package.found.is_package and self.exists(f"{package.name}.{name}") is True
 
     def has_distribution(self, name: str) -> bool:
-        """Whether a distribution is installed that has this name and no module of the same name."""
-        return self.exists(name) is False and self.finder.has_distribution(name)
+        """Say whether a distribution is installed that has this name and no module of the same name."""
+        return self.exists(name) is False and self._finder.has_distribution(name)
 
-    def add_text(self, name: str, text: bytes, is_package: bool, kind: str = "text") -> None:
-        """Put a module on the shelf whose text is given. It takes effect for what is looked up later."""
-        self._texts[name] = (text, is_package, kind)
+    def add_text(self, name: str, text: bytes, is_package: bool) -> None:
+        """Add a module whose text is given. It takes effect for what is looked up later."""
+        self._texts[name] = (text, is_package)
         self._modules.pop(name, None)
         parent = name.rpartition(".")[0]
         while parent:
@@ -153,12 +151,12 @@ class ModuleTable:
             parent = parent.rpartition(".")[0]
 
     def submodules(self, name: str) -> Sequence[str]:
-        """All modules directly inside a package, sorted."""
+        """Return all modules directly inside a package, sorted."""
         given = {text for text in self._texts if text.rpartition(".")[0] == name}
-        return sorted(given.union(self.finder.submodules(name)))
+        return sorted(given.union(self._finder.submodules(name)))
 
     def size(self, name: str) -> int:
-        """The size of a module's source in bytes, without reading it where it lies on disk."""
+        """Return the size of a module's source in bytes, without reading it where it lies on disk."""
         path = self[name].found.path
         if name in self._texts or path is None:
             return len(self[name].source or b"")
@@ -169,24 +167,29 @@ class ModuleTable:
 
     def refresh(self) -> None:
         """Look again for what was missing."""
-        self.finder.refresh()
+        self._finder.refresh()
         for name in [name for name, module in self._modules.items() if module.found.kind == "missing"]:
             del self._modules[name]
 
     def _find(self, name: str) -> Found:
         if name in self._texts:
-            text, is_package, kind = self._texts[name]
-            below = self.finder.find(name).search if is_package else ()
+            text, is_package = self._texts[name]
+            below = self._finder.find(name).search if is_package else ()
             file = source_path(name, is_package)
-            return Found(name, kind, is_package, file, None, below, lambda: text)
-        found = self.finder.find(name)
+            return Found(name, "text", is_package, file, None, below, lambda: text)
+        found = self._finder.find(name)
         if found.kind == "missing" and name in self._implied:
             return Found(name, "implicit", True, name.replace(".", "/"))
         return found
 
 
 class ScanCache:
-    """Scans on disk. `folder` stands in for the user's.
+    """Scans kept between runs, by the digest of the source. `folder` stands in for the user's.
+
+    One small file per source lies in the folder `scans` of the cache (see `cache_folder`), apart for
+    each version of the scan and of Python's grammar. Nothing that goes wrong here matters: a file that
+    cannot be read, or says something else, counts as absent; a folder that cannot be written is left
+    alone.
 
     >>> import tempfile
     >>> from packager.graph.scanner import scan_source
@@ -208,7 +211,7 @@ class ScanCache:
         self._writable = True
 
     def get(self, digest: str) -> Scan | None:
-        """The scan of the source with this digest, or None."""
+        """Return the scan of the source with this digest, or None."""
         try:
             with open(self._path(digest), "rb") as file:
                 kept: Any = msgpack.unpackb(file.read(), use_list=False, strict_map_key=True)

@@ -34,7 +34,7 @@ class LazyTarget:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Who gives module X its name n: `kind` is "bound", "submodule", "star" or "lazy".
+    """What gives module X its name n: `kind` is "bound", "submodule", "star" or "lazy".
 
     `module` is X itself, the submodule, or the star source that binds it; `targets` are the
     entries of the lazy table.
@@ -68,7 +68,7 @@ class Names:
         self._settled: dict[tuple[str, str], Ending] = {}
 
     def provider(self, module: SourceModule, name: str) -> Provider | None:
-        """Who gives `module` its attribute `name`, by rule 2 of the walk; None where nobody is known."""
+        """Return what gives `module` its `name`, by rule 2 of the walk; None where that is unknown."""
         own = [b for b in self._bindings(module, name) if not self._is_own_submodule(module, b, name)]
         if own:
             return Provider("bound", module)
@@ -81,7 +81,7 @@ class Names:
         return Provider("lazy", module, tuple(lazy)) if lazy else None
 
     def has(self, module: SourceModule, name: str) -> bool:
-        """Whether `module` certainly has `name` when it is imported.
+        """Say whether `module` certainly has `name` when it is imported.
 
         False says little: enums convert themselves into globals, and code in C binds what it likes.
         """
@@ -90,7 +90,7 @@ class Names:
         return module.found.kind in _WITH_CODE and self.provider(module, name) is not None
 
     def star_sources(self, module: SourceModule) -> list[SourceModule]:
-        """The modules that `module` star-imports, the last first, since it wins."""
+        """List the modules that `module` star-imports, the last first, since it wins."""
         known = self._stars.get(module.name)
         if known is None:
             known = []
@@ -112,7 +112,7 @@ class Names:
     def lazy_targets(
         self, module: SourceModule, name: str, seen: frozenset[str] = frozenset()
     ) -> list[LazyTarget]:
-        """What the table of a lazy `module` says of `name`."""
+        """Return what the table of a lazy `module` says of `name`."""
         targets: list[LazyTarget] = []
         for statement in self._typing_imports(module):
             target = module.target(statement)
@@ -130,7 +130,7 @@ class Names:
         return list({target.module.name: target for target in targets}.values())
 
     def lazy_table(self, module: SourceModule) -> list[LazyTarget]:
-        """The whole lazy table; the name is "*" for modules taken whole."""
+        """Return the whole lazy table; the name is "*" for modules taken whole."""
         entries: list[LazyTarget] = []
         for statement in self._typing_imports(module):
             target = module.target(statement)
@@ -144,7 +144,7 @@ class Names:
         return entries
 
     def _table_module(self, module: SourceModule, spelt: str) -> SourceModule | None:
-        """The module that a lazy table spells: relative to the package, else absolute."""
+        """Return the module that a lazy table spells: relative to the package, else absolute."""
         inner = spelt.lstrip(".")
         if not inner or not inner.replace(".", "").isidentifier():
             return None
@@ -160,7 +160,7 @@ class Names:
         return next((self._table[name] for name in candidates if self._table.exists(name)), None)
 
     def definitions(self, module: SourceModule, spelt: str) -> Iterator[tuple[SourceModule, Binding]]:
-        """The places where the value of a dotted name is made, through any number of re-exports."""
+        """Yield the places where the value of a dotted name is made, through any number of re-exports."""
         waiting = [(module, tuple(spelt.split(".")))]
         seen = set()
         while waiting:
@@ -185,7 +185,7 @@ class Names:
                     yield owner, binding
 
     def step(self, module: SourceModule, at: int, part: int) -> tuple[SourceModule, str] | None:
-        """What import `at` binds: (module, "") or (module, name in it)."""
+        """Return what import `at` binds: (module, "") or (module, name in it)."""
         statement = module.scan.imports[at]
         target = module.target(statement)
         if target is None:
@@ -241,7 +241,7 @@ class Names:
     def _settle(
         self, module: SourceModule, name: str, enter: Callable[[SourceModule], bool]
     ) -> Ending | None:
-        """The end of a name that is bound in one place, perhaps through re-exports; remembered.
+        """Return the end of a name that is bound in one place, perhaps through re-exports; remembered.
 
         Most names are of that kind, and what was found once for a module holds for all who ask it.
         """
@@ -302,7 +302,7 @@ class Names:
         return [(target, (name, *rest) if name else rest)]
 
     def _bound_here(self, module: SourceModule, name: str) -> list[tuple[SourceModule, Binding]]:
-        """The bindings of `name` in `module` itself, else in the star source that gives it."""
+        """Return the bindings of `name` in `module` itself, else in the star source that gives it."""
         own = self._bindings(module, name)
         if own:
             return [(module, binding) for binding in own]
@@ -310,14 +310,14 @@ class Names:
         return [] if starred is None else [(starred, binding) for binding in self._bindings(starred, name)]
 
     def _star_owner(self, module: SourceModule, name: str) -> SourceModule | None:
-        """The module from which star imports, one after the other, bring `name` into `module`."""
+        """Return the module from which star imports, one after the other, bring `name` into `module`."""
         for owner in self._starred_names(module).get(name, ()):
             if self._bindings(owner, name):
                 return owner
         return None
 
     def _starred_names(self, module: SourceModule) -> Mapping[str, Sequence[SourceModule]]:
-        """All that star imports bring into `module`: the modules that bind each name, the last first."""
+        """Map what star imports bring into `module` to the modules that bind it, the last first."""
         known = self._starred.get(module.name)
         if known is None:
             known = self._starred[module.name] = {}  # for stars that lead back here
@@ -332,7 +332,7 @@ class Names:
         return known
 
     def _exported(self, module: SourceModule) -> Callable[[str], bool]:
-        """The test of which of its names a star import of `module` binds."""
+        """Return the test of which of its names a star import of `module` binds."""
         exports = module.scan.exports
         if exports is None:
             return _is_public
@@ -365,7 +365,7 @@ class Names:
         return True
 
     def _is_own_submodule(self, module: SourceModule, binding: Binding, name: str) -> bool:
-        """`from . import name` in an `__init__` binds the submodule, and is no answer by itself."""
+        """Say whether this is `from . import name` in an `__init__`: it binds the submodule, and no more."""
         if binding.kind != "import" or binding.part < 0:
             return False
         statement = module.scan.imports[binding.at]

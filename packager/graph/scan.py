@@ -197,12 +197,12 @@ class Scan(NamedTuple):
 
 
 def pack_scan(scan: Scan) -> list[Any]:
-    """The scan as lists, strings and numbers, for msgpack."""
+    """Return the scan as lists, strings and numbers, for msgpack."""
     return [*scan]
 
 
 def unpack_scan(row: Any) -> Scan:
-    """The inverse of `pack_scan`, over what msgpack gives with `use_list=False`.
+    """Undo `pack_scan`, over what msgpack gives with `use_list=False`.
 
     Raises TypeError or ValueError where the row has another shape.
     """

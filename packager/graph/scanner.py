@@ -15,7 +15,7 @@ from .drafts import ClassDraft, Draft, Place, active_decorators, function_scope
 from .expressions import READERS_OF_RESOURCES, Collected, Expressions, lines_with_imports
 from .guards import UNKNOWN, availability, caught_by, dotted, is_main_test, is_typing_test, read_test
 from .lazy_tables import is_lazy, is_rewritable, read_table
-from .scan import MODULE_BLOCK, Dynamic, Scan
+from .scan import Dynamic, Scan
 
 __all__ = ["scan_source"]
 
@@ -104,7 +104,7 @@ class _Reader:
         self._push(node.body, Place(block, scope, None, f"{qualname}.", True, block.used, quiet))
 
     def _may_import(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        """Whether a line of the function holds a word that imports something."""
+        """Say whether a line of the function holds a word that imports something."""
         at = bisect_left(self.import_lines, node.lineno)
         return at < len(self.import_lines) and self.import_lines[at] <= (node.end_lineno or node.lineno)
 
@@ -220,14 +220,15 @@ class _Reader:
             if case.guard is not None:
                 self._collect(case.guard, place)
             for part in ast.walk(case.pattern):
-                if isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
-                    self.draft.bind(part.name, place.perhaps(), "other", -1)
-                elif isinstance(part, ast.MatchMapping) and part.rest:
-                    self.draft.bind(part.rest, place.perhaps(), "other", -1)
-                elif isinstance(part, ast.MatchClass):
-                    self._collect(part.cls, place)
-                elif isinstance(part, ast.MatchValue):
-                    self._collect(part.value, place)
+                match part:
+                    case (
+                        ast.MatchAs(name=str(name))
+                        | ast.MatchStar(name=str(name))
+                        | ast.MatchMapping(rest=str(name))
+                    ):
+                        self.draft.bind(name, place.perhaps(), "other", -1)
+                    case ast.MatchClass(cls=loaded) | ast.MatchValue(value=loaded):
+                        self._collect(loaded, place)
         for case in reversed(node.cases):
             self._push(case.body, place.perhaps())
 
@@ -259,8 +260,7 @@ class _Reader:
             place.block.plain = False
         at_top = place.scope is None and place.klass is None
         for target in node.targets:
-            if target.__class__ is ast.Name:
-                assert isinstance(target, ast.Name)
+            if isinstance(target, ast.Name):
                 if at_top:
                     self._bind_value(target.id, value, place)
                 else:
@@ -353,8 +353,6 @@ class _Reader:
                     self._collect(owner, place)
                     self._collect(index, place)
 
-    # -- pieces -------------------------------------------------------------------------------
-
     def _push(self, statements: Sequence[ast.stmt], place: Place) -> None:
         self.stack.extend([(statement, place) for statement in reversed(statements)])
 
@@ -407,4 +405,3 @@ _STATEMENTS: dict[type[ast.stmt], Any] = {
     ast.Nonlocal: _Reader._nothing,
     ast.Pass: _Reader._nothing,
 }
-assert MODULE_BLOCK == 0  # the module's block is made first

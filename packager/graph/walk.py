@@ -16,9 +16,9 @@ from .datafiles import find_data_files
 from .digraph import DiGraph, chain_to, first_edges, graph_of
 from .import_follower import ImportFollower, circumstance
 from .listing import Listings
+from .liveness import NameUses
 from .module_finder import Found, SourceFinder, Sources
 from .module_table import ModuleTable, ScanCache, SourceModule
-from .name_uses import NameUses
 from .records import Candidate, DataFile, Decide, Edge, Fact, Module, Problem, Question
 from .scan import Dynamic
 
@@ -59,11 +59,7 @@ class Walk:
         all_guards = guards == "all"
         self._blocks = Blocks(self._table, all_guards=all_guards)
         self._follower = ImportFollower(
-            self._table,
-            self._blocks,
-            decide,
-            all_guards=all_guards,
-            lazy_parents=parents == "lazy",
+            self._table, self._blocks, decide, all_guards=all_guards, lazy_parents=parents == "lazy"
         )
         self._name_uses = NameUses(self._table, self._follower)
         self._roots: deque[tuple[str, Sequence[str] | None]] = deque()
@@ -94,7 +90,7 @@ class Walk:
         self._answers[question] = names
 
     def find(self, name: str) -> Found:
-        """Where module `name` is, whether the walk has reached it or not."""
+        """Return where module `name` is, whether the walk has reached it or not."""
         return self._table[name].found
 
     def run(self) -> None:
@@ -128,7 +124,7 @@ class Walk:
         return self._all_edges
 
     def questions(self) -> Sequence[Question]:
-        """The computed imports in live code that are not answered yet, largest first."""
+        """Return the computed imports in live code that are not answered yet, largest first."""
         followed = {name for name, decision in self._follower.decisions.items() if decision.follow}
         measured: dict[str, Candidate] = {}
         sites = [self._site(key) for key in self._follower.dynamics]
@@ -142,7 +138,7 @@ class Walk:
         return tuple(question for question in self._answers if question not in asked)
 
     def data_files(self, package: str) -> Sequence[DataFile]:
-        """The data files below a top-level package that the walk followed; those named by code first."""
+        """List the data files below a top-level package that the walk followed, those named by code first."""
         modules = [
             self._table[name] for name, decision in self._follower.decisions.items() if decision.follow
         ]
@@ -150,11 +146,11 @@ class Walk:
         return tuple(find_data_files(inside, self._listings))
 
     def graph(self) -> DiGraph:
-        """The followed edges as a graph."""
+        """Return the followed edges as a graph."""
         return graph_of(self._follower.decisions, self._follower.edges)
 
     def why(self, name: str) -> Sequence[Edge]:
-        """The shortest chain of followed edges from a root to module `name`, root first."""
+        """Return the shortest chain of followed edges from a root to module `name`, root first."""
         if self._first_edges is None:
             self._first_edges = first_edges(self._follower.edges)
         return chain_to(self._first_edges, name)
@@ -180,7 +176,7 @@ class Walk:
             self._entered.append((module, self._public_names(module) if names is None else names))
 
     def _use_root(self, module: SourceModule, names: Sequence[str]) -> None:
-        """Once a root has run, use what it offers."""
+        """Use what a root offers, once it has run."""
         edge = Edge("", module.name, "root", names=tuple(names))
         for name in names:
             if self._follower.follow_name(module, name, edge):
@@ -206,15 +202,8 @@ class Walk:
             self._answered.add(key)
             names = site.candidate_names() if answer == "all" else answer
             for target in () if answer == "none" else names:
-                edge = Edge(
-                    site.module.name,
-                    target,
-                    "dynamic glob",
-                    site.module.found.file,
-                    site.dynamic.line,
-                    (),
-                    site.function,
-                )
+                file, line = site.module.found.file, site.dynamic.line
+                edge = Edge(site.module.name, target, "dynamic glob", file, line, (), site.function)
                 self._name_uses.use_module(self._follower.reach(target, edge))
         return new
 
@@ -224,7 +213,7 @@ class Walk:
         return _Site(self._table, module, module.scan.dynamics[at])
 
     def _silent_edges(self) -> Iterator[Edge]:
-        """The imports of followed modules that do not run here, each with the reason."""
+        """Yield the imports of followed modules that do not run here, each with the reason."""
         for name, decision in self._follower.decisions.items():
             module = self._table[name]
             for statement in module.scan.imports if decision.follow else ():

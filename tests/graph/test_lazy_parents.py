@@ -100,7 +100,7 @@ def test_an_init_that_does_more_stays_as_it_is(walk_tree: WalkTree, init: str) -
     assert "pkg.net" in walked.followed
 
 
-def test_a_package_that_somebody_star_imports_is_left_eager(walk_tree: WalkTree) -> None:
+def test_a_star_imported_package_is_left_eager(walk_tree: WalkTree) -> None:
     text = (
         "== pkg/__init__.py\nfrom .net import Net\n== pkg/net.py\nclass Net: pass\n"
         "== app.py\nfrom pkg import *\n"

@@ -103,7 +103,7 @@ class MemoryFinder(MetaPathFinder):
         return None
 
 
-def test_a_finder_of_somebody_else_is_asked_and_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_foreign_finder_is_asked_and_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, MemoryFinder()])
     sources = Sources()
     found = sources.find("memory_pkg.part")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from packager.graph.scan import pack_scan, unpack_scan
+from packager.graph.scan import NameUse, pack_scan, unpack_scan
 from packager.graph.scanner import scan_source
 
 STDLIB = Path(sysconfig.get_path("stdlib"))
@@ -83,3 +83,48 @@ def test_any_nesting_of_statements_can_be_read_and_kept(statements: list[str], a
         assert all(scan.blocks[child].parent == index for child in block.children)
     for statement in scan.imports:
         assert scan.blocks[statement.block].imports.count(scan.imports.index(statement)) == 1
+
+
+USES = """
+import np
+class Net:
+    def run(self, given):
+        import late as own
+        from x import y
+        self.a.b
+        super().c.d
+        given.e
+        getattr(self, "f_" + given)
+        getattr(given, f"g_{self}")
+        getattr(np, given + "_h")
+        own.i.j()
+        y
+        np.k
+        np.k()
+        __import__("z").l
+        [m.n for m in given]
+"""
+
+
+def test_uses_of_names_are_told_apart_by_where_they_start_and_what_is_asked() -> None:
+    scan = scan_source(USES)
+    (block,) = (block for block in scan.blocks if block.detail == "Net.run")
+    modules = [statement.module for statement in scan.imports]
+    assert modules == ["np", "late", "x", "z"]
+    assert [scan.uses[at] for at in block.uses] == [
+        NameUse(("i", "j"), called=True, at=1),
+        NameUse((), at=2, part=0),
+        NameUse((), at=3),
+        NameUse(("np",)),
+        NameUse(("np",), glob="*_h"),
+        NameUse(("np", "k")),
+        NameUse(("np", "k"), called=True),
+    ]
+    assert (block.attrs, block.own_attrs) == (("b", "d", "e", "l", "n"), ("a", "c"))
+    assert (block.globs, block.own_globs) == (("g_*",), ("f_*",))
+
+
+def test_what_functions_of_a_module_use_alike_is_kept_once() -> None:
+    scan = scan_source("import np\ndef a(): np.sum(1)\ndef b(): np.sum(2)\n")
+    assert scan.uses == (NameUse(("np", "sum"), called=True),)
+    assert [block.uses for block in scan.blocks if block.kind == "function"] == [(0,), (0,)]

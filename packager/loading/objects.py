@@ -62,12 +62,7 @@ def regime_of(archive: ArchiveReader, code: PackagedCode) -> Regime:
         for record in archive.manifest.externs
         if record.distribution
     }
-    stored = {
-        name
-        for name, module in code.modules.items()
-        if module.action == "intern" and module.entry is not None
-    }
-    return Regime.of_archive(stored, code.declared, distributions)
+    return Regime.of_archive(code.stored, code.declared, distributions)
 
 
 def load_object(

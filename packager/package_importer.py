@@ -225,12 +225,16 @@ class PackageImporter(Importer):
 
         Raises StoredObjectError where there is none of that name.
         """
-        from packager.loading.objects import regime_of, resolver
+        from packager.loading.objects import admitting, regime_of, resolver
         from packager.loading.stored_states import find_state_dict, load_state_dict
 
         record = find_state_dict(self._archive, package, resource)
         regime = regime_of(self._archive, PackagedCode(self._archive))
-        resolve = resolver(lambda: self._open_world().rules)
+        resolve = admitting(
+            resolver(lambda: self._open_world().rules),
+            lambda: self._open_world().rules,
+            self._module_allowed,
+        )
         return load_state_dict(
             self._archive, record, regime, self.trust, resolve, as_=as_, device=map_location
         )

@@ -113,6 +113,10 @@ def array_from(tensor: StoredTensor, dtype: Any, name: str | None) -> Any:
     """The array of this dtype in stored memory: a view, writable where the memory is."""
     import numpy
 
+    if dtype.hasobject:
+        raise ValueError(
+            f"an array of {dtype} in stored memory would take its bytes for addresses of objects"
+        )
     by_rows = name is None or stored_as(name)[1] > 0
     shape = tensor.shape[:-1] if by_rows else tensor.shape
     if by_rows and tensor.shape[-1] != dtype.itemsize:
@@ -265,6 +269,7 @@ class SubclassCodec(Codec):
 
     name = "numpy.subclass"
     types = ("numpy:ndarray",)
+    takes_attributes = True
 
     def claims(self, cls: type) -> bool:
         import numpy

@@ -7,7 +7,9 @@ how an object graph becomes a table of records is the room `objects`.
 Writing a codec of your own
 ---------------------------
 1. Inherit `Codec`; give it a `name` ("yourpackage.thing"), and in `types` the classes it is for, as
-   "module:Qualified.Name", so that nothing has to be imported to find it.
+   "module:Qualified.Name", so that nothing has to be imported to find it. Where nodes have items,
+   pairs or attributes, say so by `takes_items`, `takes_pairs` or `takes_attributes`: other objects
+   are given none, so that no archive changes an object that the whole process shares.
 2. `encode` answers with a `Node`; `check` looks at a node from a file *without importing anything*
    and raises ValueError when `encode` could not have made it; `decode` builds the object.
 3. When the layout changes, raise `version`. `check` and `decode` are told the version that the file
@@ -175,6 +177,7 @@ class Codec:
     types: ClassVar[tuple[str, ...]] = ()
     takes_items: ClassVar[bool] = False
     takes_pairs: ClassVar[bool] = False
+    takes_attributes: ClassVar[bool] = False
 
     def claims(self, cls: type) -> bool:
         """Whether this codec takes instances of `cls`, which is one of `types` or a subclass of one."""

@@ -22,6 +22,7 @@ class PartialCodec(Codec):
 
     name = "functools.partial"
     types = ("functools:partial",)
+    takes_attributes = True
 
     def encode(self, obj: functools.partial[Any], context: Encoding) -> Node:
         return Node(None, (obj.func, obj.args, obj.keywords), attributes=dict(vars(obj)))

@@ -20,7 +20,7 @@ class MappingCodec(Codec):
 
     name = "collections.mapping"
     types = ("collections:OrderedDict", "collections:Counter", "collections:defaultdict")
-    takes_pairs = True
+    takes_pairs = takes_attributes = True
 
     def claims(self, cls: type) -> bool:
         return cls in _MAPPINGS.values()

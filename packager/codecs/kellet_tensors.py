@@ -37,6 +37,7 @@ class TensorCodec(Codec):
 
     name = "kellet.tensor"
     types = ("kellet.core.tensor:Tensor",)
+    takes_attributes = True
 
     def claims(self, cls: type) -> bool:
         return cls in _classes().values()
@@ -100,6 +101,7 @@ class TensorSubclassCodec(Codec):
 
     name = "kellet.subclass"
     types = ("kellet.core.tensor:Tensor",)
+    takes_attributes = True
 
     def claims(self, cls: type) -> bool:
         import kellet

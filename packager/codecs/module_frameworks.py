@@ -141,8 +141,8 @@ class ModuleFramework:
             path, module = pending.pop()
             if strict and (not isinstance(module, self.base()) or len(path) > _LONGEST_PATH):
                 raise ValueError(f"what stands at {path[:80]!r} is no module, or a module holds itself")
-            if strict and not isinstance(module._modules, dict):
-                raise ValueError(f"module {path[:80]!r} has no table of modules")
+            if strict and not (isinstance(module._modules, dict) and _are_names(module._modules)):
+                raise ValueError(f"module {path[:80]!r} has no table of modules by name")
             yield path, module
             below = [(f"{path}.{name}" if path else name, child) for name, child in module._modules.items()]
             pending += [(name, child) for name, child in reversed(below) if child is not None]
@@ -155,13 +155,17 @@ class ModuleFramework:
     def check_tables(self, module: Any, path: str = "") -> None:
         """Raise ValueError unless the tables of one module hold what they are for."""
         tables = [module._parameters, module._buffers]
-        if not all(type(table) is dict and all(type(name) is str for name in table) for table in tables):
+        if not all(type(table) is dict and _are_names(table) for table in tables):
             raise ValueError(f"module {path!r} has parameters or buffers without a name")
         values = [value for table in tables for value in table.values()]
         if not all(value is None or self.is_tensor(value) for value in values):
             raise ValueError(f"module {path!r} has parameters or buffers that are no tensors")
         if not isinstance(module._non_persistent_buffers_set, (set, frozenset)):
             raise ValueError(f"module {path!r} has no set of buffers that are not saved")
+
+
+def _are_names(table: Any) -> bool:
+    return all(type(name) is str for name in table)
 
 
 _LONGEST_PATH: Final = 10_000

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from types import FunctionType, MethodType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from packager.names import demangle
 
@@ -153,8 +153,14 @@ class ModuleCodec(ModuleStates, ObjectCodec):
             kind, number, hook, options = children[at : at + 4]
             if not callable(hook) or not all(type(name) is str for name in options):
                 raise ValueError(f"{type(hook).__qualname__} is no hook, or its options have no names")
+            if not all(type(value) in _OPTIONS for value in options.values()):
+                raise ValueError(f"the options of the hook {type(hook).__qualname__} are no plain values")
+            self.check_tables(obj)
             identity = self.register(obj, kind, hook, options)
             context.number(self.family, number, lambda identity=identity: identity)  # type: ignore[misc]  # bound now
+
+
+_OPTIONS: Final = frozenset({bool, int, float, str, type(None)})
 
 
 def storable(hook: Any, owner: Any, where: str, context: Encoding) -> bool:

@@ -170,7 +170,7 @@ class PatternCodec(Codec):
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         pattern, flags = literal
-        return re.compile(pattern, flags)
+        return re.compile(pattern, flags & ~re.DEBUG)  # which prints what is compiled
 
 
 class ArrayCodec(Codec):
@@ -281,6 +281,7 @@ class ScalarSubclassCodec(Codec):
 
     name = "scalar subclass"
     types = ("builtins:int", "builtins:float", "builtins:str", "builtins:bytes", "builtins:complex")
+    takes_attributes = True
 
     def claims(self, cls: type) -> bool:
         base = _scalar_base(cls)
@@ -311,7 +312,7 @@ class ScalarSubclassCodec(Codec):
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         cls, value = children
         base = _scalar_base(cls) if isinstance(cls, type) else None
-        if base is None or type(value) is not base:
+        if base is None or type(value) is not base or issubclass(cls, enum.Enum):
             raise ValueError(f"{cls!r} is not made from {type(value).__name__}")
         return base.__new__(cls, value)
 

@@ -23,6 +23,7 @@ from .torch_refusals import (
     is_obsolete,
     is_refused,
     require_parameters,
+    require_recurrent_state,
     require_storable,
 )
 from .torch_tensors import TensorCodec, TensorSubclassCodec, memory_key, plain_memory
@@ -120,6 +121,11 @@ class TorchModuleCodec(ModuleCodec):
                     options["full"] = bool(module._is_full_backward_hook)
                 found.append(Hook(kind, identity, hook, options))
         return found
+
+    def set_state(self, obj: Any, state: Any, version: int) -> None:
+        if type(state) is dict:
+            require_recurrent_state(type(obj), state)
+        super().set_state(obj, state, version)
 
     def registries_of(self, module: Any) -> Iterator[tuple[Any, str]]:
         return ((table, kind) for kind, table in _tables(module))

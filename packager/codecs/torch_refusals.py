@@ -10,7 +10,14 @@ from typing import Any, Final
 
 from .base import CannotStore
 
-__all__ = ["computed_by_hooks", "is_obsolete", "is_refused", "require_parameters", "require_storable"]
+__all__ = [
+    "computed_by_hooks",
+    "is_obsolete",
+    "is_refused",
+    "require_parameters",
+    "require_recurrent_state",
+    "require_storable",
+]
 
 _COMPILED: Final = (
     "it was compiled by torch.compile, and what was compiled belongs to this process",
@@ -104,6 +111,29 @@ def require_parameters(module: Any, hook: Any) -> None:
         raise ValueError(
             f"{type(hook).__name__} of {hook.name!r} on a module without the parameters {', '.join(missing)}"
         )
+
+
+def require_recurrent_state(cls: type, state: dict[str, Any]) -> None:
+    """Raise ValueError unless the state of a recurrent layer has the weights and names of today's PyTorch.
+
+    From any other its class computes names, as many as the state says, and looks them up.
+    """
+    import torch
+
+    if not issubclass(cls, torch.nn.RNNBase):
+        return
+    names, weights = state.get("_flat_weights_names"), state.get("_flat_weights")
+    groups = state.get("_all_weights")
+    tensors = type(weights) is list and all(
+        weight is None or isinstance(weight, torch.Tensor) for weight in weights
+    )
+    named = type(groups) is list and len(groups) > 0 and all(map(_are_names, groups))
+    if "all_weights" in state or not (_are_names(names) and tensors and named):
+        raise ValueError(f"the state of {cls.__qualname__} does not say its weights by name")
+
+
+def _are_names(names: Any) -> bool:
+    return type(names) is list and len(names) > 0 and all(type(name) is str for name in names)
 
 
 def is_obsolete(module: Any, hook: Any) -> bool:

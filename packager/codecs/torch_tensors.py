@@ -67,6 +67,7 @@ class TensorCodec(Codec):
 
     name = STRIDED
     types = ("torch:Tensor",)
+    takes_attributes = True
 
     def claims(self, cls: type) -> bool:
         import torch
@@ -342,6 +343,7 @@ class TensorSubclassCodec(Codec):
 
     name = "torch.subclass"
     types = ("torch:Tensor",)
+    takes_attributes = True
 
     def claims(self, cls: type) -> bool:
         import torch

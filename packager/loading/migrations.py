@@ -27,8 +27,7 @@ from packager.objects.trust import Regime
 
 from .code import PackagedCode
 from .importing import ImportRules
-from .objects import regime_of, resolver
-from .opening import DisallowedModuleError
+from .objects import admitting, regime_of, resolver
 
 __all__ = ["ArchiveMigrations", "admitted_names", "migrations_of"]
 
@@ -43,7 +42,7 @@ def migrations_of(
 
     `admitted` is asked about each stored module that a migration names a function of, before that runs.
     """
-    resolve = _admitting(resolver(rules), rules, admitted)
+    resolve = admitting(resolver(rules), rules, admitted)
     return ArchiveMigrations(archive, regime_of(archive, PackagedCode(archive)), trust, resolve)
 
 
@@ -59,22 +58,6 @@ def admitted_names(archive: ArchiveReader, admitted: Callable[[str], bool]) -> l
     owned = PackagedCode(archive).owned
     names = sorted({use.module for use in uses if use.module.partition(".")[0] in owned})
     return [name for name in names if admitted(name)]
-
-
-def _admitting(
-    resolve: Callable[[str, str], Any], rules: Callable[[], ImportRules], admitted: Callable[[str], bool]
-) -> Callable[[str, str], Any]:
-    """`resolve`, for functions of the archive's own modules after they have been admitted."""
-
-    def find(module: str, name: str) -> Any:
-        if module.partition(".")[0] in rules().owned and not admitted(module):
-            raise DisallowedModuleError(
-                f"module_allowed refuses {module!r}, a module of the archive (disallowed); allow it, or "
-                "bring the state dict up to date by a migration of your own"
-            )
-        return resolve(module, name)
-
-    return find
 
 
 class ArchiveMigrations:

@@ -20,10 +20,11 @@ from packager.tensors import DTYPE_BITS
 
 from .code import PackagedCode
 from .importing import ImportRules
-from .opening import require_admitted
+from .opening import DisallowedModuleError, require_admitted
 
 __all__ = [
     "StoredObjectError",
+    "admitting",
     "find_object",
     "load_object",
     "regime_of",
@@ -94,7 +95,8 @@ def load_object(
         require_factory_allowed(record.factory, regime, trust)
     given = regime.for_object([module]) if regime.interned(module) else regime
     audited = audit(archive.read(record.entry), given, trust, storages=storages_of(tensors), what=what)
-    require_admitted(_modules_of_code(audited, module if regime.interned(module) else ""), admitted, what)
+    modules = _modules_of_code(audited, module if regime.interned(module) else "", regime)
+    require_admitted(modules, admitted, what)
 
     def storage(name: str) -> memoryview:
         if tensors is None:
@@ -104,12 +106,21 @@ def load_object(
     made = build(audited, resolve, storage, importer=importer, map_location=map_location)
     if record.factory is None:
         return made
+    if type(made) is not dict or not all(type(key) is str for key in made):
+        raise ArchiveError(
+            f"{what}: its configuration is no dict of arguments by name; the archive is damaged"
+        )
     return _with_state(resolve(module, name)(**made), archive, record, regime, trust, resolve)
 
 
-def _modules_of_code(audited: AuditedObject, factory: str) -> list[str]:
-    """The modules that an object's code comes from: stored ones in full, externs by their first part."""
+def _modules_of_code(audited: AuditedObject, factory: str, regime: Regime) -> list[str]:
+    """The modules that an object's code comes from: stored ones in full, externs by their first part.
+
+    A name that is listed or trusted brings code, too, where its module or a package of it is stored.
+    """
     stored = {module for (module, _, _), grant in audited.grants.items() if grant.by == "interned"}
+    others = {module for module, _, _ in audited.grants} - stored
+    stored.update(name for module in others for name in regime.stored_on_the_way(module))
     externs = {
         module.partition(".")[0] for (module, _, _), grant in audited.grants.items() if grant.by == "extern"
     }
@@ -123,6 +134,25 @@ def resolver(rules: Callable[[], ImportRules]) -> Callable[[str, str], Any]:
         return resolve_name(importlib.import_module(rules().in_process(module)), qualname)
 
     return resolve
+
+
+def admitting(
+    resolve: Callable[[str, str], Any], rules: Callable[[], ImportRules], admitted: Callable[[str], bool]
+) -> Callable[[str, str], Any]:
+    """`resolve`, for names of the archive's own modules after their modules have been admitted.
+
+    Its functions raise DisallowedModuleError for those that are not.
+    """
+
+    def find(module: str, name: str) -> Any:
+        if module.partition(".")[0] in rules().owned and not admitted(module):
+            raise DisallowedModuleError(
+                f"module_allowed refuses {module!r}, a module of the archive (disallowed) that a stored name "
+                "leads to; allow it, or bring the state dict up to date by a migration of your own"
+            )
+        return resolve(module, name)
+
+    return find
 
 
 def _with_state(

@@ -21,6 +21,7 @@ from packager.tensors import contiguous_strides
 
 from .audit import AuditedObject
 from .functions import code_of, source_of
+from .keys import require_keys
 from .paths import FILLS, paths_to
 from .records import KIND_NAMES, Kind, Record
 from .resolving import resolved_names
@@ -136,10 +137,15 @@ class _Builder:
 
     # --- what data alone, and classes of externs, may not do ---
 
-    def _check_names(self, cls: type, names: Iterable[str]) -> None:
+    def _check_names(self, cls: type, names: Iterable[str], *, with_slots: bool = True) -> None:
         """In data alone nothing takes the place of a method; what the caller trusts is the caller's."""
         if self._audited.is_data_alone and id(cls) not in self._trusted:
-            forbid_shadows(cls, names)
+            forbid_shadows(cls, names, with_slots=with_slots)
+
+    def _check_keys(self, values: Sequence[Any]) -> None:
+        """In data alone no key is hashed or compared by code of its class."""
+        if self._audited.is_data_alone:
+            require_keys(values, self._trusted)
 
     def _check_maker(self, cls: Any) -> None:
         """In data alone a class that a codec knows is made by that codec, and not around its checks."""
@@ -207,13 +213,18 @@ class _Builder:
 
     def _dict(self, record: Record) -> Any:
         values = self._values(record[1:])
+        self._check_keys(values[::2])
         return dict(zip(values[::2], values[1::2], strict=True))
 
     def _set(self, record: Record) -> Any:
-        return set(self._values(record[1:]))
+        values = self._values(record[1:])
+        self._check_keys(values)
+        return set(values)
 
     def _frozenset(self, record: Record) -> Any:
-        return frozenset(self._values(record[1:]))
+        values = self._values(record[1:])
+        self._check_keys(values)
+        return frozenset(values)
 
     def _packed_tuple(self, record: Record) -> Any:
         return tuple(record[1:])
@@ -305,15 +316,17 @@ class _Builder:
         made = self._built[-1 - record[1]]
         names = [sys.intern(name) for name in record[2::2]]
         values = self._values(record[3::2])
-        self._check_names(type(made), names)
+        # Slots of what a codec made hold what the codec put there.
+        made_by_codec = self._audited.records[-1 - record[1]][0] == Kind.CODEC
+        self._check_names(type(made), names, with_slots=not made_by_codec)
         codec = self._object_codec(-1 - record[1])
         if codec is not None:
             codec[0].fill(made, dict(zip(names, values, strict=True)), codec[1])
         else:
             # What a call has set already takes its place in the stored order, or encoding it again differs.
-            before = getattr(made, "__dict__", None)
+            before = _own_dict(made)
             for name in names if before else ():
-                made.__dict__.pop(name, None)
+                before.pop(name, None)
             self._set_attributes(made, names, values)
 
     def _object_codec(self, index: int) -> tuple[ObjectCodec, int] | None:
@@ -327,11 +340,14 @@ class _Builder:
     def _update(self, record: Record) -> None:
         target = self._built[-1 - record[1]]
         values = self._values(record[2:])
+        self._check_keys(values[::2])
         for key, value in zip(values[::2], values[1::2], strict=True):
             target[key] = value
 
     def _add(self, record: Record) -> None:
-        self._built[-1 - record[1]].update(self._values(record[2:]))
+        values = self._values(record[2:])
+        self._check_keys(values)
+        self._built[-1 - record[1]].update(values)
 
     def _setcell(self, record: Record) -> None:
         self._built[-1 - record[1]].cell_contents = self._value(record[2])
@@ -345,6 +361,8 @@ class _Builder:
             self._check_names(type(target), [name for name in state if type(name) is str])
         codec = self._object_codec(-1 - record[1])
         if codec is not None:
+            if self._audited.is_data_alone and id(type(target)) not in self._trusted:
+                _check_takes_state(codec[0], type(target))
             codec[0].set_state(target, state, codec[1])
             return
         if id(type(target)) in self._foreign:
@@ -364,11 +382,28 @@ class _Builder:
         slots = self._slots.get(type(made))
         if slots is None:
             slots = self._slots[type(made)] = slots_of(type(made))
+        own = _own_dict(made)
         for name, value in zip(names, values, strict=True):
             if name in slots:
                 slots[name].__set__(made, value)
+            elif own is None:
+                raise AttributeError(f"{type(made).__qualname__!r} object has no attribute {name!r}")
             else:
-                made.__dict__[name] = value
+                own[name] = value
+
+
+def _own_dict(made: Any) -> Any:
+    """The `__dict__` of an object itself: an alias shows that of what it stands for."""
+    try:
+        return object.__getattribute__(made, "__dict__")
+    except AttributeError:
+        return None
+
+
+def _check_takes_state(codec: ObjectCodec, cls: type) -> None:
+    """A framework's own `__setstate__` for files of its older versions computes with what it is given."""
+    if not codec.uses_setstate(cls):
+        raise ValueError(f"{cls.__qualname__} is given attributes by the codec {codec.name!r}, and no state")
 
 
 def _check_foreign_state(cls: type, setstate: Any) -> None:

@@ -308,7 +308,10 @@ class CheckedTable(Operands):
     # --- fills ---
 
     def _fill(self, record: Record, index: int) -> str:
-        self._refers(record[1], "object", "codec", "function")
+        if self._refers(record[1], "object", "codec", "function") in self._codec_of:
+            codec, _ = self._codec(self._codec_of[-1 - record[1]])
+            if not (codec.takes_attributes or isinstance(codec, ObjectCodec)):
+                raise ValueError(f"what codec {codec.name!r} makes is given no attributes")
         check_names(record[2::2])
         if len(record) % 2:
             raise ValueError("a name without a value")
@@ -318,7 +321,9 @@ class CheckedTable(Operands):
 
     def _add_to(self, record: Record, index: int) -> str:
         if not self._codec_takes(record[1], record[0]):
-            self._refers(record[1], *_FILLED[record[0]])
+            target = self._refers(record[1], *_FILLED[record[0]])
+            if target in self._codec_of:
+                raise ValueError("an object that a codec makes of attributes is given no items and no pairs")
         if record[0] == Kind.UPDATE and len(record) % 2:
             raise ValueError("a key without a value")
         for operand in record[2:]:

@@ -54,6 +54,10 @@ _NORM_HOOKS: Final[dict[str, tuple[str, dict[str, tuple[type, ...]]]]] = {
     f"{_SPECTRAL_NORM}SpectralNormLoadStateDictPreHook": ("_load_state_dict_pre_hooks", {"fn": ()}),
 }
 
+# What is called with arguments and then given more: attributes, pairs or a state.
+_GIVEN_ATTRIBUTES: Final = frozenset({"types:SimpleNamespace"})
+_GIVEN_PAIRS: Final = frozenset({"kellet.nn:StateDict"})
+
 _CODE: Final = "store the code that makes it"
 _WITH_TENSORS: Final = "plain data and tensors"
 
@@ -179,6 +183,8 @@ def _call(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         return
     if record[0] == Kind.PACKAGE_CALL:
         yield Form(index, f"{name} would be called with the importer; {_CODE}", name)
+    if name == "types:SimpleNamespace" and (record[0] != Kind.CALL or len(record) > 2):
+        yield Form(index, f"{name} with arguments, which is made empty and given attributes; {_CODE}", name)
     kind = "types and plain data" if name == "types:GenericAlias" else "plain data"
     yield from judge.must_be_plain(record[2:], f"the arguments of {name}", kind)
 
@@ -195,6 +201,10 @@ def _attributes(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     module, _, qualname = name.partition(":")
     if codec is not None or not is_listed(module, qualname) or judge.is_class_trusted(name):
         return
+    made = judge.table.records[target]
+    with_arguments = made[0] in (Kind.CALL, Kind.CALL_KW, Kind.NEW_KW) or len(made) > 2
+    if made[0] != Kind.OBJ and with_arguments and name not in _GIVEN_ATTRIBUTES:
+        yield Form(target, f"an object of {name} that is made by a call, and then changed; {_CODE}", name)
     if name in _NORM_HOOKS:
         if record[0] != Kind.OBJ or not _is_norm_hook(judge.table, target):
             yield Form(target, f"{name} with other attributes than its own; {_CODE}", name)
@@ -221,7 +231,11 @@ def _fill_of_class(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     beside_code = judge.regime.allows_code
     if beside_code and (judge.regime.interned(module) or fills_itself(module, qualname)):
         return
-    if any(
+    if not beside_code and judge.table.codec_name(target) is None:
+        taken = {Kind.UPDATE: name in _GIVEN_PAIRS, Kind.STATE: True, Kind.EXTEND: False}[record[0]]
+    else:
+        taken = True
+    if taken and any(
         default_condition(module, qualname, role, beside_code=beside_code) is not None
         for role in ("create", "call")
     ):
@@ -294,6 +308,12 @@ def _taken_apart(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     yield from judge.must_be_plain(operands, f"what the codec {codec!r} makes", _WITH_TENSORS)
 
 
+def _optimizer(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """What a class of optimisers asks of its options, and converts, when it takes up its state."""
+    if not judge.is_class_trusted(judge.callable_name(record[3])):
+        yield from judge.must_be_plain(record[4:], "the state of an optimiser", _WITH_TENSORS)
+
+
 def _strings(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     """An array of strings of any length turns its elements into strings; one of objects holds them."""
     literal = record[2]
@@ -313,7 +333,10 @@ _BY_CODEC: Final[dict[str, _Rule]] = {
     "getter": _getter,
     "collections.mapping": _mapping,
     "numpy.ndarray": _strings,
-    **dict.fromkeys(("numpy.bit_generator", "numpy.dtype", "numpy.seed_sequence", "slice"), _taken_apart),
+    **dict.fromkeys(
+        ("numpy.bit_generator", "numpy.dtype", "numpy.masked", "numpy.seed_sequence", "slice"), _taken_apart
+    ),
+    **dict.fromkeys(("kellet.optimizer", "torch.optimizer"), _optimizer),
 }
 _FILLS: Final[dict[int, tuple[_Rule, ...]]] = dict.fromkeys(
     (Kind.EXTEND, Kind.UPDATE, Kind.STATE), (_fill_of_class,)

@@ -66,8 +66,11 @@ def _named(uses: Sequence[NameUse], regime: Regime, what: str) -> list[str]:
 
 def _beside(use: NameUse, regime: Regime) -> str:
     """Why a name is refused though the archive stores its module."""
-    stored = not regime.allows_code and regime.interned(use.module)
-    return " (its source is stored, but this is data alone, whatever lies beside it)" if stored else ""
+    stored = () if regime.allows_code else regime.stored_on_the_way(use.module)
+    if not stored:
+        return ""
+    whose = "its source" if stored[-1] == use.module else f"the source of {stored[-1]}"
+    return f" ({whose} is stored, but this is data alone, whatever lies beside it)"
 
 
 def _never(use: NameUse) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from packager.codecs.base import Role
-from packager.errors import EnvironmentMismatchError, UntrustedTypeError
+from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError, UntrustedTypeError
 from packager.names import demangle
 
 from .audit import AuditedObject
@@ -63,9 +63,9 @@ def resolved_names(
             continue  # nothing uses it
         try:
             module = resolve(name[0], "")
-        except EnvironmentMismatchError:
-            raise  # it says all there is to say, and is the same for every name
         except ImportError as error:
+            if isinstance(error, PackageError) and not isinstance(error, UndeclaredImportError):
+                raise  # it says all there is to say, and is the same for every name
             missing.append(f"{name[0]}:{name[1]}: {error}")
             continue
         try:

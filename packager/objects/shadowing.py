@@ -22,21 +22,27 @@ def class_attribute(cls: type, name: str) -> Any:
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), MISSING)
 
 
-def forbid_shadows(cls: type, names: Iterable[str]) -> None:
+def forbid_shadows(cls: type, names: Iterable[str], *, with_slots: bool = True) -> None:
     """Raise ValueError for names of attributes that would take the place of something that a class does.
+
+    So would names in double underscores: libraries ask objects for `__array_interface__`, and take what
+    it says for memory, or for `__torch_function__`, and call it. Without `with_slots`, slots are what the
+    class works with, and left alone, too.
 
     >>> forbid_shadows(types.SimpleNamespace, ["width"])
     >>> forbid_shadows(types.SimpleNamespace, ["__reduce__"])
     Traceback (most recent call last):
     ValueError: __reduce__ of SimpleNamespace is a method_descriptor, in whose place data puts nothing
     """
-    own_slots = slots_of(cls)
+    own_slots = slots_of(cls) if with_slots else {}
     for name in names:
         found = class_attribute(cls, name)
         if found is not MISSING and _does_something(found) and name not in own_slots:
             raise ValueError(
                 f"{name} of {cls.__qualname__} is a {type(found).__name__}, in whose place data puts nothing"
             )
+        if name.startswith("__") and name.endswith("__"):
+            raise ValueError(f"{name} is no attribute of data: libraries ask a {cls.__qualname__} for it")
 
 
 def _does_something(found: Any) -> bool:

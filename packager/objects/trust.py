@@ -108,6 +108,16 @@ class Regime:
             return self
         return replace(self, allows_code=any(map(self.interned, modules)), by_names=False)
 
+    def stored_on_the_way(self, module: str) -> tuple[str, ...]:
+        """Those of a module and its parents whose stored source an import of the module would run.
+
+        >>> Regime.of_archive({"numpy"}).stored_on_the_way("numpy.linalg")
+        ('numpy',)
+        """
+        parts = module.split(".")
+        names = (".".join(parts[:length]) for length in range(1, len(parts) + 1))
+        return tuple(filter(self.interned, names))
+
     def data_alone(self) -> Regime:
         """The same without what code grants: for state dicts, extras and migrations."""
         return replace(self, allows_code=False, by_names=False)
@@ -188,9 +198,11 @@ def grant_for(module: str, qualname: str, role: Role, regime: Regime, trust: Tru
     if trust.names(module, qualname):
         return Grant("trust", "class" if role == "create" else "")
     condition = default_condition(module, qualname, role, beside_code=regime.allows_code)
-    if condition is not None:
+    # A stored module of a listed name, or of its package, would run in the place of the one meant.
+    means_stored = not regime.allows_code and regime.stored_on_the_way(module)
+    if condition is not None and not means_stored:
         return Grant("default", condition)
-    if trust.grants(module, qualname, role):
+    if trust.grants(module, qualname, role) and not means_stored:
         return Grant("trust", "class" if role == "create" else "")
     if regime.allows_code and role == "create" and _is_foreign_extern(module.partition(".")[0], regime):
         return Grant("extern", "class")

@@ -222,12 +222,16 @@ def _with_state(state: dict[str, Any]) -> EncodedObject:
         {"param_groups": [nn.ModuleDict()]},
         {"param_groups": nn.Sequential()},
         {"state": nn.ModuleDict()},
+        {"step": 1},
+        {"defaults": [1]},
+        {"param_groups": [1]},
+        {"param_groups": {}},
         {"state": {"a": {}}},
     ],
 )
 def test_the_state_of_an_optimiser_is_what_its_class_relies_on(state: dict[str, Any]) -> None:
     assert _load(_with_state({})).param_groups[0]["lr"] == 0.1
-    with pytest.raises(ObjectBuildError, match="of SGD"):
+    with pytest.raises(PackageError, match=r"of SGD|in the state of an optimiser"):
         _load(_with_state(state))
 
 

@@ -212,7 +212,7 @@ def serve(environments: list[Environment], archives: list[Path]) -> None:
     for environment in environments:
         if not environment.has_kellet:
             done = run([environment.python, "-c", SERVE, str(archives[0])])
-            good = done.stdout.startswith("[('output.exact', True, 0.0)")
+            good = done.stdout.startswith("[('output.exact', True, 0)")
             report(f"imported by a process of {environment.name}", "" if good else done.stdout + done.stderr)
 
 

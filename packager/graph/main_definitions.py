@@ -15,7 +15,7 @@ from typing import Any
 
 from .effects import Effects
 from .main_values import changed_values
-from .plain_values import FunctionNode, ScriptNames, has_evident_effect, is_plain
+from .plain_values import FunctionNode, ScriptNames, has_evident_effect, is_plain, root_of
 from .statements import Statement, aliases_of, binds_anew, is_main_guard, names_of, read_statement
 
 __all__ = ["MainDefinitions", "MainProblem", "needed_definitions"]
@@ -83,8 +83,7 @@ class _Script:
         self._statements = statements
         self._asked = frozenset(names)
         self._names = _script_names(statements)
-        quiet = {name for one in statements for name in one.names.binds if _is_quiet(one.node, self._names)}
-        self._effects = Effects(self._names, frozenset(quiet))
+        self._effects = Effects(self._names, _quiet_names(statements, self._names))
         self._changes = [self._effects.of(one.node) for one in statements]
         self._binders: dict[str, list[int]] = {}
         for at, one in enumerate(statements):
@@ -260,6 +259,19 @@ def _flat(node: ast.stmt) -> Iterator[ast.stmt]:
             elif isinstance(child, ast.ExceptHandler):
                 for inner in child.body:
                     yield from _flat(inner)
+
+
+def _quiet_names(statements: Sequence[Statement], names: ScriptNames) -> frozenset[str]:
+    """Names that are bound to nothing but what is quiet; `TABLE["x"] = 1` binds no TABLE."""
+    votes: dict[str, bool] = {}
+    for one in statements:
+        targets = (
+            one.node.targets if isinstance(one.node, ast.Assign) else [getattr(one.node, "target", None)]
+        )
+        into = {root_of(target) for target in targets if isinstance(target, ast.Attribute | ast.Subscript)}
+        for name in one.names.binds - into:
+            votes[name] = votes.get(name, True) and _is_quiet(one.node, names)
+    return frozenset(name for name, is_quiet in votes.items() if is_quiet)
 
 
 def _is_quiet(node: ast.stmt, names: ScriptNames) -> bool:

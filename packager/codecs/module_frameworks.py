@@ -137,8 +137,14 @@ class ModuleFramework:
         With `strict`, raise ValueError for a tree that is none.
         """
         pending = [("", root)]
+        count, distinct = 0, set()
         while pending:
             path, module = pending.pop()
+            if strict:
+                count += 1
+                distinct.add(id(module))
+                if count > _MOST_PATHS + _PATHS_TO_EACH * len(distinct):
+                    raise ValueError(f"{len(distinct)} modules hold each other under more than {count} names")
             if strict and (not isinstance(module, self.base()) or len(path) > _LONGEST_PATH):
                 raise ValueError(f"what stands at {path[:80]!r} is no module, or a module holds itself")
             if strict and not (isinstance(module._modules, dict) and _are_names(module._modules)):
@@ -169,3 +175,6 @@ def _are_names(table: Any) -> bool:
 
 
 _LONGEST_PATH: Final = 10_000
+# Forty modules, each of which holds the next one twice, have more names than can be counted.
+_MOST_PATHS: Final = 50_000
+_PATHS_TO_EACH: Final = 16

@@ -311,3 +311,26 @@ def test_no_pattern_prints_what_it_is_made_of(capsys: pytest.CaptureFixture[str]
     table = forge.table_of([[K.CODEC, 1, ["a+", int(re.DEBUG | re.UNICODE)]]], codecs=["re.pattern"])
     assert forge.load(forge.archive_of(table)).fullmatch("aa")
     assert capsys.readouterr().out == ""
+
+
+def _doubled(levels: int) -> EncodedObject:
+    """Modules of which each holds the next one under two names, with a state that is loaded by name."""
+    records: forge.Records = [
+        [K.GLOBAL, "kellet.nn", "Sequential"],
+        [K.SHAPE, -1, 1, "_modules"],
+        [K.DICT],
+        [K.OBJ, -2, -3],
+    ]
+    for _ in range(levels):
+        inner = -len(records)
+        records.append([K.DICT, "0", inner, "1", inner])
+        records.append([K.OBJ, -2, -len(records)])
+    root = -len(records)
+    records.append([K.FINISH, root, 1, ["state", True, 0]])
+    return forge.table_of(records, root=root, codecs=["kellet.module"])
+
+
+def test_a_few_modules_with_names_without_number_are_refused_in_bounded_time() -> None:
+    refused(_doubled(40), "modules hold each other under more than 5")
+    found = forge.load(forge.archive_of(_doubled(8), externs=KELLET))
+    assert len(list(found.modules())) == 9

@@ -76,6 +76,7 @@ CALLED: Final = {
     "torch.nn.parameter": "UninitializedParameter UninitializedBuffer",
 }
 CREATED: Final = {
+    "builtins": "object",  # a mark that is equal to nothing else
     "uuid": "UUID SafeUUID",
     "string": "Template",
     "re": "RegexFlag",

@@ -162,6 +162,7 @@ HONEST: dict[str, Callable[[], Any]] = {
     "polynomials": lambda: [np.poly1d([1, 2]), np.polynomial.Chebyshev([1, 2], domain=[0, 2])],
     "generic alias": lambda: dict[str, list[int]],
     "ordered": lambda: collections.OrderedDict(a=nn.ReLU()),
+    "a mark": lambda: {"missing": object()},
     "deque of modules": lambda: collections.deque([nn.ReLU()], maxlen=2),
     "optimiser": lambda: kellet.optim.AdamW([nn.Parameter(kellet.ones(2))], lr=0.1),
     "sequential": lambda: nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.MultiheadAttention(2, 1)),

@@ -122,6 +122,7 @@ CREATED_BESIDE_CODE: Final = {
 }
 # Classes of externs whose own methods do no more than take up items, pairs or a state.
 FILLED_BESIDE_CODE: Final = {
+    "einops.layers.torch": "Rearrange Reduce",
     "networkx.classes.coreviews": """
         AdjacencyView AtlasView MultiAdjacencyView UnionAdjacency UnionAtlas UnionMultiAdjacency
         UnionMultiInner

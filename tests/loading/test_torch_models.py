@@ -137,3 +137,35 @@ def test_an_rnn_beside_a_batchnorm_trains_on_as_the_original_and_is_stored_the_s
         assert reading.step(**loaded) == reading.step(**stored)
         assert reading.step(**loaded) == reading.step(**stored)
     assert paths[1].read_bytes() == paths[0].read_bytes()
+
+
+PATCHES = """
+from einops.layers.torch import Rearrange, Reduce
+from torch import nn
+
+
+class Patches(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cut = Rearrange("b c (h p) w -> b h (p w c)", p=2)
+        self.mean = Reduce("b h n -> b n", "mean")
+        self.mark = object()
+
+    def forward(self, x):
+        return self.mean(self.cut(x))
+"""
+
+
+def test_layers_of_einops_and_bare_objects_come_back_beside_stored_code(project: Project) -> None:
+    project({"patches.py": PATCHES})
+    from patches import Patches  # type: ignore[import-not-found]  # written just now
+
+    model, x = Patches(), torch.arange(24.0).reshape(1, 2, 4, 3)
+    file = io.BytesIO()
+    with PackageExporter(file, policy="auto") as exporter:
+        exporter.save_object("model", "model", model)
+        assert exporter.interned_modules() == ["patches"]
+    with PackageImporter(file) as importer:
+        loaded = importer.load_object("model", "model")
+        assert torch.equal(loaded(x), model(x))
+        assert type(loaded.mark) is object

@@ -10,7 +10,7 @@ const archive = readFileSync(join(folder, "net.kellet"));
 
 const READ = `
 import importlib.util, json, sys
-from packager.archive import ArchiveReader, TensorReader
+from packager.archive import ArchiveReader, TensorReader, verify
 from packager.errors import PackageError
 
 def read(path):
@@ -19,7 +19,7 @@ def read(path):
         return json.dumps({
             "identity": archive.identity,
             "names": list(archive.names()),
-            "problems": [problem.message for problem in archive.verify().problems],
+            "problems": [problem.message for problem in verify(archive).problems],
             "words": archive.read("net/words.txt").decode(),
             "tensors": {key: [spec.dtype, list(spec.shape)] for key, spec in tensors.items()},
             "values": memoryview(tensors.storage(tensors["weight"].storage)).cast("f").tolist(),
@@ -29,7 +29,7 @@ def read(path):
 def refused(path):
     try:
         with ArchiveReader(path) as archive:
-            archive.verify().raise_for_problems()
+            verify(archive).raise_for_problems()
     except PackageError as error:
         return type(error).__name__
 `;

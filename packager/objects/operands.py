@@ -160,12 +160,14 @@ class Operands:
 
 
 def typed(value: Any, kind: type) -> Any:
+    """Return a value whose type is exactly `kind`; raise ValueError for any other."""
     if type(value) is not kind:
         raise ValueError(f"expected {kind.__name__}, found {type(value).__name__}")
     return value
 
 
 def check_shape(shape: Any) -> None:
+    """Raise ValueError unless a value is a list of at most 64 sizes, each below 2**48."""
     if (
         type(shape) is not list
         or len(shape) > 64
@@ -175,6 +177,7 @@ def check_shape(shape: Any) -> None:
 
 
 def check_literal(literal: Any) -> None:
+    """Raise ValueError unless the literal of a codec is a scalar, bytes, or a flat list of those."""
     parts = literal if type(literal) is list else [literal]
     for part in parts:
         if type(part) not in SCALARS and type(part) is not bytes:
@@ -182,6 +185,7 @@ def check_literal(literal: Any) -> None:
 
 
 def check_names(names: list[Any]) -> None:
+    """Raise ValueError unless names of attributes are strings, each once."""
     if not all(type(name) is str for name in names) or len(set(names)) != len(names):
         raise ValueError("names of attributes are strings, each once")
 

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from .graph import ObjNotFoundError as ObjNotFoundError
     from .graph import OrderedImporter as OrderedImporter
     from .graph import sys_importer as sys_importer
-    from .loading.directory import Directory as Directory
-    from .loading.verifying import verify as verify
+    from .loading import Directory as Directory
+    from .loading import verify as verify
     from .names import PackageMangler as PackageMangler
     from .names import demangle as demangle
     from .names import get_mangle_prefix as get_mangle_prefix
@@ -52,44 +52,8 @@ if TYPE_CHECKING:
     from .policy import GlobGroup as GlobGroup
     from .policy import Policy as Policy
 
-__all__ = [
-    "ArchiveError",
-    "ArgumentError",
-    "CodeExitError",
-    "Decision",
-    "DiGraph",
-    "Directory",
-    "EmptyMatchError",
-    "EnvironmentMismatchError",
-    "ExportPlan",
-    "GlobGroup",
-    "Importer",
-    "IntegrityError",
-    "LegacyFormatError",
-    "MigrationError",
-    "ObjMismatchError",
-    "ObjNotFoundError",
-    "OrderedImporter",
-    "PackageError",
-    "PackageExporter",
-    "PackageImporter",
-    "PackageMangler",
-    "PackagingError",
-    "PickleRefusedError",
-    "Policy",
-    "UndeclaredImportError",
-    "UntrustedTypeError",
-    "demangle",
-    "get_mangle_prefix",
-    "is_from_package",
-    "is_mangled",
-    "mangle",
-    "sys_importer",
-    "verify",
-]
-
 _SUBMODULES = frozenset({"analyze", "errors"})
-_named = lazy_names(
+_named, __all__ = lazy_names(
     __name__,
     {
         "analysis": "is_from_package",
@@ -98,8 +62,7 @@ _named = lazy_names(
         "UndeclaredImportError UntrustedTypeError",
         "exporting": "ExportPlan",
         "graph": "DiGraph Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
-        "loading.directory": "Directory",
-        "loading.verifying": "verify",
+        "loading": "Directory verify",
         "names": "PackageMangler demangle get_mangle_prefix is_mangled mangle",
         "package_exporter": "PackageExporter",
         "package_importer": "PackageImporter",

@@ -1,4 +1,4 @@
-"""Names of a room that are imported when they are first used: whoever needs one does not pay for all."""
+"""The face of a room: names that are imported when they are first used, so that nobody pays for all."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import Any
 __all__ = ["lazy_names"]
 
 
-def lazy_names(room: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of the package `room`: `homes` maps its modules to the names that live there.
+def lazy_names(room: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], list[str]]:
+    """Return `__getattr__` and `__all__` of the package `room`; `homes` maps its modules to names in them.
 
-    The `__init__` names them once more under `TYPE_CHECKING`, for readers and type checkers.
+    The `__init__` imports the same modules with a star under `TYPE_CHECKING`, for readers and type
+    checkers. `__getattr__` raises AttributeError for a name that no module is listed with.
 
-    >>> find = lazy_names("packager.graph", {"digraph": "DiGraph"})
+    >>> find, names = lazy_names("packager.graph", {"digraph": "DiGraph", "walk": "Walk"})
+    >>> names
+    ['DiGraph', 'Walk']
     >>> find("DiGraph").__module__
     'packager.graph.digraph'
     >>> find("Digraph")
@@ -32,4 +35,4 @@ def lazy_names(room: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         setattr(sys.modules[room], name, value)
         return value
 
-    return find
+    return find, sorted(home_of)

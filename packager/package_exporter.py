@@ -11,34 +11,41 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from packager.arguments import check_choice, check_file, check_kind, check_names
-from packager.environment import Distributions
-from packager.environment.targets import parse_targets
+from packager.environment import Distributions, parse_targets
 from packager.errors import ArgumentError
 from packager.errors import EmptyMatchError as EmptyMatchError
 from packager.errors import PackagingError as PackagingError
 from packager.exits import AnswerRequired
-from packager.exporting.calls import copied_input
-from packager.exporting.deciding import Decisions
-from packager.exporting.pickles import Reduced, globals_in, make_pickle
-from packager.exporting.plan import ExportPlan
-from packager.exporting.planning import make_plan
-from packager.exporting.reasons import Why, why
-from packager.exporting.request import (
+from packager.exporting import (
     CheckRequest,
+    Decisions,
     EntryRequest,
+    ExportPlan,
     Item,
     ModuleRequest,
     ObjectRequest,
+    Reduced,
     Request,
     ResourceRequest,
     SourceRequest,
+    SourcesOfRequest,
     StateDictRequest,
+    Survey,
+    Surveyor,
+    Why,
+    as_importer,
+    copied_input,
+    globals_in,
+    make_pickle,
+    make_plan,
+    mocked_in,
+    modules_in,
+    require_sound,
+    sources_of,
+    why,
+    with_wheels,
+    write_plan,
 )
-from packager.exporting.source_files import modules_in
-from packager.exporting.sources import SourcesOfRequest, as_importer, mocked_in, sources_of
-from packager.exporting.surveying import Survey, Surveyor
-from packager.exporting.vendoring import with_wheels
-from packager.exporting.writing import require_sound, write_plan
 from packager.graph import Importer, sys_importer
 from packager.names import demangle
 from packager.policy import Action, Answer, GlobGroup, GlobPattern, Policy, as_policy

@@ -14,25 +14,31 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from packager.archive.entry_names import MIGRATIONS
-from packager.archive.manifest import Manifest
-from packager.archive.reader import ArchiveReader
+from packager.archive import MIGRATIONS, ArchiveReader, Manifest
 from packager.arguments import check_choice, check_file
 from packager.atomic import cache_folder
 from packager.errors import PackageError
 from packager.exits import AnswerRequired
 from packager.graph import Importer
-from packager.loading import finder, processes
-from packager.loading.bytecode import BytecodeCache
-from packager.loading.code import PackagedCode
-from packager.loading.directory import Directory, directory_of
-from packager.loading.opening import check_environment, check_externs_allowed
-from packager.loading.world import World
+from packager.loading import (
+    BytecodeCache,
+    Directory,
+    PackagedCode,
+    World,
+    announce,
+    check_environment,
+    check_externs_allowed,
+    directory_of,
+    is_open,
+    register,
+    require_free,
+    unregister,
+    withdraw,
+)
 from packager.names import PackageMangler, check_resource_name, demangle
 
 if TYPE_CHECKING:
-    from packager.loading.migrations import ArchiveMigrations
-    from packager.loading.running import CheckOutcome
+    from packager.loading import ArchiveMigrations, CheckOutcome
     from packager.migrations import Migration
 
 __all__ = ["PackageImporter"]
@@ -196,7 +202,7 @@ class PackageImporter(Importer):
         a module that it brings code from, CodeExitError where code of the archive ends with `sys.exit()`
         or the like.
         """
-        from packager.loading.objects import find_object, load_object, regime_of, resolver
+        from packager.loading import find_object, load_object, regime_of, resolver
 
         record = find_object(self._archive, package, resource)
         regime = regime_of(self._archive, PackagedCode(self._archive))
@@ -225,8 +231,7 @@ class PackageImporter(Importer):
 
         Raises StoredObjectError where there is none of that name.
         """
-        from packager.loading.objects import admitting, regime_of, resolver
-        from packager.loading.stored_states import find_state_dict, load_state_dict
+        from packager.loading import admitting, find_state_dict, load_state_dict, regime_of, resolver
 
         record = find_state_dict(self._archive, package, resource)
         regime = regime_of(self._archive, PackagedCode(self._archive))
@@ -257,7 +262,7 @@ class PackageImporter(Importer):
         `map_location` is taken for the sake of code written for torch.package: tensors in pickles
         have no storage of their own here.
         """
-        from packager.loading.pickles import load_pickle
+        from packager.loading import load_pickle
 
         entry = self._resource(package, resource)
         return load_pickle(
@@ -278,7 +283,7 @@ class PackageImporter(Importer):
         but the object itself, `forward`, `predict`, `predict_proba`, `transform`, or a public method that
         code of the archive defines.
         """
-        from packager.loading.running import run_entry
+        from packager.loading import run_entry
 
         return run_entry(self, entry, inputs, self._defines)
 
@@ -288,7 +293,7 @@ class PackageImporter(Importer):
         Modules are in evaluation mode for it, as they were when the calls were stored. Raises what `run`
         raises.
         """
-        from packager.loading.running import run_checks
+        from packager.loading import run_checks
 
         return run_checks(self, self._defines)
 
@@ -296,7 +301,7 @@ class PackageImporter(Importer):
         self, include: str | Sequence[str] = "**", exclude: str | Sequence[str] = ()
     ) -> Directory:
         """The files of the archive whose paths match; patterns as for modules, with "/" between parts."""
-        from packager.policy.glob import GlobGroup
+        from packager.policy import GlobGroup
 
         wanted = GlobGroup(include, exclude=exclude, separator="/")
         return directory_of(self.filename, [name for name in self._archive.names() if wanted.matches(name)])
@@ -316,8 +321,7 @@ class PackageImporter(Importer):
 
     def get_resource_reader(self, fullname: str) -> Any:
         """What gives `importlib.resources` the files of a package; None for what is no package."""
-        from packager.loading.resources import PackageResources
-        from packager.loading.unpacking import Unpacker
+        from packager.loading import PackageResources, Unpacker
 
         code = PackagedCode(self._archive)
         name = demangle(fullname)
@@ -337,8 +341,8 @@ class PackageImporter(Importer):
         """
         with self._lock:
             if self._world is not None:
-                finder.unregister(self._world)
-                processes.withdraw(self._world)
+                unregister(self._world)
+                withdraw(self._world)
                 self._world.close()
                 self._world = None
             self._closed = True
@@ -375,24 +379,24 @@ class PackageImporter(Importer):
     def _make_world(self) -> World:
         code = PackagedCode(self._archive)
         if self._installed:
-            finder.require_free(code.owned, self.filename)
+            require_free(code.owned, self.filename)
         suffix = "" if self._installed else _free_suffix(self.identity, code.owned)
         world = World(code, self.identity, suffix, undeclared=self._undeclared, bytecode=self._bytecode)
         admitted: list[str] = []
         if MIGRATIONS in self._archive:
-            from packager.loading.migrations import admitted_names
+            from packager.loading import admitted_names
 
             world.imported = self._migrations().attach
             admitted = admitted_names(self._archive, self._module_allowed)
         world.give_importer(self)
-        finder.register(world)
+        register(world)
         # Nobody reads a pipe twice: another process would wait for its bytes for ever.
         if self._path is not None and (os.path.isfile(self._path) or os.path.isdir(self._path)):
-            processes.announce(world, self._path, self._digests, self._mmap, self.trust, admitted)
+            announce(world, self._path, self._digests, self._mmap, self.trust, admitted)
         return world
 
     def _migrations(self) -> ArchiveMigrations:
-        from packager.loading.migrations import migrations_of
+        from packager.loading import migrations_of
 
         return migrations_of(
             self._archive, self.trust, lambda: self._open_world().rules, self._module_allowed
@@ -409,7 +413,7 @@ def _free_suffix(identity: str, owned: frozenset[str]) -> str:
     """A mark that no open archive has: in a child process one may stand that was adopted there."""
     while True:
         suffix = PackageMangler(identity).parent_name()
-        if not any(finder.is_open(top + suffix) for top in owned):
+        if not any(is_open(top + suffix) for top in owned):
             return suffix
 
 

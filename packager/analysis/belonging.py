@@ -8,8 +8,6 @@ from typing import Any
 
 from packager.names import is_mangled
 
-__all__ = ["is_from_package"]
-
 
 def is_from_package(obj: Any) -> bool:
     """Say whether a module, class, function, or the class of any other object came out of an archive.

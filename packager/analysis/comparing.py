@@ -14,8 +14,6 @@ from packager.policy import GlobGroup, Policy, Rule
 
 from .tracing import Frame, Trace
 
-__all__ = ["TraceComparison", "TracedImport", "compare_trace", "pruned"]
-
 _CODE = (".py", ".pyc", ".so", ".pyd")
 
 

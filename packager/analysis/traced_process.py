@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-__all__ = ["main"]
-
 _MOST_FRAMES = 40
 _IMPORTING = os.path.join("importlib", "__init__.py")
 
@@ -42,9 +40,7 @@ def main() -> None:
     watcher: Any = _Watcher()
     sys.meta_path.insert(0, watcher)
     sys.addaudithook(lambda event, arguments: _note(opened, event, arguments))
-    from packager.exporting.calls import load_arrays
-    from packager.exporting.evaluation import call_in_evaluation_mode
-    from packager.exporting.targets import resolve_target
+    from packager.exporting import call_in_evaluation_mode, load_arrays, resolve_target
 
     thing = resolve_target(order["target"], order["kwargs"])
     built = _used(before, opened)

@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 
 from packager.errors import PackageError
 
-__all__ = ["Frame", "Trace", "TraceError", "trace_call", "trace_dependencies"]
-
 
 class TraceError(PackageError, RuntimeError):
     """The traced call failed; the message ends with what it printed last."""

@@ -17,8 +17,6 @@ from packager.errors import IntegrityError
 from .digests import CHUNK, chunk_crc, crc32
 from .listing import EntryRecord
 
-__all__ = ["check_chunks", "thread_count", "wrong_chunks"]
-
 _WORTH_A_THREAD: Final = 8  # chunks
 
 

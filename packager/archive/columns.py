@@ -15,8 +15,6 @@ from typing import Any, Final, Generic, TypeVar
 
 from packager.errors import ArchiveError
 
-__all__ = ["Cell", "Table", "blob", "choice", "dotted", "flag", "many", "number", "optional", "row", "text"]
-
 Row = TypeVar("Row")
 
 

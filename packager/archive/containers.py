@@ -33,8 +33,6 @@ from .sources import Source, open_file
 from .zip_directory import read_directory
 from .zip_records import ZIP64_LIMIT, local_header
 
-__all__ = ["Container", "FolderContainer", "ZipContainer"]
-
 _RESERVED_LIMITS: Final = {MANIFEST: LONGEST_PACKED, DIGEST: 1 << 10}
 _SIGNATURE_LIMIT: Final = 1 << 20
 """Bytes that the reserved entries may have; each is read as a whole."""

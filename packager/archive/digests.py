@@ -17,7 +17,6 @@ try:
 except ImportError:
     from zlib import crc32 as _crc32
 
-__all__ = ["CHUNK", "chunk_crc", "combined_crc", "crc32", "crcs_of", "entry_digest", "sha256s_of"]
 
 CHUNK: Final = 1 << 20
 """Bytes in a chunk. Part of the format: section 5.3."""

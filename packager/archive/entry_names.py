@@ -13,18 +13,6 @@ from typing import Final
 
 from packager.errors import ArchiveError
 
-__all__ = [
-    "DIGEST",
-    "MANIFEST",
-    "MIGRATIONS",
-    "SIGNATURES",
-    "check_name",
-    "check_names",
-    "check_order",
-    "digest_line",
-    "is_reserved",
-]
-
 MANIFEST: Final = ".data/manifest.msgpack"
 DIGEST: Final = ".data/manifest.sha256"
 MIGRATIONS: Final = ".data/migrations.msgpack"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from packager.errors import ArchiveError
 
-__all__ = ["ArchiveIOError", "MissingEntryError", "damaged"]
-
 
 class ArchiveIOError(ArchiveError, OSError):
     """The operating system would not do its part: disk full, no permission, an input or output error.

@@ -19,8 +19,6 @@ from packager.errors import ArchiveError
 from .digests import CHUNK, combined_crc, entry_digest
 from .packed import LONGEST_PACKED
 
-__all__ = ["ALIGNMENT", "DIGESTS", "KINDS", "PACKED_KINDS", "EntryRecord", "Listing"]
-
 ALIGNMENT: Final = 64
 """Tensor entries start at a multiple of this many bytes in the file."""
 

@@ -21,23 +21,6 @@ from . import columns as c
 from .listing import DIGESTS, EntryRecord, Listing
 from .packed import LONGEST_PACKED, pack, unpack
 
-__all__ = [
-    "FORMAT",
-    "CheckRecord",
-    "EntryPoint",
-    "ExternRecord",
-    "GuardRecord",
-    "ImportSite",
-    "Manifest",
-    "ModuleRecord",
-    "ObjectRecord",
-    "SealedManifest",
-    "StateDictRecord",
-    "TypeUse",
-    "dump_manifest",
-    "load_manifest",
-]
-
 FORMAT: Final = 1
 """The version of the archive format that is written.
 

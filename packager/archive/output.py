@@ -14,8 +14,6 @@ from typing import Any, Final
 from .chunk_checks import thread_count
 from .digests import CHUNK, crc32
 
-__all__ = ["BatchedFile", "ChunkDigests", "Digester", "flat_view", "in_batches"]
-
 _BATCH: Final = 8 * CHUNK
 _MOST_BUFFERS: Final = 512  # in one call; systems allow 1,024
 _MOST_WAITING: Final = 8  # batches that wait for a digest, two a thread: a stream is never held in memory

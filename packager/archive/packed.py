@@ -20,8 +20,6 @@ import msgpack
 from packager.errors import ArchiveError
 from packager.gc_pause import gc_paused
 
-__all__ = ["LONGEST_PACKED", "MAX_DEPTH", "Packed", "node_limit", "pack", "scan", "unpack"]
-
 Packed = bytes | bytearray | memoryview
 
 LONGEST_PACKED: Final = 1 << 30

@@ -28,8 +28,6 @@ from .manifest import Manifest, load_manifest
 from .sources import Source, open_source
 from .zip_records import ZIP64_LIMIT
 
-__all__ = ["ArchiveReader", "PrivateEntry"]
-
 _CHECKS: Final = ("crc", "none", "sha256")
 _AT_ONCE: Final = 64  # chunks that are read and checked at a time
 

@@ -21,8 +21,6 @@ from .errors import damaged
 from .listing import ALIGNMENT
 from .packed import Packed
 
-__all__ = ["HeaderTensor", "SafetensorsHeader", "parse_header", "spell_header", "tensor_bytes"]
-
 MAX_HEADER: Final = 100_000_000
 """Bytes that a header may have; the safetensors library draws the same line."""
 

@@ -20,8 +20,6 @@ from packager.errors import ArchiveError
 
 from .errors import ArchiveIOError, damaged
 
-__all__ = ["BoundedFile", "MappedFile", "Memory", "Source", "anonymous", "open_file", "open_source"]
-
 
 class Source(Protocol):
     """Bytes that can be viewed. `steady` says that two views of one range show the same memory."""

@@ -11,8 +11,6 @@ from typing import Any, BinaryIO
 from ..atomic import ReplacedFile, os_error_mend
 from .errors import ArchiveIOError
 
-__all__ = ["FileTarget", "PathTarget", "Target"]
-
 
 class PathTarget:
     """A path to be replaced, as `ReplacedFile` says.

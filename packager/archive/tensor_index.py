@@ -22,8 +22,6 @@ from .errors import damaged
 from .packed import pack, unpack
 from .safetensors import tensor_bytes
 
-__all__ = ["MAX_TENSORS", "TensorIndex", "TensorSpec"]
-
 _DTYPES: Final = tuple(DTYPE_BITS)
 _DTYPE_NUMBERS: Final = {dtype: number for number, dtype in enumerate(_DTYPES)}
 

@@ -21,8 +21,6 @@ from .listing import ALIGNMENT
 from .safetensors import spell_header
 from .tensor_index import MAX_TENSORS, TensorIndex, TensorSpec
 
-__all__ = ["MemberPlan", "plan_member"]
-
 
 @dataclass(frozen=True, slots=True)
 class MemberPlan:

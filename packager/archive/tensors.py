@@ -24,8 +24,6 @@ from .tensor_index import TensorIndex, TensorSpec
 from .tensor_plan import plan_member
 from .writer import ArchiveWriter
 
-__all__ = ["TensorReader", "TensorSpec", "add_tensors", "index_name"]
-
 _LOOKUPS_WITHOUT_TABLE: Final = 8
 
 

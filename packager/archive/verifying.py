@@ -19,8 +19,6 @@ from .tensor_index import TensorIndex
 from .tensor_plan import plan_member
 from .tensors import TensorReader, index_name
 
-__all__ = ["EntryCheck", "Problem", "Verification", "verify"]
-
 EntryCheck = Callable[[ArchiveReader, EntryRecord], None]
 """Checks the inner format of one entry; raises a PackageError when it is wrong."""
 

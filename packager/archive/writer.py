@@ -25,8 +25,6 @@ from .output import BatchedFile, ChunkDigests, Digester, flat_view, in_batches
 from .targets import FileTarget, PathTarget, Target
 from .zip_records import CRC_POSITION, ZIP64_LIMIT, ZipEntry, central_directory, local_header
 
-__all__ = ["ArchiveWriter"]
-
 
 class ArchiveWriter:
     """Make one archive: `add` entries in any order, then `seal`.

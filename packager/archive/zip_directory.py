@@ -29,8 +29,6 @@ from .zip_records import (
     header_length,
 )
 
-__all__ = ["ZipDirectory", "read_directory"]
-
 _LONGEST_END: Final = END.size + 20 + ZIP64_END.size
 _LONGEST_RECORD: Final = CENTRAL.size + MAX_BYTES + 28
 

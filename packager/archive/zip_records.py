@@ -13,23 +13,6 @@ from typing import Final
 
 from .listing import ALIGNMENT
 
-__all__ = [
-    "CENTRAL",
-    "CENTRAL_TAIL",
-    "CRC_POSITION",
-    "END",
-    "SATURATED",
-    "USUAL_HEAD",
-    "ZIP64_END",
-    "ZIP64_LIMIT",
-    "ZipEntry",
-    "central_directory",
-    "central_record",
-    "end_records",
-    "header_length",
-    "local_header",
-]
-
 ZIP64_LIMIT: Final = 0xFFFFFFFF
 """Sizes and offsets from here on are written in ZIP64 fields; tests lower it."""
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from .screen import progress
 
 if TYPE_CHECKING:
-    from packager.exporting.targets import TargetError
+    from packager.exporting import TargetError
     from packager.package_importer import PackageImporter
 
-__all__ = ["add_archive", "add_belief", "opened"]
 
 _FRAMES = 8
 """How many of the innermost calls are shown where a model fails."""
@@ -67,7 +66,7 @@ def opened(options: argparse.Namespace) -> Iterator[PackageImporter]:
 
 
 def _model_failed(file: str, error: Exception) -> TargetError:
-    from packager.exporting.targets import TargetError
+    from packager.exporting import TargetError
 
     failed = TargetError(f"{file}: the model failed: {type(error).__name__}: {error}")
     for frame in traceback.extract_tb(error.__traceback__)[-_FRAMES:]:

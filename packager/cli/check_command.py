@@ -8,8 +8,6 @@ from typing import Any
 from .archives import add_archive, opened
 from .screen import print_json, print_text
 
-__all__ = ["add"]
-
 _EXAMPLES = """\
 examples:
   packager check net.kellet

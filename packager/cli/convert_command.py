@@ -12,7 +12,6 @@ from .screen import print_json, print_table, print_text, progress
 if TYPE_CHECKING:
     from packager.weights import Checkpoint, LeftOut, WrittenCheckpoint
 
-__all__ = ["add"]
 
 _EXAMPLES = """\
 examples:
@@ -105,7 +104,7 @@ def _report(checkpoint: Checkpoint, written: WrittenCheckpoint) -> Mapping[str, 
 
 
 def _print(checkpoint: Checkpoint, written: WrittenCheckpoint, most: int | None) -> None:
-    from packager.exporting.printing import size_text
+    from packager.exporting import size_text
 
     tensors = checkpoint.tensors
     rows = [(key, value.dtype, list(value.shape), size_text(value.nbytes)) for key, value in tensors.items()]

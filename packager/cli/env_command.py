@@ -13,8 +13,6 @@ from packager.atomic import files_into, replaced_file
 from .building import add_find_links
 from .screen import print_json, print_text
 
-__all__ = ["add"]
-
 _EXAMPLES = """\
 examples:
   packager env check net.kellet                        does this environment do?
@@ -136,8 +134,14 @@ def run_check(options: argparse.Namespace) -> int:
 def run_lock(options: argparse.Namespace) -> int:
     """Write the lock file, or print it."""
     from packager.archive import ArchiveReader
-    from packager.environment import Interpreter, RecordedEnvironment
-    from packager.environment.locks import pylock_text, requirements_text, resolve_wheels, wheels_held
+    from packager.environment import (
+        Interpreter,
+        RecordedEnvironment,
+        pylock_text,
+        requirements_text,
+        resolve_wheels,
+        wheels_held,
+    )
 
     output: Path | None = options.output
     folder: Path | None = options.wheels
@@ -168,7 +172,7 @@ def run_lock(options: argparse.Namespace) -> int:
 def run_create(options: argparse.Namespace) -> int:
     """Make the environment, and say what is in it and what still differs."""
     from packager.archive import ArchiveReader
-    from packager.environment.creating import create_environment
+    from packager.environment import create_environment
 
     with ArchiveReader(options.file) as reader:
         made = create_environment(
@@ -189,7 +193,7 @@ def run_create(options: argparse.Namespace) -> int:
 
 
 def _holds_wheels(reader: Any) -> bool:
-    from packager.environment.wheels import vendored_wheels
+    from packager.environment import vendored_wheels
 
     return bool(vendored_wheels(reader.manifest))
 

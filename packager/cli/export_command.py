@@ -13,8 +13,6 @@ from .building import add_find_links, add_policy_options, add_target, exporter_f
 from .screen import print_json, print_text, stages
 from .tracing import add_trace_options, trace_and_prune
 
-__all__ = ["add"]
-
 _EXAMPLES = """\
 examples:
   packager export mypkg.models:build --kwargs '{"width": 64}' --weights old.npz -o net.kellet
@@ -115,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
             }
         )
     else:
-        from packager.exporting.printing import size_text
+        from packager.exporting import size_text
 
         stored = sum(entry.kind == "source" for entry in plan.entries)
         print_text(
@@ -126,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _built(options: argparse.Namespace) -> Any:
     """The object to export, with its weights."""
-    from packager.exporting.targets import TargetError, put_folder_on_path, resolve_target
+    from packager.exporting import TargetError, put_folder_on_path, resolve_target
 
     put_folder_on_path()
     obj = resolve_target(options.target, options.kwargs)
@@ -138,7 +136,7 @@ def _built(options: argparse.Namespace) -> Any:
 
 
 def _save(exporter: Any, obj: Any, options: argparse.Namespace) -> None:
-    from packager.exporting.calls import load_arrays
+    from packager.exporting import load_arrays
 
     if options.store == "factory":
         exporter.save_object("model", "model", obj, factory=options.target, config=options.kwargs)
@@ -160,8 +158,7 @@ def _offer(plan: Any, obj: Any, options: argparse.Namespace) -> str:
 
 def _load_weights(obj: Any, path: str) -> None:
     from packager.errors import PackageError
-    from packager.exporting.targets import TargetError
-    from packager.exporting.weights import load_weights
+    from packager.exporting import TargetError, load_weights
 
     try:
         load_weights(obj, path)

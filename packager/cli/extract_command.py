@@ -17,7 +17,6 @@ from .screen import print_text, progress
 if TYPE_CHECKING:
     from packager.archive import ArchiveReader
 
-__all__ = ["add"]
 
 _EXAMPLES = """\
 examples:

@@ -14,8 +14,6 @@ from .screen import print_json, print_table, print_text
 if TYPE_CHECKING:
     from packager.weights import Checkpoint
 
-__all__ = ["inspect_foreign"]
-
 
 def inspect_foreign(options: argparse.Namespace, refused: ArchiveError) -> int:
     """Show a file of weights of another kind; nothing of it is run, and no tensor is read.

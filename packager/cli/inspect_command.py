@@ -13,8 +13,6 @@ from typing import Any, Final
 from .reading import FILE_HELP, source_of
 from .screen import print_json, print_table, print_text
 
-__all__ = ["add"]
-
 _EXAMPLES = """\
 examples:
   packager inspect net.kellet
@@ -53,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
         return inspect_foreign(options, error)
     with reader:
-        from packager.loading.inspecting import stored_names
+        from packager.loading import stored_names
 
         manifest = reader.manifest
         members = _members(reader)
@@ -83,7 +81,7 @@ def _members(reader: Any) -> dict[str, Any]:
 
 def _tensors(member: Any) -> Iterator[dict[str, Any]]:
     """Made one by one: of a hostile index there are more than would fit into memory."""
-    from packager.archive.safetensors import tensor_bytes
+    from packager.archive import tensor_bytes
 
     for key, spec in member.items():
         size = tensor_bytes(spec.dtype, spec.shape)
@@ -113,7 +111,7 @@ def _everything(reader: Any, members: dict[str, Any]) -> dict[str, Any]:
 
 
 def _print_tree(file: str, reader: Any) -> None:
-    from packager.loading.directory import directory_of
+    from packager.loading import directory_of
 
     names = [name for name in reader.names() if not name.startswith(".data/")]
     if len(names) > _MOST_IN_TREE:
@@ -180,7 +178,7 @@ def _print_migrations(reader: Any) -> None:
 
 
 def _migrations(reader: Any) -> list[dict[str, Any]]:
-    from packager.archive.entry_names import MIGRATIONS
+    from packager.archive import MIGRATIONS
 
     if MIGRATIONS not in reader:
         return []
@@ -201,7 +199,7 @@ def _migrations(reader: Any) -> list[dict[str, Any]]:
 
 
 def _print_tensors(members: dict[str, Any], *, every: bool) -> None:
-    from packager.exporting.printing import size_text
+    from packager.exporting import size_text
 
     rows = [
         (name, len(member), size_text(sum(row["bytes"] for row in _tensors(member))))

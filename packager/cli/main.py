@@ -15,8 +15,6 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-__all__ = ["EXIT_CODES", "carry_out", "main"]
-
 EXIT_CODES = """\
 exit codes:
   0    done
@@ -60,7 +58,7 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
     """
     from packager.errors import ArchiveError, CodeExitError, LegacyFormatError, PackageError
     from packager.exits import AnswerRequired
-    from packager.exporting.targets import TargetError
+    from packager.exporting import TargetError
 
     try:
         with warnings.catch_warnings():

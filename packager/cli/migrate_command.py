@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from packager.migrations import Fit, MigratedDict, Migration, MigrationPlan
     from packager.weights import Checkpoint
 
-__all__ = ["add", "add_unwrap", "target_state"]
 
 _EXAMPLES = """\
 examples:
@@ -106,7 +105,7 @@ def target_state(target: str) -> Any:
         from packager.weights import open_checkpoint
 
         return open_checkpoint(target)
-    from packager.exporting.targets import TargetError, put_folder_on_path, resolve_target
+    from packager.exporting import TargetError, put_folder_on_path, resolve_target
 
     put_folder_on_path()
     found = resolve_target(target)
@@ -126,7 +125,7 @@ def _migrations(options: argparse.Namespace) -> tuple[Migration, ...]:
 
 
 def _write(options: argparse.Namespace, checkpoint: Checkpoint, migrated: MigratedDict) -> int:
-    from packager.exporting.printing import size_text
+    from packager.exporting import size_text
     from packager.weights import write_checkpoint
 
     with progress("migrating") as show:

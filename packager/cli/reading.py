@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-__all__ = ["FILE_HELP", "source_of"]
-
 FILE_HELP = "the archive, the folder of an unzipped one, or - for standard input"
 
 

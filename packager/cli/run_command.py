@@ -10,8 +10,6 @@ from packager.atomic import replaced_file
 from .archives import add_archive, opened
 from .screen import print_text
 
-__all__ = ["add"]
-
 _EXAMPLES = """\
 examples:
   packager run net.kellet --input x.npz -o y.npz
@@ -45,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the entry point; write its answer, or describe it."""
     import numpy as np
 
-    from packager.exporting.calls import load_arrays
+    from packager.exporting import load_arrays
 
     inputs = load_arrays(options.input)
     with opened(options) as importer:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from packager.archive import ArchiveReader
     from packager.environment import EnvironmentReport, RecordedEnvironment
 
-__all__ = ["OLDEST_NUMPY", "main"]
 
 OLDEST_NUMPY = "numpy>=1.24"
 """What the carried loader needs; 1.24 is the oldest that it was tried with."""
@@ -118,7 +117,7 @@ def _compared(reader: ArchiveReader) -> EnvironmentReport:
 
 
 def _lines(reader: ArchiveReader, recorded: RecordedEnvironment, report: EnvironmentReport) -> Iterator[str]:
-    from packager.exporting.printing import size_text
+    from packager.exporting import size_text
 
     made = recorded.fingerprint
     yield f"archive      {size_text(reader.size)}, identity {reader.identity}"

@@ -15,8 +15,6 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final
 
-__all__ = ["print_json", "print_table", "print_text", "printable", "progress", "stages"]
-
 
 def print_json(value: Any) -> None:
     """Print plain data or dataclasses as JSON, keys in their order; bytes become their length.

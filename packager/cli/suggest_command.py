@@ -14,8 +14,6 @@ from .building import add_policy_options, add_target, exporter_for, policy_of, r
 from .screen import print_text, printable, stages
 from .tracing import add_trace_options, trace_and_prune
 
-__all__ = ["add"]
-
 _EXAMPLES = """\
 examples:
   packager suggest mypkg.models:build -o policy.toml
@@ -48,7 +46,7 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Suggest a policy from the plan, or from a trace where one was asked for."""
     from packager.drafting import suggested_policy
-    from packager.exporting.printing import problems_text
+    from packager.exporting import problems_text
 
     exporter = exporter_for(options, io.BytesIO())
     with stages() as exporter.progress:

@@ -10,8 +10,6 @@ from typing import Any
 from .migrate_command import add_unwrap, target_state
 from .screen import print_text
 
-__all__ = ["add"]
-
 _EXAMPLES = """\
 examples:
   packager suggest-migration old.safetensors mypkg:build -o migration.toml

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from packager.exporting import ExportPlan
     from packager.package_exporter import PackageExporter
 
-__all__ = ["add_trace_options", "trace_and_prune"]
-
 
 def add_trace_options(parser: argparse.ArgumentParser) -> Any:
     """Declare what a traced call needs; the group of options is returned."""

@@ -8,8 +8,6 @@ from typing import Any
 from .reading import FILE_HELP, source_of
 from .screen import print_json, print_text, progress
 
-__all__ = ["add"]
-
 _EXAMPLES = """\
 examples:
   packager verify net.kellet
@@ -60,8 +58,8 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Verify, print every problem, and say by the exit code whether there was one."""
-    from packager.exporting.printing import size_text
-    from packager.loading.verifying import verify
+    from packager.exporting import size_text
+    from packager.loading import verify
 
     # An archive that is started verifies itself, and has no options for depth.
     deep = (

@@ -11,8 +11,6 @@ from typing import Any
 from .building import add_policy_options, add_target, exporter_for, request_target
 from .screen import print_json, print_text, stages
 
-__all__ = ["add"]
-
 _EXAMPLES = """\
 examples:
   packager why mypkg.models:build numpy.linalg

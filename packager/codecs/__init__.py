@@ -1,25 +1,22 @@
 """Codecs: one family of types each, between objects and plain nodes."""
 
-from .base import CannotStore as CannotStore
-from .base import Child as Child
-from .base import Codec as Codec
-from .base import Decoding as Decoding
-from .base import Encoding as Encoding
-from .base import Node as Node
-from .base import ObjectCodec as ObjectCodec
-from .base import StoredTensor as StoredTensor
-from .base import TensorData as TensorData
-from .tensors import tensor_in as tensor_in
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "CannotStore",
-    "Child",
-    "Codec",
-    "Decoding",
-    "Encoding",
-    "Node",
-    "ObjectCodec",
-    "StoredTensor",
-    "TensorData",
-    "tensor_in",
-]
+from packager.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .base import *
+    from .module_states import *
+    from .registry import *
+    from .tensors import *
+else:
+    __getattr__, __all__ = lazy_names(
+        __name__,
+        {
+            "base": "CannotStore Child Codec Decoding Encoding Finish Node ObjectCodec Role StoredTensor "
+            "TensorData",
+            "module_states": "split_literal",
+            "registry": "CodecRegistry default_registry",
+            "tensors": "LIBRARIES tensor_in tensor_out",
+        },
+    )

@@ -28,8 +28,6 @@ from .checks import expect, expect_sizes, expect_tensor, shares_methods
 from .numpy_dtypes import DTypeCodec
 from .numpy_random import BitGeneratorCodec, GeneratorCodec, RandomStateCodec, SeedSequenceCodec
 
-__all__ = ["CODECS", "array_data", "array_from"]
-
 
 class ArrayCodec(Codec):
     """Arrays: the dtype (by name, or as a child) and a strided view of memory.

@@ -27,23 +27,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
 from packager.tensors import StoredTensor as StoredTensor
 from packager.tensors import TensorData as TensorData
 
-__all__ = [
-    "CannotStore",
-    "Child",
-    "Codec",
-    "Decoding",
-    "Encoding",
-    "Finish",
-    "LiteralValue",
-    "Node",
-    "ObjectCodec",
-    "Role",
-    "Scalar",
-    "StoredTensor",
-    "TensorData",
-]
-
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 Scalar: TypeAlias = "bool | int | float | str | bytes | None"
 LiteralValue: TypeAlias = "Scalar | list[Scalar]"
@@ -151,7 +135,7 @@ class Encoding(Protocol):
     def number(self, family: str, identity: int) -> int:
         """A number for an id that means something in this process only: 0, 1, 2, ... as they come."""
 
-    def notes(self, make: Callable[[], T]) -> T:
+    def notes(self, make: Callable[[], _T]) -> _T:
         """What codecs want to remember during one encoding: one instance of `make` for all of them."""
 
 
@@ -165,7 +149,7 @@ class Decoding(Protocol):
     def number(self, family: str, number: int, make: Callable[[], int]) -> int:
         """The id that stands for a stored number in this process, made by `make` when it is new."""
 
-    def notes(self, make: Callable[[], T]) -> T:
+    def notes(self, make: Callable[[], _T]) -> _T:
         """What codecs want to remember during one decoding: one instance of `make` for all of them."""
 
 

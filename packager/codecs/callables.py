@@ -14,8 +14,6 @@ from typing import Any, Final
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node
 from .checks import expect
 
-__all__ = ["CODECS"]
-
 
 class PartialCodec(Codec):
     """functools.partial: the function, the arguments, the keywords."""

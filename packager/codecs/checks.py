@@ -7,8 +7,6 @@ from typing import Any
 
 from .base import Child
 
-__all__ = ["expect", "expect_sizes", "expect_tensor", "shares_methods"]
-
 
 def expect(condition: bool, what: str) -> None:
     """Raise ValueError saying what was expected."""

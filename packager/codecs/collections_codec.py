@@ -12,8 +12,6 @@ from typing import Any, Final
 from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node
 from .checks import expect
 
-__all__ = ["CODECS"]
-
 
 class MappingCodec(Codec):
     """OrderedDict, Counter and defaultdict: the kind, the factory of missing values, the pairs."""

@@ -18,8 +18,6 @@ from .module_frameworks import Hook, ModuleNotes
 from .modules import HANDLES, HOOKS, ModuleCodec, storable
 from .optimizers import OptimizerCodec
 
-__all__ = ["CODECS"]
-
 # The kinds of hooks of a module; said here too, since an archive is checked where kellet is not imported.
 _KINDS: Final = frozenset(
     "forward_pre forward full_backward_pre full_backward output_gradient "

@@ -16,8 +16,6 @@ from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, N
 from .checks import expect, expect_sizes, expect_tensor, shares_methods
 from .module_frameworks import EmptySlots, ModuleNotes
 
-__all__ = ["TENSOR_CODECS", "array_of", "memory_key", "plain_array"]
-
 _KINDS: Final = ("Tensor", "Parameter", "Buffer")
 
 

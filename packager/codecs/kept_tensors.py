@@ -15,8 +15,6 @@ from typing import Any
 
 from .module_frameworks import ModuleFramework
 
-__all__ = ["kept_tensors"]
-
 
 @contextmanager
 def kept_tensors(framework: ModuleFramework, root: Any) -> Iterator[set[int]]:

@@ -8,8 +8,6 @@ from typing import Any, ClassVar, Final
 
 from .base import Encoding, TensorData
 
-__all__ = ["EmptySlots", "Hook", "ModuleFramework", "ModuleNotes", "Slot"]
-
 
 @dataclass(frozen=True, slots=True)
 class Slot:

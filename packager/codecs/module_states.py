@@ -19,8 +19,6 @@ from .checks import expect
 from .kept_tensors import kept_tensors
 from .module_frameworks import EmptySlots, ModuleFramework, ModuleNotes, Slot
 
-__all__ = ["STATE", "ModuleStates"]
-
 STATE = 2
 """The stage of the second phase at which states are stored and loaded: the last."""
 

@@ -23,8 +23,6 @@ from .checks import expect, shares_methods
 from .module_frameworks import EmptySlots, ModuleNotes
 from .module_states import ModuleStates, split_literal
 
-__all__ = ["HANDLES", "HOOKS", "ModuleCodec", "storable"]
-
 HOOKS, HANDLES = 0, 1
 """The stages of the second phase at which hooks, and then their handles, are stored and restored."""
 

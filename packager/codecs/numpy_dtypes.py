@@ -14,8 +14,6 @@ from packager.tensors import dtype_from_name, dtype_name, is_dtype_name
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node
 from .checks import expect, expect_sizes
 
-__all__ = ["DTypeCodec"]
-
 
 class DTypeCodec(Codec):
     """Dtype objects: the name; or fields with names, titles and offsets; or a base and a shape."""

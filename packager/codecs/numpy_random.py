@@ -8,8 +8,6 @@ from typing import Any, Final
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node
 from .checks import expect
 
-__all__ = ["BitGeneratorCodec", "GeneratorCodec", "RandomStateCodec", "SeedSequenceCodec"]
-
 _ALGORITHMS: Final = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
 

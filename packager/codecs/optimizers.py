@@ -13,9 +13,6 @@ from typing import Any, Final
 from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node, Role
 from .checks import expect
 
-__all__ = ["OptimizerCodec"]
-
-
 _STATE: Final = frozenset({"defaults", "param_groups", "state"})
 
 

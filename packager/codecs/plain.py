@@ -20,8 +20,6 @@ from .checks import expect, shares_methods
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["CODECS"]
-
 
 class ComplexCodec(Codec):
     """Complex numbers: two floats."""

@@ -15,8 +15,6 @@ from packager.errors import PackageError
 
 from .base import Codec
 
-__all__ = ["GROUP", "CodecError", "CodecRegistry", "default_registry"]
-
 GROUP = "packager.codecs"
 
 

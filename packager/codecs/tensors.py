@@ -14,8 +14,6 @@ from packager.tensors import dtype_from_name, dtype_name, dtype_of_stored, store
 
 from .base import Encoding, StoredTensor, TensorData
 
-__all__ = ["LIBRARIES", "tensor_in", "tensor_out"]
-
 LIBRARIES: Final = ("numpy", "kellet", "torch")
 """What `as_=` of `load_state_dict` may be."""
 

@@ -28,8 +28,6 @@ from .torch_refusals import (
 )
 from .torch_tensors import TensorCodec, TensorSubclassCodec, memory_key, plain_memory
 
-__all__ = ["CODECS"]
-
 
 class TorchValueCodec(Codec):
     """torch.dtype, torch.device, torch.layout, torch.memory_format and torch.Size: their names."""

@@ -8,8 +8,6 @@ from typing import Any, Final
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node
 from .checks import expect, expect_sizes
 
-__all__ = ["QUANTIZED", "SPARSE", "SPARSE_PARTS", "STRIDED", "GeneratorCodec"]
-
 STRIDED: Final = "torch.tensor"
 """The codec of the dense tensors that these are made of, in `torch_tensors.py`."""
 

@@ -10,15 +10,6 @@ from typing import Any, Final
 
 from .base import CannotStore
 
-__all__ = [
-    "computed_by_hooks",
-    "is_obsolete",
-    "is_refused",
-    "require_parameters",
-    "require_recurrent_state",
-    "require_storable",
-]
-
 _COMPILED: Final = (
     "it was compiled by torch.compile, and what was compiled belongs to this process",
     "save the module inside, module._orig_mod, and call torch.compile after loading",

@@ -28,8 +28,6 @@ from .checks import expect, expect_sizes, expect_tensor, shares_methods
 from .module_frameworks import EmptySlots, ModuleNotes
 from .torch_layouts import QUANTIZED, SPARSE, SPARSE_PARTS, STRIDED
 
-__all__ = ["TensorCodec", "TensorSubclassCodec", "memory_key", "plain_data", "plain_memory", "tensor_of"]
-
 _DTYPES: Final = {dtype.name: dtype for dtype in DTYPES.values() if dtype.in_torch}
 _KINDS: Final = ("Tensor", "Parameter")
 _CONJ: Final = ("complex32", "complex64", "complex128")

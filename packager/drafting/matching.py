@@ -15,8 +15,6 @@ from typing import Final, Literal
 
 from packager.migrations import Header, Likeness, Linear, Reshape, Transform, Transpose, leaf, words
 
-__all__ = ["Family", "Pair", "families", "filled", "matched", "number_free", "number_maps", "single"]
-
 _NUMBER: Final = re.compile(r"(?<![0-9])(?:0|[1-9][0-9]{0,17})(?![0-9])")
 _LEAST: Final = 0.2  # how alike names must be before they alone place a key
 _NEIGHBOUR: Final = 0.15  # what it counts for that the modules beside it went the same way

@@ -32,8 +32,6 @@ from .matching import Family, Pair, families, matched, number_free, single
 from .parts import fused
 from .rules import old_template, rules_for
 
-__all__ = ["SuggestedMigration", "suggest_migration"]
-
 # Buffers that are computed, not learned; a model that lacks them makes them itself.
 _COMPUTED = (
     "num_batches_tracked position_ids token_type_ids attn_mask relative_position_index relative_coords_table "

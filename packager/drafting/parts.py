@@ -10,8 +10,6 @@ from packager.migrations import Linear, Step, merge, split, words
 from .matching import Family, applied, number_maps
 from .rules import new_template, old_template
 
-__all__ = ["Part", "fused"]
-
 _ROLES = ("q", "k", "v")
 
 

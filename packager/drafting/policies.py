@@ -10,7 +10,6 @@ from packager.policy import Action, GlobGroup, Policy, Rule, format_policy
 if TYPE_CHECKING:
     from packager.exporting import ExportPlan, PlannedModule
 
-__all__ = ["suggested_policy"]
 
 _WITHOUT_RULE = ("implicit", "resources")
 

@@ -10,8 +10,6 @@ from packager.migrations import Linear, Rename, Step, Transform, Values, apply_s
 
 from .matching import Family, Pair, filled
 
-__all__ = ["expression", "new_template", "old_template", "rules_for"]
-
 _NAMES = "nmkijlabcdefgh"
 _AWAY = "migrated"  # where keys wait when names would meet on the way
 

@@ -9,50 +9,37 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .closure import installed_closure as installed_closure
-    from .comparing import Difference as Difference
-    from .comparing import EnvironmentReport as EnvironmentReport
-    from .comparing import RecordedExtern as RecordedExtern
-    from .comparing import compare_environment as compare_environment
-    from .distributions import Distributions as Distributions
-    from .fingerprint import Fingerprint as Fingerprint
-    from .installed import Installed as Installed
-    from .installed import normalized_name as normalized_name
-    from .interpreter import Interpreter as Interpreter
-    from .recorded import RecordedEnvironment as RecordedEnvironment
-    from .recorded import recorded_fingerprint as recorded_fingerprint
-    from .versions import Requirement as Requirement
-    from .versions import requirement_for as requirement_for
-    from .versions import version_key as version_key
-
-__all__ = [
-    "Difference",
-    "Distributions",
-    "EnvironmentReport",
-    "Fingerprint",
-    "Installed",
-    "Interpreter",
-    "RecordedEnvironment",
-    "RecordedExtern",
-    "Requirement",
-    "compare_environment",
-    "installed_closure",
-    "normalized_name",
-    "recorded_fingerprint",
-    "requirement_for",
-    "version_key",
-]
-
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "closure": "installed_closure",
-        "comparing": "Difference EnvironmentReport RecordedExtern compare_environment",
-        "distributions": "Distributions",
-        "fingerprint": "Fingerprint",
-        "installed": "Installed normalized_name",
-        "interpreter": "Interpreter",
-        "recorded": "RecordedEnvironment recorded_fingerprint",
-        "versions": "Requirement requirement_for version_key",
-    },
-)
+    from .closure import *
+    from .comparing import *
+    from .creating import *
+    from .distributions import *
+    from .fingerprint import *
+    from .installed import *
+    from .interpreter import *
+    from .locks import *
+    from .own import *
+    from .recorded import *
+    from .targets import *
+    from .vendoring import *
+    from .versions import *
+    from .wheels import *
+else:
+    __getattr__, __all__ = lazy_names(
+        __name__,
+        {
+            "closure": "installed_closure",
+            "comparing": "EnvironmentReport RecordedExtern compare_environment",
+            "creating": "create_environment",
+            "distributions": "Distributions",
+            "fingerprint": "Fingerprint",
+            "installed": "normalized_name",
+            "interpreter": "Interpreter",
+            "locks": "pylock_text requirements_text resolve_wheels wheels_held",
+            "own": "own_files",
+            "recorded": "RecordedEnvironment recorded_fingerprint",
+            "targets": "Target parse_targets",
+            "vendoring": "fetch_wheels",
+            "versions": "Requirement requirement_for version_key",
+            "wheels": "WHEELS vendored_wheels",
+        },
+    )

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 from .distributions import Distributions
 from .installed import normalized_name
 
-__all__ = ["installed_closure"]
-
 _REQUIRES = re.compile(rb"^Requires-Dist:[ \t]*([A-Za-z0-9][A-Za-z0-9._-]*)([^\r\n]*)", re.MULTILINE)
 _OF_AN_EXTRA = re.compile(rb"\bextra\b")
 

@@ -14,8 +14,6 @@ from .fingerprint import Fingerprint
 from .installed import normalized_name
 from .versions import Requirement
 
-__all__ = ["Difference", "EnvironmentReport", "RecordedExtern", "compare_environment"]
-
 DifferenceKind = Literal["missing", "optional", "version", "python", "platform"]
 
 

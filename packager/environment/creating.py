@@ -19,8 +19,6 @@ from .interpreter import Interpreter
 from .recorded import RecordedEnvironment
 from .wheels import WheelArchive, vendored_wheels
 
-__all__ = ["CreatedEnvironment", "create_environment"]
-
 
 @dataclass(frozen=True)
 class CreatedEnvironment:

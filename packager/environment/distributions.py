@@ -20,8 +20,6 @@ from packager.policy import Origin, OriginKind
 from .installed import Installed, normalized_name
 from .zipped import names_in
 
-__all__ = ["Distributions"]
-
 _SITE_FOLDERS = ("site-packages", "dist-packages")
 _METADATA_FOLDER = re.compile(
     r"(?P<name>.+?)(?:-(?P<version>[^-]+)(?:-py[^-]+)?)?\.(?P<form>dist-info|egg-info)"

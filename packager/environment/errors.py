@@ -16,16 +16,6 @@ import errno
 
 from packager.errors import PackageError
 
-__all__ = [
-    "DiskFullError",
-    "EnvironmentBuildError",
-    "NoSuchVersionError",
-    "SourceOnlyError",
-    "ToolMissingError",
-    "WrongPlatformError",
-    "WrongPythonError",
-]
-
 
 class EnvironmentBuildError(PackageError, RuntimeError):
     """An environment cannot be made, or wheels cannot be had. Nothing was left behind."""

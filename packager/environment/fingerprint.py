@@ -11,8 +11,6 @@ import sys
 import sysconfig
 from dataclasses import dataclass
 
-__all__ = ["Fingerprint"]
-
 
 @dataclass(frozen=True)
 class Fingerprint:

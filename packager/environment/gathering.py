@@ -14,8 +14,6 @@ from .own import own_version, own_wheel
 from .recorded import RecordedEnvironment
 from .wheels import Wheel, WheelArchive, extract_wheels, fitting, vendored_wheels
 
-__all__ = ["gather_wheels"]
-
 
 def gather_wheels(
     archive: WheelArchive, python: Interpreter, folder: Path, what: str, *, offline: bool = False

@@ -12,8 +12,6 @@ from urllib.parse import unquote, urlsplit
 
 from .zipped import read_in
 
-__all__ = ["Installed", "normalized_name"]
-
 _COMPILED = re.compile(rb"\.(?:so(?:\.[0-9.]+)?|pyd|dll|dylib)(?=[,\"]|\r?$)", re.MULTILINE)
 _FIRST_PART = re.compile(rb"^\"?([^/,\"\r\n]+)([/,])", re.MULTILINE)
 _EXTENSION_MODULE = re.compile(r"(?P<top>[^.]+)(?:\.[^/]+)?\.(?:py|so|pyd)")

@@ -29,18 +29,6 @@ from .recorded import RecordedEnvironment, exact_requirement
 from .targets import Target
 from .wheels import Wheel
 
-__all__ = [
-    "Installer",
-    "Wanted",
-    "choose_installer",
-    "disk_full",
-    "explained",
-    "is_full",
-    "logged",
-    "pip_command",
-    "run_tool",
-]
-
 InstallerName = Literal["pip", "uv"]
 
 

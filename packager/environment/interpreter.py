@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from .errors import EnvironmentBuildError, WrongPythonError
 from .fingerprint import Fingerprint
 
-__all__ = ["OLDEST_PYTHON", "Interpreter"]
-
 OLDEST_PYTHON = (3, 11)
 """The oldest Python that packager runs on."""
 

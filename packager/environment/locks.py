@@ -24,8 +24,6 @@ from .interpreter import Interpreter
 from .recorded import RecordedEnvironment, exact_requirement
 from .wheels import Wheel, WheelArchive, extract_wheels, vendored_wheels, wheel_digest
 
-__all__ = ["LockedWheel", "pylock_text", "requirements_text", "resolve_wheels", "wheels_held"]
-
 
 @dataclass(frozen=True)
 class LockedWheel:

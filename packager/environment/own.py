@@ -22,7 +22,6 @@ from .errors import EnvironmentBuildError
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-__all__ = ["own_files", "own_version", "own_wheel", "wheel_of"]
 
 _PACKAGES = ("kellet", "packager")
 # msgpack chooses this form by itself where its compiled module is not beside it.

@@ -9,15 +9,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from packager.archive.manifest import ExternRecord, Manifest
+from packager.archive import ExternRecord, Manifest
 from packager.errors import ArchiveError
 
 from .comparing import RecordedExtern
 from .fingerprint import Fingerprint
 from .installed import normalized_name
 from .versions import Requirement
-
-__all__ = ["RecordedEnvironment", "exact_requirement", "recorded_fingerprint"]
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,199}")

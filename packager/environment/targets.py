@@ -11,8 +11,6 @@ from .errors import EnvironmentBuildError
 from .fingerprint import Fingerprint
 from .interpreter import Interpreter
 
-__all__ = ["Target", "parse_targets"]
-
 _TARGET = re.compile(r"(?P<implementation>cp|pp)3(?P<minor>[0-9]{1,2})-(?P<platform>[a-z0-9_]+)")
 _GLIBC = re.compile(r"manylinux_2_([0-9]+)_(.+)")
 _MUSL = re.compile(r"musllinux_1_([0-9]+)_(.+)")

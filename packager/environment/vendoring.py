@@ -23,8 +23,6 @@ from .recorded import exact_requirement
 from .targets import Target
 from .wheels import Wheel
 
-__all__ = ["fetch_wheels"]
-
 
 def fetch_wheels(
     externs: Mapping[str, str],

@@ -6,8 +6,6 @@ import operator
 import re
 from dataclasses import dataclass
 
-__all__ = ["Requirement", "requirement_for", "version_key"]
-
 _VERSION = re.compile(
     r"v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)"
     r"(?:[-_.]?(?P<pre>a|b|c|rc|alpha|beta|pre|preview)[-_.]?(?P<pre_n>\d*))?"

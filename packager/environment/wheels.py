@@ -13,14 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from packager.archive.digests import CHUNK
-from packager.archive.manifest import Manifest
+from packager.archive import CHUNK, Manifest
 
 from .errors import EnvironmentBuildError
 from .installed import normalized_name
 from .interpreter import Interpreter
-
-__all__ = ["WHEELS", "Wheel", "WheelArchive", "extract_wheels", "fitting", "vendored_wheels", "wheel_digest"]
 
 WHEELS = ".data/wheels/"
 """Where an archive keeps wheels; section 12 of the format."""

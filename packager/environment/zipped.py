@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 
-__all__ = ["names_in", "read_in"]
-
 
 def names_in(folder: str) -> list[str]:
     """What lies directly in `folder`, a path that leads into a ZIP file; nothing for any other path."""

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["DEFAULT_TOLERANCE", "Deviation", "compare_answers"]
-
 DEFAULT_TOLERANCE = 1e-5
 """The largest difference between answers that count as the same, where no other is asked for."""
 

@@ -17,8 +17,6 @@ from packager.errors import PackageError
 from packager.exits import AnswerRequired
 from packager.libraries import library_of, tensor_of
 
-__all__ = ["CallError", "call_with_arrays", "copied_input", "load_arrays"]
-
 _POSITION = re.compile(r"arg(0|[1-9][0-9]*)")
 
 

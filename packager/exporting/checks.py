@@ -22,8 +22,6 @@ from .evaluation import call_in_evaluation_mode
 from .plan import PlannedTensors
 from .request import CheckRequest, ObjectRequest
 
-__all__ = ["CheckStoreError", "StoredCheck", "store_check"]
-
 
 class CheckStoreError(PackageError):
     """A check whose call fails, or whose arrays cannot be stored."""

@@ -23,17 +23,6 @@ from .migrations import names_that_ran
 from .plan import PlannedTensors
 from .request import ObjectRequest, StateDictRequest, resource_entry
 
-__all__ = [
-    "StoredObject",
-    "StoredState",
-    "Storing",
-    "finding_text",
-    "frameworks_of",
-    "member_of_state",
-    "store_object",
-    "store_state",
-]
-
 
 @dataclass(frozen=True)
 class Storing:
@@ -183,7 +172,7 @@ def frameworks_of(codecs: Iterable[tuple[str, int]]) -> frozenset[str]:
     >>> sorted(frameworks_of([("records", 1), ("numpy.ndarray", 1), ("complex", 1)]))
     ['numpy']
     """
-    from packager.codecs.registry import default_registry
+    from packager.codecs import default_registry
 
     registry = default_registry()
     found = set()

@@ -21,7 +21,6 @@ from .request import Item, ModuleRequest, Request, SourceRequest
 if TYPE_CHECKING:
     from kellet.hooks import RemovableHandle
 
-__all__ = ["Decisions", "LateChange"]
 
 _OUTSIDE_THE_ENVIRONMENT = ("text", "loader", "main", "zip")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
-from packager.archive.entry_names import MIGRATIONS
+from packager.archive import MIGRATIONS
 from packager.environment import Distributions
 from packager.graph import SourceFinder
 from packager.policy import GlobGroup
@@ -15,8 +15,6 @@ from .plan import PlannedEntry, PlannedModule
 from .request import Request, ResourceRequest, resource_entry
 from .sources import archives_in
 from .surveying import Survey
-
-__all__ = ["extras_entry", "planned_entries"]
 
 
 def planned_entries(

@@ -17,8 +17,6 @@ from packager.errors import PackageError
 
 from .request import ObjectRequest
 
-__all__ = ["LISTED", "EntryMethodError", "IsOwn", "entry_method", "refused_entries", "require_entry_name"]
-
 LISTED: Final = ("__call__", "forward", "predict", "predict_proba", "transform")
 """The methods that an entry point may name whatever defines them; no name is `__call__`."""
 

@@ -18,8 +18,6 @@ from packager.exits import AnswerRequired
 
 from .calls import call_with_arrays
 
-__all__ = ["call_in_evaluation_mode", "evaluation_mode"]
-
 _LIBRARIES = {"kellet": "kellet.nn", "torch": "torch.nn"}
 _PLAIN = (str, bytes, bytearray, int, float, complex, type(None), type, BuiltinFunctionType, ModuleType)
 _CONTAINERS: tuple[Any, ...] = (list, tuple, set, frozenset, deque)

@@ -15,8 +15,6 @@ from .plan import PlanProblem
 from .problems import BEYOND_TOP, REASONS, chain_of, paste_rule
 from .surveying import Survey
 
-__all__ = ["Findings"]
-
 _ALWAYS = frozenset(["root", "top", "parent", "star", "lazy"])
 # What decides before any rule does, so that no rule can decide otherwise.
 _WITHOUT_A_RULE = ("asked for", "mocked before", "resources")

@@ -6,18 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from packager.codecs.base import CannotStore
+from packager.codecs import CannotStore
 from packager.errors import MigrationError
 from packager.graph import Importer
 from packager.migrations import attached, framework_of, migrations_ran
-from packager.objects.encoded import NameUse
-from packager.objects.naming import NameFinder
+from packager.objects import NameFinder, NameUse
 from packager.weights import LazyStateDict
 
 if TYPE_CHECKING:
     from packager.migrations import Migration
-
-__all__ = ["StoredMigrations", "names_that_ran", "store_migrations"]
 
 
 @dataclass(frozen=True)

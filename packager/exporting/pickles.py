@@ -17,8 +17,6 @@ from typing import Any
 from packager.graph import Importer, ObjMismatchError, ObjNotFoundError
 from packager.names import demangle, is_mangled
 
-__all__ = ["Reduced", "globals_in", "make_pickle"]
-
 Reduced = dict[int, tuple[tuple[Any, ...], Any]]
 """By the id of an object with `__reduce_package__`: its persistent id, and the object itself."""
 

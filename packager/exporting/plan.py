@@ -17,15 +17,6 @@ from packager.archive import (
 from packager.graph import Edge, Question
 from packager.policy import Action, Origin
 
-__all__ = [
-    "ExportPlan",
-    "PlanProblem",
-    "PlannedEntry",
-    "PlannedExtern",
-    "PlannedModule",
-    "PlannedTensors",
-]
-
 
 @dataclass(frozen=True)
 class PlannedModule:

@@ -24,8 +24,6 @@ from .request import CheckRequest, EntryRequest, ObjectRequest, Request, SourceR
 from .runtime import MAIN_MODULE, runtime_entries, zip64_warnings
 from .surveying import Survey
 
-__all__ = ["DEFAULT_ENTRY", "make_plan"]
-
 DEFAULT_ENTRY = "model"
 """The name of the entry point that there is by default, and of the object's package and resource."""
 

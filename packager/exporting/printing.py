@@ -9,8 +9,6 @@ from packager.graph import Question
 from .plan import ExportPlan, PlannedModule, PlanProblem
 from .problems import grouped
 
-__all__ = ["plan_text", "problems_text", "size_text"]
-
 _PYTHON = ("stdlib", "builtin")  # origins that every Python brings
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 _HEADINGS = (

@@ -14,15 +14,6 @@ from .plan import PlanProblem
 if TYPE_CHECKING:
     from .plan import ExportPlan
 
-__all__ = [
-    "BEYOND_TOP",
-    "REASONS",
-    "RefusedPlanError",
-    "chain_of",
-    "grouped",
-    "paste_rule",
-    "refusal",
-]
 
 # The wording of torch.package.PackagingErrorReason, which tests of code written for it look for.
 REASONS = {

@@ -11,8 +11,6 @@ from .deciding import Decisions
 from .problems import chain_of
 from .surveying import Survey
 
-__all__ = ["Why", "why"]
-
 
 @dataclass(frozen=True)
 class Why:

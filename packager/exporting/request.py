@@ -10,19 +10,6 @@ from packager.arguments import check_kind
 from packager.errors import PackagingError
 from packager.names import check_module_name, check_resource_name, source_path
 
-__all__ = [
-    "CheckRequest",
-    "EntryRequest",
-    "Item",
-    "ModuleRequest",
-    "ObjectRequest",
-    "Request",
-    "ResourceRequest",
-    "SourceRequest",
-    "StateDictRequest",
-    "resource_entry",
-]
-
 
 @dataclass(frozen=True)
 class ModuleRequest:

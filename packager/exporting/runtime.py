@@ -12,11 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from packager.environment.own import own_files
+from packager.environment import own_files
 
 from .plan import PlannedEntry, PlannedTensors
-
-__all__ = ["MAIN_MODULE", "RUNTIME", "runtime_entries", "zip64_warnings"]
 
 RUNTIME = ".data/runtime/"
 MAIN_MODULE = ".data/main/__main__.py"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["modules_in"]
-
 
 def modules_in(name: str, place: Path) -> Iterator[tuple[str, bytes, bool]]:
     """(name, source, is_package) of the module in a file, or of all modules below a folder.

@@ -18,21 +18,11 @@ from packager.graph import (
     SourceFinder,
     Sources,
     found_by_loader,
+    main_definitions,
     sys_importer,
 )
-from packager.graph.mainmodule import main_definitions
 
 from .request import Request
-
-__all__ = [
-    "ArchiveSources",
-    "ImportedSources",
-    "SourcesOfRequest",
-    "archives_in",
-    "as_importer",
-    "mocked_in",
-    "sources_of",
-]
 
 
 def as_importer(importer: Importer | Sequence[Importer]) -> Importer:

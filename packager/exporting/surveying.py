@@ -30,8 +30,6 @@ from .request import (
 from .sources import SourcesOfRequest
 from .taking import Taken, changes_of, is_as_taken, is_steady, settled, take
 
-__all__ = ["Survey", "Surveyor", "Use"]
-
 
 @dataclass(frozen=True)
 class Use:
@@ -210,7 +208,7 @@ def _frameworks(contents: Sequence[StoredObject | StoredState], uses: Sequence[U
     """Frameworks of the codecs in use; for pickles, which need no codec, those that they name."""
     if not contents and not uses:
         return frozenset()
-    from packager.codecs.registry import default_registry
+    from packager.codecs import default_registry
 
     codecs = {codec for stored in contents for codec in stored.codecs}
     known = frameworks_of((codec.name, codec.version) for codec in default_registry())

@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from packager.objects.state_dicts import EXTRA
+from packager.objects import EXTRA
 
 from .contents import StoredObject, StoredState, Storing, store_object, store_state
 from .plan import PlanProblem
 from .problems import REASONS
 from .request import ObjectRequest, StateDictRequest
 from .unchanged import WatchedMemory, changed, watch
-
-__all__ = ["Taken", "changes_of", "is_as_taken", "is_steady", "settled", "take"]
 
 _MOST_NAMES = 12
 

@@ -12,8 +12,6 @@ from typing import Any
 from packager.errors import PackageError
 from packager.exits import AnswerRequired
 
-__all__ = ["TargetError", "put_folder_on_path", "resolve_target", "split_target"]
-
 
 class TargetError(PackageError, ValueError):
     """A target that is not spelled as one, is not there, or fails when it is called."""

@@ -14,10 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from packager.archive.chunk_checks import thread_count
-from packager.archive.digests import crcs_of, sha256s_of
-
-__all__ = ["WatchedMemory", "changed", "watch"]
+from packager.archive import crcs_of, sha256s_of, thread_count
 
 _PIECE: Final = 8 << 20
 

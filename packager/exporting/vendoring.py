@@ -10,16 +10,11 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from packager.environment.recorded import RecordedEnvironment
-from packager.environment.targets import Target
-from packager.environment.vendoring import fetch_wheels
-from packager.environment.wheels import WHEELS
+from packager.environment import WHEELS, RecordedEnvironment, Target, fetch_wheels
 
 from .plan import ExportPlan, PlannedEntry
 from .runtime import zip64_warnings
 from .writing import manifest_of
-
-__all__ = ["with_wheels"]
 
 
 @contextmanager

@@ -10,8 +10,6 @@ from typing import Any
 
 from packager.errors import PackageError
 
-__all__ = ["WeightsError", "load_weights"]
-
 
 class WeightsError(PackageError, ValueError):
     """An object that takes no weights."""

@@ -19,8 +19,6 @@ from packager.policy import require_matched
 from .plan import ExportPlan, PlannedExtern, PlannedModule
 from .problems import refusal
 
-__all__ = ["manifest_of", "require_sound", "write_plan"]
-
 
 def write_plan(
     plan: ExportPlan,

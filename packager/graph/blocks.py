@@ -16,8 +16,6 @@ from .records import Fact
 from .resolve import Names
 from .scan import Binding, Block, Import
 
-__all__ = ["Blocks", "Outcome"]
-
 _AVAILABLE = re.compile(r"_?(?:is|has|have)_(\w+?)(?:_(?:available|installed|importable))?")
 _DEPTH = 40
 

@@ -15,8 +15,6 @@ from .listing import Listings
 from .module_table import SourceModule
 from .records import DataFile
 
-__all__ = ["find_data_files"]
-
 _CODE = (*all_suffixes(), ".pyi", ".pyo", ".pyd", ".dll", ".dylib", ".so", ".a", ".o")
 _NOT_DATA = frozenset(["py.typed", "__pycache__"])
 _ORDER = {"found": 0, "suggested": 1, "beside": 2}

@@ -8,8 +8,6 @@ from typing import Any
 
 from .records import Edge
 
-__all__ = ["DiGraph", "chain_to", "first_edges", "graph_of"]
-
 
 class DiGraph:
     """A directed graph whose nodes are names and carry attributes.

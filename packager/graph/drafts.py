@@ -15,8 +15,6 @@ from .expressions import Collected
 from .guards import dotted
 from .scan import Binding, Block, ClassScan, Dynamic, Exports, Import, NameUse
 
-__all__ = ["BlockDraft", "ClassDraft", "Draft", "Place", "Scope", "active_decorators", "function_scope"]
-
 _Spelt = tuple[str, bool, str, int, int]  # a NameUse before its name is split at the dots
 _BUILTINS = frozenset(dir(builtins))
 _PASSIVE_DECORATORS = frozenset(

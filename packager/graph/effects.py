@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from .plain_values import FunctionNode, ScriptNames, dotted, root_of
 from .statements import globals_written, is_main_guard
 
-__all__ = ["Effects"]
-
 _MUTATORS = frozenset(
     "append extend insert remove pop popitem clear sort reverse update setdefault add discard appendleft "
     "extendleft popleft rotate put push fill resize move_to_end subtract difference_update "

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 from .guards import dotted
 from .scan import Literal
 
-__all__ = ["READERS_OF_RESOURCES", "Collected", "Expressions", "FoundDynamic", "lines_with_imports"]
-
 _FILE_NAME = re.compile(r"[^\s\x00-\x1f<>|{}:;,()'\"\\]{1,150}\.[A-Za-z*][A-Za-z0-9_*]{0,9}")
 _PATH_PART = re.compile(r"[^\s\x00-\x1f<>|{}:;,()'\"\\]{1,80}")
 _PLACEHOLDER = re.compile(r"%[-#0 +]*\d*(?:\(\w+\))?[sdri]|\{[^{}]*\}")

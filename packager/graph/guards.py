@@ -28,18 +28,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = [
-    "UNKNOWN",
-    "Guard",
-    "availability",
-    "caught_by",
-    "dotted",
-    "evaluate",
-    "is_main_test",
-    "is_typing_test",
-    "read_test",
-]
-
 Guard = tuple[Any, ...]
 UNKNOWN: Guard = ("?",)
 

@@ -17,8 +17,6 @@ from .records import Decide, Edge, Problem, WalkDecision
 from .resolve import LazyTarget
 from .scan import MODULE_BLOCK, Import
 
-__all__ = ["ImportFollower", "circumstance"]
-
 _NOT_READ = {
     "extension": "it is compiled code",
     "bytecode": "only its bytecode is here",

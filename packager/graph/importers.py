@@ -11,8 +11,6 @@ from typing import Any
 from packager.errors import PackageError
 from packager.names import demangle, get_mangle_prefix, is_mangled
 
-__all__ = ["Importer", "ObjMismatchError", "ObjNotFoundError", "OrderedImporter", "sys_importer"]
-
 
 class ObjNotFoundError(PackageError):
     """An importer has no object under the name that the object gives itself."""

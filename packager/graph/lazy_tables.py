@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 
 from .guards import dotted, is_typing_test
 
-__all__ = ["is_lazy", "is_rewritable", "lazy_source", "read_table"]
-
 _ATTACH = frozenset(["attach", "attach_stub"])
 _TABLE = """
 _lazy_names = {table}

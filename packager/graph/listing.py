@@ -9,8 +9,6 @@ import os
 import zipfile
 from dataclasses import dataclass, field
 
-__all__ = ["Listing", "Listings"]
-
 
 @dataclass(frozen=True, slots=True)
 class Listing:

@@ -23,8 +23,6 @@ from .module_table import ModuleTable, SourceModule
 from .resolve import Ending
 from .scan import Block, NameUse
 
-__all__ = ["NameUses"]
-
 _Class = tuple[str, int]  # a module's name and an index into its scan's classes
 _REGISTERING = ("register", "registry", "export", "hook", "handler", "listen", "implements", "plugin")
 

@@ -24,16 +24,6 @@ from packager.names import source_path
 
 from .records import Found
 
-__all__ = [
-    "COMPILED",
-    "ask_finder",
-    "found_by_loader",
-    "found_by_spec",
-    "imported_by",
-    "is_plain",
-    "is_plain_finder",
-]
-
 COMPILED = "it is compiled code (a C extension)"
 
 _STANDARD = frozenset(

@@ -13,8 +13,6 @@ from typing import Any
 from .effects import Effects
 from .plain_values import FunctionNode
 
-__all__ = ["changed_values"]
-
 _SCALARS = (int, float, complex, bool, str, bytes, type(None), type(...))
 
 

@@ -16,9 +16,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from .main_definitions import MainDefinitions, needed_definitions
-
-__all__ = ["MainSource", "main_definitions", "main_source"]
+from .main_extraction import MainDefinitions, needed_definitions
 
 _MAGIC = re.compile(r"^\s*[%!?].*$", re.MULTILINE)
 

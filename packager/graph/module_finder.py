@@ -29,8 +29,6 @@ from .loaders import (
 from .mainmodule import main_source
 from .records import Found as Found
 
-__all__ = ["ChainedSources", "Found", "LoaderSources", "SourceFinder", "Sources"]
-
 _EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)
 _SUFFIXES = (
     *((suffix, "extension") for suffix in _EXTENSIONS),

@@ -22,8 +22,6 @@ from .module_finder import Found, SourceFinder
 from .scan import SCAN_VERSION, Block, Import, Scan, pack_scan, unpack_scan
 from .scanner import scan_source
 
-__all__ = ["ModuleTable", "ScanCache", "SourceModule"]
-
 _STAR = re.compile(rb"import\s*\(?\s*\*")
 NO_SCAN = Scan(
     None,

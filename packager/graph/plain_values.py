@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-__all__ = ["FunctionNode", "ScriptNames", "dotted", "has_evident_effect", "is_plain", "root_of"]
-
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 _BUILTINS: Final = frozenset(

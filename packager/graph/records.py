@@ -11,19 +11,6 @@ from dataclasses import dataclass, field
 
 Read = Callable[[], bytes]
 
-__all__ = [
-    "Candidate",
-    "DataFile",
-    "Decide",
-    "Edge",
-    "Fact",
-    "Found",
-    "Module",
-    "Problem",
-    "Question",
-    "WalkDecision",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Edge:

@@ -12,8 +12,6 @@ from typing import NamedTuple
 from .module_table import ModuleTable, SourceModule
 from .scan import Binding, Import, NameUse
 
-__all__ = ["Ending", "LazyTarget", "Names", "Provider"]
-
 _MODULE_ATTRIBUTES = frozenset(
     "__doc__ __name__ __file__ __path__ __spec__ __package__ __loader__ __dict__ __builtins__".split()
 )

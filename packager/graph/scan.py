@@ -10,22 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-__all__ = [
-    "MODULE_BLOCK",
-    "SCAN_VERSION",
-    "Binding",
-    "Block",
-    "ClassScan",
-    "Dynamic",
-    "Exports",
-    "Import",
-    "Literal",
-    "NameUse",
-    "Scan",
-    "pack_scan",
-    "unpack_scan",
-]
-
 SCAN_VERSION = 15
 """Raise it with every change of what a scan holds or how it is read off the source."""
 

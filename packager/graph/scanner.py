@@ -17,8 +17,6 @@ from .guards import UNKNOWN, availability, caught_by, dotted, is_main_test, is_t
 from .lazy_tables import is_lazy, is_rewritable, read_table
 from .scan import Dynamic, Scan
 
-__all__ = ["scan_source"]
-
 _KEEPING = frozenset("add append appendleft extend insert put register setattr setdefault update".split())
 
 

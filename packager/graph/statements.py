@@ -12,17 +12,6 @@ import symtable
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-__all__ = [
-    "NamesOf",
-    "Statement",
-    "aliases_of",
-    "binds_anew",
-    "globals_written",
-    "is_main_guard",
-    "names_of",
-    "read_statement",
-]
-
 
 @dataclass(frozen=True)
 class NamesOf:

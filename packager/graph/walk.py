@@ -22,8 +22,6 @@ from .module_table import ModuleTable, ScanCache, SourceModule
 from .records import Candidate, DataFile, Decide, Edge, Fact, Module, Problem, Question
 from .scan import Dynamic
 
-__all__ = ["Walk"]
-
 
 class Walk:
     """A work list over modules, which grows by roots and is brought up to date by `run()`.

@@ -19,10 +19,8 @@ from importlib.util import MAGIC_NUMBER
 from types import CodeType
 from typing import NamedTuple
 
-from packager.archive.digests import crc32
+from packager.archive import crc32
 from packager.atomic import keep_file
-
-__all__ = ["BytecodeCache", "Compiled"]
 
 _PLACES = frozenset({"__file__", "__path__"})
 _BASIS = f"{sys.implementation.cache_tag} {sys.flags.optimize} ".encode() + MAGIC_NUMBER

@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from packager.archive.listing import EntryRecord
-from packager.archive.manifest import Manifest, ModuleRecord
+from packager.archive import EntryRecord, Manifest, ModuleRecord
 from packager.errors import ArchiveError
-
-__all__ = ["ArchiveBytes", "Folder", "PackagedCode"]
 
 Folder = dict[str, "Folder | str"]
 """A folder of the archive: a name leads to a folder or to the name of an entry."""

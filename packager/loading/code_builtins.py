@@ -19,8 +19,6 @@ from typing import Any
 
 from .importing import PackagedImport
 
-__all__ = ["CodeBuiltins"]
-
 _ATTRIBUTE_READS = frozenset(
     opcode.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if name in opcode.opmap
 )

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["Directory", "directory_of"]
-
 
 class Directory:
     """A folder: `children` by name; a file is a Directory with `is_dir` False.

@@ -17,16 +17,6 @@ from .world import World
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
-__all__ = [
-    "NameTakenError",
-    "adopter",
-    "install_finder",
-    "is_open",
-    "register",
-    "require_free",
-    "unregister",
-    "world_of",
-]
 
 _worlds: dict[str, World] = {}
 _lock = threading.Lock()

@@ -16,8 +16,6 @@ from typing import Any, Protocol
 from packager.errors import UndeclaredImportError
 from packager.names import OWN_IMPORTER, demangle_text
 
-__all__ = ["ImportRules", "PackagedImport", "named_in", "say_true_names"]
-
 
 class ImportRules:
     """Which names packaged code may import, and what they are called in this process.

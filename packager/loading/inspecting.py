@@ -11,13 +11,10 @@ from dataclasses import dataclass
 
 from packager.archive import ArchiveReader, ObjectRecord, StateDictRecord, TensorReader
 from packager.errors import ArchiveError
-from packager.objects import judge, names_in
-from packager.objects.state_view import storages_of_extras
+from packager.objects import judge, names_in, storages_of_extras
 
 from .code import PackagedCode
 from .objects import regime_of, storages_of
-
-__all__ = ["StoredNames", "stored_names"]
 
 
 @dataclass(frozen=True, slots=True)

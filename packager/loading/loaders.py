@@ -14,7 +14,7 @@ from importlib.util import decode_source
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from packager.archive.manifest import ModuleRecord
+from packager.archive import ModuleRecord
 from packager.errors import ArchiveError
 from packager.names import demangle
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from .world import World
 else:
     Loader = object
-
-__all__ = ["ArchiveLoader", "ExternAliasLoader", "MockLoader", "found_beside"]
 
 
 class ArchiveLoader(Loader):

@@ -12,8 +12,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any
 
-from packager.archive.entry_names import MIGRATIONS
-from packager.archive.reader import ArchiveReader
+from packager.archive import MIGRATIONS, ArchiveReader
 from packager.migrations import (
     Migration,
     allowed_migrations,
@@ -22,14 +21,11 @@ from packager.migrations import (
     functions_of,
     unpack_migrations,
 )
-from packager.objects.naming import walk_classes
-from packager.objects.trust import Regime
+from packager.objects import Regime, walk_classes
 
 from .code import PackagedCode
 from .importing import ImportRules
 from .objects import admitting, regime_of, resolver
-
-__all__ = ["ArchiveMigrations", "admitted_names", "migrations_of"]
 
 
 def migrations_of(

@@ -9,8 +9,6 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any, NoReturn
 
-__all__ = ["MockedObject", "fill_mock"]
-
 # What `import` and `inspect` ask of any module: a mock must not claim to have it.
 _NOT_MOCKED = ("__path__", "__all__", "__wrapped__", "__file__", "__getattr__")
 

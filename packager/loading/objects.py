@@ -14,24 +14,12 @@ from typing import Any
 from packager.archive import ArchiveReader, ObjectRecord, TensorReader
 from packager.errors import ArchiveError, UntrustedTypeError
 from packager.libraries import library_of
-from packager.objects import AuditedObject, Regime, audit, build, resolve_name
-from packager.objects.trust import Trust
+from packager.objects import AuditedObject, Regime, Trust, audit, build, resolve_name
 from packager.tensors import DTYPE_BITS
 
 from .code import PackagedCode
 from .importing import ImportRules
 from .opening import DisallowedModuleError, require_admitted
-
-__all__ = [
-    "StoredObjectError",
-    "admitting",
-    "find_object",
-    "load_object",
-    "regime_of",
-    "require_factory_allowed",
-    "resolver",
-    "storages_of",
-]
 
 
 class StoredObjectError(ArchiveError, KeyError):

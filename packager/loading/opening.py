@@ -10,20 +10,11 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from packager.archive.manifest import Manifest
+from packager.archive import Manifest
 from packager.errors import EnvironmentMismatchError, PackageError
 
 if TYPE_CHECKING:
     from packager.environment import Distributions, EnvironmentReport
-
-__all__ = [
-    "DisallowedModuleError",
-    "EnvironmentWarning",
-    "check_environment",
-    "check_externs_allowed",
-    "environment_report",
-    "require_admitted",
-]
 
 
 class DisallowedModuleError(PackageError, ImportError):

@@ -21,12 +21,10 @@ from typing import Any
 
 from packager.archive import ArchiveReader, EntryRecord, TensorReader
 from packager.errors import ArchiveError
-from packager.objects.trust import Trust
+from packager.objects import Trust
 
 from .code import PackagedCode
 from .objects import regime_of, require_factory_allowed, storages_of
-
-__all__ = ["Limits", "ParsingError", "ParsingLimitError", "ParsingProcess"]
 
 
 class ParsingError(ArchiveError):
@@ -86,7 +84,7 @@ class ParsingProcess:
 
     def extras(self, reader: ArchiveReader, entry: EntryRecord) -> None:
         """Read the records beside a state dict, and audit the names in them."""
-        from packager.objects.state_view import storages_of_extras
+        from packager.objects import storages_of_extras
 
         record, storages = self._states.get(entry.name), {}
         if record is not None:

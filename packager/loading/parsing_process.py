@@ -13,12 +13,10 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
-from packager.codecs.registry import default_registry
+from packager.codecs import default_registry
 from packager.errors import PackageError
 from packager.migrations import unpack_migrations
 from packager.objects import Regime, audit
-
-__all__ = ["main"]
 
 
 def main() -> None:

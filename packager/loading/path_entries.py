@@ -8,8 +8,6 @@ from types import ModuleType
 
 from .code import PackagedCode
 
-__all__ = ["PackageFolderFinder"]
-
 
 class PackageFolderFinder:
     """The path-entry finder of one packaged package: it lists, and leaves finding to the shared finder."""

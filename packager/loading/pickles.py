@@ -14,8 +14,6 @@ from typing import Any
 from packager.archive import ArchiveReader
 from packager.errors import PickleRefusedError
 
-__all__ = ["load_pickle"]
-
 
 def load_pickle(
     archive: ArchiveReader,

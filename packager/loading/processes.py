@@ -19,15 +19,13 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from packager.archive.entry_names import MIGRATIONS
+from packager.archive import MIGRATIONS
 from packager.errors import ArchiveError
 
 from . import finder
 from .bytecode import BytecodeCache
 from .code import PackagedCode
 from .world import World
-
-__all__ = ["ENVIRONMENT_VARIABLE", "adopt_module", "announce", "withdraw"]
 
 ENVIRONMENT_VARIABLE = "KELLET_OPEN_ARCHIVES"
 
@@ -100,7 +98,7 @@ def _adopt(top: str) -> World | None:
 
 
 def _reopened(policy: dict[str, Any]) -> World:
-    from packager.archive.reader import ArchiveReader
+    from packager.archive import ArchiveReader
 
     reader = ArchiveReader(policy["path"], digests=policy["digests"], mmap=policy["mmap"])
     if reader.identity != policy["identity"]:

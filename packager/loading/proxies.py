@@ -18,8 +18,6 @@ from .code import PackagedCode
 from .code_builtins import CodeBuiltins
 from .importing import ImportRules, named_in, say_true_names
 
-__all__ = ["Proxies"]
-
 
 class Proxies:
     """The stand-ins of one archive by the real module's name, each made when first asked for."""

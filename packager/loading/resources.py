@@ -16,8 +16,6 @@ from typing import Any
 from .code import Folder, PackagedCode
 from .unpacking import Unpacker
 
-__all__ = ["ArchivedFolder", "PackageResources"]
-
 
 class PackageResources(TraversableResources):
     """What `importlib.resources` asks a loader for: the folder of one package."""

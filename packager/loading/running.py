@@ -8,22 +8,17 @@ from typing import Any, Protocol
 
 from packager.archive import ArchiveReader, CheckRecord, EntryPoint, Manifest, TensorReader
 from packager.errors import PackageError
-from packager.exporting.answers import Deviation, compare_answers
-from packager.exporting.entry_methods import IsOwn, entry_method, require_entry_name
-from packager.exporting.evaluation import call_in_evaluation_mode
-from packager.objects import names_in
-from packager.objects.state_view import open_state_dict
+from packager.exporting import (
+    Deviation,
+    IsOwn,
+    call_in_evaluation_mode,
+    compare_answers,
+    entry_method,
+    require_entry_name,
+)
+from packager.objects import names_in, open_state_dict
 
 from .objects import find_object, storages_of
-
-__all__ = [
-    "CheckOutcome",
-    "EntryPointError",
-    "OpenArchive",
-    "find_entry_point",
-    "run_checks",
-    "run_entry",
-]
 
 
 class OpenArchive(Protocol):

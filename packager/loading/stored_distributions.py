@@ -8,11 +8,9 @@ from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any
 
-from packager.environment.installed import normalized_name
+from packager.environment import normalized_name
 
 from .code import PackagedCode
-
-__all__ = ["StoredDistribution", "distribution_for", "stored_distributions"]
 
 
 class StoredDistribution(Distribution):

@@ -6,12 +6,9 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from packager.archive import ArchiveReader, StateDictRecord, TensorReader
-from packager.objects.state_view import StateDictView, open_state_dict
-from packager.objects.trust import Regime
+from packager.objects import Regime, StateDictView, open_state_dict
 
 from .objects import StoredObjectError
-
-__all__ = ["find_state_dict", "load_state_dict"]
 
 
 def find_state_dict(archive: ArchiveReader, package: str, resource: str) -> StateDictRecord:

@@ -14,12 +14,10 @@ import os
 import threading
 from pathlib import Path
 
-from packager.archive.errors import ArchiveIOError
+from packager.archive import ArchiveIOError
 from packager.atomic import cache_folder, keep_file, keep_folder
 
 from .code import Folder, PackagedCode
-
-__all__ = ["Unpacker"]
 
 
 class Unpacker:

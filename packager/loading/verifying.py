@@ -7,14 +7,11 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from typing import BinaryIO
 
-from packager.archive import ArchiveReader, Verification
+from packager.archive import ArchiveReader, EntryCheck, Verification
 from packager.archive import verify as verify_reader
-from packager.archive.verifying import EntryCheck
 from packager.errors import ArchiveError
 
 from .parsing import Limits, ParsingProcess
-
-__all__ = ["verify"]
 
 
 def verify(

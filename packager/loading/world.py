@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import FunctionType, ModuleType
 
-from packager.archive.manifest import ModuleRecord
+from packager.archive import ModuleRecord
 from packager.names import demangle
 
 from .bytecode import BytecodeCache
@@ -26,8 +26,6 @@ from .loaders import ArchiveLoader, ExternAliasLoader, MockLoader, found_beside
 from .path_entries import PackageFolderFinder
 from .proxies import Proxies
 from .unpacking import Unpacker
-
-__all__ = ["World"]
 
 
 class World:

@@ -16,8 +16,6 @@ from .templates import TemplateError
 from .transforms import Header, TransformError
 from .values import Value, Values, stored_keys
 
-__all__ = ["NO_MATCH", "Row", "apply_steps", "step_by_step"]
-
 NO_MATCH = "no key matches"
 
 

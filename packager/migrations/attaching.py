@@ -26,13 +26,6 @@ from .chains import chain, plan_migration
 from .declaring import Migration
 from .values import MigratedDict
 
-__all__ = [
-    "AttachedMigrations",
-    "attach",
-    "attach_stored",
-    "with_migrations",
-]
-
 Class = TypeVar("Class", bound=type)
 
 

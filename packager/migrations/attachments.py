@@ -14,8 +14,6 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from .declaring import Migration
 
-__all__ = ["LOADS", "PLACE", "Attached", "Ran", "attached", "framework_of", "migrations_ran"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ran:

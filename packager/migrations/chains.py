@@ -18,8 +18,6 @@ from .fitting import Fit, fit
 from .transforms import Header
 from .values import MigratedDict, Value, Values, stored_values
 
-__all__ = ["MigrationPlan", "chain", "migrate", "plan_migration", "unwrapped_by"]
-
 
 @dataclass(frozen=True)
 class MigrationPlan:

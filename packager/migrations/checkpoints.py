@@ -10,8 +10,6 @@ from packager.errors import MigrationError
 from .declaring import Migration
 from .renaming import Rename, drop, rename
 
-__all__ = ["WRAPPERS", "migrated_metadata", "unwrapped"]
-
 _LEAF = "\0"  # stands for "some key of this module"; no key of a state dict holds it
 
 

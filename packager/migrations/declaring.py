@@ -21,8 +21,6 @@ from packager.errors import MigrationError
 from .steps import Step
 from .templates import TemplateError
 
-__all__ = ["Migration"]
-
 
 @dataclass(frozen=True)
 class Migration:

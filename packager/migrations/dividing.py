@@ -19,10 +19,7 @@ from .steps import (
 )
 from .templates import HoleValues, Template, TemplateError
 from .transforms import Reshape, TransformError, checked_axis
-from .values import Value, Values, joined
-from .values import split as cut
-
-__all__ = ["Merge", "Split", "merge", "split"]
+from .values import Value, Values, cut, joined
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ from .naming import Likeness
 from .transforms import Header
 from .values import Value, stored_values
 
-__all__ = ["Fit", "Mismatch", "NearName", "fit", "headers_of"]
-
 _MOST = 20_000_000  # comparisons of names; larger models get no suggestions
 
 

@@ -16,11 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from packager.names import demangle
-from packager.objects.resolving import resolve_name
+from packager.objects import resolve_name
 
 from .transforms import Header, Transform, TransformError, header_of
-
-__all__ = ["NamedFunction"]
 
 Find = Callable[[str, str], Any]
 

@@ -16,8 +16,6 @@ from .chains import migrate
 from .declaring import Migration
 from .values import MigratedDict, is_array
 
-__all__ = ["load_checkpoint", "open_wrapped"]
-
 
 def load_checkpoint(
     module: Any,

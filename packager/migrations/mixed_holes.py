@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 
 from .templates import Hole, Linear, Template
 
-__all__ = ["find_mixed_holes"]
-
 _Home = tuple[Hole, Template]
 
 

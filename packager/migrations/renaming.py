@@ -24,18 +24,6 @@ from .templates import HoleValues, Template, TemplateError
 from .transforms import Cast, Header, Transform
 from .values import Filled, Value, Values
 
-__all__ = [
-    "Default",
-    "Drop",
-    "Rename",
-    "RenamePattern",
-    "default",
-    "drop",
-    "rename",
-    "rename_pattern",
-    "unchecked_pattern",
-]
-
 _REPEATS = 1000  # no key carries more wrappers' names than that; a step that undoes itself would never end
 
 

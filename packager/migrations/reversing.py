@@ -17,8 +17,6 @@ from .chains import chain, unwrapped_by
 from .declaring import Migration
 from .values import stored_values
 
-__all__ = ["cannot_go_back"]
-
 
 def cannot_go_back(
     migrations: Migration | Iterable[Migration], state: Mapping[str, Any], version: int | None = None

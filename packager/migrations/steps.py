@@ -18,20 +18,6 @@ from .templates import Template, TemplateError
 from .transforms import is_dtype
 from .values import Value, Values
 
-__all__ = [
-    "Candidate",
-    "Gates",
-    "Step",
-    "Templates",
-    "beside",
-    "gates_of",
-    "matches",
-    "require_dtypes",
-    "require_holes",
-    "require_lengths",
-    "several",
-]
-
 Templates = str | Sequence[str]
 
 Candidate = tuple[tuple[str, ...], Mapping[str, "str | int"], Callable[[], tuple[tuple[str, Value], ...]]]

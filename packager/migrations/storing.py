@@ -23,14 +23,6 @@ from .renaming import Rename, RenamePattern
 from .steps import Step
 from .tables import migration_from_table, table_of
 
-__all__ = [
-    "allowed_migrations",
-    "functions_of",
-    "pack_migrations",
-    "patterns_of",
-    "unpack_migrations",
-]
-
 PATTERNS: Final = "packager.migrations:rename_pattern"
 """What `trust=` must name before regular expressions out of an archive are used."""
 

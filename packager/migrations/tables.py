@@ -21,8 +21,6 @@ from .steps import Step
 from .templates import Template
 from .transforms import Cast, Permute, Reshape, Roll, Scale, Slice, Transform, Transpose
 
-__all__ = ["MigrationFileError", "migration_from_table", "table_of"]
-
 _GATES = {"before": int, "unless": (str, list), "if_all": (str, list)}
 
 

@@ -27,8 +27,6 @@ from functools import cached_property
 
 from packager.errors import MigrationError
 
-__all__ = ["HoleValues", "Linear", "Template", "TemplateError"]
-
 HoleValues = Mapping[str, "str | int"]
 """What the holes of a template stand for: numbers for int holes, text for the others."""
 

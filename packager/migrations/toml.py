@@ -28,8 +28,6 @@ from typing import Any
 from .declaring import Migration
 from .tables import MigrationFileError, migration_from_table, table_of
 
-__all__ = ["MigrationFileError", "migration_from_text", "migration_text", "read_migration"]
-
 _KEY = re.compile(r"\s*([a-z]+)\s*=")
 _HEADER = re.compile(r"\s*\[\[\s*step\s*\]\]")
 

@@ -18,22 +18,6 @@ from packager.errors import MigrationError
 from packager.libraries import cast, dtype_of, roll
 from packager.tensors import DTYPES, numpy_dtype
 
-__all__ = [
-    "LAZY",
-    "Cast",
-    "Header",
-    "Permute",
-    "Reshape",
-    "Roll",
-    "Scale",
-    "Slice",
-    "Transform",
-    "TransformError",
-    "Transpose",
-    "header_of",
-    "is_dtype",
-]
-
 
 class TransformError(MigrationError, ValueError):
     """A value does not have the shape or dtype that a transform needs."""

@@ -19,19 +19,6 @@ from packager.weights import joined as joined_lazily
 
 from .transforms import LAZY, Header, Slice, Transform, TransformError, checked_axis, header_of
 
-__all__ = [
-    "Changed",
-    "Filled",
-    "MigratedDict",
-    "Origin",
-    "Stored",
-    "Value",
-    "Values",
-    "is_array",
-    "stored_values",
-]
-
-
 _LONGEST_CHAIN = 200  # transforms on one value that are looked through; longer ones make it whole
 
 
@@ -159,7 +146,7 @@ def joined(values: list[Value], axis: int, stack: bool) -> Value:
     return Value(Header(shape, first.dtype), Joined(origins, axis, stack))
 
 
-def split(value: Value, axis: int, sizes: list[int] | None, count: int) -> list[Value]:
+def cut(value: Value, axis: int, sizes: list[int] | None, count: int) -> list[Value]:
     """The parts of a value along an axis, of the given sizes or equal ones."""
     if value.header is None:
         raise TransformError("the value is not an array")

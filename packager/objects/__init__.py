@@ -17,58 +17,38 @@ State dicts:
     open_state_dict(TensorReader, extras, as_=, regime=, trust=, resolve=) -> StateDictView
 """
 
-from .audit import AuditedObject as AuditedObject
-from .audit import Verdict as Verdict
-from .audit import audit as audit
-from .audit import judge as judge
-from .audit import names_in as names_in
-from .build import ObjectBuildError as ObjectBuildError
-from .build import build as build
-from .checking import RecordError as RecordError
-from .encode import encode as encode
-from .encoded import EncodedObject as EncodedObject
-from .encoded import Finding as Finding
-from .encoded import FormUse as FormUse
-from .encoded import NameUse as NameUse
-from .encoded import Storage as Storage
-from .refusing import UntrustedNamesError as UntrustedNamesError
-from .refusing import refusal as refusal
-from .resolving import MissingNameError as MissingNameError
-from .resolving import resolve_name as resolve_name
-from .state_dicts import EncodedStateDict as EncodedStateDict
-from .state_dicts import encode_extras as encode_extras
-from .state_dicts import encode_state_dict as encode_state_dict
-from .state_view import StateDictView as StateDictView
-from .state_view import open_state_dict as open_state_dict
-from .trust import Regime as Regime
-from .trust import Trust as Trust
-from .trust import grant_for as grant_for
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "AuditedObject",
-    "EncodedObject",
-    "EncodedStateDict",
-    "Finding",
-    "FormUse",
-    "MissingNameError",
-    "NameUse",
-    "ObjectBuildError",
-    "RecordError",
-    "Regime",
-    "StateDictView",
-    "Storage",
-    "Trust",
-    "UntrustedNamesError",
-    "Verdict",
-    "audit",
-    "build",
-    "encode",
-    "encode_extras",
-    "encode_state_dict",
-    "grant_for",
-    "judge",
-    "names_in",
-    "open_state_dict",
-    "refusal",
-    "resolve_name",
-]
+from packager.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .auditing import *
+    from .building import *
+    from .checking import *
+    from .encoded import *
+    from .encoding import *
+    from .naming import *
+    from .records import *
+    from .refusing import *
+    from .resolving import *
+    from .state_dicts import *
+    from .state_view import *
+    from .trust import *
+else:
+    __getattr__, __all__ = lazy_names(
+        __name__,
+        {
+            "auditing": "AuditedObject audit judge names_in",
+            "building": "ObjectBuildError build",
+            "checking": "RecordError",
+            "encoded": "EncodedObject Finding NameUse",
+            "encoding": "encode",
+            "naming": "NameFinder walk_classes",
+            "records": "Kind unpack_table",
+            "refusing": "UntrustedNamesError refusal",
+            "resolving": "resolve_name",
+            "state_dicts": "EXTRA EncodedStateDict encode_extras encode_state_dict",
+            "state_view": "StateDictView open_state_dict storages_of_extras",
+            "trust": "Regime Trust grant_for",
+        },
+    )

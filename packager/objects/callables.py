@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any
 
-from packager.codecs.base import CannotStore
+from packager.codecs import CannotStore
 from packager.names import demangle
 
 from .frames import Frame, Steps
@@ -14,9 +14,7 @@ from .instances import attributes_after, instance
 from .records import Kind
 
 if TYPE_CHECKING:
-    from .encode import Encoder
-
-__all__ = ["bound_method", "builtin", "descriptor", "function"]
+    from .encoding import Encoder
 
 
 def function(encoder: Encoder, frame: Frame, obj: types.FunctionType) -> Steps | int:

@@ -4,16 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = [
-    "CALLED",
-    "CALLED_BESIDE_CODE",
-    "CREATED",
-    "CREATED_BESIDE_CODE",
-    "FILLED_BESIDE_CODE",
-    "VALUES",
-    "VALUES_BESIDE_CODE",
-]
-
 # Classes and functions that do no more than compute, so that a model may hold them.
 VALUES: Final = {
     "builtins": """

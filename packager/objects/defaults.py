@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from packager.codecs.base import Role
+from packager.codecs import Role
 
 from .default_names import (
     CALLED,
@@ -20,8 +20,6 @@ from .default_names import (
     VALUES,
     VALUES_BESIDE_CODE,
 )
-
-__all__ = ["CONDITIONS", "default_condition", "fills_itself", "is_listed"]
 
 CONDITIONS: Final = {
     "": "",

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..codecs.base import Role
-
-__all__ = ["EncodedObject", "Finding", "FormUse", "NameUse", "Storage"]
+from packager.codecs import Role
 
 
 @dataclass(frozen=True, slots=True)

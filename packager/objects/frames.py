@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final, TypeAlias
 
-from packager.codecs.base import Role
+from packager.codecs import Role
 
 from .records import Operand, Record
-
-__all__ = ["Frame", "Steps", "path_of", "storage_path"]
 
 Steps: TypeAlias = Generator[Any, Operand, Operand]
 """Yields one child after the other, is sent the operand of each, and returns the object's own."""

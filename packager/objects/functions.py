@@ -15,9 +15,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 
-from packager.codecs.base import CannotStore
-
-__all__ = ["code_of", "digest_of_live", "source_of"]
+from packager.codecs import CannotStore
 
 
 def digest_of_live(function: FunctionType) -> str:

@@ -25,15 +25,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from packager.codecs.module_states import split_literal
+from packager.codecs import split_literal
 
 from .checking import CheckedTable
 from .defaults import default_condition, fills_itself, is_listed
 from .plainness import Plainness
 from .records import Kind, Record
 from .trust import Regime, Trust
-
-__all__ = ["Form", "refused_forms"]
 
 _FACTORIES: Final = frozenset("int float str bool list dict set tuple".split())
 _WRAPPED_MODULES: Final = frozenset(

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from packager.codecs.base import CannotStore, Codec, Finish, Node, ObjectCodec
+from packager.codecs import CannotStore, Codec, Finish, Node, ObjectCodec
 
 from .frames import Frame, Steps
 from .records import Kind, Operand, is_inline
 from .reducing import Recipe, has_only_a_dict, recipe_of
 
 if TYPE_CHECKING:
-    from .encode import Encoder
-
-__all__ = ["attributes_after", "finish_steps", "instance"]
+    from .encoding import Encoder
 
 
 def instance(encoder: Encoder, frame: Frame, obj: Any) -> Steps | int:

@@ -12,8 +12,6 @@ from collections.abc import Collection
 from typing import Any, Final
 from uuid import UUID
 
-__all__ = ["require_keys"]
-
 _PLAIN: Final = frozenset({str, int, float, bool, bytes, complex, type(None)})
 _KNOWN: Final = frozenset(
     {"fractions:Fraction", "torch:Tensor", "torch.nn.parameter:Parameter"}

@@ -11,11 +11,9 @@ import sys
 from types import BuiltinFunctionType, EllipsisType, MethodType, ModuleType, NoneType, NotImplementedType
 from typing import Any, Final
 
-from packager.codecs.base import CannotStore
+from packager.codecs import CannotStore
 from packager.graph import Importer
 from packager.names import demangle
-
-__all__ = ["NameFinder", "home_of", "is_never_stored", "walk_classes"]
 
 # What turns names, bytes or other names into code. None of it is needed to rebuild a model (codecs
 # stand in for the harmless ones), so it is refused on both sides, even where somebody trusts it.

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from packager.codecs.base import Child, Codec, Role
+from packager.codecs import Child, Codec, Role
 
 from .records import INLINE, MAX_INT, Record
-
-__all__ = ["SCALARS", "Operands", "check_literal", "check_names", "check_shape", "typed"]
 
 
 class Operands:

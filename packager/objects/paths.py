@@ -7,8 +7,6 @@ from typing import Any
 
 from .records import Kind, Record
 
-__all__ = ["FILLS", "fills_by_target", "paths_to"]
-
 
 def paths_to(
     records: Sequence[Record], root: Any, wanted: set[int], start: str = "obj", limit: int = 200_000

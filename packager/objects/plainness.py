@@ -11,8 +11,6 @@ from .defaults import is_listed
 from .paths import fills_by_target
 from .records import Kind, Record
 
-__all__ = ["Plainness"]
-
 _LEAVES: Final = frozenset(
     {Kind.INT, Kind.STR, Kind.BYTES, Kind.TENSOR, Kind.PACKED_TUPLE, Kind.PACKED_LIST, Kind.PACKED_DICT}
 )

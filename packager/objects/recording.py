@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from packager.codecs.base import CannotStore, Codec, Role
-from packager.codecs.registry import CodecRegistry
+from packager.codecs import CannotStore, Codec, CodecRegistry, Role
 from packager.graph import Importer
 
 from .encoded import Finding, NameUse
 from .frames import Frame, path_of
 from .naming import NameFinder
 from .records import VERSION, Kind, Record
-
-__all__ = ["Recorder"]
 
 
 class Recorder:

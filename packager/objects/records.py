@@ -23,27 +23,13 @@ from typing import Any, Final, TypeAlias
 
 import msgpack
 
-from packager.archive.packed import unpack
-
-__all__ = [
-    "INLINE",
-    "KIND_NAMES",
-    "VERSION",
-    "Kind",
-    "Operand",
-    "Record",
-    "is_inline",
-    "is_packable",
-    "most_records",
-    "pack_table",
-    "unpack_table",
-]
+from packager.archive import unpack
 
 VERSION: Final = 1
 """The version of the record format that is written.
 
 It changes when a table that a released reader would misread or refuse becomes legal. Then: raise it;
-keep the rules of the old version in audit.py and build.py readable; add an object of the old version
+keep the rules of the old version in auditing.py and building.py readable; add an object of the old version
 to `tests/golden` and never make it anew; describe the change in the format document.
 """
 

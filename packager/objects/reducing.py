@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from packager.codecs.base import CannotStore
-
-__all__ = ["Recipe", "has_only_a_dict", "recipe_of"]
+from packager.codecs import CannotStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,6 @@ from .encoded import FormUse, NameUse
 from .naming import is_never_stored
 from .trust import Regime, StoredName
 
-__all__ = ["UntrustedNamesError", "refusal"]
-
 _MOST_FORMS = 20
 _ROLE_WORDS = {
     "create": "created and given state",

@@ -10,17 +10,15 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from packager.codecs.base import Role
+from packager.codecs import Role
 from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError, UntrustedTypeError
 from packager.names import demangle
 
-from .audit import AuditedObject
+from .auditing import AuditedObject
 from .defaults import CONDITIONS
 from .naming import numpy_ufunc, walk_classes
 from .records import Kind
 from .trust import Grant
-
-__all__ = ["MissingNameError", "resolve_name", "resolved_names"]
 
 
 class MissingNameError(EnvironmentMismatchError):

@@ -6,8 +6,6 @@ import enum
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["in_order"]
-
 
 def in_order(items: Iterable[Any], other: Callable[[Any], Any]) -> list[Any]:
     """Sort the elements of a set, first by kind, then by value.

@@ -11,8 +11,6 @@ import types
 from collections.abc import Iterable
 from typing import Any, Final
 
-__all__ = ["MISSING", "class_attribute", "forbid_shadows", "slots_of"]
-
 MISSING: Final = object()
 """What `class_attribute` answers for a name that no class along the line defines."""
 

@@ -16,16 +16,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from packager.archive import TensorSpec
-from packager.codecs.base import CannotStore
-from packager.codecs.registry import CodecRegistry, default_registry
-from packager.codecs.tensors import tensor_out
+from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor_out
 from packager.graph import Importer, sys_importer
 from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, in_c_order, is_contiguous, lay_out
 
-from .encode import Encoder
 from .encoded import EncodedObject, Finding, NameUse
-
-__all__ = ["EncodedStateDict", "encode_extras", "encode_state_dict"]
+from .encoding import Encoder
 
 
 @dataclass(frozen=True, slots=True)

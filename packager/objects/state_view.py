@@ -8,18 +8,14 @@ from functools import cached_property
 from typing import Any
 
 from packager.archive import TensorReader, TensorSpec
-from packager.codecs.base import StoredTensor
-from packager.codecs.registry import CodecRegistry
-from packager.codecs.tensors import LIBRARIES, tensor_in
+from packager.codecs import LIBRARIES, CodecRegistry, StoredTensor, tensor_in
 from packager.errors import ArchiveError
 from packager.tensors import ITEMSIZE, is_dtype_name, span, stored_as
 
-from .audit import audit
-from .build import build
+from .auditing import audit
+from .building import build
 from .state_dicts import EXTRA
 from .trust import Regime
-
-__all__ = ["StateDictView", "open_state_dict", "storages_of_extras"]
 
 
 def open_state_dict(

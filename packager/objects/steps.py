@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from packager.codecs.base import TensorData
+from packager.codecs import TensorData
 
 from .callables import bound_method, builtin, descriptor, function
 from .frames import Frame, Steps
@@ -19,9 +19,7 @@ from .records import MAX_INT, MIN_INT, Kind, is_inline, is_packable
 from .sets import in_order
 
 if TYPE_CHECKING:
-    from .encode import Encoder
-
-__all__ = ["begin"]
+    from .encoding import Encoder
 
 
 def begin(encoder: Encoder, frame: Frame, obj: Any) -> Steps | int:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from packager.codecs.base import CannotStore
+from packager.codecs import CannotStore
 from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, largest_view, lay_out, span_of
 
 from .encoded import Storage
 from .frames import storage_path
 from .recording import Recorder
 from .records import Kind
-
-__all__ = ["TensorRecorder"]
 
 
 class TensorRecorder(Recorder):

@@ -19,12 +19,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from packager.codecs.base import Role
+from packager.codecs import Role
 
 from .defaults import default_condition
 from .naming import is_never_stored
-
-__all__ = ["Grant", "Regime", "StoredName", "Trust"]
 
 
 class StoredName(str):

@@ -11,7 +11,6 @@ from packager.arguments import check_kind
 if TYPE_CHECKING:
     from packager.graph import Edge
 
-__all__ = ["ACTIONS", "Action", "Decision", "Origin", "OriginKind"]
 
 Action = Literal["intern", "extern", "mock", "deny", "undecided"]
 ACTIONS: tuple[Action, ...] = get_args(Action)

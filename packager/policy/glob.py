@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-__all__ = ["GlobGroup", "GlobPattern"]
-
 GlobPattern = str | Iterable[str]
 
 

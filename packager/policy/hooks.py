@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from kellet.hooks import HookRegistry, RemovableHandle
 
-__all__ = ["ActionHooks", "HookAnswerError"]
 
 _FORMS = (("exporter", "name", "decision"), ("exporter", "name"))
 _SHORT_FORM = 1

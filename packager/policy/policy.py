@@ -30,18 +30,6 @@ from .glob import GlobGroup, GlobPattern
 if TYPE_CHECKING:
     from packager.graph import Edge
 
-__all__ = [
-    "PRESETS",
-    "Answer",
-    "Policy",
-    "Preset",
-    "Rule",
-    "Rules",
-    "implicit_reason",
-    "preset_action",
-    "require_matched",
-    "require_preset",
-]
 
 Preset = Literal["auto", "hermetic", "strict"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)

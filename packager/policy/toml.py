@@ -24,8 +24,6 @@ from packager.errors import PackagingError
 from .glob import GlobGroup
 from .policy import Answer, Policy, Rule, require_preset
 
-__all__ = ["PolicyFileError", "as_policy", "format_policy", "parse_policy", "read_policy"]
-
 _KEYS = ("preset", "rules", "exclude_data", "answers")
 _RULE_KEYS = ("action", "include", "exclude", "allow_empty", "because")
 _FILE_ACTIONS = ("intern", "extern", "mock", "deny")

@@ -12,24 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-__all__ = [
-    "DTYPES",
-    "DTYPE_BITS",
-    "ITEMSIZE",
-    "SPELLED",
-    "WORDS",
-    "DType",
-    "dtype_from_name",
-    "dtype_name",
-    "dtype_of_stored",
-    "is_dtype_name",
-    "itemsize_of",
-    "itemsize_of_name",
-    "numpy_dtype",
-    "raw_dtype",
-    "stored_as",
-]
-
 Kind = Literal["bool", "int", "uint", "float", "complex"]
 
 

@@ -12,18 +12,6 @@ from functools import lru_cache
 from itertools import accumulate
 from operator import mul
 
-__all__ = [
-    "MAX_RANK",
-    "Box",
-    "boxes",
-    "contiguous_strides",
-    "fits",
-    "is_contiguous",
-    "largest_view",
-    "reshaped_strides",
-    "span",
-]
-
 MAX_RANK = 64
 """Dimensions that a tensor may have; NumPy and PyTorch draw the same line."""
 

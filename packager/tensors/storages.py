@@ -15,17 +15,6 @@ from dataclasses import dataclass, field
 from .dtypes import ITEMSIZE
 from .layouts import contiguous_strides, span
 
-__all__ = [
-    "Placed",
-    "StorageBytes",
-    "StoredTensor",
-    "TensorData",
-    "in_c_order",
-    "lay_out",
-    "overlapping",
-    "span_of",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorData:

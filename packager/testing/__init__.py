@@ -1,7 +1,17 @@
 """Contract tests for what others may add to packager, and a way to store an object without an archive."""
 
-from .codec_contract import CodecContract as CodecContract
-from .round_trip import RoundTrip as RoundTrip
-from .round_trip import round_trip as round_trip
+from typing import TYPE_CHECKING
 
-__all__ = ["CodecContract", "RoundTrip", "round_trip"]
+from packager.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .codec_contract import *
+    from .round_trips import *
+else:
+    __getattr__, __all__ = lazy_names(
+        __name__,
+        {
+            "codec_contract": "CodecContract",
+            "round_trips": "RoundTrip round_trip",
+        },
+    )

@@ -10,15 +10,11 @@ from typing import Any, ClassVar
 import msgpack
 import pytest
 
-from packager.codecs.base import Codec, ObjectCodec
-from packager.codecs.registry import CodecRegistry, default_registry
+from packager.codecs import Codec, CodecRegistry, ObjectCodec, default_registry
 from packager.errors import PackageError
-from packager.objects import EncodedObject, Regime, audit, encode
-from packager.objects.records import Kind, unpack_table
+from packager.objects import EncodedObject, Kind, Regime, audit, encode, unpack_table
 
-from .round_trip import load, round_trip
-
-__all__ = ["CodecContract"]
+from .round_trips import load, round_trip
 
 
 class CodecContract:

@@ -20,8 +20,6 @@ from .torch_files import read_torch_stream, read_torch_zip
 from .torch_packages import TorchPackage, is_torch_package
 from .zip_files import ZIP_START, ZipFile
 
-__all__ = ["Checkpoint", "CheckpointMetadata", "open_checkpoint"]
-
 _LARGEST_INDEX: Final = 64 << 20
 
 

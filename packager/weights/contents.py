@@ -16,8 +16,6 @@ from packager.errors import LegacyFormatError
 from .pickle_machine import Named, Opaque
 from .tensors import LegacyTensor
 
-__all__ = ["Contents", "LeftOut", "state_dict_in"]
-
 _USUAL: Final = frozenset(
     "state_dict model_state_dict model state_dict_ema model_ema ema ema_state_dict module net network "
     "weights params params_ema model_state generator discriminator teacher student backbone".split()

@@ -12,8 +12,6 @@ from packager.tensors import SPELLED, dtype_of_stored, itemsize_of
 
 from .tensors import LegacyStorage, LegacyTensor, checked_tensor
 
-__all__ = ["read_kellet"]
-
 
 def read_kellet(
     path: str | os.PathLike[str], wanted: str | None = None

@@ -17,8 +17,6 @@ from packager.tensors import Box, boxes, itemsize_of, reshaped_strides
 
 from .tensors import GATHERED, LegacyTensor, numpy_dtype
 
-__all__ = ["LazyArray", "LazyStateDict", "as_lazy", "bare", "constant", "joined", "made_whole"]
-
 
 class LazyStateDict(Mapping[str, Any]):
     """A state dict whose values can be read piece by piece. `ran` names the migrations behind it."""

@@ -9,8 +9,6 @@ from types import TracebackType
 from packager.archive import BoundedFile
 from packager.errors import ArchiveError, LegacyFormatError
 
-__all__ = ["LegacyFile"]
-
 
 class LegacyFile:
     """An open file, read anew for every request.

@@ -14,8 +14,6 @@ from .legacy_file import LegacyFile
 from .tensors import LegacyStorage, LegacyTensor, checked_tensor
 from .zip_files import ZipFile
 
-__all__ = ["NPY_START", "NotNumbers", "is_npz", "read_npy", "read_npy_folder", "read_npz"]
-
 NPY_START: Final = b"\x93NUMPY"
 
 _LONGEST_HEADER: Final = 1 << 16

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from .pickle_machine import LONGEST_NAME, HasState, Machine, Named, Opaque
 
-__all__ = ["call", "find_storage", "mention", "mention_lines", "new_object", "set_state"]
-
 _MOST_NAMED: Final = 1000  # unknown names that are told apart; more of them is no checkpoint
 
 

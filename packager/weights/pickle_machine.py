@@ -12,8 +12,6 @@ from typing import Any, BinaryIO, Final, NoReturn
 
 from packager.errors import LegacyFormatError
 
-__all__ = ["LONGEST_NAME", "Handler", "HasState", "Machine", "Named", "Opaque", "PickleRefused"]
-
 LONGEST_NAME: Final = 1000
 
 Handler = Callable[..., Any]

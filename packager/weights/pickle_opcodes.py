@@ -18,8 +18,6 @@ from typing import Any, BinaryIO, Final
 from .pickle_calls import call, find_storage, mention, mention_lines, new_object, set_state
 from .pickle_machine import Handler, Machine, Named, Opaque, PickleRefused
 
-__all__ = ["read_pickle"]
-
 _FREE: Final = 64 << 20
 _PER_BYTE: Final = 32
 _MOST: Final = 1 << 30

@@ -12,8 +12,6 @@ from packager.tensors import ITEMSIZE, WORDS, contiguous_strides
 from .legacy_file import LegacyFile
 from .tensors import LegacyStorage, LegacyTensor, checked_tensor
 
-__all__ = ["is_safetensors", "read_safetensors"]
-
 
 def is_safetensors(file: LegacyFile) -> bool:
     """Whether a file starts as one of safetensors does."""

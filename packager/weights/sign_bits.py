@@ -17,8 +17,6 @@ from packager.tensors import itemsize_of
 
 from .tensors import LegacyStorage
 
-__all__ = ["ShownStorage", "SignBits", "ViewedStorages", "sign_bits_in"]
-
 # How many numbers an element is, each of which has its sign in its highest bit.
 _PARTS: Final = {
     **dict.fromkeys(("float16", "bfloat16", "float32", "float64"), 1),

@@ -27,16 +27,6 @@ from packager.tensors import (
 )
 from packager.tensors import numpy_dtype as any_numpy_dtype
 
-__all__ = [
-    "GATHERED",
-    "PIECE",
-    "LegacyStorage",
-    "LegacyTensor",
-    "array_of",
-    "checked_tensor",
-    "numpy_dtype",
-]
-
 PIECE: Final = 4 << 20
 """How many bytes are read at once where a tensor is read piece by piece."""
 

@@ -12,8 +12,6 @@ from .contents import LeftOut
 from .sign_bits import ShownStorage
 from .tensors import LegacyStorage, LegacyTensor
 
-__all__ = ["Span", "lost_ties", "ties"]
-
 Span = tuple[int, int]
 """The first byte of a storage, and one past the last."""
 

@@ -20,8 +20,6 @@ from .tensors import LegacyStorage
 from .torch_names import storage_dtype, torch_names
 from .zip_files import ZIP_START, ZipFile
 
-__all__ = ["read_torch_file", "read_torch_stream", "read_torch_zip", "zip_pickle", "zip_storage"]
-
 _MAGIC: Final = 0x1950A86A20F9469CFC6C
 _PROTOCOL: Final = 1001
 _ORDERS: Final = {b"little": False, b"big": True}

@@ -17,8 +17,6 @@ from .pickle_machine import Handler, HasState, Named
 from .sign_bits import ViewedStorages, sign_bits_in
 from .tensors import LegacyStorage, LegacyTensor, checked_tensor
 
-__all__ = ["storage_dtype", "torch_names"]
-
 _STORAGES: Final = {
     **{dtype.storage: dtype.name for dtype in DTYPES.values() if dtype.storage},
     "UntypedStorage": "uint8",

@@ -19,8 +19,6 @@ from .torch_files import zip_pickle, zip_storage
 from .torch_names import storage_dtype, torch_names
 from .zip_files import ZipFile
 
-__all__ = ["TorchPackage", "is_torch_package", "open_torch_package"]
-
 
 def is_torch_package(members: ZipFile) -> bool:
     """Whether a zip file was written by torch.package."""

@@ -33,8 +33,6 @@ from .lazy_arrays import LazyArray, LazyStateDict, as_lazy, bare
 from .tensors import PIECE
 from .ties import Span, lost_ties, ties
 
-__all__ = ["PACKAGE", "RESOURCE", "WrittenCheckpoint", "write_checkpoint"]
-
 PACKAGE: Final = "model"
 RESOURCE: Final = "weights"
 

@@ -22,8 +22,6 @@ from packager.errors import LegacyFormatError
 
 from .legacy_file import LegacyFile
 
-__all__ = ["ZIP_START", "ZipFile", "ZipMember"]
-
 ZIP_START: Final = b"PK\x03\x04"
 
 _END: Final = Struct("<4sHHHHIIH")

@@ -1,9 +1,9 @@
 """`__all__` is exactly what is public, and what is public says what it is for.
 
 A public module is a package's `__init__`, a file at the top of kellet or packager, or one of the
-places where PyTorch has a name (`kellet.utils`, `kellet.nn.modules`). A file within a room may write an
-`__all__` for what goes up to its `__init__`, and share more than that with its neighbours. Names that
-start with an underscore are not public, nor is what lies under one.
+places where PyTorch has a name (`kellet.utils`, `kellet.nn.modules`). In kellet a file within a room
+writes an `__all__` for what goes up to its `__init__`; in packager the `__init__` lists what other rooms and
+users take. Names that start with an underscore are not public, nor is what lies under one.
 """
 
 from __future__ import annotations
@@ -106,6 +106,8 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 MODULES = dict(public_modules())
+# Rooms whose `__init__` imports names when they are first used: test_faces.py holds what they list.
+LISTED = [name for name, path in MODULES.items() if "lazy_names(" not in path.read_text(encoding="utf-8")]
 
 
 @pytest.fixture(params=sorted(MODULES))
@@ -114,6 +116,7 @@ def module_name(request: pytest.FixtureRequest) -> str:
     return name
 
 
+@pytest.mark.parametrize("module_name", LISTED)
 def test_all_lists_exactly_what_is_public(module_name: str) -> None:
     path = MODULES[module_name]
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -131,10 +134,9 @@ def test_all_lists_exactly_what_is_public(module_name: str) -> None:
     assert names == getattr(module, "__all__", None)
     unbound = [name for name in names if not hasattr(module, name)]
     assert unbound == [], f"{module_name}.__all__ lists what the module does not have"
-    lazy = hasattr(module, "__getattr__")
     submodules = {n for n in names if isinstance(getattr(module, n), ModuleType)}
     strangers = set(names) - must - may - submodules
-    assert lazy or strangers == set(), f"{module_name}.__all__ lists what the file does not bind"
+    assert strangers == set(), f"{module_name}.__all__ lists what the file does not bind"
 
 
 def test_public_things_say_what_they_are_for(module_name: str) -> None:

@@ -27,7 +27,7 @@ from kellet import nn
 from packager.errors import PackageError
 from packager.objects import EncodedObject, RecordError, Regime, UntrustedNamesError, audit, encode
 from packager.objects.records import Kind as K
-from packager.testing.round_trip import load
+from packager.testing.round_trips import load
 
 HERE = __name__
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,7 +14,7 @@ from packager.errors import PackageError
 from packager.objects import Regime, encode
 from packager.objects.records import unpack_table
 from packager.testing import round_trip
-from packager.testing.round_trip import load
+from packager.testing.round_trips import load
 
 HERE = __name__
 CALLS: list[str] = []

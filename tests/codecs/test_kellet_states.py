@@ -13,7 +13,7 @@ from kellet import nn
 from packager.errors import PackageError
 from packager.objects import Regime, encode
 from packager.testing import round_trip
-from packager.testing.round_trip import load
+from packager.testing.round_trips import load
 
 HERE = __name__
 TRACE: list[str] = []

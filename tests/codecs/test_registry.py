@@ -126,7 +126,7 @@ def test_missing_codec_says_what_to_install() -> None:
 def test_old_versions_of_a_codec_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     registry = CodecRegistry([PointCodec()])
     encoded = encode(Point(1, 2), registry=registry)
-    from packager.testing.round_trip import load
+    from packager.testing.round_trips import load
 
     assert load(encoded, Regime.data_only(), registry=registry) == Point(1, 2)
     old = type(encoded)(encoded.records.replace(b"test.point\x02", b"test.point\x01"), (), ())

@@ -15,7 +15,7 @@ from torch.nn.utils import parametrizations, parametrize, prune
 from packager import PackageExporter, PackageImporter, PackagingError
 from packager.objects import Regime, encode
 from packager.testing import round_trip
-from packager.testing.round_trip import load
+from packager.testing.round_trips import load
 
 HERE = __name__
 INPUT = torch.linspace(-1, 1, 12).reshape(3, 4)

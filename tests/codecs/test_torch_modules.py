@@ -12,7 +12,7 @@ from torch import nn
 from packager.errors import PackageError
 from packager.objects import Regime, encode
 from packager.testing import round_trip
-from packager.testing.round_trip import load
+from packager.testing.round_trips import load
 
 HERE = __name__
 CALLS: list[str] = []

@@ -14,7 +14,7 @@ import pytest
 from packager.errors import PackageError
 from packager.objects import Regime, UntrustedNamesError, audit, build, encode
 from packager.testing import round_trip
-from packager.testing.round_trip import load, resolve
+from packager.testing.round_trips import load, resolve
 
 SOURCE = '''
 import functools

@@ -19,7 +19,7 @@ import pytest
 
 from packager.objects import Regime, audit, build, encode
 from packager.testing import round_trip
-from packager.testing.round_trip import load, resolve
+from packager.testing.round_trips import load, resolve
 
 HERE = __name__
 

@@ -16,7 +16,7 @@ from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReade
 from packager.errors import ArchiveError
 from packager.objects import Regime, StateDictView, UntrustedNamesError, encode_state_dict, open_state_dict
 from packager.objects.state_dicts import encode_extras
-from packager.testing.round_trip import resolve
+from packager.testing.round_trips import resolve
 
 HERE = __name__
 

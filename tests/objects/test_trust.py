@@ -16,7 +16,7 @@ from packager.errors import UntrustedTypeError
 from packager.objects import Regime, UntrustedNamesError, audit, build, encode, names_in
 from packager.objects.trust import StoredName, Trust
 from packager.testing import round_trip
-from packager.testing.round_trip import load, resolve
+from packager.testing.round_trips import load, resolve
 
 SOURCE = """
 class Net:

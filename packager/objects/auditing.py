@@ -10,8 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from packager.codecs.base import Codec, Role
-from packager.codecs.registry import CodecRegistry
+from packager.codecs import Codec, CodecRegistry, Role
 
 from .checking import CheckedTable, checked_table
 from .encoded import FormUse, NameUse
@@ -20,8 +19,6 @@ from .paths import paths_to
 from .records import Record
 from .refusing import refusal
 from .trust import Grant, Regime, Trust, grant_for
-
-__all__ = ["AuditedObject", "Verdict", "audit", "judge", "names_in"]
 
 
 @dataclass(frozen=True, slots=True)

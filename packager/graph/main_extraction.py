@@ -18,8 +18,6 @@ from .main_values import changed_values
 from .plain_values import FunctionNode, ScriptNames, has_evident_effect, is_plain, root_of
 from .statements import Statement, aliases_of, binds_anew, is_main_guard, names_of, read_statement
 
-__all__ = ["MainDefinitions", "MainProblem", "needed_definitions"]
-
 _WAY_OUT = (
     "move it into a module, or into the class or function that uses it; what only the program needs may "
     'stand under `if __name__ == "__main__":`'

@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from packager.codecs.base import ObjectCodec, StoredTensor
-from packager.codecs.registry import default_registry
+from packager.codecs import ObjectCodec, StoredTensor, default_registry
 from packager.errors import PackageError
 from packager.gc_pause import gc_paused
 from packager.tensors import contiguous_strides
 
-from .audit import AuditedObject
+from .auditing import AuditedObject
 from .functions import code_of, source_of
 from .keys import require_keys
 from .paths import FILLS, paths_to
@@ -27,9 +26,7 @@ from .records import KIND_NAMES, Kind, Record
 from .resolving import resolved_names
 from .shadowing import forbid_shadows, slots_of
 
-__all__ = ["ObjectBuildError", "build"]
-
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class ObjectBuildError(PackageError, ValueError):
@@ -130,7 +127,7 @@ class _Builder:
             self._numbers[key] = make()
         return self._numbers[key]
 
-    def notes(self, make: Callable[[], T]) -> T:
+    def notes(self, make: Callable[[], _T]) -> _T:
         if make not in self._notes:
             self._notes[make] = make()
         return self._notes[make]  # type: ignore[return-value]  # keyed by its maker

@@ -17,8 +17,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, TypeVar
 
-from packager.codecs.base import CannotStore, Finish
-from packager.codecs.registry import CodecRegistry, default_registry
+from packager.codecs import CannotStore, CodecRegistry, Finish, default_registry
 from packager.gc_pause import gc_paused
 from packager.graph import Importer, sys_importer
 
@@ -29,9 +28,7 @@ from .records import Operand, Record, is_inline, most_records, pack_table
 from .steps import begin
 from .tensor_records import TensorRecorder
 
-__all__ = ["Encoder", "encode"]
-
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 def encode(
@@ -144,7 +141,7 @@ class Encoder(TensorRecorder):
         numbers = self._numbers.setdefault(family, {})
         return numbers.setdefault(identity, len(numbers))
 
-    def notes(self, make: Callable[[], T]) -> T:
+    def notes(self, make: Callable[[], _T]) -> _T:
         """What codecs want to remember during this encoding: one instance of `make` for all of them."""
         return self._notes.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
 

@@ -7,11 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from packager.codecs.registry import CodecRegistry
+from packager.codecs import CodecRegistry
 from packager.errors import PackagingError
 from packager.objects import EncodedObject, Regime, audit, build, encode, resolve_name
-
-__all__ = ["RoundTrip", "load", "resolve", "round_trip"]
 
 
 @dataclass(frozen=True)

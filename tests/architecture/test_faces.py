@@ -1,0 +1,134 @@
+"""A room of packager has a face: its `__init__` lists what others use, and they take it from there alone."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.rooms import PACKAGES, ROOT, modules_of, room_of
+
+FILES = modules_of("packager", PACKAGES["packager"])
+FACES = sorted(
+    n for n, p in FILES.items() if p.name == "__init__.py" and n not in {"packager", "packager.cli"}
+)
+# What speaks of a room to users: pages, tests and programs beside the packages.
+# Parts of what public calls return, there for users' annotations.
+PARTS = set(
+    "AttachedMigrations PlanProblem PlannedEntry PlannedExtern Problem RoundTrip SuggestedMigration TorchPackage"
+    " TracedImport".split()
+)
+OUTSIDE = ("README.md", "docs", "tests", "fixtures", "benchmarks", ".ci")
+
+
+def names_taken(source: str, module: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the line, the module and the name of each import from another room."""
+    for node in ast.walk(ast.parse(source)):
+        home = (node.module or "") if isinstance(node, ast.ImportFrom) and node.level == 0 else ""
+        if (
+            isinstance(node, ast.ImportFrom)
+            and home.startswith("packager.")
+            and room_of(home) != room_of(module)
+        ):
+            yield from ((node.lineno, home, alias.name) for alias in node.names)
+
+
+def stars_of(path: Path) -> set[str]:
+    """Return the modules that the `__init__` at `path` imports with a star."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {
+        node.module or ""
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+    }
+
+
+def homes_of(path: Path) -> dict[str, str]:
+    """Return what the `__init__` at `path` hands to `lazy_names`: modules, and names that live there."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy_names":
+            homes: dict[str, str] = ast.literal_eval(node.args[1])
+            return homes
+    raise AssertionError(f"{path} makes no lazy names")
+
+
+@pytest.fixture(scope="module")
+def taken() -> dict[str, set[str]]:
+    """Map each face to the names that other rooms take from it."""
+    found: dict[str, set[str]] = {face: set() for face in FACES}
+    for module, path in FILES.items():
+        for _, face, name in names_taken(path.read_text(encoding="utf-8"), module):
+            found.setdefault(face, set()).add(name)
+    return found
+
+
+def test_no_room_reaches_behind_the_face_of_another() -> None:
+    behind = [
+        f"{module}:{line} takes {name} from {home}"
+        for module, path in FILES.items()
+        for line, home, name in names_taken(path.read_text(encoding="utf-8"), module)
+        if home.count(".") > 1
+    ]
+    assert behind == [], "import it from the room, whose __init__ lists what others use"
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_a_face_binds_what_it_lists_and_knows_its_types(face: str) -> None:
+    module, homes = importlib.import_module(face), homes_of(FILES[face])
+    listed = " ".join(homes.values()).split()
+    assert sorted(listed) == module.__all__
+    assert len(set(listed)) == len(listed), f"{face} lists a name twice"
+    assert stars_of(FILES[face]) == set(homes), f"{face} has other modules for type checkers"
+    for home, names in homes.items():
+        inner = importlib.import_module(f"{face}.{home}")
+        assert [name for name in names.split() if getattr(module, name) is not getattr(inner, name)] == []
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_a_face_lists_what_others_use(face: str, taken: dict[str, set[str]]) -> None:
+    offered = set(importlib.import_module(face).__all__)
+    assert taken[face] <= offered, f"not listed in {face}"
+    spoken = words_outside() if offered - taken[face] else set()
+    assert offered - taken[face] - spoken - PARTS == set(), f"listed in {face}, and used by nobody"
+
+
+def words_outside() -> set[str]:
+    """Return every word of the pages, tests and programs beside the packages."""
+    found: set[str] = set()
+    for place in OUTSIDE:
+        top = ROOT / place
+        for path in [top] if top.is_file() else top.rglob("*"):
+            if path.suffix in {".py", ".md", ".pyi", ".ipynb"} and "_build" not in path.parts:
+                found.update(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+    return found
+
+
+@pytest.mark.parametrize("path", [FILES[n] for n in FILES if n.count(".") > 1], ids=str)
+def test_a_file_of_a_room_leaves_the_list_to_its_face(path: Path) -> None:
+    assert "__all__" not in {
+        target.id
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        (
+            "from packager.archive.reader import ArchiveReader",
+            [(1, "packager.archive.reader", "ArchiveReader")],
+        ),
+        ("def f():\n    from packager.archive import pack", [(2, "packager.archive", "pack")]),
+        ("from packager.graph.walk import Walk", []),
+        ("from .walk import Walk", []),
+    ],
+)
+def test_imports_from_other_rooms_are_seen(source: str, found: list[tuple[int, str, str]]) -> None:
+    assert list(names_taken(source, "packager.graph.scan")) == found

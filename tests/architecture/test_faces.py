@@ -19,8 +19,9 @@ FACES = sorted(
 # What speaks of a room to users: pages, tests and programs beside the packages.
 # Parts of what public calls return, there for users' annotations.
 PARTS = set(
-    "AttachedMigrations PlanProblem PlannedEntry PlannedExtern Problem RoundTrip SuggestedMigration TorchPackage"
-    " TracedImport".split()
+    "AttachedMigrations PlanProblem PlannedEntry PlannedExtern Problem RoundTrip SuggestedMigration"
+    " TorchPackage TracedImport".split()
+)
 )
 OUTSIDE = ("README.md", "docs", "tests", "fixtures", "benchmarks", ".ci")
 

@@ -22,7 +22,6 @@ PARTS = set(
     "AttachedMigrations PlanProblem PlannedEntry PlannedExtern Problem RoundTrip SuggestedMigration"
     " TorchPackage TracedImport".split()
 )
-)
 OUTSIDE = ("README.md", "docs", "tests", "fixtures", "benchmarks", ".ci")
 
 

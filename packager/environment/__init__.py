@@ -24,9 +24,9 @@ else:
         __name__,
         {
             "creating": "create_environment",
-            "distributions": "Distributions installed_closure",
+            "distributions": "Distributions environment_facts",
             "interpreter": "Interpreter",
-            "locks": "pylock_text requirements_text resolve_wheels wheels_held",
+            "locks": "pylock requirements_lock requirements_text",
             "own": "own_files",
             "recorded": "EnvironmentReport RecordedEnvironment RecordedExtern compare_environment "
             "recorded_fingerprint",

@@ -60,8 +60,13 @@ class Installed:
         """The source folders of an install in place; empty for an ordinary one."""
         if self.is_egg and os.path.basename(self.location) not in ("site-packages", "dist-packages"):
             return (self.location,)
-        root = _editable_root(self._text("direct_url.json"))
-        return tuple(dict.fromkeys([*self._editable_map.values(), *([root] if root else [])]))
+        root, is_editable = _local_place(self._text("direct_url.json"))
+        return tuple(dict.fromkeys([*self._editable_map.values(), *([root] if is_editable else [])]))
+
+    @cached_property
+    def place(self) -> str:
+        """The folder or file it was installed from, where that was no index; empty for all others."""
+        return _local_place(self._text("direct_url.json"))[0] or next(iter(self.editable), "")
 
     @property
     def metadata_head(self) -> bytes:
@@ -136,17 +141,17 @@ def _version_in_metadata(metadata: str) -> str:
     return "0"
 
 
-def _editable_root(direct_url: str) -> str | None:
+def _local_place(direct_url: str) -> tuple[str, bool]:
+    """Return the path that a direct_url.json names, and whether it is installed in place; "" for no path."""
     try:
         stated = json.loads(direct_url)
-        editable, url = stated["dir_info"]["editable"], stated["url"]
-    except (ValueError, KeyError, TypeError):
-        return None
-    parts = urlsplit(url)
-    if not editable or parts.scheme != "file":
-        return None
+        parts, is_editable = urlsplit(stated["url"]), bool(stated.get("dir_info", {}).get("editable"))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return "", False
+    if parts.scheme != "file":
+        return "", False
     path = unquote(parts.path)  # urllib.request has a function for this, and takes 60 ms to import
-    return os.path.abspath(path.lstrip("/") if os.name == "nt" else path)
+    return os.path.abspath(path.lstrip("/") if os.name == "nt" else path), is_editable
 
 
 def _names_behind_pth(path: str) -> dict[str, str]:

@@ -24,7 +24,6 @@ from .errors import (
     WrongPythonError,
 )
 from .interpreter import Interpreter
-from .recorded import RecordedEnvironment
 from .versions import exact_requirement, normalized_name
 from .wheel_platforms import Target
 from .wheels import Wheel
@@ -34,23 +33,16 @@ InstallerName = Literal["pip", "uv"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be installed: requirements, versions to keep to, folders with wheels, and whence else."""
+    """What is to be installed: requirements, versions to keep to, folders with wheels.
+
+    `offline` leaves out every index. `versions` are the requirements without the places of files.
+    """
 
     requirements: Sequence[str]
     constraints: Sequence[str] = ()
     folders: Sequence[str] = ()
     offline: bool = False
-
-    @classmethod
-    def of(cls, recorded: RecordedEnvironment, folders: Sequence[str], *, offline: bool = False) -> Wanted:
-        """The recorded externs in their exact versions, beside what stood beside them."""
-        exact = recorded.distributions
-        # A name in both lists would be told as a conflict between them, not as a version that is missing.
-        beside = {name: version for name, version in recorded.versions.items() if name not in exact}
-        requirements, constraints = (
-            [exact_requirement(*pair) for pair in versions.items()] for versions in (exact, beside)
-        )
-        return cls(requirements, constraints, folders, offline)
+    versions: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,7 +17,7 @@ from packager.archive import CHUNK, Manifest
 
 from .errors import EnvironmentBuildError
 from .interpreter import Interpreter
-from .versions import normalized_name
+from .versions import normalized_name, version_key
 
 WHEELS = ".data/wheels/"
 """Where an archive keeps wheels; section 12 of the format."""
@@ -101,6 +101,21 @@ def fitting(wheels: Iterable[Wheel], python: Interpreter) -> tuple[Wheel, ...]:
     return tuple(wheel for wheel in wheels if wheel.may_fit(python))
 
 
+def wheels_in(
+    folders: Iterable[Path], wanted: Mapping[str, str | None], python: Interpreter
+) -> dict[str, Path]:
+    """Return the first wheel in `folders` of each name that may fit; with a version, the first of that."""
+    found: dict[str, Path] = {}
+    for folder in folders:
+        for path in sorted(folder.glob("*.whl")):
+            wheel = Wheel.parse(path.name)
+            if wheel.name in wanted and wheel.name not in found and wheel.may_fit(python):
+                version = wanted[wheel.name]
+                if version is None or _is_same_version(wheel.version, version):
+                    found[wheel.name] = path
+    return found
+
+
 def extract_wheels(archive: WheelArchive, wheels: Sequence[Wheel], folder: Path) -> dict[str, str]:
     """Write wheels of an archive into `folder`; give their sha256 by file name.
 
@@ -117,6 +132,10 @@ def extract_wheels(archive: WheelArchive, wheels: Sequence[Wheel], folder: Path)
 def wheel_digest(archive: WheelArchive, wheel: Wheel) -> str:
     """The sha256 of a whole wheel, as indexes and lock files give it."""
     return _copy(archive, wheel, lambda chunk: None)
+
+
+def _is_same_version(one: str, other: str) -> bool:
+    return one == other or version_key(one) == version_key(other) is not None
 
 
 def _copy(archive: WheelArchive, wheel: Wheel, take: object) -> str:

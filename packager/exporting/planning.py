@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from packager.archive import EntryPoint, GuardRecord, ObjectRecord, StateDictRecord, TypeUse
-from packager.environment import Distributions, Fingerprint, installed_closure, requirement_for
+from packager.environment import Distributions, environment_facts, requirement_for
 from packager.graph import Edge, Module, SourceFinder
 from packager.names import demangle, source_path
 from packager.policy import Decision, GlobGroup, Origin
@@ -66,7 +65,7 @@ def make_plan(
         entry_points=points,
         checks=tuple(check.record for check in checks),
         guards=_guards(survey),
-        environment=_environment(externs, installed),
+        environment=environment_facts(filter(None, (one.origin.distribution for one in externs)), installed),
         problems=(*findings.problems(), *failed),
         warnings=(*findings.warnings(), *(zip64_warnings(entries, tensors, carried) if runnable else ())),
         questions=tuple(survey.walk.questions()),
@@ -168,13 +167,6 @@ def _optional(names: Collection[str], edges: Iterable[Edge]) -> bool:
         edge.kind for edge in edges if edge.target in names and edge.importer not in names and edge.followed
     }
     return reasons == {"try"}
-
-
-def _environment(externs: Sequence[PlannedExtern], installed: Distributions) -> Mapping[str, Any]:
-    """The fingerprint, and the versions of the externs and of all that they require."""
-    owners = [extern.origin.distribution for extern in externs if extern.origin.distribution is not None]
-    versions = dict(installed_closure(owners, installed))
-    return {**dataclasses.asdict(Fingerprint.here()), "distributions": versions}
 
 
 def _requirement(origin: Origin) -> str | None:

@@ -31,7 +31,12 @@ def with_wheels(
     recorded = RecordedEnvironment.of(manifest_of(plan))
     with tempfile.TemporaryDirectory(prefix="kellet-vendored-") as folder:
         wheels = fetch_wheels(
-            recorded.distributions, recorded.versions, targets, Path(folder), find_links=find_links
+            recorded.distributions,
+            recorded.versions,
+            targets,
+            Path(folder),
+            local=recorded.local,
+            find_links=find_links,
         )
         entries = tuple(_entry(Path(folder, wheel.file)) for wheel in wheels)
         carried = (*plan.carried, *entries)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from packager.environment import EnvironmentReport, RecordedEnvironment
 
 
-OLDEST_NUMPY = "numpy>=1.24"
-"""What the carried loader needs; 1.24 is the oldest that it was tried with."""
+OLDEST_NUMPY = "numpy>=1.26"
+"""What the carried loader needs; the same as in the requirements of the distribution."""
 
 _EXAMPLES = """\
 examples:

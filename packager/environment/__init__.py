@@ -27,7 +27,7 @@ else:
             "distributions": "Distributions environment_facts",
             "interpreter": "Interpreter",
             "locks": "pylock requirements_lock requirements_text",
-            "own": "own_files",
+            "own": "loader_files own_files",
             "recorded": "EnvironmentReport RecordedEnvironment RecordedExtern compare_environment "
             "recorded_fingerprint",
             "wheel_platforms": "Target parse_targets",

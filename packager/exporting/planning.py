@@ -52,7 +52,8 @@ def make_plan(
     externs = tuple(_externs(modules, survey.walk.edges))
     entries = planned_entries(survey, request, modules, texts, installed, exclude_data, sources)
     tensors = (*_members(survey), *(member for check in checks for member in check.members))
-    carried = runtime_entries() if runnable else ()
+    whole = any(extern.name == "packager" for extern in externs)
+    carried = runtime_entries(whole=whole) if runnable else ()
     return ExportPlan(
         modules=modules,
         externs=externs,

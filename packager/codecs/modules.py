@@ -49,14 +49,14 @@ class ModuleCodec(ModuleStates, ObjectCodec):
         )
 
     def attributes(self, obj: Any, context: Encoding) -> Mapping[str, object]:
-        notes = context.notes(ModuleNotes)
+        notes = context.shared_state(ModuleNotes)
         if id(obj) not in notes.covered:
             self.cover(obj, notes, context)
         for registry, kind in self.registries_of(obj):
             notes.registries[id(registry)] = (obj, kind)
             notes.kept.append(registry)
         if self.hooks_of(obj):
-            context.later(HOOKS, obj, lambda: self._finish_hooks(obj, context))
+            context.defer(HOOKS, obj, lambda: self._finish_hooks(obj, context))
         return self._stored_attributes(obj)
 
     def _stored_attributes(self, obj: Any) -> dict[str, object]:
@@ -145,7 +145,7 @@ class ModuleCodec(ModuleStates, ObjectCodec):
         self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
     ) -> None:
         if literal != "hooks":
-            self.load_state(obj, literal, children, context.notes(EmptySlots))
+            self.load_state(obj, literal, children, context.shared_state(EmptySlots))
             return
         for at in range(0, len(children), 4):
             kind, number, hook, options = children[at : at + 4]

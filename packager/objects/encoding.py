@@ -128,7 +128,7 @@ class Encoder(TensorRecorder):
         """Whether this very object has been stored by now."""
         return self.reference(obj) is not None
 
-    def later(self, stage: int, obj: object, finish: Callable[[], Finish | None]) -> None:
+    def defer(self, stage: int, obj: object, finish: Callable[[], Finish | None]) -> None:
         """Ask for the second phase of `obj` when everything else is stored; lower stages come first."""
         codec = self.codec_for(type(obj))
         assert codec is not None
@@ -141,7 +141,7 @@ class Encoder(TensorRecorder):
         numbers = self._numbers.setdefault(family, {})
         return numbers.setdefault(identity, len(numbers))
 
-    def notes(self, make: Callable[[], _T]) -> _T:
+    def shared_state(self, make: Callable[[], _T]) -> _T:
         """What codecs want to remember during this encoding: one instance of `make` for all of them."""
         return self._notes.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
 

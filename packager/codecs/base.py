@@ -111,9 +111,6 @@ class Encoding(Protocol):
         Raises CannotStore when it has none.
         """
 
-    def interned(self, module: str) -> bool:
-        """Whether the source of this module goes into the archive."""
-
     def stored(self, obj: object) -> bool:
         """Whether this very object has been stored by now."""
 

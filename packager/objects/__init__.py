@@ -2,7 +2,7 @@
 
 The seam to exporting:
 
-    encode(obj, *, importer, interned, exporter=None) -> EncodedObject
+    encode(obj, *, importer, exporter=None) -> EncodedObject
 
 The seam to loading:
 
@@ -12,7 +12,7 @@ The seam to loading:
 
 State dicts:
 
-    encode_state_dict(module_or_mapping, *, importer, interned) -> EncodedStateDict
+    encode_state_dict(module_or_mapping, *, importer) -> EncodedStateDict
         with what packager.archive.add_tensors takes, and the bytes of the extras
     open_state_dict(TensorReader, extras, as_=, trust_context=, trust=, resolve=) -> StateDictView
 """

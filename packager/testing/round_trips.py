@@ -48,12 +48,13 @@ def round_trip(
     True
     """
     names = frozenset(interned)
-    encoded = encode(obj, interned=names.__contains__, registry=registry)
+    encoded = encode(obj, registry=registry).with_sources(names.__contains__)
     if encoded.refusals:
         raise PackagingError("\n".join(map(str, encoded.refusals)))
     trust_context = TrustContext.with_code(names, externs) if names else TrustContext.data_only()
     made = load(encoded, trust_context, trust, registry=registry, map_location=map_location)
-    return RoundTrip(made, encoded, encode(made, interned=names.__contains__, registry=registry))
+    again = encode(made, registry=registry).with_sources(names.__contains__)
+    return RoundTrip(made, encoded, again)
 
 
 def load(

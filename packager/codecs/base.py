@@ -135,7 +135,7 @@ class Encoding(Protocol):
     def number(self, family: str, identity: int) -> int:
         """A number for an id that means something in this process only: 0, 1, 2, ... as they come."""
 
-    def notes(self, make: Callable[[], _T]) -> _T:
+    def shared_state(self, make: Callable[[], _T]) -> _T:
         """What codecs want to remember during one encoding: one instance of `make` for all of them."""
 
 
@@ -149,7 +149,7 @@ class Decoding(Protocol):
     def number(self, family: str, number: int, make: Callable[[], int]) -> int:
         """The id that stands for a stored number in this process, made by `make` when it is new."""
 
-    def notes(self, make: Callable[[], _T]) -> _T:
+    def shared_state(self, make: Callable[[], _T]) -> _T:
         """What codecs want to remember during one decoding: one instance of `make` for all of them."""
 
 

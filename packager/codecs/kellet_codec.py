@@ -14,7 +14,7 @@ from packager.tensors import dtype_name
 from .base import Child, Codec, Decoding, Encoding, Finish, LiteralValue, Node, ObjectCodec, TensorData
 from .checks import expect
 from .kellet_tensors import TENSOR_CODECS, array_of, memory_key
-from .module_frameworks import Hook, ModuleNotes
+from .module_frameworks import Hook, SavedModules
 from .modules import HANDLES, HOOKS, ModuleCodec, storable
 from .optimizers import OptimizerCodec
 
@@ -135,8 +135,8 @@ class RegistryCodec(Codec):
     types = ("kellet.hooks:HookRegistry",)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
-        notes = context.notes(ModuleNotes)
-        notes.registries[id(obj)] = (obj, "")
+        saved = context.shared_state(SavedModules)
+        saved.registries[id(obj)] = (obj, "")
         context.later(HOOKS, obj, lambda: self._finish(obj, context))
         return Node()
 
@@ -181,7 +181,7 @@ class HandleCodec(Codec):
 
     def _finish(self, handle: Any, context: Encoding) -> Finish | None:
         registry = handle.registry
-        owner, kind = context.notes(ModuleNotes).registries.get(id(registry), (None, ""))
+        owner, kind = context.shared_state(SavedModules).registries.get(id(registry), (None, ""))
         live = registry is not None and any(entry.id == handle.id for entry in registry)
         if owner is None or not live or not context.stored(owner):
             return None

@@ -20,7 +20,7 @@ from packager.names import demangle
 
 from .base import CannotStore, Child, Decoding, Encoding, Finish, LiteralValue, ObjectCodec, Role
 from .checks import expect, shares_methods
-from .module_frameworks import EmptySlots, ModuleNotes
+from .module_frameworks import EmptySlots, SavedModules
 from .module_states import ModuleStates, split_literal
 
 HOOKS, HANDLES = 0, 1
@@ -49,12 +49,12 @@ class ModuleCodec(ModuleStates, ObjectCodec):
         )
 
     def attributes(self, obj: Any, context: Encoding) -> Mapping[str, object]:
-        notes = context.notes(ModuleNotes)
-        if id(obj) not in notes.covered:
-            self.cover(obj, notes, context)
+        saved = context.shared_state(SavedModules)
+        if id(obj) not in saved.captured:
+            self.capture_state(obj, saved, context)
         for registry, kind in self.registries_of(obj):
-            notes.registries[id(registry)] = (obj, kind)
-            notes.kept.append(registry)
+            saved.registries[id(registry)] = (obj, kind)
+            saved.kept.append(registry)
         if self.hooks_of(obj):
             context.later(HOOKS, obj, lambda: self._finish_hooks(obj, context))
         return self._stored_attributes(obj)
@@ -145,7 +145,7 @@ class ModuleCodec(ModuleStates, ObjectCodec):
         self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
     ) -> None:
         if literal != "hooks":
-            self.load_state(obj, literal, children, context.notes(EmptySlots))
+            self.load_state(obj, literal, children, context.shared_state(EmptySlots))
             return
         for at in range(0, len(children), 4):
             kind, number, hook, options = children[at : at + 4]

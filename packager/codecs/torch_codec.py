@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from .base import Child, Codec, Decoding, Encoding, Finish, LiteralValue, Node, TensorData
 from .checks import expect
-from .module_frameworks import Hook, ModuleNotes
+from .module_frameworks import Hook, SavedModules
 from .modules import HANDLES, ModuleCodec
 from .optimizers import OptimizerCodec
 from .torch_layouts import QUANTIZED, SPARSE, GeneratorCodec
@@ -221,7 +221,7 @@ class HandleCodec(Codec):
 
     def _finish(self, handle: Any, context: Encoding) -> Finish | None:
         table = handle.hooks_dict_ref()
-        module, kind = context.notes(ModuleNotes).registries.get(id(table), (None, ""))
+        module, kind = context.shared_state(SavedModules).registries.get(id(table), (None, ""))
         if module is None or handle.id not in table or not context.stored(module):
             return None
         return Finish([kind, context.number("torch", handle.id)], (module,))

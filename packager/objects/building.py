@@ -81,7 +81,7 @@ class _Builder:
         self._built: list[Any] = []
         self._buffers: dict[str, memoryview] = {}
         self._numbers: dict[tuple[str, int], int] = {}
-        self._notes: dict[Callable[[], object], object] = {}
+        self._shared_state: dict[Callable[[], object], object] = {}
         self._slots: dict[type, dict[str, Any]] = {}
         granted = [(names.get(use[:2]), grant.by) for use, grant in audited.grants.items()]
         self._trusted = {id(obj) for obj, by in granted if by == "trust"}
@@ -127,10 +127,10 @@ class _Builder:
             self._numbers[key] = make()
         return self._numbers[key]
 
-    def notes(self, make: Callable[[], _T]) -> _T:
-        if make not in self._notes:
-            self._notes[make] = make()
-        return self._notes[make]  # type: ignore[return-value]  # keyed by its maker
+    def shared_state(self, make: Callable[[], _T]) -> _T:
+        if make not in self._shared_state:
+            self._shared_state[make] = make()
+        return self._shared_state[make]  # type: ignore[return-value]  # keyed by its maker
 
     # --- what data alone, and classes of externs, may not do ---
 

@@ -11,8 +11,18 @@ from typing import Any, Final
 
 from packager.tensors import dtype_name
 
-from .base import Child, Codec, Decoding, Encoding, Finish, LiteralValue, Node, ObjectCodec, TensorData
-from .checks import expect
+from .base import (
+    Child,
+    Codec,
+    Decoding,
+    Encoding,
+    Finish,
+    LiteralValue,
+    Node,
+    ObjectCodec,
+    TensorData,
+    expect,
+)
 from .kellet_tensors import TENSOR_CODECS, array_of, memory_key
 from .module_frameworks import Hook, SavedModules
 from .modules import HANDLES, HOOKS, ModuleCodec, storable
@@ -195,9 +205,8 @@ class HandleCodec(Codec):
 
         return RemovableHandle(HookRegistry(), -1)
 
-    def check_finish(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+    def check_finish(self, literal: Any, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and list(map(type, literal)) == [str, int], "a kind and a number")
-        assert isinstance(literal, list)
         expect(literal[0] in {"", *_KINDS} and len(children) == 1, "a kind of hook, and its owner")
         expect(children[0].kind in ("object", "codec"), "the owner of a hook")
 

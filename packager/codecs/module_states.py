@@ -14,8 +14,7 @@ from typing import Any
 
 from packager.names import demangle
 
-from .base import CannotStore, Child, Encoding, Finish, LiteralValue
-from .checks import expect
+from .base import CannotStore, Child, Encoding, Finish, LiteralValue, expect
 from .kept_tensors import kept_tensors
 from .module_frameworks import EmptySlots, ModuleFramework, SavedModules, Slot
 

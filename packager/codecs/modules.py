@@ -18,8 +18,18 @@ from typing import Any, ClassVar, Final
 
 from packager.names import demangle
 
-from .base import CannotStore, Child, Decoding, Encoding, Finish, LiteralValue, ObjectCodec, Role
-from .checks import expect, shares_methods
+from .base import (
+    CannotStore,
+    Child,
+    Decoding,
+    Encoding,
+    Finish,
+    LiteralValue,
+    ObjectCodec,
+    Role,
+    expect,
+    shares_methods,
+)
 from .module_frameworks import EmptySlots, SavedModules
 from .module_states import ModuleStates, split_literal
 

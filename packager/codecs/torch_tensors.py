@@ -23,8 +23,11 @@ from .base import (
     Role,
     StoredTensor,
     TensorData,
+    expect,
+    expect_sizes,
+    expect_tensor,
+    shares_methods,
 )
-from .checks import expect, expect_sizes, expect_tensor, shares_methods
 from .module_frameworks import EmptySlots, SavedModules
 from .torch_layouts import QUANTIZED, SPARSE, SPARSE_PARTS, STRIDED
 
@@ -98,9 +101,8 @@ class TensorCodec(Codec):
             return Node([*literal, "empty", *obj.shape], attributes=attributes)
         return Node([*literal, *_marks(obj)], (tensor_data(obj, name, context),), attributes=attributes)
 
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and len(literal) >= 4, "kind, dtype, device, requires_grad")
-        assert isinstance(literal, list)
         kind, name, device, requires_grad, *rest = literal
         expect(kind in _KINDS and isinstance(name, str) and name in _DTYPES, "a kind of tensor and a dtype")
         expect(isinstance(device, str) and device.replace(":", "_").isidentifier(), "a device")

@@ -132,7 +132,7 @@ class Encoding(Protocol):
     def allow(self, memory: TensorData) -> None:
         """Take back `forbid` for this memory."""
 
-    def later(self, stage: int, obj: object, finish: Callable[[], Finish | None]) -> None:
+    def defer(self, stage: int, obj: object, finish: Callable[[], Finish | None]) -> None:
         """Ask `finish` for the second phase of `obj` when everything else is stored.
 
         Lower stages come first. `finish` may raise CannotStore, warn, and answer None.

@@ -54,7 +54,7 @@ class KelletModuleCodec(ModuleCodec):
         if self.stands_for(obj) is None:
             return attributes
         # A wrapper shows the very tables of what it wraps; loading ties them again.
-        context.later(HOOKS, obj, lambda: Finish("wrapper"))
+        context.defer(HOOKS, obj, lambda: Finish("wrapper"))
         return {name: value for name, value in attributes.items() if name not in WRAPPED_ATTRIBUTES}
 
     def uses_setstate(self, cls: type) -> bool:
@@ -147,7 +147,7 @@ class RegistryCodec(Codec):
     def encode(self, obj: Any, context: Encoding) -> Node:
         saved = context.shared_state(SavedModules)
         saved.registries[id(obj)] = (obj, "")
-        context.later(HOOKS, obj, lambda: self._finish(obj, context))
+        context.defer(HOOKS, obj, lambda: self._finish(obj, context))
         return Node()
 
     def _finish(self, registry: Any, context: Encoding) -> Finish | None:
@@ -186,7 +186,7 @@ class HandleCodec(Codec):
     types = ("kellet.hooks:RemovableHandle",)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
-        context.later(HANDLES, obj, lambda: self._finish(obj, context))
+        context.defer(HANDLES, obj, lambda: self._finish(obj, context))
         return Node()
 
     def _finish(self, handle: Any, context: Encoding) -> Finish | None:
@@ -264,7 +264,7 @@ class GateCodec(Codec):
     types = ("kellet.nn.hook:HookGate",)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
-        context.later(HANDLES, obj, lambda: self._finish(obj, context))
+        context.defer(HANDLES, obj, lambda: self._finish(obj, context))
         return Node(obj.place)
 
     def _finish(self, gate: Any, context: Encoding) -> Finish | None:

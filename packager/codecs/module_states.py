@@ -47,7 +47,7 @@ class ModuleStates(ModuleFramework):
         given = None if natural else state
         versions = self._versions(modules, context)
         if not natural or versions or any(map(self.loads_by_itself, modules)):
-            context.later(STATE, root, lambda: self._finish_state(given, slots, versions, context))
+            context.defer(STATE, root, lambda: self._finish_state(given, slots, versions, context))
 
     def _drop(self, state: Any, slots: list[Slot], saved: SavedModules, context: Encoding) -> None:
         """Note the slots whose values no entry of the state holds."""

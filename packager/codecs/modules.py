@@ -66,7 +66,7 @@ class ModuleCodec(ModuleStates, ObjectCodec):
             saved.registries[id(registry)] = (obj, kind)
             saved.kept.append(registry)
         if self.hooks_of(obj):
-            context.later(HOOKS, obj, lambda: self._finish_hooks(obj, context))
+            context.defer(HOOKS, obj, lambda: self._finish_hooks(obj, context))
         return self._stored_attributes(obj)
 
     def _stored_attributes(self, obj: Any) -> dict[str, object]:

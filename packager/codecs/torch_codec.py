@@ -214,7 +214,7 @@ class HandleCodec(Codec):
     types = ("torch.utils.hooks:RemovableHandle",)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
-        context.later(HANDLES, obj, lambda: self._finish(obj, context))
+        context.defer(HANDLES, obj, lambda: self._finish(obj, context))
         return Node()
 
     def _finish(self, handle: Any, context: Encoding) -> Finish | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from packager.environment import Distributions
 from packager.graph import Edge, Found, SourceFinder, WalkDecision
 from packager.policy import Action, ActionHooks, Decision, GlobPattern, Origin, Policy, implicit_reason
+from packager.version import is_namesake
 
 from .request import Item, ModuleRequest, Request, SourceRequest
 
@@ -182,7 +183,9 @@ class Decisions:
             return Decision("intern", "asked for", "saved by name")
         if self._is_folder_of_resources(name):
             return Decision("intern", "resources", "resources are saved under it")
-        decision = self.policy.decide(name, self.origin(name))
+        path = self._sources.find(name.partition(".")[0]).path
+        namesake = path is not None and is_namesake(name, path)
+        decision = self.policy.decide(name, self.origin(name), is_namesake=namesake)
         if decision.action == "intern" and name in self._mocked:
             return Decision("mock", "mocked before", "it is a mock in the archive that it comes from")
         if decision.action == "undecided" and name in self._parents:

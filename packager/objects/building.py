@@ -50,8 +50,8 @@ def build(
 
     Raises MissingNameError and UntrustedTypeError before anything is built, ObjectBuildError after.
 
-    >>> from packager.objects import Regime, audit, encode
-    >>> build(audit(encode({"a": [1, (2,)]}).records, Regime.data_only()), None, None)
+    >>> from packager.objects import TrustContext, audit, encode
+    >>> build(audit(encode({"a": [1, (2,)]}).records, TrustContext.data_only()), None, None)
     {'a': [1, (2,)]}
     """
     names = resolved_names(audited, resolve)
@@ -81,7 +81,7 @@ class _Builder:
         self._built: list[Any] = []
         self._buffers: dict[str, memoryview] = {}
         self._numbers: dict[tuple[str, int], int] = {}
-        self._shared_state: dict[Callable[[], object], object] = {}
+        self._notes: dict[Callable[[], object], object] = {}
         self._slots: dict[type, dict[str, Any]] = {}
         granted = [(names.get(use[:2]), grant.by) for use, grant in audited.grants.items()]
         self._trusted = {id(obj) for obj, by in granted if by == "trust"}
@@ -128,9 +128,9 @@ class _Builder:
         return self._numbers[key]
 
     def shared_state(self, make: Callable[[], _T]) -> _T:
-        if make not in self._shared_state:
-            self._shared_state[make] = make()
-        return self._shared_state[make]  # type: ignore[return-value]  # keyed by its maker
+        if make not in self._notes:
+            self._notes[make] = make()
+        return self._notes[make]  # type: ignore[return-value]  # keyed by its maker
 
     # --- what data alone, and classes of externs, may not do ---
 

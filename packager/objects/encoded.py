@@ -1,7 +1,7 @@
 """What walks between this room and its neighbours: frozen, and free of any live object of the model.
 
 exporting:  encode(obj, importer=..., interned=...) -> EncodedObject
-loading:    records -> audit(records, regime, trust) -> AuditedObject -> build(...) -> object
+loading:    records -> audit(records, trust_context, trust) -> AuditedObject -> build(...) -> object
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class Encoder(TensorRecorder):
         """Whether this very object has been stored by now."""
         return self.reference(obj) is not None
 
-    def later(self, stage: int, obj: object, finish: Callable[[], Finish | None]) -> None:
+    def defer(self, stage: int, obj: object, finish: Callable[[], Finish | None]) -> None:
         """Ask for the second phase of `obj` when everything else is stored; lower stages come first."""
         codec = self.codec_for(type(obj))
         assert codec is not None

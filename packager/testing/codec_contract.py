@@ -12,7 +12,7 @@ import pytest
 
 from packager.codecs import Codec, CodecRegistry, ObjectCodec, default_registry
 from packager.errors import PackageError
-from packager.objects import EncodedObject, Kind, Regime, audit, encode, unpack_table
+from packager.objects import EncodedObject, Kind, TrustContext, audit, encode, unpack_table
 
 from .round_trips import load, round_trip
 
@@ -94,7 +94,7 @@ class CodecContract:
         with monkeypatch.context() as patch:
             patch.setattr(builtins, "__import__", watched)
             for one, storages in zip(encoded, sizes, strict=True):
-                audit(one.records, self._regime(), self.trust, storages=storages, registry=registry)
+                audit(one.records, self._trust_context(), self.trust, storages=storages, registry=registry)
         assert imported == []
 
     def test_changed_nodes_raise_package_errors_alone(self) -> None:
@@ -104,7 +104,7 @@ class CodecContract:
                 try:
                     load(
                         EncodedObject(records, encoded.storages, ()),
-                        self._regime(),
+                        self._trust_context(),
                         self.trust,
                         registry=self.registry(),
                     )
@@ -119,8 +119,8 @@ class CodecContract:
     def _is_interned(self, module: str) -> bool:
         return module in self.interned
 
-    def _regime(self) -> Regime:
-        return Regime.with_code(self.interned) if self.interned else Regime.data_only()
+    def _trust_context(self) -> TrustContext:
+        return TrustContext.with_code(self.interned) if self.interned else TrustContext.data_only()
 
     def _sizes(self, encoded: EncodedObject) -> dict[str, tuple[str, int]]:
         return {storage.name: (storage.dtype, storage.buffer.nbytes) for storage in encoded.storages}

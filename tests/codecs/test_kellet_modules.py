@@ -11,7 +11,7 @@ import kellet
 import kellet.optim
 from kellet import nn
 from packager.errors import PackageError
-from packager.objects import Regime, encode
+from packager.objects import TrustContext, encode
 from packager.objects.records import unpack_table
 from packager.testing import round_trip
 from packager.testing.round_trips import load
@@ -169,7 +169,7 @@ def test_gradients_are_not_stored_and_it_is_said_once() -> None:
     encoded = encode(net, interned=lambda name: True)
     assert [warning.path for warning in encoded.warnings] == ["obj.encoder.0.weight"]
     assert "(.grad), here and elsewhere, are not stored" in encoded.warnings[0].reason
-    assert load(encoded, Regime.with_code([HERE])).decoder.weight.grad is None
+    assert load(encoded, TrustContext.with_code([HERE])).decoder.weight.grad is None
 
 
 def test_hooks_of_init_run_after_loading() -> None:
@@ -221,7 +221,7 @@ def test_hook_of_an_object_that_is_not_stored_is_left_out_with_a_warning() -> No
     assert encoded.refusals == ()
     assert {warning.path for warning in encoded.warnings} == {"obj", "obj.encoder"}
     assert any("Stranger.watch belongs to an object that is not stored" in w.reason for w in encoded.warnings)
-    loaded = load(encoded, Regime.with_code([HERE]))
+    loaded = load(encoded, TrustContext.with_code([HERE]))
     CALLS.clear()
     loaded(_x())
     assert CALLS == []
@@ -258,7 +258,7 @@ def test_gate_of_a_hook_object_that_is_not_stored_is_left_out_with_a_warning() -
     outside.register(net)
     encoded = encode(net, interned=lambda name: name == HERE)
     assert "belongs to an object that is not stored" in encoded.warnings[0].reason
-    loaded = load(encoded, Regime.with_code([HERE]))
+    loaded = load(encoded, TrustContext.with_code([HERE]))
     CALLS.clear()
     loaded(_x())
     assert CALLS == []
@@ -324,10 +324,10 @@ def test_another_version_of_a_class_points_to_the_state_dict() -> None:
         with pytest.raises(
             PackageError, match=r"Versioned: version 3 in the archive, 4 here.*load_state_dict"
         ):
-            load(encoded, Regime.with_code([HERE]))
+            load(encoded, TrustContext.with_code([HERE]))
     finally:
         Versioned._version = 3
-    assert type(load(encoded, Regime.with_code([HERE]))) is Versioned
+    assert type(load(encoded, TrustContext.with_code([HERE]))) is Versioned
 
 
 def test_needs_no_trust_beside_its_own_classes() -> None:

@@ -78,7 +78,7 @@ class Encoder(TensorRecorder):
         self._later: list[tuple[int, int, Frame]] = []
         self._counter = itertools.count()
         self._numbers: dict[str, dict[int, int]] = {}
-        self._notes: dict[Callable[[], object], object] = {}
+        self._shared_state: dict[Callable[[], object], object] = {}
         self._ordering: frozenset[int] = frozenset()
 
     def encode(self, obj: Any) -> EncodedObject:
@@ -142,7 +142,7 @@ class Encoder(TensorRecorder):
 
     def shared_state(self, make: Callable[[], _T]) -> _T:
         """What codecs want to remember during this encoding: one instance of `make` for all of them."""
-        return self._notes.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
+        return self._shared_state.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
 
     # --- the loop ---
 

@@ -32,7 +32,11 @@ with packager.PackageImporter("net.kellet", trust=["script:Net"]) as importer:
 def run(folder: Path, code: str, *arguments: str) -> tuple[int, str, str]:
     """Run code as an installed command runs it: the current folder is not on its path."""
     done = subprocess.run(
-        [sys.executable, "-P", "-c", code, *arguments], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-c", code, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.returncode, done.stdout, done.stderr
 

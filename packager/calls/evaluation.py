@@ -16,7 +16,7 @@ from typing import Any
 
 from packager.exits import AnswerRequired
 
-from .calls import call_with_arrays
+from .array_calls import call_with_arrays
 
 _LIBRARIES = {"kellet": "kellet.nn", "torch": "torch.nn"}
 _PLAIN = (str, bytes, bytearray, int, float, complex, type(None), type, BuiltinFunctionType, ModuleType)

@@ -8,14 +8,12 @@ attributes of the object are data, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final
 
 from packager.archive import EntryPoint
 from packager.errors import PackageError
-
-from .request import ObjectRequest
 
 LISTED: Final = ("__call__", "forward", "predict", "predict_proba", "transform")
 """The methods that an entry point may name whatever defines them; no name is `__call__`."""
@@ -79,21 +77,6 @@ def entry_method(point: EntryPoint, thing: Any, is_own: IsOwn) -> Any:
         return value.__get__(thing, type(thing)) if hasattr(type(value), "__get__") else value
     except AttributeError as error:  # a method that is there under a condition, as scikit-learn has them
         raise _refused(point, f"the object is {kind}, and {name!r} cannot be had of it: {error}") from error
-
-
-def refused_entries(
-    points: Sequence[EntryPoint], objects: Sequence[ObjectRequest], is_own: IsOwn
-) -> Iterator[tuple[EntryPoint, str]]:
-    """The entry points that a loader would refuse, each with the reason."""
-    saved = {(item.package, item.resource): item.obj for item in objects}
-    for point in points:
-        place = (point.package, point.resource)
-        try:
-            if place not in saved:
-                raise _refused(point, "no such object is saved")
-            entry_method(point, saved[place], is_own)
-        except EntryMethodError as error:
-            yield point, str(error)
 
 
 def _own_classes(cls: type, value: Any, is_own: IsOwn) -> set[type]:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from packager import PackageExporter, PackageImporter, PackagingError
-from packager.exporting.evaluation import evaluation_mode
+from packager.calls import evaluation_mode
 
 Project = Callable[[Mapping[str, str]], Path]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.exporting.answers import Deviation, compare_answers
+from packager.calls import Deviation, compare_answers
 
 
 def deviation(expected: Any, found: Any, dtype: Any = None) -> Deviation:

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from kellet import nn
+from packager.calls import load_weights
 from packager.errors import LegacyFormatError
-from packager.exporting.weights import load_weights
 
 
 @pytest.mark.parametrize("module", [nn.Linear(2, 1), torch.nn.Linear(2, 1)], ids=["kellet", "torch"])

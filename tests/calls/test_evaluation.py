@@ -13,7 +13,7 @@ import pytest
 import kellet
 from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError
-from packager.exporting.evaluation import evaluation_mode
+from packager.calls import evaluation_mode
 
 Project = Callable[[Mapping[str, str]], Path]
 

@@ -1,4 +1,4 @@
-"""Targets: what a user names on a command line as "package.module:name", imported or called here."""
+"""What a user names on a command line: an object or factory as "package.module:name", and its weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ class TargetError(PackageError, ValueError):
 
 
 def split_target(target: str) -> tuple[str, str]:
-    """The module and the name of a target; the name is empty where there is none.
+    """Split a target into module and name; the name is empty where there is none.
+
+    Raises TargetError for a text that is not spelled as a target.
 
     >>> split_target("mypkg.models:build")
     ('mypkg.models', 'build')
@@ -64,3 +66,22 @@ def resolve_target(target: str, kwargs: Mapping[str, Any] | None = None) -> Any:
             return found(**(kwargs or {}))
         except Exception as error:  # whatever the user's factory raises is told with its name
             raise TargetError(f"{what}: calling it failed: {type(error).__name__}: {error}") from error
+
+
+class WeightsError(PackageError, ValueError):
+    """An object that takes no weights."""
+
+
+def load_weights(module: Any, path: str | os.PathLike[str]) -> None:
+    """Load the state dict in a file into `module`, strictly, by its own `load_state_dict`.
+
+    The file has any format that `packager.weights.open_checkpoint` knows.
+
+    Raises WeightsError for an object that takes none, LegacyFormatError for other files, and what
+    `load_state_dict` raises for keys and shapes that do not fit.
+    """
+    from packager.migrations import load_checkpoint  # NumPy is not needed to find what a name means
+
+    if not callable(getattr(module, "load_state_dict", None)):
+        raise WeightsError(f"{type(module).__name__} takes no weights: it has no load_state_dict()")
+    load_checkpoint(module, path)

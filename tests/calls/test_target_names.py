@@ -11,10 +11,16 @@ import pytest
 
 import kellet
 from kellet import nn
+from packager.calls import (
+    CallError,
+    TargetError,
+    WeightsError,
+    call_with_arrays,
+    load_arrays,
+    load_weights,
+    resolve_target,
+)
 from packager.errors import LegacyFormatError
-from packager.exporting.calls import CallError, call_with_arrays, load_arrays
-from packager.exporting.targets import TargetError, resolve_target
-from packager.exporting.weights import WeightsError, load_weights
 
 Project = Callable[[Mapping[str, str]], Path]
 

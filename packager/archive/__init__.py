@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .bounds import *
     from .chunk_checks import *
     from .digests import *
     from .entry_names import *
@@ -26,8 +27,11 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
+            "bounds": "CHUNK FREE_MODULE_PATHS MAX_EXTENT MAX_HEADER MAX_MODULE_PATH MAX_NUMPY_EXTENT "
+            "MAX_NUMPY_RANK MAX_RANK MAX_RECORD_DEPTH MAX_REQUIREMENT MAX_SEED_POOL PATHS_PER_MODULE "
+            "largest_view most_records",
             "chunk_checks": "thread_count",
-            "digests": "CHUNK crc32 crcs_of sha256s_of",
+            "digests": "crc32 crcs_of sha256s_of",
             "entry_names": "MIGRATIONS",
             "errors": "ArchiveIOError MissingEntryError",
             "listing": "ALIGNMENT KINDS EntryRecord",
@@ -36,7 +40,7 @@ else:
             "output": "BatchedFile",
             "packed": "pack unpack",
             "reader": "ArchiveReader",
-            "safetensors": "MAX_HEADER parse_header spell_header tensor_bytes",
+            "safetensors": "parse_header spell_header tensor_bytes",
             "sources": "BoundedFile Memory Source",
             "targets": "PathTarget",
             "tensor_index": "TensorSpec",

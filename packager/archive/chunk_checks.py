@@ -14,7 +14,8 @@ from typing import Final
 
 from packager.errors import IntegrityError
 
-from .digests import CHUNK, chunk_crc, crc32
+from .bounds import CHUNK
+from .digests import chunk_crc, crc32
 from .listing import EntryRecord
 
 _WORTH_A_THREAD: Final = 8  # chunks

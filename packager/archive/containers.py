@@ -15,12 +15,11 @@ from typing import Final, Protocol
 
 from packager.errors import ArchiveError, IntegrityError
 
+from .bounds import MAX_DIGEST_LINE, MAX_NAME_BYTES, MAX_NAME_PARTS, MAX_PACKED, MAX_SIGNATURE
 from .digests import crc32
 from .entry_names import (
     DIGEST,
     MANIFEST,
-    MAX_BYTES,
-    MAX_PARTS,
     SIGNATURES,
     check_names,
     check_order,
@@ -28,14 +27,11 @@ from .entry_names import (
 )
 from .errors import ArchiveIOError, damaged
 from .listing import Listing
-from .packed import LONGEST_PACKED
 from .sources import Source, open_file
 from .zip_directory import read_directory
 from .zip_records import ZIP64_LIMIT, local_header
 
-_RESERVED_LIMITS: Final = {MANIFEST: LONGEST_PACKED, DIGEST: 1 << 10}
-_SIGNATURE_LIMIT: Final = 1 << 20
-"""Bytes that the reserved entries may have; each is read as a whole."""
+_RESERVED_LIMITS: Final = {MANIFEST: MAX_PACKED, DIGEST: MAX_DIGEST_LINE}
 
 
 class Container(Protocol):
@@ -202,7 +198,7 @@ class FolderContainer:
 
 
 def _check_reserved(name: str, size: int) -> None:
-    limit = _RESERVED_LIMITS.get(name, _SIGNATURE_LIMIT)
+    limit = _RESERVED_LIMITS.get(name, MAX_SIGNATURE)
     if size > limit:
         raise damaged(f"entry {name!r}", f"{size} bytes", f"at most {limit}")
 
@@ -212,9 +208,11 @@ def _files(folder: Path) -> Iterator[tuple[str, int]]:
     pending = [""]
     while pending:
         prefix = pending.pop()
-        if prefix.count("/") >= MAX_PARTS or len(os.fsencode(prefix)) > MAX_BYTES:
+        if prefix.count("/") >= MAX_NAME_PARTS or len(os.fsencode(prefix)) > MAX_NAME_BYTES:
             where = f"folder {prefix[:80]!r}..."
-            raise damaged(where, "a path without end", f"at most {MAX_PARTS} parts and {MAX_BYTES} bytes")
+            raise damaged(
+                where, "a path without end", f"at most {MAX_NAME_PARTS} parts and {MAX_NAME_BYTES} bytes"
+            )
         try:
             with os.scandir(folder / prefix) as entries:
                 found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Final
 
+from .bounds import CHUNK
+
 try:
     from isal.isal_zlib import crc32 as _crc32
 except ImportError:
     from zlib import crc32 as _crc32
 
-
-CHUNK: Final = 1 << 20
-"""Bytes in a chunk. Part of the format: section 5.3."""
 
 crc32: Final[Callable[..., int]] = _crc32
 """CRC-32 as `zlib.crc32` computes it, several times as fast where isal is installed."""

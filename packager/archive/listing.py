@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from packager.errors import ArchiveError
 
-from .digests import CHUNK, combined_crc, entry_digest
-from .packed import LONGEST_PACKED
+from .bounds import CHUNK, MAX_PACKED
+from .digests import combined_crc, entry_digest
 
 ALIGNMENT: Final = 64
 """Tensor entries start at a multiple of this many bytes in the file."""
@@ -190,12 +190,12 @@ class Listing:
 
     def _check_lengths(self) -> None:
         """Demand that what is read as a whole is not longer than that allows."""
-        if max(self.sizes, default=0) <= LONGEST_PACKED:
+        if max(self.sizes, default=0) <= MAX_PACKED:
             return
         for name, kind, size in zip(self.names, self._kinds, self.sizes, strict=True):
-            if size > LONGEST_PACKED and KINDS[kind] in PACKED_KINDS:
+            if size > MAX_PACKED and KINDS[kind] in PACKED_KINDS:
                 raise ArchiveError(
-                    f"entry {name!r}: {size} bytes of kind {KINDS[kind]}; at most {LONGEST_PACKED} are read"
+                    f"entry {name!r}: {size} bytes of kind {KINDS[kind]}; at most {MAX_PACKED} are read"
                 )
 
     def _check_digests(self, digests: str) -> None:

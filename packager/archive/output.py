@@ -11,8 +11,9 @@ from pickle import PickleBuffer
 from types import TracebackType
 from typing import Any, Final
 
+from .bounds import CHUNK
 from .chunk_checks import thread_count
-from .digests import CHUNK, crc32
+from .digests import crc32
 
 _BATCH: Final = 8 * CHUNK
 _MOST_BUFFERS: Final = 512  # in one call; systems allow 1,024

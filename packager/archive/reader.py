@@ -18,9 +18,9 @@ from typing import BinaryIO, Final
 
 from packager.errors import ArchiveError, IntegrityError
 
+from .bounds import CHUNK
 from .chunk_checks import check_chunks
 from .containers import Container, FolderContainer, ZipContainer
-from .digests import CHUNK
 from .entry_names import DIGEST, MANIFEST, digest_line
 from .errors import MissingEntryError
 from .listing import EntryRecord

@@ -17,12 +17,10 @@ from typing import Any, Final
 from packager.errors import ArchiveError
 from packager.tensors import DTYPE_BITS
 
+from .bounds import BYTES_PER_CONTAINER, FREE_HEADER, MAX_HEADER, MAX_HEADER_RANK
 from .errors import damaged
 from .listing import ALIGNMENT
 from .packed import Packed
-
-MAX_HEADER: Final = 100_000_000
-"""Bytes that a header may have; the safetensors library draws the same line."""
 
 _METADATA: Final = "__metadata__"
 _COMPACT: Final[Mapping[str, Any]] = {"ensure_ascii": False, "separators": (",", ":")}
@@ -147,7 +145,7 @@ def _checked_tensor(value: Any, where: str) -> HeaderTensor:
     numbers = (
         type(shape) is list and type(offsets) is list and all(type(n) is int for n in [*shape, *offsets])
     )
-    if not numbers or len(offsets) != 2 or len(shape) > 255:
+    if not numbers or len(offsets) != 2 or len(shape) > MAX_HEADER_RANK:
         raise damaged(where, "a shape or data_offsets of another form", "sizes, and two offsets")
     if tensor_bytes(dtype, shape) != offsets[1] - offsets[0]:
         raise damaged(
@@ -158,10 +156,10 @@ def _checked_tensor(value: Any, where: str) -> HeaderTensor:
 
 def _check_bulk(text: bytes, what: str) -> None:
     """Refuse a header whose JSON would take far more memory than a header of tensors of its length."""
-    if len(text) > 1 << 20:
+    if len(text) > FREE_HEADER:
         bare = _STRINGS.sub(b"", text)
         containers = bare.count(b"[") + bare.count(b"{")
-        if containers > len(text) // 10:
+        if containers > len(text) // BYTES_PER_CONTAINER:
             raise damaged(
                 f"{what}, header",
                 f"{containers} lists and maps in {len(text)} bytes",

@@ -16,17 +16,15 @@ from itertools import accumulate
 from math import prod
 from typing import Any, Final
 
-from packager.tensors import DTYPE_BITS, MAX_RANK, contiguous_strides, fits, span
+from packager.tensors import DTYPE_BITS, contiguous_strides, fits, span
 
+from .bounds import MAX_RANK, MAX_TENSORS
 from .errors import damaged
 from .packed import pack, unpack
 from .safetensors import tensor_bytes
 
 _DTYPES: Final = tuple(DTYPE_BITS)
 _DTYPE_NUMBERS: Final = {dtype: number for number, dtype in enumerate(_DTYPES)}
-
-MAX_TENSORS: Final = 1 << 18
-"""Tensors that one member may have, so that what is built for a few bytes of index stays bounded."""
 
 
 @dataclass(frozen=True, slots=True)

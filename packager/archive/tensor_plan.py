@@ -15,11 +15,12 @@ from functools import lru_cache
 from math import prod
 
 from packager.errors import ArchiveError
-from packager.tensors import DTYPE_BITS, MAX_RANK, fits, is_contiguous, span
+from packager.tensors import DTYPE_BITS, fits, is_contiguous, span
 
+from .bounds import MAX_RANK, MAX_TENSORS
 from .listing import ALIGNMENT
 from .safetensors import spell_header
-from .tensor_index import MAX_TENSORS, TensorIndex, TensorSpec
+from .tensor_index import TensorIndex, TensorSpec
 
 
 @dataclass(frozen=True, slots=True)

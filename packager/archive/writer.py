@@ -17,7 +17,8 @@ from typing import Any, BinaryIO
 
 from packager.errors import ArchiveError
 
-from .digests import CHUNK, combined_crc, crc32, crcs_of, sha256s_of
+from .bounds import CHUNK
+from .digests import combined_crc, crc32, crcs_of, sha256s_of
 from .entry_names import DIGEST, MANIFEST, check_name, check_names, digest_line, is_reserved
 from .listing import ALIGNMENT, DIGESTS, KINDS, EntryRecord
 from .manifest import Manifest, dump_manifest, load_manifest

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from struct import unpack_from
 from typing import Final
 
-from .entry_names import MAX_BYTES, MAX_NAMES, check_names
+from .bounds import MAX_ENTRIES, MAX_NAME_BYTES
+from .entry_names import check_names
 from .errors import damaged
 from .listing import ALIGNMENT
 from .zip_records import (
@@ -30,7 +31,7 @@ from .zip_records import (
 )
 
 _LONGEST_END: Final = END.size + 20 + ZIP64_END.size
-_LONGEST_RECORD: Final = CENTRAL.size + MAX_BYTES + 28
+_LONGEST_RECORD: Final = CENTRAL.size + MAX_NAME_BYTES + 28
 
 Read = Callable[[int, int], memoryview]
 """Gives the bytes of the file between two positions that lie inside it."""
@@ -83,11 +84,11 @@ def _read_end(read: Read, size: int, limit: int) -> tuple[int, int, int]:
         count, length, start = ZIP64_END.unpack_from(tail)[7:]
     possible = max(count, start, length) <= size
     end = end_records(count, start, length, limit) if possible else b""
-    if possible and (count > MAX_NAMES or length > count * _LONGEST_RECORD):
+    if possible and (count > MAX_ENTRIES or length > count * _LONGEST_RECORD):
         raise damaged(
             "end of the archive",
             f"{count} records in {length} bytes",
-            f"at most {MAX_NAMES} records, of at most {_LONGEST_RECORD} bytes each",
+            f"at most {MAX_ENTRIES} records, of at most {_LONGEST_RECORD} bytes each",
         )
     if not possible or start + length + len(end) != size or not tail.endswith(end):
         raise damaged(

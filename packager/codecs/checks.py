@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from packager.archive import MAX_EXTENT
+
 from .base import Child
 
 
@@ -14,7 +16,7 @@ def expect(condition: bool, what: str) -> None:
         raise ValueError(f"expected {what}")
 
 
-def expect_sizes(values: Iterable[Any], what: str = "a shape", limit: int = 2**48) -> None:
+def expect_sizes(values: Iterable[Any], what: str = "a shape", limit: int = MAX_EXTENT) -> None:
     """Raise ValueError unless all values are ints from 0 to below `limit`."""
     expect(all(type(value) is int and 0 <= value < limit for value in values), what)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
+
+from packager.archive import MAX_SEED_POOL
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node
 from .checks import expect
@@ -102,8 +104,8 @@ class SeedSequenceCodec(Codec):
 
     def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and list(map(type, literal)) == [int, int], "pool size and children")
-        assert isinstance(literal, list)
-        expect(4 <= literal[0] <= 4096 and literal[1] >= 0 and len(children) == 2, "entropy and spawn key")  # type: ignore[operator]  # ints
+        size, spawned = cast(list[int], literal)
+        expect(4 <= size <= MAX_SEED_POOL and spawned >= 0 and len(children) == 2, "entropy and spawn key")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         import numpy

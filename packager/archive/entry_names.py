@@ -13,7 +13,16 @@ from typing import Final
 
 from packager.errors import ArchiveError
 
-from .bounds import MAX_ENTRIES, MAX_FOLDERS, MAX_NAME_BYTES, MAX_NAME_PARTS
+from .archive_errors import damaged
+from .bounds import (
+    MAX_DIGEST_LINE,
+    MAX_ENTRIES,
+    MAX_FOLDERS,
+    MAX_NAME_BYTES,
+    MAX_NAME_PARTS,
+    MAX_PACKED,
+    MAX_SIGNATURE,
+)
 
 MANIFEST: Final = ".data/manifest.msgpack"
 DIGEST: Final = ".data/manifest.sha256"
@@ -38,6 +47,13 @@ def is_reserved(name: str) -> bool:
     (True, False)
     """
     return name in (MANIFEST, DIGEST) or name.startswith(SIGNATURES)
+
+
+def check_reserved_size(name: str, size: int) -> None:
+    """Raise ArchiveError for a reserved entry that is longer than is read as a whole."""
+    limit = {MANIFEST: MAX_PACKED, DIGEST: MAX_DIGEST_LINE}.get(name, MAX_SIGNATURE)
+    if size > limit:
+        raise damaged(f"entry {name!r}", f"{size} bytes", f"at most {limit}")
 
 
 def digest_line(identity: str) -> bytes:

@@ -19,7 +19,7 @@ from packager.errors import ArchiveError
 
 from . import columns as c
 from .bounds import MAX_PACKED
-from .listing import DIGESTS, EntryRecord, Listing
+from .entries import DIGESTS, EntryRecord, Listing
 from .packed import pack, unpack
 
 FORMAT: Final = 1

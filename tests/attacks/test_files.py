@@ -28,7 +28,7 @@ from packager.archive import (
     verify,
 )
 from packager.archive.bounds import MAX_ENTRIES, MAX_PACKED
-from packager.archive.zip_records import ZipEntry, end_records, local_header
+from packager.archive.zip_container import ZipEntry, end_records, local_header
 from packager.errors import ArchiveError, IntegrityError, PackageError
 
 CHUNK = 1 << 20
@@ -228,7 +228,7 @@ def test_an_endless_manifest_or_signature_of_a_file_is_not_read(tmp_path: Path, 
     entry = ZipEntry(b".data/manifest.msgpack", size, 0, 1, 0)
     header = local_header(entry)
     digest = ZipEntry(b".data/manifest.sha256", 0, 0, 1, len(header) + size)
-    from packager.archive.zip_records import central_directory
+    from packager.archive.zip_container import central_directory
 
     path = tmp_path / "x.kellet"
     with open(path, "wb") as file:
@@ -245,7 +245,7 @@ def test_an_endless_manifest_or_signature_of_a_file_is_not_read(tmp_path: Path, 
 @pytest.mark.parametrize("kind", ["object", "extras", "index", "migration"])
 def test_what_is_read_as_a_whole_may_not_be_endless(forger: Any, kind: str) -> None:
     from packager.archive import pack, unpack
-    from packager.archive.listing import KINDS
+    from packager.archive.entries import KINDS
 
     top = unpack(forger().honest_manifest(), what="x")
     top["entries"][1] = bytes([KINDS.index(kind)])

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from packager.archive import ExternRecord, Manifest
+from packager.archive import MAX_REQUIREMENT, ExternRecord, Manifest
 from packager.errors import ArchiveError
 
 from .comparing import RecordedExtern
@@ -19,7 +19,6 @@ from .versions import Requirement
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,199}")
-_LONGEST_REQUIREMENT = 1000  # characters; numbers beyond it would take Python itself long
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def _check_extern(record: ExternRecord) -> None:
     if record.requirement is None:
         return
     try:
-        if len(record.requirement) > _LONGEST_REQUIREMENT:
+        if len(record.requirement) > MAX_REQUIREMENT:
             raise ValueError(f"{len(record.requirement)} characters")
         Requirement.parse(record.requirement)
     except ValueError as error:

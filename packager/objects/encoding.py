@@ -17,6 +17,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, TypeVar
 
+from packager.archive import most_records
 from packager.codecs import CannotStore, CodecRegistry, Finish, default_registry
 from packager.gc_pause import gc_paused
 from packager.graph import Importer, sys_importer
@@ -24,7 +25,7 @@ from packager.graph import Importer, sys_importer
 from .encoded import EncodedObject, Finding
 from .frames import Frame, Steps
 from .instances import finish_steps
-from .records import Operand, Record, is_inline, most_records, pack_table
+from .records import Operand, Record, is_inline, pack_table
 from .steps import begin
 from .tensor_records import TensorRecorder
 

@@ -48,9 +48,9 @@ from packager.archive import (
     unpack,
     verify,
 )
-from packager.archive.digests import crc32, crcs_of, sha256s_of
+from packager.archive.entries import crc32, crcs_of, sha256s_of
 from packager.archive.entry_names import DIGEST, MANIFEST, MIGRATIONS, digest_line
-from packager.archive.zip_records import ZipEntry, central_directory, local_header
+from packager.archive.zip_container import ZipEntry, central_directory, local_header
 from packager.environment import Distributions, Fingerprint
 from packager.errors import PackageError
 from packager.loading.objects import load_object

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Protocol
 
 from packager.errors import ArchiveError
 
-from .errors import ArchiveIOError, damaged
+from .archive_errors import ArchiveIOError, damaged
 
 
 class Source(Protocol):

@@ -1,36 +1,81 @@
-"""Writing bytes in batches, without copying them, while other threads digest the same bytes."""
+"""The file that an archive is written to: replaced in one step or not at all.
+
+Bytes are written in batches, without being copied, while other threads digest the same bytes.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pickle import PickleBuffer
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
-from .chunk_checks import thread_count
-from .digests import CHUNK, crc32
+from packager.atomic import ReplacedFile, os_error_mend
+
+from .archive_errors import ArchiveIOError
+from .bounds import CHUNK
+from .entries import crc32, thread_count
 
 _BATCH: Final = 8 * CHUNK
 _MOST_BUFFERS: Final = 512  # in one call; systems allow 1,024
 _MOST_WAITING: Final = 8  # batches that wait for a digest, two a thread: a stream is never held in memory
 
 
-def flat_view(buffer: Any) -> memoryview:
-    """The bytes of a C-contiguous buffer of any format, without a copy.
+class PathTarget:
+    """A path to be replaced, as `ReplacedFile` says.
 
-    Raises ValueError for a buffer that is not C-contiguous.
+    Raises ArchiveIOError when the target cannot be written to; nothing has been created then.
     """
-    view = memoryview(buffer)
-    if view.format == "B" and view.ndim == 1 and view.c_contiguous:
-        return view
-    if not view.c_contiguous:
-        raise ValueError("the buffer is not C-contiguous; copy it to one that is first")
-    # Unlike memoryview.cast, this takes every format (complex numbers) and every shape (zeros in it).
-    return PickleBuffer(view).raw()
+
+    def __init__(self, path: str | os.PathLike[str], *, fsync: bool) -> None:
+        self._asked_for = os.fspath(path)
+        self._fsync = fsync
+        with _reported(self._asked_for):
+            self._file = ReplacedFile(path)
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[int]:
+        """Give a descriptor to write to; the target is replaced when the block ends without an error.
+
+        Raises ArchiveIOError for every OSError, with nothing left behind.
+        """
+        with _reported(self._asked_for), self._file.open(fsync=self._fsync) as descriptor:
+            yield descriptor
+        if self._fsync:
+            try:
+                self._file.sync_folder()
+            except OSError as error:
+                raise ArchiveIOError(
+                    f"{self._asked_for}: the archive is written, but its folder cannot be synchronised: "
+                    f"{error.strerror}; it is in place, but may not survive a power cut; look after the disk",
+                    error,
+                    self._asked_for,
+                ) from error
+
+
+class FileTarget:
+    """A binary file object; it receives the finished archive in one go, from where it stands."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[int]:
+        """Give a descriptor of a temporary file, whose content is written to the file object afterwards."""
+        with _reported("the temporary file"):
+            temporary = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  # closed by the next line
+        with temporary:
+            with _reported("the temporary file"):
+                yield temporary.fileno()
+                temporary.seek(0)
+            while piece := temporary.read(1 << 20):
+                _write_all(self._file, piece)
 
 
 class BatchedFile:
@@ -126,6 +171,20 @@ class Digester:
         self._threads.shutdown(cancel_futures=True)
 
 
+def flat_view(buffer: Any) -> memoryview:
+    """The bytes of a C-contiguous buffer of any format, without a copy.
+
+    Raises ValueError for a buffer that is not C-contiguous.
+    """
+    view = memoryview(buffer)
+    if view.format == "B" and view.ndim == 1 and view.c_contiguous:
+        return view
+    if not view.c_contiguous:
+        raise ValueError("the buffer is not C-contiguous; copy it to one that is first")
+    # Unlike memoryview.cast, this takes every format (complex numbers) and every shape (zeros in it).
+    return PickleBuffer(view).raw()
+
+
 def in_batches(buffers: Iterable[memoryview]) -> Iterator[list[list[memoryview]]]:
     """Cut a stream of buffers into batches of chunks, each chunk a list of pieces, without copying."""
     batch: list[list[memoryview]] = []
@@ -162,3 +221,27 @@ def _digests_of(batch: list[list[memoryview]], sha256: bool) -> tuple[bytes, byt
                 digest.update(piece)
             sha256s += digest.digest()
     return bytes(crcs), bytes(sha256s)
+
+
+@contextlib.contextmanager
+def _reported(target: str) -> Iterator[None]:
+    """Turn OSErrors into errors of ours that name the target."""
+    try:
+        yield
+    except ArchiveIOError:
+        raise
+    except OSError as error:
+        raise ArchiveIOError(
+            f"{target}: the archive could not be written: {error.strerror or error}; nothing was left behind "
+            f"and an old file is as it was; {os_error_mend(error)}, then save again",
+            error,
+            target,
+        ) from error
+
+
+def _write_all(file: Any, data: bytes) -> None:
+    """Write to a file object that may take less than it is given."""
+    rest = memoryview(data)
+    while rest:
+        done = file.write(rest)
+        rest = rest[len(rest) if done is None else done :]

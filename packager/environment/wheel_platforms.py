@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from .errors import EnvironmentBuildError
-from .fingerprint import Fingerprint
 from .interpreter import Interpreter
+from .versions import Fingerprint
 
 _TARGET = re.compile(r"(?P<implementation>cp|pp)3(?P<minor>[0-9]{1,2})-(?P<platform>[a-z0-9_]+)")
 _GLIBC = re.compile(r"manylinux_2_([0-9]+)_(.+)")

@@ -17,11 +17,10 @@ from packager.errors import ArchiveError, MigrationError, UntrustedTypeError
 from packager.objects import NameUse, Regime, Trust, grant_for, refusal
 
 from .chains import chain
-from .declaring import Migration
-from .functions import NamedFunction
+from .declaring import Migration, Step
+from .migration_tables import migration_from_table, table_of
 from .renaming import Rename, RenamePattern
-from .steps import Step
-from .tables import migration_from_table, table_of
+from .transforms import NamedFunction
 
 PATTERNS: Final = "packager.migrations:rename_pattern"
 """What `trust=` must name before regular expressions out of an archive are used."""

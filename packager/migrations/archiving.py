@@ -1,7 +1,7 @@
 """Migrations as bytes of an archive, and the judgement over what a stored one may run.
 
 The format is docs/spec/migrations.md: a list of tables in canonical msgpack, each as a TOML file would
-hold it (`tables.py`), those of one class together and in the order in which they run. Reading them runs
+hold it (`migration_tables.py`), those of one class together and in the order in which they run. Reading them runs
 nothing. A stored migration may name functions, and may hold regular expressions, which can be made to
 run for years; both are carried out only where the archive's own code or the caller vouches for them.
 """

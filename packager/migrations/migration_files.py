@@ -13,7 +13,7 @@
     [[step]]
     drop = "{p:any}.attn_mask"
 
-What the words mean is in `tables.py`.
+What the words mean is in `migration_tables.py`.
 """
 
 from __future__ import annotations

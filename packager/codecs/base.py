@@ -111,9 +111,6 @@ class Encoding(Protocol):
         Raises CannotStore when it has none.
         """
 
-    def interned(self, module: str) -> bool:
-        """Whether the source of this module goes into the archive."""
-
     def stored(self, obj: object) -> bool:
         """Whether this very object has been stored by now."""
 
@@ -126,7 +123,7 @@ class Encoding(Protocol):
     def allow(self, memory: TensorData) -> None:
         """Take back `forbid` for this memory."""
 
-    def later(self, stage: int, obj: object, finish: Callable[[], Finish | None]) -> None:
+    def defer(self, stage: int, obj: object, finish: Callable[[], Finish | None]) -> None:
         """When everything else is stored, ask `finish` for the second phase of `obj`.
 
         Lower stages come first. `finish` may raise CannotStore, warn, and answer None.
@@ -135,7 +132,7 @@ class Encoding(Protocol):
     def number(self, family: str, identity: int) -> int:
         """A number for an id that means something in this process only: 0, 1, 2, ... as they come."""
 
-    def notes(self, make: Callable[[], _T]) -> _T:
+    def shared_state(self, make: Callable[[], _T]) -> _T:
         """What codecs want to remember during one encoding: one instance of `make` for all of them."""
 
 
@@ -149,7 +146,7 @@ class Decoding(Protocol):
     def number(self, family: str, number: int, make: Callable[[], int]) -> int:
         """The id that stands for a stored number in this process, made by `make` when it is new."""
 
-    def notes(self, make: Callable[[], _T]) -> _T:
+    def shared_state(self, make: Callable[[], _T]) -> _T:
         """What codecs want to remember during one decoding: one instance of `make` for all of them."""
 
 

@@ -44,7 +44,7 @@ class KelletModuleCodec(ModuleCodec):
         if self.stands_for(obj) is None:
             return attributes
         # A wrapper shows the very tables of what it wraps; loading ties them again.
-        context.later(HOOKS, obj, lambda: Finish("wrapper"))
+        context.defer(HOOKS, obj, lambda: Finish("wrapper"))
         return {name: value for name, value in attributes.items() if name not in WRAPPED_ATTRIBUTES}
 
     def uses_setstate(self, cls: type) -> bool:
@@ -135,9 +135,9 @@ class RegistryCodec(Codec):
     types = ("kellet.hooks:HookRegistry",)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
-        notes = context.notes(ModuleNotes)
+        notes = context.shared_state(ModuleNotes)
         notes.registries[id(obj)] = (obj, "")
-        context.later(HOOKS, obj, lambda: self._finish(obj, context))
+        context.defer(HOOKS, obj, lambda: self._finish(obj, context))
         return Node()
 
     def _finish(self, registry: Any, context: Encoding) -> Finish | None:
@@ -176,12 +176,12 @@ class HandleCodec(Codec):
     types = ("kellet.hooks:RemovableHandle",)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
-        context.later(HANDLES, obj, lambda: self._finish(obj, context))
+        context.defer(HANDLES, obj, lambda: self._finish(obj, context))
         return Node()
 
     def _finish(self, handle: Any, context: Encoding) -> Finish | None:
         registry = handle.registry
-        owner, kind = context.notes(ModuleNotes).registries.get(id(registry), (None, ""))
+        owner, kind = context.shared_state(ModuleNotes).registries.get(id(registry), (None, ""))
         live = registry is not None and any(entry.id == handle.id for entry in registry)
         if owner is None or not live or not context.stored(owner):
             return None
@@ -255,7 +255,7 @@ class GateCodec(Codec):
     types = ("kellet.nn.hook:HookGate",)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
-        context.later(HANDLES, obj, lambda: self._finish(obj, context))
+        context.defer(HANDLES, obj, lambda: self._finish(obj, context))
         return Node(obj.place)
 
     def _finish(self, gate: Any, context: Encoding) -> Finish | None:

@@ -52,7 +52,7 @@ class TensorCodec(Codec):
         if name is None:
             raise CannotStore(f"a tensor of {array.dtype}", "convert it to another dtype")
         literal: list[Any] = [type(obj).__name__, name, bool(obj.requires_grad)]
-        if id(obj) in context.notes(ModuleNotes).dropped:
+        if id(obj) in context.shared_state(ModuleNotes).dropped:
             return Node([*literal, "empty", *obj.shape], attributes=dict(vars(obj)))
         return Node(literal, (array_data(array, name),), attributes=dict(vars(obj)))
 
@@ -90,7 +90,7 @@ class TensorCodec(Codec):
         if kind != "Parameter":
             made.requires_grad_(requires_grad)
         if rest:
-            context.notes(EmptySlots).tensors[id(made)] = made
+            context.shared_state(EmptySlots).tensors[id(made)] = made
         return made
 
 
@@ -170,7 +170,7 @@ def memory_key(tensor: Any) -> Hashable:
 
 def say_what_is_left_out(tensor: Any, context: Encoding) -> None:
     """Warn of gradients, once, and of hooks."""
-    said = context.notes(_Said)
+    said = context.shared_state(_Said)
     if not said.grad and tensor.grad_fn is None and tensor.grad is not None:
         said.grad = True
         context.warn("gradients (.grad), here and elsewhere, are not stored")

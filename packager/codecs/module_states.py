@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from packager.names import demangle
-
 from .base import CannotStore, Child, Encoding, Finish, LiteralValue
 from .checks import expect
 from .kept_tensors import kept_tensors
@@ -46,9 +44,9 @@ class ModuleStates(ModuleFramework):
         if not natural:
             self._drop(state, slots, notes, context)
         given = None if natural else state
-        versions = self._versions(modules, context)
+        versions = self._versions(modules)
         if not natural or versions or any(map(self.loads_by_itself, modules)):
-            context.later(STATE, root, lambda: self._finish_state(given, slots, versions, context))
+            context.defer(STATE, root, lambda: self._finish_state(given, slots, versions, context))
 
     def _drop(self, state: Any, slots: list[Slot], notes: ModuleNotes, context: Encoding) -> None:
         """Note the slots whose values no entry of the state holds."""
@@ -87,21 +85,17 @@ class ModuleStates(ModuleFramework):
         labels = [*[""] * len(versions), *state, ""]
         return Finish([*literal, *state], (*versions, *values, plain), labels)
 
-    def _versions(self, modules: Iterable[Any], context: Encoding) -> dict[type, int]:
+    def _versions(self, modules: Iterable[Any]) -> dict[type, int]:
         """The layout versions of classes that may be others where the object is loaded.
 
-        Left out are the framework's first, as far as the class is the framework's own or comes along.
+        Left out are the framework's own classes that still have its first version.
         """
         found = {type(module): type(module)._version for module in modules}
-        first, settled = self.base()._version, (f"{self.family}.",)
+        first, own = self.base()._version, f"{self.family}."
         return {
             cls: version
             for cls, version in found.items()
-            if type(version) is int
-            and (
-                version != first
-                or not (cls.__module__.startswith(settled) or context.interned(demangle(cls.__module__)))
-            )
+            if type(version) is int and (version != first or not cls.__module__.startswith(own))
         }
 
     def _is_natural(self, root: Any, state: Any, slots: list[Slot]) -> bool:

@@ -216,12 +216,12 @@ class HandleCodec(Codec):
     types = ("torch.utils.hooks:RemovableHandle",)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
-        context.later(HANDLES, obj, lambda: self._finish(obj, context))
+        context.defer(HANDLES, obj, lambda: self._finish(obj, context))
         return Node()
 
     def _finish(self, handle: Any, context: Encoding) -> Finish | None:
         table = handle.hooks_dict_ref()
-        module, kind = context.notes(ModuleNotes).registries.get(id(table), (None, ""))
+        module, kind = context.shared_state(ModuleNotes).registries.get(id(table), (None, ""))
         if module is None or handle.id not in table or not context.stored(module):
             return None
         return Finish([kind, context.number("torch", handle.id)], (module,))

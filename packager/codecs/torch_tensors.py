@@ -94,7 +94,7 @@ class TensorCodec(Codec):
         kind = type(obj).__name__
         literal: list[Any] = [kind, name, str(obj.device), bool(obj.requires_grad)]
         attributes = dict(vars(obj))
-        if id(obj) in context.notes(ModuleNotes).dropped or obj.is_meta:
+        if id(obj) in context.shared_state(ModuleNotes).dropped or obj.is_meta:
             return Node([*literal, "empty", *obj.shape], attributes=attributes)
         return Node([*literal, *_marks(obj)], (tensor_data(obj, name, context),), attributes=attributes)
 
@@ -126,7 +126,7 @@ class TensorCodec(Codec):
         else:
             made = tensor.requires_grad_(requires_grad)
         if empty and device != "meta":
-            context.notes(EmptySlots).tensors[id(made)] = made
+            context.shared_state(EmptySlots).tensors[id(made)] = made
         return made
 
 
@@ -158,7 +158,7 @@ def tensor_data(tensor: Any, name: str, context: Encoding) -> TensorData:
     """
     tensor = tensor.detach()
     if tensor.device.type != "cpu":
-        tensor = _on_cpu(tensor, context.notes(_Saving))
+        tensor = _on_cpu(tensor, context.shared_state(_Saving))
     dtype, shape, strides = _DTYPES[name], tuple(tensor.shape), tuple(tensor.stride())
     if dtype.word:
         return TensorData(dtype.word, shape, strides, tensor.data_ptr(), tensor)
@@ -176,7 +176,7 @@ def tensor_from(stored: StoredTensor, name: str, device: str, context: Decoding)
     if 0 in stored.shape:
         return torch.empty(shape, dtype=_dtype(name), device=context.map_location or device)
     target = str(context.map_location or device)
-    storage = _storage(stored.buffer, target, context.notes(_Loading))
+    storage = _storage(stored.buffer, target, context.shared_state(_Loading))
     size = ITEMSIZE[stored.dtype] if row is None else row
     strides = stored.strides if row is None else tuple(stride // row for stride in stored.strides[:-1])
     return torch.empty(0, dtype=_dtype(name), device=target).set_(
@@ -252,7 +252,7 @@ def _say_which_ties_are_lost(tensor: Any, context: Encoding) -> None:
     reach = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True)) + 1
     start = tensor.data_ptr()
     stop = start + reach * tensor.element_size()
-    known = context.notes(_Saving).shown.setdefault(tensor.untyped_storage().data_ptr(), [])
+    known = context.shared_state(_Saving).shown.setdefault(tensor.untyped_storage().data_ptr(), [])
     if any(other != signs and low < stop and start < high for low, high, other in known):
         context.warn(
             "it shares memory with a tensor that shows it with other signs (a conjugated or negated view); "
@@ -268,7 +268,7 @@ class _Anywhere:
         self.map_location = device
         self._notes: dict[Any, Any] = {}
 
-    def notes(self, make: Any) -> Any:
+    def shared_state(self, make: Any) -> Any:
         return self._notes.setdefault(make, make())
 
     def number(self, family: str, number: int, make: Any) -> int:
@@ -315,7 +315,7 @@ def _on_cpu(tensor: Any, notes: _Saving) -> Any:
 
 
 def _say_what_is_left_out(tensor: Any, context: Encoding) -> None:
-    notes = context.notes(_Saving)
+    notes = context.shared_state(_Saving)
     if tensor.is_leaf and tensor.grad is not None and not notes.said_grad:
         notes.said_grad = True
         context.warn("gradients (.grad), here and elsewhere, are not stored")

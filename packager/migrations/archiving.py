@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from packager.archive import pack, unpack
 from packager.errors import ArchiveError, MigrationError, UntrustedTypeError
-from packager.objects import NameUse, Regime, Trust, grant_for, refusal
+from packager.objects import NameUse, Trust, TrustContext, grant_for, refusal
 
 from .chains import chain
 from .declaring import Migration, Step
@@ -91,7 +91,7 @@ def patterns_of(migration: Migration) -> tuple[str, ...]:
 
 def allowed_migrations(
     migrations: Iterable[Migration],
-    regime: Regime,
+    trust_context: TrustContext,
     trust: Collection[str],
     find: Callable[[str, str], Any],
 ) -> tuple[Migration, ...]:
@@ -102,9 +102,11 @@ def allowed_migrations(
     """
     known, trusted = tuple(migrations), Trust(trust)
     uses = [use for migration in known for use in functions_of(migration)]
-    refused = [use for use in uses if grant_for(use.module, use.qualname, "call", regime, trusted) is None]
+    refused = [
+        use for use in uses if grant_for(use.module, use.qualname, "call", trust_context, trusted) is None
+    ]
     if refused:
-        raise refusal(refused, regime, "stored migrations")
+        raise refusal(refused, trust_context, "stored migrations")
     patterns = [pattern for migration in known for pattern in patterns_of(migration)]
     if patterns and not trusted.names(*_split(PATTERNS)):
         raise UntrustedTypeError(

@@ -50,8 +50,8 @@ def build(
 
     Raises MissingNameError and UntrustedTypeError before anything is built, ObjectBuildError after.
 
-    >>> from packager.objects import Regime, audit, encode
-    >>> build(audit(encode({"a": [1, (2,)]}).records, Regime.data_only()), None, None)
+    >>> from packager.objects import TrustContext, audit, encode
+    >>> build(audit(encode({"a": [1, (2,)]}).records, TrustContext.data_only()), None, None)
     {'a': [1, (2,)]}
     """
     names = resolved_names(audited, resolve)
@@ -127,7 +127,7 @@ class _Builder:
             self._numbers[key] = make()
         return self._numbers[key]
 
-    def notes(self, make: Callable[[], _T]) -> _T:
+    def shared_state(self, make: Callable[[], _T]) -> _T:
         if make not in self._notes:
             self._notes[make] = make()
         return self._notes[make]  # type: ignore[return-value]  # keyed by its maker

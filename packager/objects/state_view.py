@@ -15,7 +15,7 @@ from packager.tensors import ITEMSIZE, is_dtype_name, span, stored_as
 from .auditing import audit
 from .building import build
 from .state_dicts import EXTRA
-from .trust import Regime
+from .trust import TrustContext
 
 
 def open_state_dict(
@@ -23,7 +23,7 @@ def open_state_dict(
     extras: bytes | None,
     *,
     as_: str = "numpy",
-    regime: Regime | None = None,
+    trust_context: TrustContext | None = None,
     trust: Collection[str] = (),
     resolve: Callable[[str, str], Any] | None = None,
     device: Any = None,
@@ -34,14 +34,16 @@ def open_state_dict(
 
     With `as_="numpy"` tensors are read-only arrays on the mapped file; with "kellet" and "torch" they
     lie on a private copy-on-write map, share memory where they did, and can be trained. `device` is
-    for torch. `regime`, `trust` and `resolve` are those of `audit` and `build`, for the extras,
+    for torch. `trust_context`, `trust` and `resolve` are those of `audit` and `build`, for the extras,
     which are audited and built when they are first needed.
 
     Raises ValueError for another `as_`.
     """
     if as_ not in LIBRARIES:
         raise ValueError(f"as_={as_!r}: expected one of {', '.join(map(repr, LIBRARIES))}")
-    extra = _Extras(tensors, extras, regime or Regime.data_only(), trust, resolve, registry, what)
+    extra = _Extras(
+        tensors, extras, trust_context or TrustContext.data_only(), trust, resolve, registry, what
+    )
     return StateDictView(tensors, extra, as_, device, what)
 
 
@@ -52,7 +54,7 @@ class _Extras:
         self,
         tensors: TensorReader,
         records: bytes | None,
-        regime: Regime,
+        trust_context: TrustContext,
         trust: Collection[str],
         resolve: Callable[[str, str], Any] | None,
         registry: CodecRegistry | None,
@@ -60,7 +62,7 @@ class _Extras:
     ) -> None:
         self._tensors = tensors
         self._records = records
-        self._options: Any = (regime, trust, resolve, registry, what)
+        self._options: Any = (trust_context, trust, resolve, registry, what)
 
     @property
     def there(self) -> bool:
@@ -72,12 +74,12 @@ class _Extras:
         """Values, places, raw dtypes and metadata. Raises what `audit` and `build` raise."""
         if not self._records:
             return {"values": {}, "places": [], "raw": {}, "metadata": None}
-        regime, trust, resolve, registry, what = self._options
+        trust_context, trust, resolve, registry, what = self._options
         specs = _specs_of_extras(self._tensors)
         storages = storages_of_extras(self._tensors)
         audited = audit(
             self._records,
-            regime,
+            trust_context,
             trust,
             storages=storages,
             registry=registry,

@@ -57,7 +57,7 @@ from packager.loading.objects import load_object
 from packager.loading.opening import environment_report
 from packager.loading.stored_states import load_state_dict
 from packager.migrations import Migration, drop, rename
-from packager.migrations.storing import pack_migrations, unpack_migrations
+from packager.migrations.archiving import pack_migrations, unpack_migrations
 from packager.objects import TrustContext, encode, encode_state_dict, names_in, resolve_name
 
 MSGPACK_KINDS = ("index", "extras", "migration", "object")

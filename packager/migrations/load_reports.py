@@ -1,15 +1,51 @@
-"""A state dict against the model that is to load it: what would be missing, too much, or of another shape."""
+"""A state dict against the model that is to load it: what would be missing, too much, or of another shape.
+
+Names are compared by the words in them, for suggestions that people look at first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from .naming import Likeness
+from .migrated_values import Value, stored_values
 from .transforms import Header
-from .values import Value, stored_values
 
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|\{\}")
+
+# What different projects call the same thing.
+_SAME: Final[Mapping[str, str]] = {
+    word: first
+    for group in (
+        "weight kernel gamma scale w",
+        "bias beta offset b",
+        "q query wq",
+        "k key wk",
+        "v value wv",
+        "norm ln layernorm bn batchnorm groupnorm rmsnorm",
+        "attn attention selfattention mha",
+        "embed embedding embeddings emb",
+        "token word wte tok",
+        "pos position positional wpe",
+        "type segment",
+        "block blocks layer layers blk stage stages h",
+        "mlp ff ffn feedforward feed",
+        "fc dense linear lin proj projection",
+        "head classifier logits",
+        "out output o",
+        "up intermediate",
+        "mean avg",
+        "var variance",
+        "downsample shortcut skip",
+        "encoder backbone trunk body model",
+    )
+    for first, *others in (group.split(),)
+    for word in (first, *others)
+}
 _MOST = 20_000_000  # comparisons of names; larger models get no suggestions
 
 
@@ -32,7 +68,7 @@ class NearName:
 
 
 @dataclass(frozen=True)
-class Fit:
+class LoadReport:
     """What a strict load would find."""
 
     missing: tuple[str, ...]
@@ -65,7 +101,7 @@ class Fit:
             yield from (f"    {one.unexpected} -> {one.missing}  ({one.because})" for one in self.suggestions)
 
 
-def fit(values: Mapping[str, Value], target: Any) -> Fit:
+def load_report(values: Mapping[str, Value], target: Any) -> LoadReport:
     """Compare the keys and shapes of a planned state dict with those of a module, or of a mapping."""
     wanted = headers_of(target)
     missing = tuple(key for key in wanted if key not in values)
@@ -76,7 +112,7 @@ def fit(values: Mapping[str, Value], target: Any) -> Fit:
         if key in values and _shape(values[key].header) != _shape(header)
     )
     near = _near({key: values[key].header for key in unexpected}, {key: wanted[key] for key in missing})
-    return Fit(missing, unexpected, mismatched, near)
+    return LoadReport(missing, unexpected, mismatched, near)
 
 
 def headers_of(target: Any) -> dict[str, Header | None]:
@@ -85,13 +121,52 @@ def headers_of(target: Any) -> dict[str, Header | None]:
     return {key: value.header for key, value in stored_values(state).items()}
 
 
+def words(key: str) -> list[str]:
+    """The words of a key, those with one meaning under one name.
+
+    >>> words("bert.encoder.layer.{}.attention.self.query.weight")
+    ['bert', 'encoder', 'block', '{}', 'attn', 'self', 'q', 'weight']
+    >>> words("h.{}.qProj_kernel")
+    ['block', '{}', 'q', 'fc', 'weight']
+    """
+    return [_SAME.get(found.lower(), found.lower()) for found in _WORD.findall(key)]
+
+
+def leaf(key: str) -> str:
+    """What the last word of a key means: "weight", "bias", ...
+
+    >>> leaf("norm.gamma"), leaf("attn.in_proj_bias")
+    ('weight', 'bias')
+    """
+    found = [word for word in words(key) if word != "{}"]
+    return found[-1] if found else ""
+
+
+class NameSimilarity:
+    """Compares keys by the words that they share; words that stand in few keys count for more."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._words = {key: Counter(words(key)) for key in keys}
+        known = Counter(word for found in self._words.values() for word in found)
+        total = len(self._words) + 1
+        self._weights = {word: math.log(total / count) + 0.2 for word, count in known.items()}
+
+    def __call__(self, one: str, other: str) -> float:
+        """From 0, nothing in common, to 1, the same words."""
+        left, right = self._words[one], self._words[other]
+        shared, every = left & right, left | right
+        whole = sum(self._weights[word] * count for word, count in every.items())
+        part = sum(self._weights[word] * count for word, count in shared.items())
+        return part / whole if whole else 0.0
+
+
 def _near(
     unexpected: Mapping[str, Header | None], missing: Mapping[str, Header | None]
 ) -> tuple[NearName, ...]:
     """For each missing key the unexpected one of its shape with the longest equal end, or the likest name."""
     if len(unexpected) * len(missing) > _MOST:
         return ()
-    likeness = Likeness([*unexpected, *missing])
+    similarity = NameSimilarity([*unexpected, *missing])
     by_shape: dict[Any, list[str]] = {}
     for key, header in unexpected.items():
         by_shape.setdefault(_shape(header), []).append(key)
@@ -99,7 +174,7 @@ def _near(
     for key, header in missing.items():
         ranked = sorted(
             (
-                (_common_end(key, other), likeness(key, other), other)
+                (_common_end(key, other), similarity(key, other), other)
                 for other in by_shape.get(_shape(header), ())
             ),
             reverse=True,

@@ -13,7 +13,7 @@
     [[step]]
     drop = "{p:any}.attn_mask"
 
-What the words mean is in `tables.py`.
+What the words mean is in `migration_tables.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from .declaring import Migration
-from .tables import MigrationFileError, migration_from_table, table_of
+from .migration_tables import MigrationFileError, migration_from_table, table_of
 
 _KEY = re.compile(r"\s*([a-z]+)\s*=")
 _HEADER = re.compile(r"\s*\[\[\s*step\s*\]\]")

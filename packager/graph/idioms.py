@@ -1,6 +1,6 @@
-"""Tests of `if` statements, read as small expressions with three values.
+"""The idioms that a scan understands: tests of `if`, what handlers catch, packages that import lazily.
 
-An expression is a tuple that begins with its form:
+A test is read as a small expression with three values, a tuple that begins with its form:
 
     ("const", value)                    True, False, None
     ("not", e) ("and", (e, ...)) ("or", (e, ...))
@@ -15,17 +15,19 @@ An expression is a tuple that begins with its form:
     ("name", dotted name)               the value of a name
     ("?",)                              nothing that can be read
 
-The walk evaluates them; what it cannot tell is None, and None is always followed.
+blocks.py evaluates them; what it cannot tell is None, and None is always followed.
+
+Nothing here knows a particular package. A module is lazy when it replaces itself in `sys.modules`, has a
+module `__getattr__`, or calls an `attach` function. Its table is read off dict literals at module level
+(name -> module, module -> [names], `d["module"] = [...]`); what it imports under TYPE_CHECKING belongs to
+the table too, and is found among the scan's imports.
 """
 
 from __future__ import annotations
 
 import ast
-import os
-import platform
 import re
-import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 Guard = tuple[Any, ...]
@@ -38,13 +40,9 @@ _PROBE = re.compile(
 _FLAG = re.compile(r"_?[A-Z][A-Z0-9_]+|_?(?:has|have|is|use|with|no)_\w+|\w*(?:available|installed)\w*", re.I)
 _AVAILABILITY = re.compile(r"_?(?:is|has|have)_\w+|\w+_available")
 _LOOKED_FOR = re.compile(r"find_spec|package|available|installed|import_module|distribution|^version$")
-_SYSTEM: dict[str, tuple[str, Callable[[], str]]] = {
-    "platform": ("sys.platform", lambda: sys.platform),
-    "os": ("os.name", lambda: os.name),
-    "system": ("platform.system()", platform.system),
-}
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
 _BROAD_ERRORS = frozenset({"Exception", "BaseException"})
+_ATTACH = frozenset(["attach", "attach_stub"])
 _COMPARISONS = {
     ast.Eq: "==",
     ast.NotEq: "!=",
@@ -109,33 +107,6 @@ def availability(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[Guard | 
     return (None if returned == UNKNOWN else returned), tuple(probes)
 
 
-def evaluate(guard: Guard, ask: Callable[[str, str], tuple[bool | None, str]]) -> tuple[bool | None, str]:
-    """Return the value of `guard` here, and why; (None, "") where that cannot be told.
-
-    `ask(form, name)` answers for the forms "find", "probe", "call", "name" and "notnone", which need to
-    know the modules of this environment.
-    """
-    form = guard[0]
-    if form == "const":
-        return bool(guard[1]), "a constant"
-    if form == "not":
-        value, because = evaluate(guard[1], ask)
-        return (None if value is None else not value), because
-    if form in ("and", "or"):
-        return _evaluate_many(form == "or", guard[1], ask)
-    if form == "notnone" and guard[1][0] == "name":
-        return ask("notnone", guard[1][1])
-    if form in ("find", "probe", "call", "name"):
-        return ask(form, guard[1])
-    if form == "version":
-        because = f"Python is {sys.version_info[0]}.{sys.version_info[1]} here"
-        return _compare(tuple(sys.version_info[: guard[3]]), guard[1], guard[2]), because
-    if form in _SYSTEM:
-        subject, here = _SYSTEM[form][0], _SYSTEM[form][1]()
-        return _compare(here, guard[1], guard[2]), f"{subject} is {here!r} here"
-    return None, ""
-
-
 def dotted(node: ast.AST) -> str:
     """Return the dotted name that `node` spells, "" for any other expression."""
     parts = []
@@ -157,6 +128,64 @@ def caught_by(caught: ast.expr | None) -> str:
     if names <= _IMPORT_ERRORS:
         return "import"
     return "any" if names & (_IMPORT_ERRORS | _BROAD_ERRORS) else "other"
+
+
+def is_lazy(tree: ast.Module) -> bool:
+    """Say whether the names of this module appear when they are asked for."""
+    for node in _statements(tree):
+        match node:
+            case ast.FunctionDef(name="__getattr__"):
+                return True
+            case ast.Assign(targets=targets, value=value):
+                if any(_is_own_entry(target) for target in targets) or _is_attach(value):
+                    return True
+            case ast.Expr(value=ast.Call(func=function)) if dotted(function) == "sys.modules.update":
+                return True
+    return False
+
+
+def read_table(tree: ast.Module) -> tuple[tuple[str, str, int], ...]:
+    """List (name, module, line) for all dict literals that look like a table, in source order.
+
+    Both directions are given for a dict of strings to strings: which side is a module, the walk
+    can tell and this cannot.
+    """
+    table: list[tuple[str, str, int]] = []
+    for node in _statements(tree):
+        match node:
+            case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=str(module)))], value=value):
+                table.extend((name, module, node.lineno) for name in _strings(value))
+            case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+                table.extend(_entries_within(value))
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="update" | "extend"), args=args) as call):
+                module = _subscripted(call)
+                for argument in args:
+                    if module:
+                        table.extend((name, module, node.lineno) for name in _strings(argument))
+                    else:
+                        table.extend(_entries_within(argument))
+    return tuple(dict.fromkeys(table))
+
+
+def is_rewritable(tree: ast.Module) -> bool:
+    """Say whether the module is made of imports, constants, a docstring, `__all__` and TYPE_CHECKING."""
+    for index, node in enumerate(tree.body):
+        match node:
+            case ast.Import() | ast.Pass():
+                continue
+            case ast.ImportFrom():
+                continue
+            case ast.Expr(value=ast.Constant(value=str())) if index == 0:
+                continue
+            case ast.If(test=test, orelse=[]) if is_typing_test(test):
+                continue
+            case (
+                ast.Assign(targets=[ast.Name()], value=value)
+                | ast.AnnAssign(target=ast.Name(), value=ast.expr() as value)
+            ) if _is_constant(value):
+                continue
+        return False
+    return bool(tree.body)
 
 
 def _negated(guard: Guard) -> Guard:
@@ -253,38 +282,70 @@ def _find(node: ast.expr) -> Guard:
     return ("find", node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else UNKNOWN
 
 
-def _evaluate_many(
-    decisive: bool, parts: tuple[Guard, ...], ask: Callable[[str, str], tuple[bool | None, str]]
-) -> tuple[bool | None, str]:
-    answers = [evaluate(part, ask) for part in parts]
-    for value, because in answers:
-        if value is decisive:
-            return value, because
-    if any(value is None for value, _ in answers):
-        return None, ""
-    return not decisive, "; ".join(dict.fromkeys(because for _, because in answers))
+def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Yield every statement outside functions and classes, and the functions and classes themselves."""
+    waiting: list[ast.stmt] = list(reversed(tree.body))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, (ast.If, ast.Try, ast.For, ast.While, ast.With)):
+            if isinstance(node, ast.If) and is_typing_test(node.test):
+                waiting.extend(reversed(node.orelse))
+                continue
+            inner = [*node.body, *getattr(node, "orelse", ()), *getattr(node, "finalbody", ())]
+            for handler in getattr(node, "handlers", ()):
+                inner.extend(handler.body)
+            waiting.extend(reversed(inner))
 
 
-def _compare(here: Any, sign: str, value: Any) -> bool:
-    match sign:
-        case "==":
-            return bool(here == value)
-        case "!=":
-            return bool(here != value)
-        case "<":
-            return bool(here < value)
-        case "<=":
-            return bool(here <= value)
-        case ">":
-            return bool(here > value)
-        case ">=":
-            return bool(here >= value)
-        case "in":
-            return here in value
-        case "not in":
-            return here not in value
-        case "startswith":
-            return bool(here.startswith(value))
-        case "endswith":
-            return bool(here.endswith(value))
-    raise ValueError(f"a guard compares with {sign!r}, which no reader writes")
+def _is_own_entry(target: ast.expr) -> bool:
+    return (
+        isinstance(target, ast.Subscript)
+        and dotted(target.value) in ("sys.modules", "modules", "_sys.modules")
+        and dotted(target.slice) == "__name__"
+    )
+
+
+def _is_attach(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and dotted(value.func).rpartition(".")[2] in _ATTACH
+
+
+def _entries_within(value: ast.expr) -> Iterator[tuple[str, str, int]]:
+    """Yield the entries of every dict literal in an expression (also an argument of a call)."""
+    for node in ast.walk(value):
+        if not isinstance(node, ast.Dict):
+            continue
+        for key, item in zip(node.keys, node.values, strict=True):
+            if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+                continue
+            if isinstance(item, ast.Constant) and isinstance(item.value, str):
+                yield key.value, item.value, key.lineno
+                yield item.value, key.value, key.lineno
+            elif isinstance(item, (ast.List, ast.Set, ast.Tuple)):
+                strings = _strings(item)
+                if isinstance(item, ast.Tuple) and 1 <= len(strings) <= 2 and "." in strings[0]:
+                    yield key.value, strings[0], key.lineno
+                yield from ((name, key.value, key.lineno) for name in strings)
+
+
+def _strings(value: ast.expr) -> list[str]:
+    if not isinstance(value, (ast.List, ast.Set, ast.Tuple)):
+        return []
+    return [
+        part.value for part in value.elts if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
+
+
+def _subscripted(call: ast.Call) -> str:
+    """Return `module` in `table["module"].extend(...)`."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if isinstance(owner, ast.Subscript) and isinstance(owner.slice, ast.Constant):
+        return owner.slice.value if isinstance(owner.slice.value, str) else ""
+    return ""
+
+
+def _is_constant(value: ast.expr) -> bool:
+    return all(
+        isinstance(node, (ast.Constant, ast.List, ast.Tuple, ast.Load, ast.UnaryOp, ast.USub))
+        for node in ast.walk(value)
+    )

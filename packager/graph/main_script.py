@@ -1,22 +1,21 @@
-"""The definitions of a script or a notebook that stored names need, and what stands against taking them.
+"""What a script's wanted names need of it, and what stands against storing that.
 
 Kept are functions, classes, imports and plain constants, in their order. What is needed and is none of
-these would run again wherever it is loaded, and what is not kept but changes something that is would
-be lost there: both are problems, with their place.
+these would run again wherever it is loaded; what is not kept but changes something that is would be lost
+there; and a literal that the running program has changed since (`random.shuffle(LAYERS)`, `exec`, another
+module) would be what it was. All of these are problems, with their place.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .effects import Effects
-from .main_values import changed_values
-from .plain_values import FunctionNode, ScriptNames, has_evident_effect, is_plain, root_of
-from .statements import Statement, aliases_of, binds_anew, is_main_guard, names_of, read_statement
+from .effects import Effects, FunctionNode, ScriptNames, has_evident_effect, is_plain, root_of
+from .statements import Statement, aliases_of, binds_anew, is_main_guard, names_of
 
 _WAY_OUT = (
     "move it into a module, or into the class or function that uses it; what only the program needs may "
@@ -34,47 +33,7 @@ class MainProblem:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class MainDefinitions:
-    """The source of what is needed, and the problems with it, in the order of their lines."""
-
-    text: str
-    problems: tuple[MainProblem, ...] = ()
-
-
-def needed_definitions(
-    cells: Sequence[str], names: Collection[str], package: str = "", running: Mapping[str, Any] | None = None
-) -> MainDefinitions:
-    """The statements of `cells`, one after another, that bind `names` or what these need.
-
-    Lines keep their numbers within one cell; relative imports become absolute ones below `package`.
-    `running` is what the running module holds: a needed name in it that no statement binds, or that holds
-    another value than its literal, is a problem. A cell that is no Python (one of a shell, say) is left out.
-
-    >>> cell = "import json\\nx = 2\\ndef f():\\n    return x\\nprint(f())"
-    >>> print(needed_definitions([cell], ["f"]).text, end="")
-    <BLANKLINE>
-    x = 2
-    def f():
-        return x
-    >>> needed_definitions(["table = []\\ntable.append(3)\\ndef f(): return table"], ["f"]).problems[0].line
-    2
-    """
-    statements = [read_statement(cell, node) for cell, text in enumerate(cells) for node in _parsed(text)]
-    script = _Script(statements, names)
-    kept = script.kept()
-    problems = sorted(
-        {*script.problems(kept, running or {})}, key=lambda one: (one.cell, one.line, one.reason)
-    )
-    nodes = [(statements[at].cell, statements[at].node) for at in sorted(kept)]
-    texts = [
-        _kept_text(text, [node for own, node in nodes if own == cell], package)
-        for cell, text in enumerate(cells)
-    ]
-    return MainDefinitions("".join(text for text in texts if text), tuple(problems))
-
-
-class _Script:
+class Script:
     """The statements of one script, and what the wanted names make of them."""
 
     def __init__(self, statements: Sequence[Statement], names: Collection[str]) -> None:
@@ -335,40 +294,85 @@ def _spelt(node: ast.stmt, line: int = 0) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _parsed(text: str) -> list[ast.stmt]:
-    try:
-        return ast.parse(text).body
-    except (SyntaxError, ValueError):
-        return []
-
-
 def _is_future(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
-def _kept_text(text: str, nodes: Sequence[ast.stmt], package: str) -> str:
-    """The lines of the kept statements, everything else blank; empty where nothing is kept."""
-    if not nodes:
-        return ""
-    lines, kept = text.splitlines(), [""] * max(node.end_lineno or 0 for node in nodes)
-    whole = _parsed(text)
+_SCALARS = (int, float, complex, bool, str, bytes, type(None), type(...))
+
+
+def changed_values(
+    nodes: Sequence[ast.stmt], effects: Effects, running: Mapping[str, Any]
+) -> Iterable[tuple[ast.stmt, str, str]]:
+    """The statements of `nodes` that bind a literal to a name whose value is another one by now.
+
+    Each with the name, and what is there and here. A name that stored functions write to, or hand on,
+    is state that they look after themselves (a cache), and left alone.
+    """
+    bound = [name for node in nodes for name in _stored(node)]
+    managed = {name for node in nodes for name in _managed(node, effects)}
     for node in nodes:
-        first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
-        last = node.end_lineno or first
-        if isinstance(node, ast.ImportFrom) and node.level:
-            _make_absolute(node, package)
-        elif sum(one.lineno <= last and (one.end_lineno or 0) >= first for one in whole) == 1:
-            kept[first - 1 : last] = lines[first - 1 : last]
+        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        target = node.target if isinstance(node, ast.AnnAssign) else target
+        if not isinstance(target, ast.Name) or bound.count(target.id) != 1 or target.id in managed:
             continue
-        # It shares its lines with others, or is spelt otherwise there.
-        spelt = ast.unparse(node).splitlines()
-        kept[first - 1] = "; ".join(part for part in (kept[first - 1], *spelt[:1]) if part)
-        kept[first:last] = [*spelt[1:], *[""] * (last - first)][: last - first]
-    return "\n".join(kept) + "\n"
+        try:
+            literal = ast.literal_eval(node.value)  # type: ignore[attr-defined]  # both kinds have a value
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            continue
+        if target.id in running and not _same(literal, running[target.id]):
+            yield node, target.id, f"{_short(running[target.id])} here, and would be {_short(literal)}"
 
 
-def _make_absolute(node: ast.ImportFrom, package: str) -> None:
-    parts = package.split(".")
-    base = ".".join(parts[: len(parts) - node.level + 1])
-    node.module = f"{base}.{node.module}" if node.module else base
-    node.level = 0
+def _stored(node: ast.stmt) -> Iterable[str]:
+    """The names that a statement binds or writes into, as often as it does."""
+    for part in ast.walk(node) if not isinstance(node, FunctionNode | ast.ClassDef) else ():
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            yield part.id
+        elif isinstance(part, ast.Attribute | ast.Subscript) and not isinstance(part.ctx, ast.Load):
+            yield from (inner.id for inner in ast.walk(part) if isinstance(inner, ast.Name))
+
+
+def _managed(node: ast.stmt, effects: Effects) -> Iterable[str]:
+    """The names that functions of a stored statement write to, or that their code hands to other code."""
+    for part in ast.walk(node):
+        if isinstance(part, FunctionNode):
+            yield from effects.of_function(part)
+            yield from (name.id for inner in ast.walk(part) for name in _handed_on(inner))
+        elif isinstance(part, FunctionNode | ast.ClassDef):
+            yield from effects.of(part)
+
+
+def _handed_on(node: ast.AST) -> Iterable[ast.Name]:
+    values: list[ast.expr | None] = []
+    if isinstance(node, ast.Call):
+        values = [*node.args, *(keyword.value for keyword in node.keywords)]
+    elif isinstance(node, ast.Assign | ast.AnnAssign | ast.Return | ast.NamedExpr):
+        values = [node.value]
+    return [value for value in values if isinstance(value, ast.Name)]
+
+
+def _same(literal: Any, value: Any) -> bool:
+    """Whether a value is what a literal makes; compared without asking foreign types."""
+    if type(literal) is not type(value):
+        return False
+    if isinstance(literal, _SCALARS):
+        return repr(literal) == repr(value)
+    if isinstance(literal, dict):
+        return len(literal) == len(value) and all(
+            _same(one, other) for one, other in zip(literal.items(), value.items(), strict=True)
+        )
+    if isinstance(literal, set):
+        return all(isinstance(one, _SCALARS) for one in value) and literal == value
+    return len(literal) == len(value) and all(
+        _same(one, other) for one, other in zip(literal, value, strict=True)
+    )
+
+
+def _short(value: Any) -> str:
+    """A plain value in a few words; of others only the type, as their `repr` is code."""
+    if isinstance(value, _SCALARS) and type(value) in _SCALARS:
+        return repr(value) if len(repr(value)) <= 30 else f"{repr(value)[:27]}..."
+    if type(value) in (list, tuple, set, dict):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"a {type(value).__name__}"

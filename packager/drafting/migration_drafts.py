@@ -28,9 +28,8 @@ from packager.migrations import (
     stored_values,
 )
 
+from .draft_steps import fused, old_template, rules_for
 from .matching import Family, Pair, families, matched, number_free, single
-from .parts import fused
-from .rules import old_template, rules_for
 
 # Buffers that are computed, not learned; a model that lacks them makes them itself.
 _COMPUTED = (

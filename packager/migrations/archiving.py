@@ -1,7 +1,7 @@
 """Migrations as bytes of an archive, and the judgement over what a stored one may run.
 
 The format is docs/spec/migrations.md: a list of tables in canonical msgpack, each as a TOML file would
-hold it (`tables.py`), those of one class together and in the order in which they run. Reading them runs
+hold it (`migration_tables.py`), those of one class together and in the order in which they run. Reading them runs
 nothing. A stored migration may name functions, and may hold regular expressions, which can be made to
 run for years; both are carried out only where the archive's own code or the caller vouches for them.
 """
@@ -17,11 +17,10 @@ from packager.errors import ArchiveError, MigrationError, UntrustedTypeError
 from packager.objects import NameUse, Trust, TrustContext, grant_for, refusal
 
 from .chains import chain
-from .declaring import Migration
-from .functions import NamedFunction
+from .declaring import Migration, Step
+from .migration_tables import migration_from_table, table_of
 from .renaming import Rename, RenamePattern
-from .steps import Step
-from .tables import migration_from_table, table_of
+from .transforms import NamedFunction
 
 PATTERNS: Final = "packager.migrations:rename_pattern"
 """What `trust=` must name before regular expressions out of an archive are used."""

@@ -12,88 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..autograd.bridge import bridge, wrap
+from ..autograd.bridge import bridge
 from ..autograd.modes import modes, state
 from ..autograd.node import sequence_numbers
 from ..autograd.rule_node import RuleNode
 from ..autograd.variable import Variable
 from ..rules import RULES, Rule
 from ..rules.quiet import thread
-from .dispatch import NONE, WEAK_NUMBERS, apply
+from .dispatch import NONE, WEAK_NUMBERS, apply, binary, scaled
 
 if TYPE_CHECKING:
     from .tensor import Tensor
-
-__all__ = [
-    "add",
-    "arctan2",
-    "atan2",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "div",
-    "divide",
-    "eq",
-    "floor_divide",
-    "fmod",
-    "ge",
-    "greater",
-    "greater_equal",
-    "gt",
-    "le",
-    "less",
-    "less_equal",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "lt",
-    "matmul",
-    "maximum",
-    "minimum",
-    "mul",
-    "multiply",
-    "ne",
-    "neg",
-    "negative",
-    "not_equal",
-    "pow",
-    "remainder",
-    "sub",
-    "subtract",
-    "true_divide",
-]
 
 _new = object.__new__
 _ndarray = np.ndarray
 
 ADD, SUB, MUL, DIV, NEG = (RULES[name] for name in ("add", "sub", "mul", "div", "neg"))
-
-
-def operand(value: Any) -> Any:
-    """Return the other side of an operator: a tensor or a number, also NumPy's; else NotImplemented."""
-    if isinstance(value, Variable | bool | int | float | complex):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return wrap(value)
-    return NotImplemented
-
-
-def binary(rule: Rule, a: Any, b: Any) -> Any:
-    """Return `rule` on two operands, or NotImplemented, so that Python asks the other one."""
-    left, right = operand(a), operand(b)
-    if left is NotImplemented or right is NotImplemented:
-        return NotImplemented
-    return apply(rule, (left, right), NONE)
-
-
-def scaled(value: Any, factor: Any) -> Any:
-    """Return `value * factor`, and `value` itself where the factor is the number 1.
-
-    A factor that is a tensor or an array is never compared: its gradient and its shape count too.
-    """
-    return value if isinstance(factor, int | float | complex | np.number) and factor == 1 else value * factor
 
 
 def _named(rule: Rule, a: Any, b: Any) -> Tensor:

@@ -15,16 +15,13 @@ from ..autograd.bridge import wrap
 from ..autograd.variable import Variable
 from ..errors import ShapeError
 from ..rules import RULES
-from .arithmetic import operand, scaled
-from .dispatch import NONE, apply_in_place
+from .dispatch import NONE, apply_in_place, operand, scaled
 from .indexing import _mask
 
 if TYPE_CHECKING:
     from typing import Self
 
     from .tensor import Tensor
-
-__all__ = ["InPlace"]
 
 
 class InPlace(Variable):

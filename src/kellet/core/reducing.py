@@ -20,30 +20,6 @@ from .dispatch import apply, apply_all, floating
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = [
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "argmax",
-    "argmin",
-    "argsort",
-    "count_nonzero",
-    "cumprod",
-    "cumsum",
-    "logsumexp",
-    "max",
-    "mean",
-    "min",
-    "norm",
-    "prod",
-    "sort",
-    "std",
-    "sum",
-    "topk",
-    "var",
-]
-
 
 class Extremes(NamedTuple):
     """Values along an axis and where they stood."""

@@ -2,7 +2,7 @@
 
 A public module is a package's `__init__`, a file at the top of kellet or packager, or one of the
 places where PyTorch has a name (`kellet.utils`, `kellet.nn.modules`). An `__init__` of kellet lists what it
-offers, or gathers the functions or classes that the files of its room define (`functions_of`, `classes_of`); in
+offers, or gathers what the files of its room define (`functions_of`, `classes_of`); in
 packager the `__init__` lists what other rooms and users take. Names that start with an underscore are not
 public, nor is what lies under one.
 """

@@ -31,7 +31,7 @@ else:
             "answers": "Deviation compare_answers",
             "calls": "copied_input load_arrays",
             "deciding": "Decisions",
-            "entry_methods": "IsOwn entry_method require_entry_name",
+            "entry_methods": "entry_method require_entry_name",
             "evaluation": "call_in_evaluation_mode",
             "pickles": "Reduced globals_in make_pickle",
             "plan": "ExportPlan PlanProblem PlannedEntry PlannedExtern PlannedModule PlannedTensors",

@@ -19,7 +19,7 @@ from packager.migrations import (
     functions_of,
     unpack_migrations,
 )
-from packager.objects import Regime, walk_classes
+from packager.objects import TrustContext, walk_classes
 
 from .stored_objects import LoadContext
 
@@ -70,5 +70,5 @@ class ArchiveMigrations:
         beside_code = self._context.trust_context.for_object([migration.target.partition(":")[0]])
         return self._allowed([migration], beside_code)[0]
 
-    def _allowed(self, migrations: list[Migration], trust_context: Regime) -> tuple[Migration, ...]:
+    def _allowed(self, migrations: list[Migration], trust_context: TrustContext) -> tuple[Migration, ...]:
         return allowed_migrations(migrations, trust_context, self._context.trust, self._context.find_admitted)

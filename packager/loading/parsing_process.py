@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from packager.codecs import default_registry
 from packager.errors import PackageError
 from packager.migrations import unpack_migrations
-from packager.objects import Regime, audit
+from packager.objects import TrustContext, audit
 
 
 def main() -> None:
@@ -101,9 +101,9 @@ def _problem_of_source(name: str, content: bytes) -> str | None:
     return None
 
 
-def _trust_context(settings: Mapping[str, Any], order: Mapping[str, Any]) -> Regime:
+def _trust_context(settings: Mapping[str, Any], order: Mapping[str, Any]) -> TrustContext:
     """Return what loading the entry would judge by: extras are data alone, a stored factory brings code."""
-    context = Regime.of_archive(settings["interned"], settings["externs"], settings["distributions"])
+    context = TrustContext.of_archive(settings["interned"], settings["externs"], settings["distributions"])
     if order["kind"] == "extras":
         return context.data_alone()
     return context.for_object([order["factory"]]) if context.interned(order["factory"]) else context

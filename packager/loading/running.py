@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from packager.archive import ArchiveReader, CheckRecord, EntryPoint, TensorReader
-from packager.errors import PackageError
-from packager.exporting import (
+from packager.calls import (
     Deviation,
     call_in_evaluation_mode,
     compare_answers,
     entry_method,
     require_entry_name,
 )
+from packager.errors import PackageError
 from packager.objects import names_in, open_state_dict
 
 from .opening import OpenArchive

@@ -21,8 +21,8 @@ from packager.libraries import library_of
 from packager.objects import (
     AuditedObject,
     Names,
-    Regime,
     Trust,
+    TrustContext,
     audit,
     build,
     judge,
@@ -56,7 +56,7 @@ class LoadContext:
     """
 
     archive: ArchiveReader
-    trust_context: Regime
+    trust_context: TrustContext
     trust: Collection[str]
     owned: frozenset[str]
     admitted: Callable[[str], bool]
@@ -94,8 +94,8 @@ class LoadContext:
         return self.import_module(module)
 
 
-def trust_context_of(archive: ArchiveReader, code: PackagedCode) -> Regime:
-    """Return what the archive holds that bears on trust: see `packager.objects.Regime`.
+def trust_context_of(archive: ArchiveReader, code: PackagedCode) -> TrustContext:
+    """Return what the archive holds that bears on trust: see `packager.objects.TrustContext`.
 
     A mocked module, and a parent that is there for its children's sake, have no source: they are no
     code, and what stands in their place grants nothing.
@@ -105,7 +105,7 @@ def trust_context_of(archive: ArchiveReader, code: PackagedCode) -> Regime:
         for record in archive.manifest.externs
         if record.distribution
     }
-    return Regime.of_archive(code.stored, code.declared, distributions)
+    return TrustContext.of_archive(code.stored, code.declared, distributions)
 
 
 # --- objects ---
@@ -165,7 +165,7 @@ def load_object(
     return thing
 
 
-def require_factory_allowed(factory: str, trust_context: Regime, trust: Collection[str]) -> None:
+def require_factory_allowed(factory: str, trust_context: TrustContext, trust: Collection[str]) -> None:
     """Raise UntrustedTypeError unless a factory is stored or trusted by its exact name: it is a call."""
     module, _, name = factory.partition(":")
     if trust_context.interned(module) or Trust(trust).grants(module, name, "call"):
@@ -186,7 +186,7 @@ def storages_of(tensors: TensorReader | None) -> Mapping[str, tuple[str, int]]:
     }
 
 
-def _modules_of_code(audited: AuditedObject, factory: str, trust_context: Regime) -> list[str]:
+def _modules_of_code(audited: AuditedObject, factory: str, trust_context: TrustContext) -> list[str]:
     """List the modules that an object's code comes from: stored ones in full, externs by their first part.
 
     A name that is listed or trusted brings code, too, where its module or a package of it is stored.
@@ -244,7 +244,7 @@ def load_state_dict(
         TensorReader(context.archive, record.entry),
         None if record.extras is None else context.archive.read(record.extras),
         as_=as_,
-        regime=context.trust_context.data_alone(),
+        trust_context=context.trust_context.data_alone(),
         trust=context.trust,
         resolve=context.resolve_admitted,
         device=device,
@@ -282,7 +282,7 @@ def stored_names(reader: ArchiveReader) -> Iterator[StoredNames]:
         yield _names_of_state(reader, state, trust_context.data_alone())
 
 
-def _names_of_object(reader: ArchiveReader, record: ObjectRecord, trust_context: Regime) -> StoredNames:
+def _names_of_object(reader: ArchiveReader, record: ObjectRecord, trust_context: TrustContext) -> StoredNames:
     label = f"{record.package}/{record.resource}"
     tensors = None if record.tensors is None else TensorReader(reader, record.tensors)
     records, storages, what = reader.read(record.entry), storages_of(tensors), f"object {label}"
@@ -306,7 +306,7 @@ def _names_of_object(reader: ArchiveReader, record: ObjectRecord, trust_context:
     )
 
 
-def _names_of_state(reader: ArchiveReader, record: StateDictRecord, data_alone: Regime) -> StoredNames:
+def _names_of_state(reader: ArchiveReader, record: StateDictRecord, data_alone: TrustContext) -> StoredNames:
     label = f"{record.package}/{record.resource}"
     if record.extras is None:
         return StoredNames(label, (), (), ())

@@ -50,8 +50,8 @@ def build(
 
     Raises ObjectBuildError where a class refuses its state, or data does not fit.
 
-    >>> from packager.objects import Regime, audit, encode
-    >>> build(audit(encode({"a": [1, (2,)]}).records, Regime.data_only()), {})
+    >>> from packager.objects import TrustContext, audit, encode
+    >>> build(audit(encode({"a": [1, (2,)]}).records, TrustContext.data_only()), {})
     {'a': [1, (2,)]}
     """
     builder = _Builder(audited, names, tensors, importer, map_location)
@@ -124,7 +124,7 @@ class _Builder:
             self._numbers[key] = make()
         return self._numbers[key]
 
-    def notes(self, make: Callable[[], _T]) -> _T:
+    def shared_state(self, make: Callable[[], _T]) -> _T:
         if make not in self._notes:
             self._notes[make] = make()
         return self._notes[make]  # type: ignore[return-value]  # keyed by its maker

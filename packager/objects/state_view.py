@@ -16,7 +16,7 @@ from .auditing import AuditedObject, audit
 from .building import build
 from .resolving import Names, resolve_names
 from .state_dicts import EXTRA
-from .trust import Regime
+from .trust import TrustContext
 
 
 def open_state_dict(
@@ -24,7 +24,7 @@ def open_state_dict(
     extras: bytes | None,
     *,
     as_: str = "numpy",
-    regime: Regime | None = None,
+    trust_context: TrustContext | None = None,
     trust: Collection[str] = (),
     resolve: Callable[[AuditedObject], Names] | None = None,
     device: Any = None,
@@ -35,14 +35,16 @@ def open_state_dict(
 
     With `as_="numpy"` tensors are read-only arrays on the mapped file; with "kellet" and "torch" they
     lie on a private copy-on-write map, share memory where they did, and can be trained. `device` is
-    for torch. `regime` and `trust` are those of `audit`, for the extras, which are audited and built when
-    they are first needed; `resolve` then gives the objects behind their names, all at once.
+    for torch. `trust_context` and `trust` are those of `audit`, for the extras, which are audited and
+    built when they are first needed; `resolve` then gives the objects behind their names, all at once.
 
     Raises ValueError for another `as_`.
     """
     if as_ not in LIBRARIES:
         raise ValueError(f"as_={as_!r}: expected one of {', '.join(map(repr, LIBRARIES))}")
-    extra = _Extras(tensors, extras, regime or Regime.data_only(), trust, resolve, registry, what)
+    extra = _Extras(
+        tensors, extras, trust_context or TrustContext.data_only(), trust, resolve, registry, what
+    )
     return StateDictView(tensors, extra, as_, device, what)
 
 
@@ -53,7 +55,7 @@ class _Extras:
         self,
         tensors: TensorReader,
         records: bytes | None,
-        regime: Regime,
+        trust_context: TrustContext,
         trust: Collection[str],
         resolve: Callable[[AuditedObject], Names] | None,
         registry: CodecRegistry | None,
@@ -61,7 +63,7 @@ class _Extras:
     ) -> None:
         self._tensors = tensors
         self._records = records
-        self._options: Any = (regime, trust, resolve, registry, what)
+        self._options: Any = (trust_context, trust, resolve, registry, what)
 
     @property
     def there(self) -> bool:
@@ -73,12 +75,12 @@ class _Extras:
         """Values, places, raw dtypes and metadata. Raises what `audit` and `build` raise."""
         if not self._records:
             return {"values": {}, "places": [], "raw": {}, "metadata": None}
-        regime, trust, resolve, registry, what = self._options
+        trust_context, trust, resolve, registry, what = self._options
         specs = _specs_of_extras(self._tensors)
         storages = storages_of_extras(self._tensors)
         audited = audit(
             self._records,
-            regime,
+            trust_context,
             trust,
             storages=storages,
             registry=registry,

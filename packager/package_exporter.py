@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,7 @@ from packager.exporting import (
     Item,
     ModuleRequest,
     ObjectRequest,
+    Planner,
     Reduced,
     Request,
     ResourceRequest,
@@ -37,18 +39,16 @@ from packager.exporting import (
     as_importer,
     globals_in,
     make_pickle,
-    make_plan,
     mocked_in,
-    modules_in,
     require_sound,
+    sources_in,
     sources_of,
-    why,
     with_wheels,
     write_plan,
 )
 from packager.graph import Importer, sys_importer
 from packager.names import demangle
-from packager.policy import Action, Answer, GlobGroup, GlobPattern, Policy, as_policy
+from packager.policy import Action, Answer, GlobPattern, Policy, as_policy
 
 if TYPE_CHECKING:
     from kellet.hooks import RemovableHandle
@@ -124,30 +124,22 @@ class PackageExporter:
         self._find_links = tuple(find_links)
         self._request = Request()
         self._reduced: Reduced = {}
-        self._unique_ids = 0
         self._plan: ExportPlan | None = None
         self._state: Literal["open", "closed", "abandoned"] = "open"
-        self._installed = Distributions()
-        self._sources = SourcesOfRequest(sources_of(self.importer), self._request)
         self._decisions = Decisions(
             self,
             as_policy(policy).copy(),
-            self._sources,
-            self._installed,
+            SourcesOfRequest(sources_of(self.importer), self._request),
+            Distributions(),
             self._request,
             mocked_in(self.importer),
         )
-        self._exclude_data = [self._decisions.policy.exclude_data]
         self._surveyor = Surveyor(
-            self._request,
             self._decisions,
-            self._sources,
             self.importer,
-            self,
             guards=guards,
             parents=parents,
-            tell=lambda count: self._tell("reading modules", count, 0),
-            ids_given=lambda: self._unique_ids,
+            tell=partial(self._tell, "reading modules"),
             sha256=digests != "crc",
         )
 
@@ -175,7 +167,7 @@ class PackageExporter:
     def exclude_data(self, patterns: GlobPattern) -> None:
         """Leave out data files of interned packages: patterns over their paths, `"pkg/tests/**"`."""
         self._before("exclude data files")
-        self._exclude_data.append(GlobGroup(patterns, separator="/"))
+        self._decisions.policy.leave_out(patterns)
         self._plan = None
 
     def answer(self, question: str, names: Answer) -> None:
@@ -225,7 +217,7 @@ class PackageExporter:
             raise TypeError("save_module() expects a string input, did you perhaps mean to pass `__name__`?")
         self._before("save a module")
         name = demangle(module_name)
-        found = self._sources.find(name)
+        found = self._decisions.sources.find(name)
         if found.kind in ("missing", "resources"):
             raise ModuleNotFoundError(f"No module named {name!r}: {found.problem}", name=name)
         self._add(ModuleRequest(name, dependencies, None if names is None else tuple(names)))
@@ -246,8 +238,8 @@ class PackageExporter:
         Raises FileNotFoundError where there is neither.
         """
         self._before("save a module")
-        for name, text, is_package in modules_in(module_name, Path(file_or_directory)):
-            self._add(SourceRequest(name, text, is_package, dependencies))
+        for source in sources_in(module_name, Path(file_or_directory), dependencies):
+            self._add(source)
 
     def save_text(self, package: str, resource: str, text: str) -> None:
         """Store text, as UTF-8, under a package."""
@@ -345,17 +337,12 @@ class PackageExporter:
         survey = self._survey("ask for the plan")
         if self._plan is None:
             with AnswerRequired("making the plan"):
-                self._plan = make_plan(
+                self._plan = Planner(
                     survey,
-                    self._request,
-                    self._decisions,
-                    self._sources,
-                    self._installed,
-                    self._exclude_data,
                     is_as_saved=self._surveyor.is_as_saved,
                     runnable=self._runnable,
                     wheels_for=tuple(map(str, self._wheel_targets)),
-                )
+                ).plan()
         changes = () if self._state == "closed" else self._surveyor.changes()
         return replace(self._plan, problems=(*self._plan.problems, *changes)) if changes else self._plan
 
@@ -364,7 +351,7 @@ class PackageExporter:
 
         Raises KeyError for a module that is not in it.
         """
-        return why(self._survey("ask why"), self._decisions, module_name)
+        return self._survey("ask why").why(module_name)
 
     def get_rdeps(self, module_name: str) -> list[str]:
         """The modules that import `module_name`; empty for one that is not in the plan."""
@@ -397,8 +384,7 @@ class PackageExporter:
 
     def get_unique_id(self) -> str:
         """An id that this exporter gives once: for names of resources in `__reduce_package__`."""
-        self._unique_ids += 1
-        return str(self._unique_ids - 1)
+        return self._request.unique_id()
 
     # --- the end ---
 
@@ -419,7 +405,8 @@ class PackageExporter:
             raise
         self._state = "abandoned"
         require_sound(plan, debug=self.debug)
-        with with_wheels(plan, self._wheel_targets, self._find_links) as whole:
+        wheels = with_wheels(plan, self._wheel_targets, self._find_links)
+        with wheels if self._wheel_targets else nullcontext(plan) as whole:
             self.identity = write_plan(
                 whole,
                 self._target,
@@ -444,7 +431,7 @@ class PackageExporter:
 
     # --- helpers ---
 
-    def _tell(self, step: str, done: int, total: int) -> None:
+    def _tell(self, step: str, done: int, total: int = 0) -> None:
         if self.progress is not None:
             self.progress(step, done, total)
 

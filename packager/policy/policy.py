@@ -126,6 +126,11 @@ class Policy:
             raise ValueError("a rule must intern, extern, mock or deny")
         self.rules.add(Rule(action, GlobGroup(include, exclude=exclude), allow_empty, because))
 
+    def leave_out(self, patterns: GlobPattern) -> None:
+        """Leave out the data files that match too: patterns over paths, as those of `exclude_data`."""
+        more = GlobGroup(patterns, separator="/").include
+        self.exclude_data = GlobGroup((*self.exclude_data.include, *more), separator="/")
+
     def decide(self, name: str, origin: Origin, importers: Sequence[Edge] = ()) -> Decision:
         """The Decision for module `name`, found in this environment at `origin`."""
         reason = implicit_reason(name, self.frameworks)

@@ -147,6 +147,6 @@ def _entry(path: Path) -> PlannedEntry:
 
 
 def _mapped(path: Path) -> memoryview:
-    """The bytes of a file, which may be too large to be read at once."""
+    """Map the bytes of a file, which may be too large to be read at once."""
     with open(path, "rb") as file:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

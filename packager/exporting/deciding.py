@@ -200,7 +200,7 @@ class Decisions:
         return decision
 
     def _is_folder_of_resources(self, name: str) -> bool:
-        """Whether `name` is no module, but a package that exists because something is saved under it."""
+        """Say whether `name` is no module, but a package because something is saved under it."""
         return name in self.request.resource_packages and self.sources.find(name).kind == "resources"
 
     def _find_origin(self, name: str, found: Found) -> Origin:

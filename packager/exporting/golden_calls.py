@@ -80,7 +80,7 @@ def store_check(
 
 
 def _answer(obj: Any, request: CheckRequest, point: EntryPoint, is_own: IsOwn) -> dict[str, Any]:
-    """The arrays of one call; nothing of them is shared with the model, which may write to its own."""
+    """Return the arrays of one call; nothing of them is shared with the model, which may write to its own."""
     import numpy
 
     with AnswerRequired(f"copying {type(obj).__name__} for the call"):

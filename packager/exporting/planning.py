@@ -129,7 +129,7 @@ class Planner:
         return tuple(found)
 
     def _entry_of(self, name: str, is_package: bool) -> str:
-        """A module lies at its own path; only `__main__` gives way to what starts a runnable archive."""
+        """Return the entry of a module: its own path, which `__main__` leaves to what starts the archive."""
         if self._runnable and name == "__main__":
             return MAIN_MODULE
         return source_path(name, is_package)
@@ -144,7 +144,7 @@ class Planner:
     # --- what is left to the target ---
 
     def _externs(self) -> Iterator[PlannedExtern]:
-        """One for each top-level name; a namespace that several distributions fill, one for each of them.
+        """Yield one for each top-level name, or one for each distribution that fills a namespace.
 
         What is extern without having been asked for, and is not here either, is not asked of the target.
         """
@@ -176,7 +176,7 @@ class Planner:
         return PlannedExtern(top, origin, requirement, tuple(names), optional=ways_in == {"try"})
 
     def _environment(self, externs: Iterable[PlannedExtern]) -> Mapping[str, Any]:
-        """The fingerprint, and the versions of the externs and of all that they require."""
+        """Return the fingerprint, and the versions of the externs and of all that they require."""
         owners = [extern.origin.distribution for extern in externs if extern.origin.distribution is not None]
         versions = dict(installed_closure(owners, self._decisions.installed))
         return {**dataclasses.asdict(Fingerprint.here()), "distributions": versions}
@@ -191,7 +191,7 @@ class Planner:
     # --- entries ---
 
     def _entries(self) -> Iterator[PlannedEntry]:
-        """Every entry but tensors. What was saved by name comes before a data file of the same name."""
+        """Yield every entry but tensors. What was saved by name comes before a data file of the same name."""
         excluded = self._decisions.policy.exclude_data
         taken = set()
         for entry in (*self._sources(), *self._resources(), *self._stored(), *self._metadata()):
@@ -233,7 +233,7 @@ class Planner:
         return frozenset(one.name for one in self._modules if one.action == "intern" and one.is_package)
 
     def _data_files(self) -> Iterator[PlannedEntry]:
-        """The files beside interned packages: all of them, as an installed package has all of them."""
+        """Yield the files beside interned packages: all of them, as an installed package has."""
         for top in sorted({name.partition(".")[0] for name in self._packages}):
             for file in self._walk.data_files(top):
                 if file.package in self._packages:
@@ -242,7 +242,7 @@ class Planner:
                     yield PlannedEntry(name, "resource", file.bytes, because, file.read)
 
     def _archived_files(self) -> Iterator[PlannedEntry]:
-        """What lies beside packages that are packed again, from the archive that they were loaded from.
+        """Yield what lies beside packages that are packed again, in the archive that they come from.
 
         The metadata of distributions too: an archive does not say which of its modules each one brought.
         """
@@ -257,7 +257,7 @@ class Planner:
                     yield PlannedEntry(name, "resource", size, "", read)
 
     def _metadata(self) -> Iterator[PlannedEntry]:
-        """The head of the METADATA of interned distributions, for `importlib.metadata.version`."""
+        """Yield the head of the METADATA of interned distributions, for `importlib.metadata.version`."""
         installed = self._decisions.installed
         owners = {module.origin.distribution for module in self._modules if module.action == "intern"}
         for name in sorted(owner for owner in owners if owner is not None):
@@ -308,7 +308,7 @@ def _entry(name: str, kind: str, data: bytes) -> PlannedEntry:
 
 
 def _package_of(name: str, packages: Collection[str]) -> str | None:
-    """The innermost of `packages` in whose folder an entry lies."""
+    """Return the innermost of `packages` in whose folder an entry lies."""
     folder = name.rpartition("/")[0]
     while folder:
         if (package := folder.replace("/", ".")) in packages:

@@ -307,7 +307,7 @@ def _packed(found: dict[str, tuple[Migration, ...]]) -> StoredMigrations:
 
 
 def _names_that_ran(source: Any) -> tuple[str, ...]:
-    """The migrations that a state dict went through, or a module's state when it was last loaded."""
+    """Name the migrations that a state dict went through, or a module's state when it was last loaded."""
     if isinstance(source, LazyStateDict):
         return source.ran
     if framework_of(type(source)) is None:

@@ -166,7 +166,7 @@ class Surveyor:
         return self._last
 
     def _stored(self, request: ObjectRequest | StateDictRequest) -> Any:
-        """What was taken of a request, by the decisions as they are now."""
+        """Return what was taken of a request, by the decisions as they are now."""
         taken = settled(self._taken[id(request)], self._storing, sha256=self._sha256)
         self._taken[id(request)] = taken
         return taken.result
@@ -209,7 +209,7 @@ def _uses(contents: Sequence[StoredObject | StoredState | StoredMigrations]) -> 
 
 
 def _codec_uses(contents: Sequence[StoredObject | StoredState]) -> list[Use]:
-    """What decodes the contents is needed of the target, though no source may import it."""
+    """List what decodes the contents: the target needs it, though no source may import it."""
     return [
         Use(framework, "", f"codecs of {stored.label}")
         for stored in contents
@@ -227,7 +227,7 @@ def _pickle_uses(request: Request) -> list[Use]:
 
 
 def _frameworks(contents: Sequence[StoredObject | StoredState], uses: Sequence[Use]) -> frozenset[str]:
-    """Frameworks of the codecs in use; for pickles, which need no codec, those that they name."""
+    """Return the frameworks of the codecs in use; for pickles, which need no codec, those that they name."""
     if not contents and not uses:
         return frozenset()
     from packager.codecs import default_registry
@@ -239,7 +239,7 @@ def _frameworks(contents: Sequence[StoredObject | StoredState], uses: Sequence[U
 
 
 def _by_module(uses: Sequence[Use]) -> Mapping[str, tuple[str, ...] | None]:
-    """The names needed of each module, first parts alone; None where the module itself is used."""
+    """Return the names needed of each module, first parts alone; None where the module itself is used."""
     found: dict[str, set[str] | None] = {}
     for use in uses:
         names = found.setdefault(use.module, set())

@@ -94,7 +94,7 @@ def settled(taken: Taken, storing: Storing, *, sha256: bool) -> Taken:
 
 
 def _by_answers(taken: Taken, storing: Storing, answers: Mapping[str, bool], *, sha256: bool) -> Taken:
-    """The same object, encoded as the decisions are; what is asked for only now is decided now."""
+    """Return the same object, encoded as the decisions are; what is asked for only now is decided now."""
     asked = dict(answers)
     exporter = _Repeated(storing.exporter, taken.first_id)
     again = replace(storing, exporter=exporter, interned=_noting(storing.interned, asked))
@@ -173,7 +173,7 @@ def _noting(interned: Callable[[str], bool], asked: dict[str, bool]) -> Callable
 
 
 def _memory(stored: StoredObject | StoredState) -> Iterator[tuple[tuple[str, ...], memoryview]]:
-    """Every storage with the keys, or the attribute path, of what lies in it."""
+    """Yield every storage with the keys, or the attribute path, of what lies in it."""
     if isinstance(stored, StoredObject):
         yield from (((storage.name,), storage.buffer) for storage in stored.encoded.storages)
         if stored.state is not None:
@@ -187,7 +187,7 @@ def _memory(stored: StoredObject | StoredState) -> Iterator[tuple[tuple[str, ...
 
 
 def _described(stored: StoredObject | StoredState) -> Any:
-    """All that an encoding says beside the bytes of tensors."""
+    """Return all that an encoding says beside the bytes of tensors."""
     if isinstance(stored, StoredState):
         one = stored.encoded
         return one.tensors, one.extras, one.names, one.versions, one.refusals, stored.ran
@@ -208,7 +208,7 @@ class _Repeated:
         self._next = first_id
 
     def get_unique_id(self) -> str:
-        """The ids of the first time."""
+        """Return the ids of the first time."""
         self._next += 1
         return str(self._next - 1)
 
@@ -242,7 +242,7 @@ def _changed(watched: Sequence[WatchedMemory], *, sha256: bool) -> list[bool]:
 
 
 def _address(buffer: memoryview) -> int | None:
-    """Where the memory of a view lies; None for a copy that the encoder made, and for no memory."""
+    """Return where the memory of a view lies; None for a copy that the encoder made, and for no memory."""
     return ctypes.addressof(buffer.obj) if isinstance(buffer.obj, ctypes.Array) else None
 
 
@@ -251,7 +251,7 @@ def _places(buffer: memoryview) -> tuple[tuple[int, int] | None, ...]:
 
 
 def _place(owner: Any) -> tuple[int, int] | None:
-    """Address and size of the memory of a tensor or an array; None for an owner that cannot be asked."""
+    """Return address and size of the memory of a tensor or an array; None where it does not tell them."""
     if isinstance(owner, tuple):
         return _place(owner[0])
     if callable(getattr(owner, "untyped_storage", None)):  # a tensor of torch, whose storage may be resized
@@ -264,7 +264,7 @@ def _place(owner: Any) -> tuple[int, int] | None:
 
 
 def _digests(views: Sequence[memoryview], sha256: bool) -> list[bytes]:
-    """The digests of the chunks of each view, joined; several threads share what is large."""
+    """Return the digests of the chunks of each view, joined; several threads share what is large."""
     digest = sha256s_of if sha256 else crcs_of
     if sum(view.nbytes for view in views) <= _PIECE:
         return [digest(view) for view in views]

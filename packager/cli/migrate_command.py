@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .screen import print_json, print_text, progress
 
 if TYPE_CHECKING:
-    from packager.migrations import Fit, MigratedDict, Migration, MigrationPlan
+    from packager.migrations import LoadReport, MigratedDict, Migration, MigrationPlan
     from packager.weights import Checkpoint
 
 
@@ -154,7 +154,7 @@ def _write(options: argparse.Namespace, checkpoint: Checkpoint, migrated: Migrat
     return 0
 
 
-def _report(plan: MigrationPlan, fit: Fit | None) -> Mapping[str, Any]:
+def _report(plan: MigrationPlan, fit: LoadReport | None) -> Mapping[str, Any]:
     return {
         "rows": plan.rows,
         "ran": plan.ran,

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from packager.graph import Edge, Module, Problem
-from packager.objects import Regime, judge
+from packager.objects import TrustContext, judge
 from packager.policy import Action, Decision, Origin, preset_action
 
 from .plan import PlanProblem, chain_of
@@ -291,22 +291,22 @@ class PlanChecks:
 
     def _names_to_trust(self) -> Iterator[str]:
         """Warn of what loaders refuse by default; at the load, the one who exports is far away."""
-        archive = self._regime
+        archive = self._trust_context
         for stored in self._survey.objects:
             module = (stored.factory or "").partition(":")[0]
-            regime = archive.for_object([module]) if archive.interned(module) else archive
+            trust_context = archive.for_object([module]) if archive.interned(module) else archive
             factory = stored.factory if stored.factory and not archive.interned(module) else None
-            yield from _refused_by_loaders(stored, stored.encoded.records, regime, "obj", factory)
+            yield from _refused_by_loaders(stored, stored.encoded.records, trust_context, "obj", factory)
         for state in self._survey.states:
             yield from _refused_by_loaders(state, state.encoded.extras, archive.data_alone(), "extras")
 
     @cached_property
-    def _regime(self) -> Regime:
+    def _trust_context(self) -> TrustContext:
         """What loaders will judge by."""
         names = self._standing
         interned = [name for name, one in names.items() if one.action == "intern" and one.rule != "resources"]
         externs = {name.partition(".")[0] for name, one in names.items() if one.action == "extern"}
-        return Regime.of_archive(interned, externs)
+        return TrustContext.of_archive(interned, externs)
 
 
 def paste_rule(name: str, origin: Origin) -> str:
@@ -327,13 +327,13 @@ def paste_rule(name: str, origin: Origin) -> str:
 def _refused_by_loaders(
     stored: StoredObject | StoredState,
     records: bytes,
-    regime: Regime,
+    trust_context: TrustContext,
     root: str,
     factory: str | None = None,
 ) -> Iterator[str]:
     if not records:
         return
-    verdict = judge(records, regime, storages=stored.storages, what=stored.label, root=root)
+    verdict = judge(records, trust_context, storages=stored.storages, what=stored.label, root=root)
     refused = sorted({str(use) for use in verdict.names} | ({factory} if factory else set()))
     if refused:
         trust = ", ".join(map(repr, refused))

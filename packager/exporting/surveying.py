@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from packager.graph import Edge, Importer, Walk, WalkDecision
@@ -19,7 +19,7 @@ from .deciding import Decisions
 from .plan import PlanProblem, chain_of
 from .request import ModuleRequest, ObjectRequest, Request, ResourceRequest, SourceRequest, StateDictRequest
 from .stored import StoredMigrations, StoredObject, StoredState, Storing, frameworks_of, store_migrations
-from .taking import Taken, changes_of, is_as_taken, is_steady, settled, take
+from .taking import Taken, changes_of, is_as_taken, is_steady, take
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Surveyor:
     ) -> None:
         self._request = decisions.request
         self._decisions = decisions
-        self._storing = Storing(importer, decisions.is_interned, decisions.exporter)
+        self._storing = Storing(importer, decisions.exporter)
         self._guards = guards
         self._parents = parents
         self._tell = tell
@@ -129,8 +129,8 @@ class Surveyor:
 
     def take(self, request: ObjectRequest | StateDictRequest) -> None:
         """Take what is saved as it is now; see `taking.take`."""
-        guess = replace(self._storing, interned=self._decisions.would_intern)
-        self._taken[id(request)] = take(request, guess, first_id=self._request.ids_given, sha256=self._sha256)
+        first_id = self._request.ids_given
+        self._taken[id(request)] = take(request, self._storing, first_id=first_id, sha256=self._sha256)
 
     def changes(self) -> tuple[PlanProblem, ...]:
         """Return what changed between its save and now; reads all tensors."""
@@ -167,9 +167,7 @@ class Surveyor:
 
     def _stored(self, request: ObjectRequest | StateDictRequest) -> Any:
         """Return what was taken of a request, by the decisions as they are now."""
-        taken = settled(self._taken[id(request)], self._storing, sha256=self._sha256)
-        self._taken[id(request)] = taken
-        return taken.result
+        return self._taken[id(request)].stored.with_sources(self._decisions.is_interned)
 
     def _walk(self, uses: Sequence[Use]) -> Walk:
         self._decisions.forget_undecided()

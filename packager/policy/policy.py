@@ -135,9 +135,14 @@ class Policy:
         more = GlobGroup(patterns, separator="/").include
         self.exclude_data = GlobGroup((*self.exclude_data.include, *more), separator="/")
 
-    def decide(self, name: str, origin: Origin, importers: Sequence[Edge] = ()) -> Decision:
-        """Return the Decision for module `name`, found in this environment at `origin`."""
-        reason = implicit_reason(name, self.frameworks)
+    def decide(
+        self, name: str, origin: Origin, importers: Sequence[Edge] = (), *, is_namesake: bool = False
+    ) -> Decision:
+        """Return the Decision for module `name`, found in this environment at `origin`.
+
+        With `is_namesake` the module only has the name of one of our packages, and is no implicit extern.
+        """
+        reason = None if is_namesake else implicit_reason(name, self.frameworks)
         rule = self.rules.first(name, implicit=reason is not None)
         if rule is not None:
             return Decision(

@@ -19,7 +19,7 @@ PACKAGES = {"kellet": ROOT / "src" / "kellet", "packager": ROOT / "packager"}
 # `__init__` stands on top of all. `utils` holds PyTorch's spellings of names that live elsewhere.
 ROOMS = {
     "kellet": (
-        "errors hooks dtype_table dtypes",
+        "errors public_names hooks dtype_table dtypes",
         "rules",
         "autograd",
         "core",

@@ -1,4 +1,4 @@
-"""The folder form of an archive: what it unpacks to, checked by the same manifest. Section 9 of the format."""
+"""The folder form of an archive: what it unpacks to, checked by its manifest. Section 9 of the format."""
 
 from __future__ import annotations
 

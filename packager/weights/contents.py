@@ -13,16 +13,14 @@ from typing import Any, Final
 
 from packager.errors import LegacyFormatError
 
+from .legacy_bounds import MAX_CONTAINER_DEPTH, MAX_DEPTH, MAX_PARTS
+from .legacy_tensors import LegacyTensor
 from .pickle_machine import Named, Opaque
-from .tensors import LegacyTensor
 
 _USUAL: Final = frozenset(
     "state_dict model_state_dict model state_dict_ema model_ema ema ema_state_dict module net network "
     "weights params params_ema model_state generator discriminator teacher student backbone".split()
 )
-_DEEPEST: Final = 64
-_DEEPEST_CONTAINER: Final = 4
-_MOST_PARTS: Final = 2_000_000  # looks at a part; a checkpoint needs a few for each of its tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ class _Search:
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._left = _MOST_PARTS
+        self._left = MAX_PARTS
         self._modules: dict[int, dict[str, Any]] = {}
 
     def only(self, root: Any) -> Contents:
@@ -158,7 +156,7 @@ class _Search:
             self._spend(path, depth)
             if path and self._is_state_dict(value):
                 yield path, value
-            elif depth < _DEEPEST_CONTAINER:
+            elif depth < MAX_CONTAINER_DEPTH:
                 prefix = f"{path}." if path else ""
                 inner = [(f"{prefix}{name}", part, depth + 1) for name, part in self._entries(value).items()]
                 work += reversed(inner)
@@ -279,10 +277,10 @@ class _Search:
 
     def _spend(self, path: str, depth: int) -> None:
         self._left -= 1
-        if depth > _DEEPEST or self._left < 0:
+        if depth > MAX_DEPTH or self._left < 0:
             raise LegacyFormatError(
-                f"{self._what}: {path[:200]}: nested more than {_DEEPEST} deep, or of more parts than "
-                f"{_MOST_PARTS}; no checkpoint is"
+                f"{self._what}: {path[:200]}: nested more than {MAX_DEPTH} deep, or of more parts than "
+                f"{MAX_PARTS}; no checkpoint is"
             )
 
 

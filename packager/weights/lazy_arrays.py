@@ -15,7 +15,7 @@ from typing import Any
 from packager.libraries import dtype_of, to_numpy
 from packager.tensors import Box, boxes, itemsize_of, reshaped_strides
 
-from .tensors import GATHERED, LegacyTensor, numpy_dtype
+from .legacy_tensors import GATHERED, LegacyTensor, numpy_dtype
 
 
 class LazyStateDict(Mapping[str, Any]):

@@ -1,18 +1,21 @@
-"""The machine that reads pickles of data: its stack, its memo, its budget, and the errors that it gives.
+"""The machine that reads pickles of data: its stack, its memo, its budget, and what it does with names.
 
-What it holds is data, a name that stands for nothing but itself, or an `Opaque`. It knows no opcode; those
-are in `packager.weights.pickle_opcodes`.
+What it holds is data, a name that stands for nothing but itself, or an `Opaque`. Names are mentioned,
+called, given a state, and none is ever imported: one that is on the list selects a function that makes
+plain data, and what is done with any other is noted in an `Opaque`. The opcodes are in
+`packager.weights.pickle_opcodes`.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Final, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from packager.errors import LegacyFormatError
 
-LONGEST_NAME: Final = 1000
+from .legacy_bounds import MAX_NAME, MAX_UNKNOWN_NAMES
 
 Handler = Callable[..., Any]
 """Makes data from the arguments that a pickle passes to a name."""
@@ -91,7 +94,7 @@ class Machine:
 
     def line(self) -> str:
         """The next line, of a name."""
-        data = self.stream.readline(LONGEST_NAME + 1)
+        data = self.stream.readline(MAX_NAME + 1)
         self.next += len(data)
         if not data.endswith(b"\n"):
             self.fail("a name that is too long, or without an end")
@@ -140,3 +143,88 @@ class Machine:
 
     def opaque(self, name: str, arguments: Any) -> Opaque:
         return Opaque(name, self.position, arguments)
+
+    def mention_lines(self) -> None:
+        """GLOBAL: the name stands in the pickle, on two lines."""
+        module, name = self.line(), self.line()
+        self._push_name(f"{module} {name}")
+
+    def mention(self) -> None:
+        """STACK_GLOBAL: the name lies on the stack, as two texts."""
+        name, module = self.pop(), self.pop()
+        if type(name) is not str or type(module) is not str or len(name) + len(module) > MAX_NAME:
+            self.fail("STACK_GLOBAL without two texts; the pickle is damaged")
+        self._push_name(f"{module} {name}")
+
+    def _push_name(self, name: str) -> None:
+        known = name in self.names
+        if not known:
+            self.unknown.setdefault(name.replace(" ", "."), self.position)
+            if len(self.unknown) > MAX_UNKNOWN_NAMES:
+                self.fail(f"the pickle names more than {MAX_UNKNOWN_NAMES} things that are not plain data")
+        self.stack.append(Named(name, known))
+
+    def call(self) -> None:
+        """REDUCE: only a function of the list is called; any other call is noted."""
+        arguments, function = self.pop(), self.pop()
+        if isinstance(function, Opaque):  # a computed function: what it gives is as unknown as itself
+            self.stack.append(self.opaque(function.name, arguments))
+            return
+        if not isinstance(function, Named) or type(arguments) is not tuple:
+            self.fail("a call of something that is no name, or not with a tuple")
+        self.stack.append(self._applied(function, arguments))
+
+    def _applied(self, function: Named, arguments: tuple[Any, ...]) -> Any:
+        shown = function.name.replace(" ", ".")
+        if not function.known:
+            return self.opaque(shown, arguments)
+        handler = self.names[function.name]
+        if handler is None:
+            self.fail(f"{shown!r} may be mentioned in data, but not called")
+        try:
+            return handler(*arguments)
+        except (TypeError, ValueError, KeyError, OverflowError, AttributeError) as error:
+            if any(_is_opaque(argument) for argument in arguments):
+                return self.opaque(shown, arguments)
+            self.fail(f"{shown} with arguments that do not fit: {error}")
+
+    def new_object(self, opcode: str, count: int) -> None:
+        """Note an object of an unknown class, with so many arguments; fail for a known one."""
+        arguments = [self.pop() for _ in range(count)]
+        kind = self.pop()
+        if not _is_opaque(kind):
+            self.fail(f"opcode {opcode} is not among those that data needs")
+        self.stack.append(self.opaque(kind.name.replace(" ", "."), tuple(reversed(arguments))))
+
+    def set_state(self) -> None:
+        """State of an OrderedDict is its attributes, `_metadata` of a state dict; that alone is kept."""
+        state = self.pop()
+        target = self.top((OrderedDict, HasState), "BUILD")
+        if isinstance(target, Opaque):
+            target.state = state
+        elif isinstance(target, HasState):
+            try:
+                target.set_state(state)
+            except (TypeError, ValueError, KeyError, OverflowError) as error:
+                self.fail(f"a state that does not fit: {error}")
+        elif type(state) is dict and set(state) <= {"_metadata"}:
+            target.__dict__.update(state)
+        else:
+            self.fail("BUILD sets attributes of a dict other than _metadata")
+
+    def find_storage(self) -> None:
+        """BINPERSID: whoever reads the file says what lies under a persistent id."""
+        if self.persistent is None:
+            self.fail("a persistent id, in a pickle that has none")
+        pid = self.pop()
+        try:
+            self.stack.append(self.persistent(pid))
+        except (TypeError, ValueError, KeyError, OverflowError, AttributeError) as error:
+            if type(pid) is tuple and any(_is_opaque(part) for part in pid):
+                self.stack.append(self.opaque("a storage of an unknown class", pid))
+            else:
+                self.fail(f"a storage that cannot be found: {error}")
+
+
+def _is_opaque(value: Any) -> bool:
+    return isinstance(value, Opaque) or (isinstance(value, Named) and not value.known)

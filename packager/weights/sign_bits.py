@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from packager.tensors import itemsize_of
 
-from .tensors import LegacyStorage
+from .legacy_tensors import LegacyStorage
 
 # How many numbers an element is, each of which has its sign in its highest bit.
 _PARTS: Final = {

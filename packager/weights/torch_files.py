@@ -8,15 +8,15 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from packager.errors import LegacyFormatError
 from packager.tensors import itemsize_of
 
-from .legacy_file import LegacyFile
+from .legacy_tensors import LegacyFile, LegacyStorage
 from .pickle_machine import Named
 from .pickle_opcodes import read_pickle
-from .tensors import LegacyStorage
 from .torch_names import storage_dtype, torch_names
 from .zip_files import ZIP_START, ZipFile
 
@@ -73,7 +73,7 @@ def zip_pickle(
 ) -> Any:
     """The object of a pickle in a zip file. Raises LegacyFormatError where its CRC-32 is another one."""
     member = members[name]
-    stream = _Window(lambda start, stop: members.read(name, start, stop), member.size)
+    stream = _Window(partial(members.read, name), member.size)
     value = read_pickle(stream, names, persistent, f"{file.name}: {name}", opaque=opaque, size=member.size)
     # torch.save may be told to write no CRC-32 (torch.serialization.set_crc32_options): then it is 0.
     if member.crc and not members.check(name):
@@ -94,7 +94,7 @@ def zip_storage(
         )
     whole = places.get(f"{key} {dtype}")
     if whole is None:
-        whole = LegacyStorage(key, dtype, size, lambda start, stop: members.read(name, start, stop))
+        whole = LegacyStorage(key, dtype, size, partial(members.read, name))
         places[f"{key} {dtype}"] = whole
     return whole
 
@@ -234,14 +234,10 @@ def _find_storages(
                 f"{file.name}, byte {at}: storage {key[:80]!r} has {count} elements, not {storage.count}, "
                 f"up to byte {end}, and the file ends at {file.size}"
             )
-        storage.found(_at(file, start))
+        storage.found(file.reading(start))
         at = end
     if at != file.size:
         raise LegacyFormatError(f"{file.name}, byte {at}: {file.size - at} bytes behind the last storage")
-
-
-def _at(file: LegacyFile, first: int) -> Callable[[int, int], memoryview]:
-    return lambda start, stop: file.read(first + start, first + stop)
 
 
 class _Window(io.BufferedReader):

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from packager.tensors import DTYPES, contiguous_strides, itemsize_of
 
+from .legacy_tensors import LegacyStorage, LegacyTensor, checked_tensor
 from .pickle_machine import Handler, HasState, Named
 from .sign_bits import ViewedStorages, sign_bits_in
-from .tensors import LegacyStorage, LegacyTensor, checked_tensor
 
 _STORAGES: Final = {
     **{dtype.storage: dtype.name for dtype in DTYPES.values() if dtype.storage},

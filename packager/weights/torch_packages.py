@@ -12,9 +12,8 @@ from typing import Any
 from packager.errors import LegacyFormatError
 
 from .contents import LeftOut
-from .legacy_file import LegacyFile
+from .legacy_tensors import LegacyFile, LegacyStorage
 from .pickle_machine import PickleRefused
-from .tensors import LegacyStorage
 from .torch_files import zip_pickle, zip_storage
 from .torch_names import storage_dtype, torch_names
 from .zip_files import ZipFile

@@ -20,7 +20,8 @@ from typing import IO, Final, NoReturn
 from packager.archive import BoundedFile, Memory, Source, crc32
 from packager.errors import LegacyFormatError
 
-from .legacy_file import LegacyFile
+from .legacy_bounds import MAX_EXPANSION, MAX_ZIP_DIRECTORY
+from .legacy_tensors import LegacyFile
 
 ZIP_START: Final = b"PK\x03\x04"
 
@@ -34,8 +35,6 @@ _DESCRIPTOR: Final = 0x0008
 _UTF8: Final = 0x0800
 _STORED, _DEFLATED = 0, 8
 _LONG: Final = 0xFFFFFFFF
-_MOST_DIRECTORY: Final = 32 << 20
-_MOST_EXPANSION: Final = 1032  # deflate cannot do more: a claim beyond it is a lie
 _CHUNK: Final = 1 << 20
 _IN_MEMORY: Final = 4 << 20
 
@@ -128,7 +127,7 @@ class ZipFile(Mapping[str, ZipMember]):
             stop, here, count, length, start = long
         if disk or first or here != count:
             self._fail("the zip file is one of several; join them first")
-        if start + length != stop or length > _MOST_DIRECTORY or count * _CENTRAL.size > length:
+        if start + length != stop or length > MAX_ZIP_DIRECTORY or count * _CENTRAL.size > length:
             self._fail(f"the directory of {count} entries and {length} bytes does not end where it has to")
         return self._file.read(start, stop), start
 
@@ -170,7 +169,7 @@ class ZipFile(Mapping[str, ZipMember]):
                 self._fail(
                     f"entry {name!r} is encrypted, or packed by method {method}; expected stored or deflated"
                 )
-            if size != packed if method == _STORED else size > packed * _MOST_EXPANSION:
+            if size != packed if method == _STORED else size > packed * MAX_EXPANSION:
                 self._fail(f"entry {name!r}: {packed} bytes cannot hold {size}")
             yield ZipMember(name, size, packed, crc, method == _DEFLATED, start), flags
             at = after

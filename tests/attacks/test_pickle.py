@@ -292,7 +292,7 @@ def peak_of(pickled: bytes) -> int:
     ids="sets dicts marks memo tuples ordered numbered tuple-keys".split(),
 )
 def test_memory_is_bounded_by_the_size_of_the_pickle(pickled: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.weights.pickle_opcodes._FREE", 1 << 20)
+    monkeypatch.setattr("packager.weights.pickle_opcodes.FREE_MEMORY", 1 << 20)
     assert peak_of(pickled) < (2 << 20) + 33 * len(pickled)
 
 
@@ -370,7 +370,7 @@ def test_shared_parts_are_not_written_out(
     archive: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each dict holds the one before twice: two to the power of 60 paths."""
-    monkeypatch.setattr("packager.weights.contents._MOST_PARTS", 100_000)
+    monkeypatch.setattr("packager.weights.contents.MAX_PARTS", 100_000)
     doubled = text("w") + tensor()[9:-2] + text("inner") + b"}" + b"q\x00"
     for n in range(60):
         doubled += (

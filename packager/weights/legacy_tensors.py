@@ -1,19 +1,23 @@
-"""Tensors that lie in a file: shape, strides and dtype are known, bytes are read when they are asked for.
+"""Tensors that lie in a file of weights: shape, strides and dtype are known, bytes are read when asked for.
 
-Files are read at places, never mapped: what was read is the reader's own, a file that is cut short
-gives an error, and converting a checkpoint takes no more memory than a few pieces of it.
+Files are read at places, with bounds, never mapped and never executed: what was read is the reader's own, a
+file that is cut short gives an error, and converting a checkpoint takes no more memory than a few pieces of
+it.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
 from typing import Any, Final
 
-from packager.archive import MAX_RANK, largest_view
-from packager.errors import LegacyFormatError
+from packager.archive import MAX_RANK, BoundedFile, largest_view
+from packager.errors import ArchiveError, LegacyFormatError
 from packager.tensors import (
     boxes,
     contiguous_strides,
@@ -31,6 +35,49 @@ PIECE: Final = 4 << 20
 
 GATHERED: Final = 8 << 20
 """The same where elements are gathered from all over a file: the fewer pieces, the longer the runs in it."""
+
+
+class LegacyFile:
+    """An open file, read anew for every request.
+
+    Raises LegacyFormatError for what is no regular file, and later when the file has changed its size.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.name = Path(path).name
+        if not os.path.isfile(path):
+            if os.path.exists(path):
+                raise LegacyFormatError(f"{os.fspath(path)}: found a folder or device; expected a file")
+            raise FileNotFoundError(2, "there is no such file", os.fspath(path))
+        self._source = BoundedFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), self.name)
+        self.size = self._source.size
+
+    def read(self, start: int, stop: int) -> memoryview:
+        """The bytes between two positions."""
+        if not 0 <= start <= stop <= self.size:
+            raise LegacyFormatError(
+                f"{self.name}: bytes {start} to {stop} were asked for; the file ends at {self.size}"
+            )
+        try:
+            return self._source.view(start, stop)
+        except ArchiveError as error:
+            raise LegacyFormatError(str(error)) from error
+
+    def reading(self, first: int) -> Callable[[int, int], memoryview]:
+        """Return what reads bytes of the file by their places behind `first`."""
+        return lambda start, stop: self.read(first + start, first + stop)
+
+    def close(self) -> None:
+        """Let go of the file; nothing more can be read."""
+        self._source.close()
+
+    def __enter__(self) -> LegacyFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 class LegacyStorage:

@@ -153,7 +153,7 @@ class Manifest:
     """Everything an archive says about itself.
 
     `environment` is plain data (str, int, float, bool, None, lists and maps with str keys); its
-    content belongs to the room that makes fingerprints. A writer is given a manifest without
+    content is that of a fingerprint. A writer is given a manifest without
     `entries` and `digests`, and fills both in. Rows may be given in any order; they are stored
     sorted, and two rows with the same key are refused.
 

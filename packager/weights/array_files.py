@@ -29,13 +29,13 @@ class NotNumbers(LegacyFormatError):
 
 
 def is_safetensors(file: LegacyFile) -> bool:
-    """Whether a file starts as one of safetensors does."""
+    """Return whether a file starts as one of safetensors does."""
     head = bytes(file.read(0, min(9, file.size)))
     return head[8:] == b"{" and int.from_bytes(head[:8], "little") <= min(file.size - 8, MAX_HEADER)
 
 
 def read_safetensors(file: LegacyFile) -> tuple[dict[str, LegacyTensor], Mapping[str, str]]:
-    """The tensors of a file in the order of their bytes, and its `__metadata__`.
+    """Return the tensors of a file in the order of their bytes, and its `__metadata__`.
 
     Raises LegacyFormatError for a header that does not describe every byte once, and for packed dtypes
     of fewer than eight bits.
@@ -69,14 +69,14 @@ def read_safetensors(file: LegacyFile) -> tuple[dict[str, LegacyTensor], Mapping
 
 
 def is_npz(members: ZipFile) -> bool:
-    """Whether a zip file holds arrays of NumPy and nothing else."""
+    """Return whether a zip file holds arrays of NumPy and nothing else."""
     return bool(members) and all(name.endswith(".npy") for name in members)
 
 
 def read_npz(
     file: LegacyFile, members: ZipFile, left_out: Callable[[str, NotNumbers], None]
 ) -> dict[str, LegacyTensor]:
-    """The arrays of a `.npz` file by name; `left_out` is told of those that are not numbers."""
+    """Return the arrays of a `.npz` file by name; `left_out` is told of those that are not numbers."""
     found = {}
     for name in members:
         key = name.removesuffix(".npy")
@@ -91,7 +91,7 @@ def read_npz(
 
 
 def read_npy(file: LegacyFile) -> LegacyTensor:
-    """The array of a `.npy` file."""
+    """Return the array of a `.npy` file."""
     return _read_array(file.name, file.size, _head(file), file.read)
 
 
@@ -100,10 +100,10 @@ def _head(file: LegacyFile) -> memoryview:
 
 
 def read_npy_folder(folder: Path, left_out: Callable[[str, NotNumbers], None]) -> dict[str, LegacyTensor]:
-    """The arrays of a folder of `.npy` files, by their paths inside it without the ending.
+    """Return the arrays of a folder of `.npy` files, by their paths inside it without the ending.
 
     Folders inside are walked, links are not followed. A path "encoder/0/weight.npy" is the key
-    "encoder.0.weight".
+    "encoder.0.weight". Raises LegacyFormatError where two files give one key.
     """
     found: dict[str, LegacyTensor] = {}
     for path in _files(folder):
@@ -165,7 +165,7 @@ def _read_array(
 
 
 def _header(what: str, text: bytes) -> tuple[str, bool, bool, tuple[int, ...]]:
-    """Dtype, byte order, order of axes and shape."""
+    """Return dtype, byte order, order of axes and shape."""
     try:
         # Only literals are read, and no more of them than such a header has.
         if text.count(b"(") + text.count(b"[") + text.count(b"{") > MAX_NUMPY_BRACKETS or b"**" in text:

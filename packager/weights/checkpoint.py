@@ -154,7 +154,7 @@ class _Wanted:
     skip_unknown: bool
 
     def left_out(self, found: list[LeftOut]) -> Any:
-        """What is told of arrays that are not numbers: they are refused unless the caller said otherwise."""
+        """Return what notes an array that is not numbers; it raises unless the caller leaves such out."""
 
         def tell(key: str, error: LegacyFormatError) -> None:
             if not self.skip_unknown:
@@ -167,7 +167,7 @@ class _Wanted:
 
 
 def _found(path: Path, format: str, root: Any, wanted: _Wanted) -> Checkpoint:
-    """The state dict inside of what a pickle held."""
+    """Return the state dict inside of what a pickle held."""
     contents = state_dict_in(root, path.name, unwrap=wanted.unwrap, everything=wanted.everything)
     return Checkpoint(path, format, contents, CheckpointMetadata(contents.versions), root)
 
@@ -181,7 +181,7 @@ def _whole(
     left_out: tuple[LeftOut, ...] = (),
     container: str = "",
 ) -> Checkpoint:
-    """A file that is a state dict."""
+    """Return the checkpoint of a file that is a state dict."""
     if wanted.unwrap is not None and not container:
         raise LegacyFormatError(f"{path.name}: nothing to unwrap: the file is one state dict")
     contents = Contents(dict(state), container, left_out)
@@ -275,7 +275,7 @@ def _open_folder(folder: Path, wanted: _Wanted) -> Checkpoint:
 
 
 def _open_shards(index: Path, wanted: _Wanted) -> Checkpoint:
-    """Every key from the file that the index names for it."""
+    """Read every key from the file that the index names for it."""
     places = _weight_map(index)
     shards = {
         name: open_checkpoint(index.parent / name, skip_unknown=wanted.skip_unknown)
@@ -306,7 +306,7 @@ def _joined_versions(shards: list[Checkpoint]) -> dict[str, Mapping[str, Any]] |
 
 
 def _weight_map(index: Path) -> dict[str, str]:
-    """Which file each key is in. Files lie beside the index, and nowhere else."""
+    """Return which file each key is in. Files lie beside the index, and nowhere else."""
     with LegacyFile(index) as file:
         if file.size > MAX_SHARD_INDEX:
             raise LegacyFormatError(f"{index.name}: {file.size} bytes; no index is that long")

@@ -80,7 +80,7 @@ class Machine:
     next: int = 0
 
     def take(self, count: int) -> bytes:
-        """The next bytes of the pickle."""
+        """Return the next bytes of the pickle."""
         self.next += count
         if self.next > self.size:
             self.fail(
@@ -93,7 +93,7 @@ class Machine:
         return data
 
     def line(self) -> str:
-        """The next line, of a name."""
+        """Return the next line, of a name."""
         data = self.stream.readline(MAX_NAME + 1)
         self.next += len(data)
         if not data.endswith(b"\n"):
@@ -101,16 +101,18 @@ class Machine:
         return self.text(data[:-1])
 
     def text(self, data: bytes) -> str:
+        """Decode a text of the pickle."""
         try:
             return data.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
             self.fail("a text that is not UTF-8; the pickle is damaged")
 
     def fail(self, message: str) -> NoReturn:
+        """Raise PickleRefused with the offset of the opcode at hand."""
         raise PickleRefused(f"{self.what}, offset {self.position}: {message}")
 
     def refusal(self) -> PickleRefused:
-        """The error for names that are not data, all of them."""
+        """Return the error for names that are not data, all of them."""
         (first, place), *rest = self.unknown.items()
         lines = [f"{self.what}, offset {place}: the pickle names {first!r}, which is not plain data"]
         lines += [f"    offset {place}: {name!r}, neither" for name, place in rest[:20]]
@@ -124,18 +126,20 @@ class Machine:
         return PickleRefused("\n".join(lines) + ("\n" if rest else "; ") + advice)
 
     def pop(self) -> Any:
+        """Take the value on top of the stack."""
         if not self.stack:
             self.fail("an operation finds the stack empty; the pickle is damaged")
         return self.stack.pop()
 
     def pop_mark(self) -> list[Any]:
+        """Take all values above the last mark."""
         if not self.marks:
             self.fail("an operation finds no mark; the pickle is damaged")
         items, self.stack = self.stack, self.marks.pop()
         return items
 
     def top(self, kind: type | tuple[type, ...], operation: str) -> Any:
-        """What is on top of the stack, of one of these very types or an Opaque."""
+        """Return what is on top of the stack, of one of these very types or an Opaque."""
         if not self.stack or not isinstance(self.stack[-1], (kind, Opaque)):
             found = type(self.stack[-1]).__name__ if self.stack else "nothing"
             self.fail(f"{operation} on {found}; the pickle is damaged or holds more than data")
@@ -145,12 +149,12 @@ class Machine:
         return Opaque(name, self.position, arguments)
 
     def mention_lines(self) -> None:
-        """GLOBAL: the name stands in the pickle, on two lines."""
+        """Carry out GLOBAL: the name stands in the pickle, on two lines."""
         module, name = self.line(), self.line()
         self._push_name(f"{module} {name}")
 
     def mention(self) -> None:
-        """STACK_GLOBAL: the name lies on the stack, as two texts."""
+        """Carry out STACK_GLOBAL: the name lies on the stack, as two texts."""
         name, module = self.pop(), self.pop()
         if type(name) is not str or type(module) is not str or len(name) + len(module) > MAX_NAME:
             self.fail("STACK_GLOBAL without two texts; the pickle is damaged")
@@ -165,7 +169,7 @@ class Machine:
         self.stack.append(Named(name, known))
 
     def call(self) -> None:
-        """REDUCE: only a function of the list is called; any other call is noted."""
+        """Carry out REDUCE: only a function of the list is called; any other call is noted."""
         arguments, function = self.pop(), self.pop()
         if isinstance(function, Opaque):  # a computed function: what it gives is as unknown as itself
             self.stack.append(self.opaque(function.name, arguments))
@@ -197,7 +201,7 @@ class Machine:
         self.stack.append(self.opaque(kind.name.replace(" ", "."), tuple(reversed(arguments))))
 
     def set_state(self) -> None:
-        """State of an OrderedDict is its attributes, `_metadata` of a state dict; that alone is kept."""
+        """Carry out BUILD: of an OrderedDict's attributes, `_metadata` of a state dict alone is kept."""
         state = self.pop()
         target = self.top((OrderedDict, HasState), "BUILD")
         if isinstance(target, Opaque):
@@ -213,7 +217,7 @@ class Machine:
             self.fail("BUILD sets attributes of a dict other than _metadata")
 
     def find_storage(self) -> None:
-        """BINPERSID: whoever reads the file says what lies under a persistent id."""
+        """Carry out BINPERSID: the reader of the file says what lies under a persistent id."""
         if self.persistent is None:
             self.fail("a persistent id, in a pickle that has none")
         pid = self.pop()

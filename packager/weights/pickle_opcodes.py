@@ -2,7 +2,7 @@
 
 Python's unpickler calls whatever a pickle names. This one knows a list of opcodes and a list of names; a
 name is never imported, it selects a function of `names` that makes plain data. A name that is not on the
-list becomes an `Opaque`, which stands for an object that nobody makes: what the pickle would do to it is
+list becomes an `Opaque`, which stands for an object that is not made: what the pickle would do to it is
 noted, not done. Unless the caller asked for that, such names are refused in the end, all together.
 
 Memory is bounded by the file: every operation has a price, and a pickle may spend so much for its size.
@@ -99,7 +99,7 @@ def _not_listed(code: bytes) -> str:
 
 
 def _nothing(length: int) -> Callable[[Machine], None]:
-    """PROTO and FRAME say nothing about the data."""
+    """Skip PROTO and FRAME, which say nothing about the data."""
     return lambda machine: _ignore(machine.take(length))
 
 
@@ -121,7 +121,7 @@ def _number(form: str) -> Callable[[Machine], None]:
 
 
 def _counted(form: str, decode: Callable[[Machine, bytes], object]) -> Callable[[Machine], None]:
-    """Bytes behind their number."""
+    """Return the operation that reads bytes behind their number."""
     layout = Struct(form)
 
     def operation(machine: Machine) -> None:
@@ -266,7 +266,7 @@ _KEYS: Final = (str, bytes, int, float, bool, type(None), Named, Opaque)
 
 
 def _hashable(machine: Machine, key: Any) -> Any:
-    """A key that is quick to hash, and that nobody can make collide with many others.
+    """Return a key that is quick to hash, and cannot be made to collide with many others.
 
     Plain values and short flat tuples of them: hashing runs nothing and does not go deep. Large numbers
     wrap around when they are hashed, and the hash of a tuple can be computed backwards; so the first are

@@ -26,7 +26,7 @@ _ORDERS: Final = {b"little": False, b"big": True}
 
 
 def read_torch_file(path: str | os.PathLike[str], *, opaque: bool = False) -> Any:
-    """The object of a file that `torch.save` wrote, with LegacyTensor in place of tensors.
+    """Read the object of a file that `torch.save` wrote, with LegacyTensor in place of tensors.
 
     The file stays open for as long as one of these is there. With `opaque=True` objects of unknown
     classes are Opaque; see `packager.weights.pickle_opcodes`.
@@ -40,7 +40,7 @@ def read_torch_file(path: str | os.PathLike[str], *, opaque: bool = False) -> An
 
 
 def read_torch_zip(file: LegacyFile, members: ZipFile, *, opaque: bool = False) -> Any:
-    """The object of a file in the zip format."""
+    """Read the object of a file in the zip format. Raises LegacyFormatError for another zip file."""
     pickles = [member for member in members if member.rpartition("/")[2] == "data.pkl"]
     if len(pickles) != 1 or any(f"{pickles[0].rpartition('/')[0]}/constants.pkl" == name for name in members):
         raise LegacyFormatError(f"{file.name}: {_other_zip(members, len(pickles))}")
@@ -71,7 +71,7 @@ def zip_pickle(
     *,
     opaque: bool = False,
 ) -> Any:
-    """The object of a pickle in a zip file. Raises LegacyFormatError where its CRC-32 is another one."""
+    """Read the object of a pickle in a zip file. Raises LegacyFormatError where its CRC-32 is wrong."""
     member = members[name]
     stream = _Window(partial(members.read, name), member.size)
     value = read_pickle(stream, names, persistent, f"{file.name}: {name}", opaque=opaque, size=member.size)
@@ -84,7 +84,10 @@ def zip_pickle(
 def zip_storage(
     members: ZipFile, places: dict[str, LegacyStorage], name: str, key: str, dtype: str, count: Any
 ) -> LegacyStorage:
-    """The storage in an entry. Tensors of different dtypes over one storage share it."""
+    """Return the storage in an entry. Tensors of different dtypes over one storage share it.
+
+    Raises KeyError where there is no such entry, ValueError where its size is another one.
+    """
     if name not in members:
         raise KeyError(f"storage {key[:80]!r} is not in the file")
     size = members[name].size
@@ -104,7 +107,7 @@ def _has(members: ZipFile, name: str, size: int) -> bool:
 
 
 def _other_zip(members: ZipFile, pickles: int) -> str:
-    """What a zip file without just one data.pkl is."""
+    """Return what a zip file without just one data.pkl is."""
     names = list(members)
     if any(name.rpartition("/")[2] == "constants.pkl" for name in names):
         return (
@@ -119,7 +122,10 @@ def _other_zip(members: ZipFile, pickles: int) -> str:
 
 
 def read_torch_stream(file: LegacyFile, *, opaque: bool = False) -> Any:
-    """Five pickles one after another, then for each storage its number of elements and its bytes."""
+    """Read five pickles one after another, then for each storage its number of elements and its bytes.
+
+    Raises LegacyFormatError for a damaged file, PickleRefused for more than data.
+    """
     _refuse_tar(file)
     stream = _Window(file.read, file.size)
     magic = _part(file, stream, "magic number")
@@ -181,7 +187,7 @@ class _StreamStorage:
         self._parts: dict[tuple[int, int], LegacyStorage] = {}
 
     def part(self, view: Any) -> LegacyStorage:
-        """The whole storage, or the run of it that old files call a view of it."""
+        """Return the whole storage, or the run of it that old files call a view of it."""
         size = itemsize_of(self.dtype)
         start, count = 0, self.count
         if view is not None:

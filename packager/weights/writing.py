@@ -66,7 +66,7 @@ def write_checkpoint(
     package: str = "model",
     resource: str = "weights",
 ) -> WrittenCheckpoint:
-    """Stream a state dict to a file; its ending says which: `.safetensors` or `.kellet`.
+    """Return stream a state dict to a file; its ending says which: `.safetensors` or `.kellet`.
 
     Values are those of a Checkpoint, of a migrated state dict, or arrays of NumPy, kellet or PyTorch; each is
     read piece by piece, and memory stays bounded however large they are. `metadata` defaults to that of
@@ -222,7 +222,7 @@ class _Writing:
 
 
 def _sorted_out(state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Tensors as lazy values, and everything else."""
+    """Return tensors as lazy values, and everything else."""
     tensors, others, problems = {}, {}, []
     for key in state:
         value = state.lazy(key) if isinstance(state, LazyStateDict) else state[key]
@@ -239,7 +239,7 @@ def _sorted_out(state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
 
 
 def _exact_pieces(key: str, value: Any) -> Iterator[memoryview]:
-    """The bytes of a value, which must be as many as its header says."""
+    """Yield the bytes of a value, which must be as many as its header says."""
     missing = value.nbytes
     for piece in value.pieces():
         missing -= len(piece)
@@ -249,7 +249,7 @@ def _exact_pieces(key: str, value: Any) -> Iterator[memoryview]:
 
 
 def _spec(key: str, value: Any, span: Span | None, number: int) -> TensorSpec:
-    """Where a tensor lies in its new storage, in elements of the dtype that it is stored in."""
+    """Return where a tensor lies in its new storage, in elements of the dtype that it is stored in."""
     dtype, width = stored_as(DTYPES[value.dtype].spelling)
     if span is None:
         shape, strides, offset = value.shape, contiguous_strides(value.shape), 0
@@ -263,7 +263,7 @@ def _spec(key: str, value: Any, span: Span | None, number: int) -> TensorSpec:
 
 
 def _ties(tensors: Mapping[str, Any]) -> list[tuple[list[str], Span | None]]:
-    """Keys that go into one storage, with the bytes of the old storage that they span.
+    """Return keys that go into one storage, with the bytes of the old storage that they span.
 
     Tensors that lie in the same bytes of a file go together; any other is a storage of its own, without a
     span, and is written in C order.
@@ -317,7 +317,7 @@ class _Place:
 
 
 def _lost(places: list[_Place]) -> Iterator[tuple[str, LeftOut]]:
-    """What is said of each tensor with turned signs that meets one with other signs."""
+    """Yield what is said of each tensor with turned signs that meets one with other signs."""
     met = {**_met_before(_mirrored(places)), **_met_before(places)}
     for place in places:
         if place.key in met and isinstance(place.storage, ShownStorage):
@@ -326,7 +326,7 @@ def _lost(places: list[_Place]) -> Iterator[tuple[str, LeftOut]]:
 
 
 def _met_before(places: list[_Place]) -> dict[str, str]:
-    """For each tensor one that starts no later, reaches into it, and shows the storage in another way."""
+    """Map each tensor to one that starts no later, reaches into it, and shows the storage in another way."""
     met: dict[str, str] = {}
     furthest: dict[int, _Place] = {}  # for each way of showing the storage
     for place in sorted(places, key=lambda place: (place.start, isinstance(place.storage, ShownStorage))):
@@ -339,6 +339,6 @@ def _met_before(places: list[_Place]) -> dict[str, str]:
 
 
 def _mirrored(places: list[_Place]) -> list[_Place]:
-    """The same places read from the other end, so that what ends last comes first."""
+    """Return the same places read from the other end, so that what ends last comes first."""
     end = max(place.stop for place in places)
     return [_Place(place.key, place.storage, end - place.stop, end - place.start) for place in places]

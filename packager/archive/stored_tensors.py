@@ -120,6 +120,10 @@ class TensorReader(Mapping[str, TensorSpec]):
         start, stop = self._index.storage_range(number)
         return self._part(number, 0, stop - start, private)
 
+    def private_storage(self, key: str) -> memoryview:
+        """Return the checked bytes of the storage that `key` lies in, to be written to, copy on write."""
+        return self.storage(self[key].storage, private=True)
+
     def storage_size(self, number: int) -> int:
         """Return how many bytes a storage has."""
         start, stop = self._index.storage_range(number)

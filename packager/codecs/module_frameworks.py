@@ -36,15 +36,15 @@ class Hook:
 
 
 @dataclass(slots=True, eq=False)
-class ModuleNotes:
+class SavedModules:
     """What is known of modules during one encoding.
 
-    `covered` are modules whose state is taken care of; `dropped` maps tensors whose values a hook
+    `captured` are modules whose state is taken care of; `dropped` maps tensors whose values a hook
     replaced to the keys they had; `registries` maps the registries of hooks to (owner, kind);
     `kept` keeps all these ids valid.
     """
 
-    covered: set[int] = field(default_factory=set)
+    captured: set[int] = field(default_factory=set)
     dropped: dict[int, str] = field(default_factory=dict)
     registries: dict[int, tuple[Any, str]] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)

@@ -49,7 +49,11 @@ _default = {"float": float32}
 
 
 def get_default_dtype() -> DType:
-    """Return the dtype of Python floats and of new floating tensors: float32 unless set otherwise."""
+    """Return the dtype of Python floats and of new floating tensors: float32 unless set otherwise.
+
+    >>> kellet.get_default_dtype()
+    dtype('float32')
+    """
     return _default["float"]
 
 
@@ -57,6 +61,11 @@ def set_default_dtype(dtype: Any) -> None:
     """Make `dtype`, a floating one, the default of the whole process.
 
     Raises DTypeError for a dtype that is not floating.
+
+    >>> kellet.set_default_dtype(kellet.float64)
+    >>> kellet.tensor(0.5).dtype
+    dtype('float64')
+    >>> kellet.set_default_dtype(kellet.float32)
     """
     found = as_dtype(dtype)
     if category(found) != FLOATING:

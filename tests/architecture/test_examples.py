@@ -105,7 +105,8 @@ def pages(*, with_torch: bool = False) -> list[Path]:
 def test_docstring_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module(name)
-    result = doctest.testmod(module, optionflags=OPTIONS)
+    imported = {"kellet": importlib.import_module("kellet")} if name.startswith("kellet.") else {}
+    result = doctest.testmod(module, optionflags=OPTIONS, extraglobs=imported)
     assert result.attempted > 0, f"{name} holds >>> that doctest does not find: is it in a docstring?"
     assert result.failed == 0
 

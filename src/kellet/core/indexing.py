@@ -178,7 +178,12 @@ class Indexing(Variable):
         return apply(RULES["masked_select"], (whole, wrap(np.broadcast_to(_mask(mask)._array, shape))), {})
 
     def nonzero(self) -> Tensor:
-        """Return the positions of all elements that are not zero, one row each; int64."""
+        """Return the positions of all elements that are not zero, one row each; int64.
+
+        >>> kellet.argwhere(kellet.tensor([0, 3, 4]))
+        tensor([[1],
+                [2]])
+        """
         return wrap(np.argwhere(self._array))  # type: ignore[return-value]  # wrap makes Tensors
 
     def where(self, condition: Tensor, other: Any) -> Tensor:

@@ -202,16 +202,16 @@ class PackageImporter(Importer):
         a module that it brings code from, CodeExitError where code of the archive ends with `sys.exit()`
         or the like.
         """
-        from packager.loading import find_object, load_object, regime_of, resolver
+        from packager.loading import find_object, load_object, resolver, trust_context_of
 
         record = find_object(self._archive, package, resource)
-        regime = regime_of(self._archive, PackagedCode(self._archive))
+        trust_context = trust_context_of(self._archive, PackagedCode(self._archive))
         resolve = resolver(lambda: self._open_world().rules)
         with AnswerRequired(f"{self.filename}: loading object {package}/{resource}"):
             return load_object(
                 self._archive,
                 record,
-                regime,
+                trust_context,
                 self.trust,
                 resolve,
                 admitted=self._module_allowed,
@@ -231,17 +231,17 @@ class PackageImporter(Importer):
 
         Raises StoredObjectError where there is none of that name.
         """
-        from packager.loading import admitting, find_state_dict, load_state_dict, regime_of, resolver
+        from packager.loading import admitting, find_state_dict, load_state_dict, resolver, trust_context_of
 
         record = find_state_dict(self._archive, package, resource)
-        regime = regime_of(self._archive, PackagedCode(self._archive))
+        trust_context = trust_context_of(self._archive, PackagedCode(self._archive))
         resolve = admitting(
             resolver(lambda: self._open_world().rules),
             lambda: self._open_world().rules,
             self._module_allowed,
         )
         return load_state_dict(
-            self._archive, record, regime, self.trust, resolve, as_=as_, device=map_location
+            self._archive, record, trust_context, self.trust, resolve, as_=as_, device=map_location
         )
 
     def load_migrations(self) -> dict[str, tuple[Migration, ...]]:

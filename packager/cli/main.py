@@ -56,9 +56,9 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
 
     Code of a model that ends with `sys.exit()` has failed, whatever code it gives.
     """
+    from packager.calls import TargetError
     from packager.errors import ArchiveError, CodeExitError, LegacyFormatError, PackageError
     from packager.exits import AnswerRequired
-    from packager.exporting import TargetError
 
     try:
         with warnings.catch_warnings():
@@ -68,6 +68,7 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
     except BrokenPipeError:  # whoever read the output has seen enough
         return 3
     except (TargetError, CodeExitError, ModuleNotFoundError) as error:
+        _note_namesake(error)
         return _failed(error, 4)
     except (ArchiveError, LegacyFormatError, OSError) as error:
         if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) and not isinstance(
@@ -78,6 +79,7 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
     except PackageError as error:
         return _failed(error, 1)
     except ImportError as error:
+        _note_namesake(error)
         return _failed(error, 4)
     except KeyboardInterrupt:
         return _failed("interrupted; nothing was written", 130)
@@ -117,6 +119,18 @@ def _warned(message: Warning | str, *place: Any, **more: Any) -> None:
     from .screen import printable
 
     print(printable(f"{_command_name()}: warning: {message}"), file=sys.stderr)
+
+
+def _note_namesake(error: Exception) -> None:
+    """Add a note where a file in the current folder has the name of a package of ours, and that is why."""
+    from packager.version import OWN_PACKAGES, is_namesake
+
+    for name in OWN_PACKAGES:
+        for file in (f"{name}.py", os.path.join(name, "__init__.py")):
+            if f"'{name}" in str(error) and os.path.isfile(file) and is_namesake(name, file):
+                error.add_note(
+                    f"{file} has the name of a package that this command runs on; give yours another name"
+                )
 
 
 def _failed(error: object, code: int) -> int:

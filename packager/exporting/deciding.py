@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from packager.environment import Distributions
 from packager.graph import Edge, Found, SourceFinder, WalkDecision
 from packager.policy import Action, ActionHooks, Decision, GlobPattern, Origin, Policy, implicit_reason
+from packager.version import is_namesake
 
 from .request import Item, ModuleRequest, Request, SourceRequest
 
@@ -83,16 +84,6 @@ class Decisions:
             self.decide(".".join(parts[:count]), [Edge(name, ".".join(parts[:count]), "parent")])
         self.decide(name, [Edge("", name, "root")])
         return name in self.standing and self.standing[name].action == "intern"
-
-    def would_intern(self, name: str) -> bool:
-        """What `is_interned` would say by the rules so far; nothing is decided, and no hook is told."""
-        if name in self.standing:
-            return self.standing[name].action == "intern"
-        known = name in self._origins
-        answer = self._ruled(name).action == "intern"
-        if not known:
-            self._origins.pop(name, None)  # a source for it may still be saved
-        return answer
 
     def add_rule(
         self, action: Action, include: GlobPattern, exclude: GlobPattern, *, allow_empty: bool
@@ -182,7 +173,9 @@ class Decisions:
             return Decision("intern", "asked for", "saved by name")
         if self._is_folder_of_resources(name):
             return Decision("intern", "resources", "resources are saved under it")
-        decision = self.policy.decide(name, self.origin(name))
+        path = self._sources.find(name.partition(".")[0]).path
+        namesake = path is not None and is_namesake(name, path)
+        decision = self.policy.decide(name, self.origin(name), is_namesake=namesake)
         if decision.action == "intern" and name in self._mocked:
             return Decision("mock", "mocked before", "it is a mock in the archive that it comes from")
         if decision.action == "undecided" and name in self._parents:

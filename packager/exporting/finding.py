@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from packager.graph import Edge, Module, Problem
-from packager.objects import Regime, judge
+from packager.objects import TrustContext, judge
 from packager.policy import Action, Decision
 
 from .contents import StoredObject, StoredState, finding_text
@@ -199,12 +199,12 @@ class Findings:
 
     def _names_to_trust(self) -> Iterator[str]:
         """What loaders refuse by default, told here already: by then the one who exports is far away."""
-        archive = self._regime
+        archive = self._trust_context
         for stored in self._survey.objects:
             module = (stored.factory or "").partition(":")[0]
-            regime = archive.for_object([module]) if archive.interned(module) else archive
+            trust_context = archive.for_object([module]) if archive.interned(module) else archive
             factory = stored.factory if stored.factory and not archive.interned(module) else None
-            yield from self._refused_by_loaders(stored, stored.encoded.records, regime, "obj", factory)
+            yield from self._refused_by_loaders(stored, stored.encoded.records, trust_context, "obj", factory)
         for state in self._survey.states:
             yield from self._refused_by_loaders(state, state.encoded.extras, archive.data_alone(), "extras")
 
@@ -212,13 +212,13 @@ class Findings:
         self,
         stored: StoredObject | StoredState,
         records: bytes,
-        regime: Regime,
+        trust_context: TrustContext,
         root: str,
         factory: str | None = None,
     ) -> Iterator[str]:
         if not records:
             return
-        verdict = judge(records, regime, storages=stored.storages, what=stored.label, root=root)
+        verdict = judge(records, trust_context, storages=stored.storages, what=stored.label, root=root)
         refused = sorted({str(use) for use in verdict.names} | ({factory} if factory else set()))
         if refused:
             trust = ", ".join(map(repr, refused))
@@ -230,12 +230,12 @@ class Findings:
             yield f"{stored.label} is refused by loaders: {form}"
 
     @cached_property
-    def _regime(self) -> Regime:
+    def _trust_context(self) -> TrustContext:
         """What loaders will judge by."""
         names = self._decisions.standing
         interned = [name for name, one in names.items() if one.action == "intern" and one.rule != "resources"]
         externs = {name.partition(".")[0] for name, one in names.items() if one.action == "extern"}
-        return Regime.of_archive(interned, externs)
+        return TrustContext.of_archive(interned, externs)
 
     def _used_mocks(self) -> Iterator[PlanProblem]:
         told: set[str] = set()

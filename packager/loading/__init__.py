@@ -31,7 +31,7 @@ else:
             "finder": "is_open register require_free unregister",
             "inspecting": "stored_names",
             "migrations": "ArchiveMigrations admitted_names migrations_of",
-            "objects": "admitting find_object load_object regime_of resolver",
+            "objects": "admitting find_object load_object trust_context_of resolver",
             "opening": "check_environment check_externs_allowed",
             "pickles": "load_pickle",
             "processes": "announce withdraw",

@@ -14,7 +14,7 @@ from packager.errors import ArchiveError
 from packager.objects import judge, names_in, storages_of_extras
 
 from .code import PackagedCode
-from .objects import regime_of, storages_of
+from .objects import storages_of, trust_context_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,10 @@ def stored_names(reader: ArchiveReader) -> Iterator[StoredNames]:
 
 
 def _of_object(reader: ArchiveReader, record: ObjectRecord) -> StoredNames:
-    regime, label = regime_of(reader, PackagedCode(reader)), f"{record.package}/{record.resource}"
+    trust_context, label = (
+        trust_context_of(reader, PackagedCode(reader)),
+        f"{record.package}/{record.resource}",
+    )
     tensors = None if record.tensors is None else TensorReader(reader, record.tensors)
     records, storages, what = reader.read(record.entry), storages_of(tensors), f"object {label}"
     names = {(str(use), use.role) for use in names_in(records, storages=storages, what=what)}
@@ -55,9 +58,9 @@ def _of_object(reader: ArchiveReader, record: ObjectRecord) -> StoredNames:
             "was not written by packager: do not load it"
         )
     factory = (record.factory or "").partition(":")[0]
-    given = regime.for_object([factory]) if regime.interned(factory) else regime
+    given = trust_context.for_object([factory]) if trust_context.interned(factory) else trust_context
     verdict = judge(records, given, storages=storages, what=what)
-    called = {record.factory} if record.factory and not regime.interned(factory) else set()
+    called = {record.factory} if record.factory and not trust_context.interned(factory) else set()
     return StoredNames(
         label,
         tuple(sorted({name for name, _ in names} | ({record.factory} if record.factory else set()))),
@@ -70,11 +73,11 @@ def _of_state(reader: ArchiveReader, record: StateDictRecord) -> StoredNames:
     label = f"{record.package}/{record.resource}"
     if record.extras is None:
         return StoredNames(label, (), (), ())
-    regime = regime_of(reader, PackagedCode(reader)).data_alone()
+    trust_context = trust_context_of(reader, PackagedCode(reader)).data_alone()
     records, storages = reader.read(record.extras), storages_of_extras(TensorReader(reader, record.entry))
     what = f"state dict {label}"
     names = {str(use) for use in names_in(records, storages=storages, what=what)}
-    verdict = judge(records, regime, storages=storages, what=what, root="extras")
+    verdict = judge(records, trust_context, storages=storages, what=what, root="extras")
     return StoredNames(
         label,
         tuple(sorted(names)),

@@ -21,11 +21,11 @@ from packager.migrations import (
     functions_of,
     unpack_migrations,
 )
-from packager.objects import Regime, walk_classes
+from packager.objects import TrustContext, walk_classes
 
 from .code import PackagedCode
 from .importing import ImportRules
-from .objects import admitting, regime_of, resolver
+from .objects import admitting, resolver, trust_context_of
 
 
 def migrations_of(
@@ -39,7 +39,7 @@ def migrations_of(
     `admitted` is asked about each stored module that a migration names a function of, before that runs.
     """
     resolve = admitting(resolver(rules), rules, admitted)
-    return ArchiveMigrations(archive, regime_of(archive, PackagedCode(archive)), trust, resolve)
+    return ArchiveMigrations(archive, trust_context_of(archive, PackagedCode(archive)), trust, resolve)
 
 
 def admitted_names(archive: ArchiveReader, admitted: Callable[[str], bool]) -> list[str]:
@@ -62,12 +62,12 @@ class ArchiveMigrations:
     def __init__(
         self,
         archive: ArchiveReader,
-        regime: Regime,
+        trust_context: TrustContext,
         trust: Collection[str],
         resolve: Callable[[str, str], Any],
     ) -> None:
         self._archive = archive
-        self._regime = regime
+        self._trust_context = trust_context
         self._judge = (trust, resolve)
 
     @cached_property
@@ -81,7 +81,7 @@ class ArchiveMigrations:
         """What is stored, ready to run. Raises UntrustedTypeError where somebody has to vouch first."""
         known = [migration for migrations in self.by_class.values() for migration in migrations]
         found: dict[str, tuple[Migration, ...]] = {}
-        for migration in allowed_migrations(known, self._regime.data_alone(), *self._judge):
+        for migration in allowed_migrations(known, self._trust_context.data_alone(), *self._judge):
             found[migration.target] = (*found.get(migration.target, ()), migration)
         return found
 
@@ -95,5 +95,5 @@ class ArchiveMigrations:
 
     def _allow(self, migration: Migration) -> Migration:
         """Judge a migration of a class whose code has been imported: functions beside it may run, too."""
-        beside_code = self._regime.for_object([migration.target.partition(":")[0]])
+        beside_code = self._trust_context.for_object([migration.target.partition(":")[0]])
         return allowed_migrations([migration], beside_code, *self._judge)[0]

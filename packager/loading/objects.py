@@ -14,7 +14,7 @@ from typing import Any
 from packager.archive import ArchiveReader, ObjectRecord, TensorReader
 from packager.errors import ArchiveError, UntrustedTypeError
 from packager.libraries import library_of
-from packager.objects import AuditedObject, Regime, Trust, audit, build, resolve_name
+from packager.objects import AuditedObject, Trust, TrustContext, audit, build, resolve_name, resolve_names
 from packager.tensors import DTYPE_BITS
 
 from .code import PackagedCode
@@ -40,8 +40,8 @@ def find_object(archive: ArchiveReader, package: str, resource: str) -> ObjectRe
     )
 
 
-def regime_of(archive: ArchiveReader, code: PackagedCode) -> Regime:
-    """What the archive holds that bears on trust: see `packager.objects.Regime`.
+def trust_context_of(archive: ArchiveReader, code: PackagedCode) -> TrustContext:
+    """What the archive holds that bears on trust: see `packager.objects.TrustContext`.
 
     A mocked module, and a parent that is there for its children's sake, have no source: they are no
     code, and what stands in their place grants nothing.
@@ -51,13 +51,13 @@ def regime_of(archive: ArchiveReader, code: PackagedCode) -> Regime:
         for record in archive.manifest.externs
         if record.distribution
     }
-    return Regime.of_archive(code.stored, code.declared, distributions)
+    return TrustContext.of_archive(code.stored, code.declared, distributions)
 
 
 def load_object(
     archive: ArchiveReader,
     record: ObjectRecord,
-    regime: Regime,
+    trust_context: TrustContext,
     trust: Collection[str],
     resolve: Callable[[str, str], Any],
     *,
@@ -80,35 +80,32 @@ def load_object(
     what = f"object {record.package}/{record.resource}"
     module, _, name = (record.factory or "").partition(":")
     if record.factory is not None:
-        require_factory_allowed(record.factory, regime, trust)
-    given = regime.for_object([module]) if regime.interned(module) else regime
+        require_factory_allowed(record.factory, trust_context, trust)
+    given = trust_context.for_object([module]) if trust_context.interned(module) else trust_context
     audited = audit(archive.read(record.entry), given, trust, storages=storages_of(tensors), what=what)
-    modules = _modules_of_code(audited, module if regime.interned(module) else "", regime)
+    modules = _modules_of_code(audited, module if trust_context.interned(module) else "", trust_context)
     require_admitted(modules, admitted, what)
 
-    def storage(name: str) -> memoryview:
-        if tensors is None:
-            raise ArchiveError(f"object {record.resource!r} refers to the tensor {name!r}, but has none")
-        return tensors.storage(tensors[name].storage, private=True)
-
-    made = build(audited, resolve, storage, importer=importer, map_location=map_location)
+    names = resolve_names(audited, lambda module: resolve(module, ""))
+    storage = None if tensors is None else tensors.private_storage
+    made = build(audited, names, storage, importer=importer, map_location=map_location)
     if record.factory is None:
         return made
     if type(made) is not dict or not all(type(key) is str for key in made):
         raise ArchiveError(
             f"{what}: its configuration is no dict of arguments by name; the archive is damaged"
         )
-    return _with_state(resolve(module, name)(**made), archive, record, regime, trust, resolve)
+    return _with_state(resolve(module, name)(**made), archive, record, trust_context, trust, resolve)
 
 
-def _modules_of_code(audited: AuditedObject, factory: str, regime: Regime) -> list[str]:
+def _modules_of_code(audited: AuditedObject, factory: str, trust_context: TrustContext) -> list[str]:
     """The modules that an object's code comes from: stored ones in full, externs by their first part.
 
     A name that is listed or trusted brings code, too, where its module or a package of it is stored.
     """
     stored = {module for (module, _, _), grant in audited.grants.items() if grant.by == "interned"}
     others = {module for module, _, _ in audited.grants} - stored
-    stored.update(name for module in others for name in regime.stored_on_the_way(module))
+    stored.update(name for module in others for name in trust_context.stored_on_the_way(module))
     externs = {
         module.partition(".")[0] for (module, _, _), grant in audited.grants.items() if grant.by == "extern"
     }
@@ -147,7 +144,7 @@ def _with_state(
     thing: Any,
     archive: ArchiveReader,
     record: ObjectRecord,
-    regime: Regime,
+    trust_context: TrustContext,
     trust: Collection[str],
     resolve: Callable[[str, str], Any],
 ) -> Any:
@@ -157,7 +154,7 @@ def _with_state(
     for state in archive.manifest.state_dicts:
         if (state.package, state.resource) == (record.package, record.resource):
             library = library_of(thing)
-            thing.load_state_dict(load_state_dict(archive, state, regime, trust, resolve, as_=library))
+            thing.load_state_dict(load_state_dict(archive, state, trust_context, trust, resolve, as_=library))
     return thing
 
 
@@ -171,10 +168,10 @@ def storages_of(tensors: TensorReader | None) -> Mapping[str, tuple[str, int]]:
     }
 
 
-def require_factory_allowed(factory: str, regime: Regime, trust: Collection[str]) -> None:
+def require_factory_allowed(factory: str, trust_context: TrustContext, trust: Collection[str]) -> None:
     """A factory is a call: interned or exactly trusted names only, whatever else is allowed."""
     module, _, name = factory.partition(":")
-    if regime.interned(module) or Trust(trust).grants(module, name, "call"):
+    if trust_context.interned(module) or Trust(trust).grants(module, name, "call"):
         return
     raise UntrustedTypeError(
         f"the object is made by the factory {factory!r}, which is neither in the archive nor trusted; "

@@ -24,7 +24,7 @@ from packager.errors import ArchiveError
 from packager.objects import Trust
 
 from .code import PackagedCode
-from .objects import regime_of, require_factory_allowed, storages_of
+from .objects import require_factory_allowed, storages_of, trust_context_of
 
 
 class ParsingError(ArchiveError):
@@ -59,7 +59,7 @@ class ParsingProcess:
         Trust(self._trust)  # what is wrong with it is the caller's, and not for the child to find
         self._child: subprocess.Popen[bytes] | None = None
         self._deadline = time.monotonic() + limits.seconds
-        self._regime = regime_of(reader, PackagedCode(reader))
+        self._trust_context = trust_context_of(reader, PackagedCode(reader))
         self._settings = json.dumps(_settings(reader, limits, self._trust)).encode() + b"\n"
         manifest = reader.manifest
         self._objects = {record.entry: record for record in manifest.objects}
@@ -77,7 +77,7 @@ class ParsingProcess:
             what = f"object {record.package}/{record.resource}"
             tensors = None if record.tensors is None else TensorReader(reader, record.tensors)
             if record.factory is not None:
-                require_factory_allowed(record.factory, self._regime, self._trust)
+                require_factory_allowed(record.factory, self._trust_context, self._trust)
                 factory = record.factory.partition(":")[0]
         order = {"kind": "object", "what": what, "storages": storages_of(tensors), "factory": factory}
         self._parse(reader, entry, order)
@@ -171,13 +171,13 @@ class ParsingProcess:
 def _settings(reader: ArchiveReader, limits: Limits, trust: tuple[str, ...]) -> dict[str, Any]:
     """What the child has to know: names that the archive brings, and whom the caller trusts."""
     code = PackagedCode(reader)
-    regime = regime_of(reader, code)
+    trust_context = trust_context_of(reader, code)
     return {
         "memory": limits.memory,
         "trust": trust,
-        "interned": [name for name in code.modules if regime.interned(name)],
-        "externs": sorted(regime.externs),
-        "distributions": dict(regime.distributions),
+        "interned": [name for name in code.modules if trust_context.interned(name)],
+        "externs": sorted(trust_context.externs),
+        "distributions": dict(trust_context.distributions),
     }
 
 

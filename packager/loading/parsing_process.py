@@ -16,11 +16,11 @@ from typing import Any, BinaryIO
 from packager.codecs import default_registry
 from packager.errors import PackageError
 from packager.migrations import unpack_migrations
-from packager.objects import Regime, audit
+from packager.objects import TrustContext, audit
 
 
 def main() -> None:
-    """Answer orders until there are no more. The first line sets the limits and the regime."""
+    """Answer orders until there are no more. The first line sets the limits and the trust context."""
     warnings.simplefilter("ignore")  # to show one of a source, Python would look for a file of its name
     orders, answers, sys.stdout = sys.stdin.buffer, sys.stdout, sys.stderr
     settings = json.loads(orders.readline())
@@ -77,7 +77,7 @@ def _problem(order: Mapping[str, Any], content: bytes, settings: Mapping[str, An
             return None
         audit(
             content,
-            _regime(settings, order),
+            _trust_context(settings, order),
             settings["trust"],
             storages={name: (dtype, size) for name, (dtype, size) in order["storages"].items()},
             what=order["what"],
@@ -101,12 +101,18 @@ def _problem_of_source(name: str, content: bytes) -> str | None:
     return None
 
 
-def _regime(settings: Mapping[str, Any], order: Mapping[str, Any]) -> Regime:
+def _trust_context(settings: Mapping[str, Any], order: Mapping[str, Any]) -> TrustContext:
     """What loading the entry would judge by: extras are data alone, a stored factory brings code."""
-    regime = Regime.of_archive(settings["interned"], settings["externs"], settings["distributions"])
+    trust_context = TrustContext.of_archive(
+        settings["interned"], settings["externs"], settings["distributions"]
+    )
     if order["kind"] == "extras":
-        return regime.data_alone()
-    return regime.for_object([order["factory"]]) if regime.interned(order["factory"]) else regime
+        return trust_context.data_alone()
+    return (
+        trust_context.for_object([order["factory"]])
+        if trust_context.interned(order["factory"])
+        else trust_context
+    )
 
 
 if __name__ == "__main__":

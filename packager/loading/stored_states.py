@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from packager.archive import ArchiveReader, StateDictRecord, TensorReader
-from packager.objects import Regime, StateDictView, open_state_dict
+from packager.objects import StateDictView, TrustContext, open_state_dict, resolve_names
 
 from .objects import StoredObjectError
 
@@ -23,7 +23,7 @@ def find_state_dict(archive: ArchiveReader, package: str, resource: str) -> Stat
 def load_state_dict(
     archive: ArchiveReader,
     record: StateDictRecord,
-    regime: Regime,
+    trust_context: TrustContext,
     trust: Collection[str],
     resolve: Callable[[str, str], Any],
     *,
@@ -38,9 +38,9 @@ def load_state_dict(
         TensorReader(archive, record.entry),
         None if record.extras is None else archive.read(record.extras),
         as_=as_,
-        regime=regime.data_alone(),
+        trust_context=trust_context.data_alone(),
         trust=trust,
-        resolve=resolve,
+        resolve=lambda audited: resolve_names(audited, lambda module: resolve(module, "")),
         device=device,
         what=f"state dict {record.package}/{record.resource}",
     )

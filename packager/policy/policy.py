@@ -126,9 +126,14 @@ class Policy:
             raise ValueError("a rule must intern, extern, mock or deny")
         self.rules.add(Rule(action, GlobGroup(include, exclude=exclude), allow_empty, because))
 
-    def decide(self, name: str, origin: Origin, importers: Sequence[Edge] = ()) -> Decision:
-        """The Decision for module `name`, found in this environment at `origin`."""
-        reason = implicit_reason(name, self.frameworks)
+    def decide(
+        self, name: str, origin: Origin, importers: Sequence[Edge] = (), *, is_namesake: bool = False
+    ) -> Decision:
+        """Return the Decision for module `name`, found in this environment at `origin`.
+
+        With `is_namesake` the module only has the name of one of our packages, and is no implicit extern.
+        """
+        reason = None if is_namesake else implicit_reason(name, self.frameworks)
         rule = self.rules.first(name, implicit=reason is not None)
         if rule is not None:
             return Decision(

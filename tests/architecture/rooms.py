@@ -30,7 +30,7 @@ ROOMS = {
         "__init__",
     ),
     "packager": (
-        "errors names arguments lazy version atomic exits gc_pause",
+        "errors names arguments lazy version sizes atomic exits gc_pause",
         "tensors",
         "libraries",
         "archive",
@@ -41,6 +41,7 @@ ROOMS = {
         "objects",
         "weights",
         "migrations",
+        "calls",
         "exporting",
         "loading",
         "drafting",

@@ -281,7 +281,7 @@ class Expressions:
 
 
 def _import_of_package(call: ast.Call) -> Iterator[FoundDynamic]:
-    """Return the package that a reader of resources is given as a literal."""
+    """Yield the package that a reader of resources is given as a literal."""
     match call.args[:1]:
         case [ast.Constant(value=str(package))] if package.replace(".", "").isidentifier():
             yield FoundDynamic(call.lineno, "import", "", 0, package, "package", (0, package, ()))

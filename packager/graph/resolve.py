@@ -290,7 +290,7 @@ class Names:
             endings.append(Ending("lazy" if lazy else "unknown", home, rest=parts if lazy else rest))
 
     def _behind(self, home: SourceModule, at: int, part: int, rest: tuple[str, ...]) -> list[_Path]:
-        """Go one step on, through what import `at` binds; nowhere from one beyond the top level."""
+        """Follow one step, through what import `at` binds; nowhere from one beyond the top level."""
         step = self.step(home, at, part)
         if step is None:
             return []

@@ -56,9 +56,9 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
 
     Code of a model that ends with `sys.exit()` has failed, whatever code it gives.
     """
+    from packager.calls import TargetError
     from packager.errors import ArchiveError, CodeExitError, LegacyFormatError, PackageError
     from packager.exits import AnswerRequired
-    from packager.exporting import TargetError
 
     try:
         with warnings.catch_warnings():

@@ -16,11 +16,19 @@ from collections.abc import Collection, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any, ClassVar, Final
 
-from packager.names import demangle
-
-from .base import CannotStore, Child, Decoding, Encoding, Finish, LiteralValue, ObjectCodec, Role
-from .checks import expect, shares_methods
-from .module_frameworks import EmptySlots, ModuleNotes
+from .base import (
+    CannotStore,
+    Child,
+    Decoding,
+    Encoding,
+    Finish,
+    LiteralValue,
+    ObjectCodec,
+    Role,
+    expect,
+    shares_methods,
+)
+from .module_frameworks import EmptySlots, SavedModules
 from .module_states import ModuleStates, split_literal
 
 HOOKS, HANDLES = 0, 1
@@ -49,14 +57,14 @@ class ModuleCodec(ModuleStates, ObjectCodec):
         )
 
     def attributes(self, obj: Any, context: Encoding) -> Mapping[str, object]:
-        notes = context.notes(ModuleNotes)
-        if id(obj) not in notes.covered:
-            self.cover(obj, notes, context)
+        saved = context.shared_state(SavedModules)
+        if id(obj) not in saved.captured:
+            self.capture_state(obj, saved, context)
         for registry, kind in self.registries_of(obj):
-            notes.registries[id(registry)] = (obj, kind)
-            notes.kept.append(registry)
+            saved.registries[id(registry)] = (obj, kind)
+            saved.kept.append(registry)
         if self.hooks_of(obj):
-            context.later(HOOKS, obj, lambda: self._finish_hooks(obj, context))
+            context.defer(HOOKS, obj, lambda: self._finish_hooks(obj, context))
         return self._stored_attributes(obj)
 
     def _stored_attributes(self, obj: Any) -> dict[str, object]:
@@ -145,7 +153,7 @@ class ModuleCodec(ModuleStates, ObjectCodec):
         self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
     ) -> None:
         if literal != "hooks":
-            self.load_state(obj, literal, children, context.notes(EmptySlots))
+            self.load_state(obj, literal, children, context.shared_state(EmptySlots))
             return
         for at in range(0, len(children), 4):
             kind, number, hook, options = children[at : at + 4]
@@ -178,12 +186,6 @@ def _function_is_storable(hook: FunctionType, where: str, context: Encoding) -> 
             f"{where}: a lambda cannot be stored, and __init__ does not run again to register it",
             "make it a method of the module, or a function with a name",
             "build the object by a factory: save_object(..., factory=, config=)",
-        )
-        return False
-    if "<locals>" in hook.__qualname__ and not context.interned(demangle(hook.__module__)):
-        context.refuse(
-            f"{where}: function {hook.__qualname__!r} is made inside another one, in a module not interned",
-            "intern its module, or make it a method of the module or a top-level function",
         )
         return False
     return True

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from packager.archive import ExternRecord, Manifest
+from packager.archive import MAX_REQUIREMENT, ExternRecord, Manifest
 from packager.errors import ArchiveError
 from packager.version import OWN_NAME
 
@@ -22,7 +22,6 @@ DifferenceKind = Literal["missing", "optional", "version", "python", "platform"]
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,199}")
-_LONGEST_REQUIREMENT = 1000  # characters; numbers beyond it would take Python itself long
 
 
 @dataclass(frozen=True)
@@ -230,7 +229,7 @@ def _check_extern(record: ExternRecord) -> None:
     if record.requirement is None:
         return
     try:
-        if len(record.requirement) > _LONGEST_REQUIREMENT:
+        if len(record.requirement) > MAX_REQUIREMENT:
             raise ValueError(f"{len(record.requirement)} characters")
         Requirement.parse(record.requirement)
     except ValueError as error:

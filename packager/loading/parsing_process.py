@@ -1,7 +1,7 @@
 """The process of a deep check: it parses what it is handed on standard input, one piece at a time.
 
 It is handed bytes, never a file; it compiles sources and throws the code away, and audits records
-without importing a name of theirs. Whatever it dies of is its own: the process that asked goes on.
+without importing a name of theirs. When it dies, the process that asked goes on.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any, BinaryIO
 from packager.codecs import default_registry
 from packager.errors import PackageError
 from packager.migrations import unpack_migrations
-from packager.objects import Regime, audit
+from packager.objects import TrustContext, audit
 
 
 def main() -> None:
-    """Answer orders until there are no more. The first line sets the limits and the regime."""
+    """Answer orders until there are no more. The first line sets the limits and whom to trust."""
     warnings.simplefilter("ignore")  # to show one of a source, Python would look for a file of its name
     orders, answers, sys.stdout = sys.stdin.buffer, sys.stdout, sys.stderr
     settings = json.loads(orders.readline())
@@ -45,7 +45,7 @@ def _limit(memory: int) -> None:
 
 
 def _used() -> int:
-    """The address space that is taken before anything has been parsed."""
+    """Return the address space that is taken before anything has been parsed."""
     try:
         with open("/proc/self/statm", "rb") as file:
             pages = int(file.read().split()[0])
@@ -68,7 +68,7 @@ OUT_OF_MEMORY = 77
 
 
 def _problem(order: Mapping[str, Any], content: bytes, settings: Mapping[str, Any]) -> str | None:
-    """What is wrong with one entry; None where nothing is."""
+    """Return what is wrong with one entry; None where nothing is."""
     try:
         if order["kind"] == "source":
             return _problem_of_source(order["name"], content)
@@ -77,7 +77,7 @@ def _problem(order: Mapping[str, Any], content: bytes, settings: Mapping[str, An
             return None
         audit(
             content,
-            _regime(settings, order),
+            _trust_context(settings, order),
             settings["trust"],
             storages={name: (dtype, size) for name, (dtype, size) in order["storages"].items()},
             what=order["what"],
@@ -101,13 +101,9 @@ def _problem_of_source(name: str, content: bytes) -> str | None:
     return None
 
 
-def _regime(settings: Mapping[str, Any], order: Mapping[str, Any]) -> Regime:
-    """What loading the entry would judge by: extras are data alone, a stored factory brings code."""
-    regime = Regime.of_archive(settings["interned"], settings["externs"], settings["distributions"])
+def _trust_context(settings: Mapping[str, Any], order: Mapping[str, Any]) -> TrustContext:
+    """Return what loading the entry would judge by: extras are data alone, a stored factory brings code."""
+    context = TrustContext.of_archive(settings["interned"], settings["externs"], settings["distributions"])
     if order["kind"] == "extras":
-        return regime.data_alone()
-    return regime.for_object([order["factory"]]) if regime.interned(order["factory"]) else regime
-
-
-if __name__ == "__main__":
-    main()
+        return context.data_alone()
+    return context.for_object([order["factory"]]) if context.interned(order["factory"]) else context

@@ -18,7 +18,7 @@ from .inert import refused_forms
 from .paths import paths_to
 from .records import Record
 from .refusing import refusal
-from .trust import Grant, Regime, Trust, grant_for
+from .trust import Grant, Trust, TrustContext, grant_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class AuditedObject:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What `judge` found: the regime that the names lead to, why names are allowed, and what is refused."""
+    """What `judge` found: the context that the names lead to, why names are allowed, what is refused."""
 
-    regime: Regime
+    trust_context: TrustContext
     grants: Mapping[tuple[str, str, Role], Grant]
     names: tuple[NameUse, ...]
     forms: tuple[FormUse, ...]
@@ -48,7 +48,7 @@ class Verdict:
 
 def audit(
     records: bytes | bytearray | memoryview,
-    regime: Regime,
+    trust_context: TrustContext,
     trust: Collection[str] = (),
     *,
     storages: Mapping[str, tuple[str, int]] | None = None,
@@ -68,26 +68,26 @@ def audit(
     data alone must not have.
 
     >>> from packager.objects import encode
-    >>> audit(encode([1, 2, 3]).records, Regime.data_only()).grants
+    >>> audit(encode([1, 2, 3]).records, TrustContext.data_only()).grants
     {}
     """
     table = checked_table(records, storages or {}, registry, what)
-    verdict = _verdict(table, regime, Trust(trust), root)
+    verdict = _verdict(table, trust_context, Trust(trust), root)
     if verdict.names or verdict.forms:
-        raise refusal(verdict.names, verdict.regime, what, verdict.forms)
+        raise refusal(verdict.names, verdict.trust_context, what, verdict.forms)
     return AuditedObject(
         table.records,
         table.root,
         tuple(table.codecs),
         verdict.grants,
         what,
-        is_data_alone=not verdict.regime.allows_code,
+        is_data_alone=not verdict.trust_context.allows_code,
     )
 
 
 def judge(
     records: bytes | bytearray | memoryview,
-    regime: Regime,
+    trust_context: TrustContext,
     trust: Collection[str] = (),
     *,
     storages: Mapping[str, tuple[str, int]] | None = None,
@@ -99,24 +99,24 @@ def judge(
 
     Raises ArchiveError for a table that is damaged or hostile.
     """
-    return _verdict(checked_table(records, storages or {}, registry, what), regime, Trust(trust), root)
+    return _verdict(checked_table(records, storages or {}, registry, what), trust_context, Trust(trust), root)
 
 
-def _verdict(table: CheckedTable, regime: Regime, trust: Trust, root: str) -> Verdict:
-    regime = regime.for_object({module for module, _, _ in table.uses})
+def _verdict(table: CheckedTable, trust_context: TrustContext, trust: Trust, root: str) -> Verdict:
+    trust_context = trust_context.for_object({module for module, _, _ in table.uses})
     grants: dict[tuple[str, str, Role], Grant] = {}
     refused: dict[tuple[str, str, Role], int] = {}
     for use, index in table.uses.items():
-        grant = grant_for(*use, regime, trust)
+        grant = grant_for(*use, trust_context, trust)
         if grant is None:
             refused[use] = index
         else:
             grants[use] = grant
     names = _with_paths(table.records, table.root, refused, root)
-    forms = refused_forms(table, regime, trust)
+    forms = refused_forms(table, trust_context, trust)
     paths = paths_to(table.records, table.root, {form.index for form in forms}, root)
     return Verdict(
-        regime,
+        trust_context,
         grants,
         tuple(names),
         tuple(FormUse(paths[form.index], form.reason, form.trust) for form in forms),

@@ -31,7 +31,7 @@ from .checking import CheckedTable
 from .defaults import default_condition, fills_itself, is_listed
 from .plainness import Plainness
 from .records import Kind, Record
-from .trust import Regime, Trust
+from .trust import Trust, TrustContext
 
 _FACTORIES: Final = frozenset("int float str bool list dict set tuple".split())
 _WRAPPED_MODULES: Final = frozenset(
@@ -72,10 +72,10 @@ class Form:
     trust: str = ""
 
 
-def refused_forms(table: CheckedTable, regime: Regime, trust: Trust) -> list[Form]:
+def refused_forms(table: CheckedTable, trust_context: TrustContext, trust: Trust) -> list[Form]:
     """Everything in a checked table that its names do not excuse, in the order of the records."""
-    judge = _Judge(table, regime, trust)
-    rules = _FILLS if regime.allows_code else _RULES
+    judge = _Judge(table, trust_context, trust)
+    rules = _FILLS if trust_context.allows_code else _RULES
     for index, record in enumerate(table.records):
         for rule in rules.get(record[0], ()):
             judge.forms.extend(rule(judge, index, record))
@@ -85,9 +85,9 @@ def refused_forms(table: CheckedTable, regime: Regime, trust: Trust) -> list[For
 class _Judge:
     """What the rules may ask of the table, and of the caller's trust."""
 
-    def __init__(self, table: CheckedTable, regime: Regime, trust: Trust) -> None:
+    def __init__(self, table: CheckedTable, trust_context: TrustContext, trust: Trust) -> None:
         self.table = table
-        self.regime = regime
+        self.trust_context = trust_context
         self.trust = trust
         self.forms: list[Form] = []
         self._plain = {
@@ -226,8 +226,8 @@ def _fill_of_class(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     if judge.table.classes[target] != "object" or judge.is_class_trusted(name):
         return
     module, _, qualname = name.partition(":")
-    beside_code = judge.regime.allows_code
-    if beside_code and (judge.regime.interned(module) or fills_itself(module, qualname)):
+    beside_code = judge.trust_context.allows_code
+    if beside_code and (judge.trust_context.interned(module) or fills_itself(module, qualname)):
         return
     if not beside_code and judge.table.codec_name(target) is None:
         taken = {Kind.UPDATE: name in _GIVEN_PAIRS, Kind.STATE: True, Kind.EXTEND: False}[record[0]]

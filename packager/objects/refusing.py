@@ -8,7 +8,7 @@ from packager.errors import UntrustedTypeError
 
 from .encoded import FormUse, NameUse
 from .naming import is_never_stored
-from .trust import Regime, StoredName
+from .trust import StoredName, TrustContext
 
 _MOST_FORMS = 20
 _ROLE_WORDS = {
@@ -32,13 +32,13 @@ class UntrustedNamesError(UntrustedTypeError):
 
 
 def refusal(
-    uses: Sequence[NameUse], regime: Regime, what: str, forms: Sequence[FormUse] = ()
+    uses: Sequence[NameUse], trust_context: TrustContext, what: str, forms: Sequence[FormUse] = ()
 ) -> UntrustedNamesError:
     """One error for everything: names by the distribution that they come from and by role, then forms."""
-    lines = [*(_named(uses, regime, what) if uses else ())]
+    lines = [*(_named(uses, trust_context, what) if uses else ())]
     if forms:
         count = f"{len(forms)} thing{'' if len(forms) == 1 else 's'}"
-        alone = "must not be given what it says" if regime.allows_code else "must not be in data alone"
+        alone = "must not be given what it says" if trust_context.allows_code else "must not be in data alone"
         lines.append(f"{what}: {count} in it {alone}; nothing was imported or built.")
         lines += [f"    {form}" for form in forms[:_MOST_FORMS]]
         if len(forms) > _MOST_FORMS:
@@ -46,11 +46,11 @@ def refusal(
     return UntrustedNamesError("\n".join([*lines, *_ways_out(uses)]), uses, forms)
 
 
-def _named(uses: Sequence[NameUse], regime: Regime, what: str) -> list[str]:
+def _named(uses: Sequence[NameUse], trust_context: TrustContext, what: str) -> list[str]:
     groups: dict[tuple[str, str], list[NameUse]] = {}
     for use in uses:
         top = use.module.partition(".")[0]
-        groups.setdefault((regime.distributions.get(top, top), use.role), []).append(use)
+        groups.setdefault((trust_context.distributions.get(top, top), use.role), []).append(use)
     count = len({(use.module, use.qualname) for use in uses})
     noun = "name" if count == 1 else "names"
     lines = [
@@ -58,13 +58,13 @@ def _named(uses: Sequence[NameUse], regime: Regime, what: str) -> list[str]:
     ]
     for (distribution, role), members in sorted(groups.items()):
         lines.append(f"* {distribution}, {_ROLE_WORDS[role]}:")
-        lines += [f"    {use}    at {use.path}{_never(use)}{_beside(use, regime)}" for use in members]
+        lines += [f"    {use}    at {use.path}{_never(use)}{_beside(use, trust_context)}" for use in members]
     return lines
 
 
-def _beside(use: NameUse, regime: Regime) -> str:
+def _beside(use: NameUse, trust_context: TrustContext) -> str:
     """Why a name is refused though the archive stores its module."""
-    stored = () if regime.allows_code else regime.stored_on_the_way(use.module)
+    stored = () if trust_context.allows_code else trust_context.stored_on_the_way(use.module)
     if not stored:
         return ""
     whose = "its source" if stored[-1] == use.module else f"the source of {stored[-1]}"

@@ -12,10 +12,11 @@ from packager.codecs import LIBRARIES, CodecRegistry, StoredTensor, tensor_in
 from packager.errors import ArchiveError
 from packager.tensors import ITEMSIZE, is_dtype_name, span, stored_as
 
-from .auditing import audit
+from .auditing import AuditedObject, audit
 from .building import build
+from .resolving import Names, resolve_names
 from .state_dicts import EXTRA
-from .trust import Regime
+from .trust import TrustContext
 
 
 def open_state_dict(
@@ -23,9 +24,9 @@ def open_state_dict(
     extras: bytes | None,
     *,
     as_: str = "numpy",
-    regime: Regime | None = None,
+    trust_context: TrustContext | None = None,
     trust: Collection[str] = (),
-    resolve: Callable[[str, str], Any] | None = None,
+    resolve: Callable[[AuditedObject], Names] | None = None,
     device: Any = None,
     registry: CodecRegistry | None = None,
     what: str = "state dict",
@@ -34,14 +35,16 @@ def open_state_dict(
 
     With `as_="numpy"` tensors are read-only arrays on the mapped file; with "kellet" and "torch" they
     lie on a private copy-on-write map, share memory where they did, and can be trained. `device` is
-    for torch. `regime`, `trust` and `resolve` are those of `audit` and `build`, for the extras,
-    which are audited and built when they are first needed.
+    for torch. `trust_context` and `trust` are those of `audit`, for the extras, which are audited and
+    built when they are first needed; `resolve` then gives the objects behind their names, all at once.
 
     Raises ValueError for another `as_`.
     """
     if as_ not in LIBRARIES:
         raise ValueError(f"as_={as_!r}: expected one of {', '.join(map(repr, LIBRARIES))}")
-    extra = _Extras(tensors, extras, regime or Regime.data_only(), trust, resolve, registry, what)
+    extra = _Extras(
+        tensors, extras, trust_context or TrustContext.data_only(), trust, resolve, registry, what
+    )
     return StateDictView(tensors, extra, as_, device, what)
 
 
@@ -52,15 +55,15 @@ class _Extras:
         self,
         tensors: TensorReader,
         records: bytes | None,
-        regime: Regime,
+        trust_context: TrustContext,
         trust: Collection[str],
-        resolve: Callable[[str, str], Any] | None,
+        resolve: Callable[[AuditedObject], Names] | None,
         registry: CodecRegistry | None,
         what: str,
     ) -> None:
         self._tensors = tensors
         self._records = records
-        self._options: Any = (regime, trust, resolve, registry, what)
+        self._options: Any = (trust_context, trust, resolve, registry, what)
 
     @property
     def there(self) -> bool:
@@ -72,12 +75,12 @@ class _Extras:
         """Values, places, raw dtypes and metadata. Raises what `audit` and `build` raise."""
         if not self._records:
             return {"values": {}, "places": [], "raw": {}, "metadata": None}
-        regime, trust, resolve, registry, what = self._options
+        trust_context, trust, resolve, registry, what = self._options
         specs = _specs_of_extras(self._tensors)
         storages = storages_of_extras(self._tensors)
         audited = audit(
             self._records,
-            regime,
+            trust_context,
             trust,
             storages=storages,
             registry=registry,
@@ -86,7 +89,7 @@ class _Extras:
         )
         content = build(
             audited,
-            resolve or _nothing,
+            resolve(audited) if resolve else resolve_names(audited, _import_nothing),
             lambda name: self._tensors.storage(specs[name].storage, private=True),
         )
         if not isinstance(content, dict) or not _is_content(content, len(self._tensors) - len(specs)):
@@ -276,5 +279,5 @@ def _nbytes(spec: TensorSpec) -> int:
     return size
 
 
-def _nothing(module: str, qualname: str) -> Any:
-    raise ImportError(f"no importer was given for {module}:{qualname}")
+def _import_nothing(module: str) -> Any:
+    raise ImportError("no importer was given")

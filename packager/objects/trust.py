@@ -1,4 +1,4 @@
-"""Which names a stored object may use: the regime, what the caller trusts, and what everybody may.
+"""Which names a stored object may use: the trust context, what the caller trusts, and what everybody may.
 
 A name is allowed for a role: *create* makes an instance and gives it state, *call* calls it with
 stored arguments, *value* puts it where the model's own code will find it, which for a function is
@@ -44,7 +44,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class Regime:
+class TrustContext:
     """What bears on trust beside the names: the stored modules, the recorded externs, and what they grant.
 
     `interned` knows the modules whose source is stored, `externs` are top-level names, and
@@ -52,7 +52,7 @@ class Regime:
     where `allows_code` do the first two grant anything; where `by_names`, the names in an object
     decide that.
 
-    >>> Regime.data_only().allows_code
+    >>> TrustContext.data_only().allows_code
     False
     """
 
@@ -63,8 +63,8 @@ class Regime:
     by_names: bool = False
 
     @classmethod
-    def data_only(cls, distributions: Mapping[str, str] | None = None) -> Regime:
-        """The regime of an archive without code, or whose code the caller does not load."""
+    def data_only(cls, distributions: Mapping[str, str] | None = None) -> TrustContext:
+        """The trust context of an archive without code, or whose code the caller does not load."""
         return cls(distributions=distributions or {})
 
     @classmethod
@@ -73,8 +73,8 @@ class Regime:
         interned: Callable[[str], bool] | Collection[str],
         externs: Iterable[str] = (),
         distributions: Mapping[str, str] | None = None,
-    ) -> Regime:
-        """The regime of an object that brings code, whatever it names.
+    ) -> TrustContext:
+        """The trust context of an object that brings code, whatever it names.
 
         `interned` are module names, or a function that knows them; `externs` top-level names.
         """
@@ -88,17 +88,17 @@ class Regime:
         interned: Collection[str],
         externs: Iterable[str] = (),
         distributions: Mapping[str, str] | None = None,
-    ) -> Regime:
-        """The regime of any object of an archive: with code where it names a stored module, else data alone.
+    ) -> TrustContext:
+        """The trust context of an archive: with code where an object names a stored module, else data alone.
 
         `interned` are the modules whose source is stored: no mocks, and no parents without a source.
         """
         return replace(cls.with_code(interned, externs, distributions), allows_code=False, by_names=True)
 
-    def for_object(self, modules: Iterable[str]) -> Regime:
-        """The regime of one object that names these modules.
+    def for_object(self, modules: Iterable[str]) -> TrustContext:
+        """The trust context of one object that names these modules.
 
-        >>> archive = Regime.of_archive({"net"})
+        >>> archive = TrustContext.of_archive({"net"})
         >>> archive.for_object(["net"]).allows_code, archive.for_object(["numpy"]).allows_code
         (True, False)
         """
@@ -109,14 +109,14 @@ class Regime:
     def stored_on_the_way(self, module: str) -> tuple[str, ...]:
         """Those of a module and its parents whose stored source an import of the module would run.
 
-        >>> Regime.of_archive({"numpy"}).stored_on_the_way("numpy.linalg")
+        >>> TrustContext.of_archive({"numpy"}).stored_on_the_way("numpy.linalg")
         ('numpy',)
         """
         parts = module.split(".")
         names = (".".join(parts[:length]) for length in range(1, len(parts) + 1))
         return tuple(filter(self.interned, names))
 
-    def data_alone(self) -> Regime:
+    def data_alone(self) -> TrustContext:
         """The same without what code grants: for state dicts, extras and migrations."""
         return replace(self, allows_code=False, by_names=False)
 
@@ -187,26 +187,32 @@ def _compiled(module: str, qualname: str) -> re.Pattern[str]:
     return re.compile("".join(parts).removeprefix(r"\.") + ":" + names)
 
 
-def grant_for(module: str, qualname: str, role: Role, regime: Regime, trust: Trust) -> Grant | None:
+def grant_for(
+    module: str, qualname: str, role: Role, trust_context: TrustContext, trust: Trust
+) -> Grant | None:
     """Why this name is allowed in this role, or None."""
     if is_never_stored(module, qualname):
         return None
-    if regime.allows_code and regime.interned(module):
+    if trust_context.allows_code and trust_context.interned(module):
         return Grant("interned")
     if trust.names(module, qualname):
         return Grant("trust", "class" if role == "create" else "")
-    condition = default_condition(module, qualname, role, beside_code=regime.allows_code)
+    condition = default_condition(module, qualname, role, beside_code=trust_context.allows_code)
     # A stored module of a listed name, or of its package, would run in the place of the one meant.
-    means_stored = not regime.allows_code and regime.stored_on_the_way(module)
+    means_stored = not trust_context.allows_code and trust_context.stored_on_the_way(module)
     if condition is not None and not means_stored:
         return Grant("default", condition)
     if trust.grants(module, qualname, role) and not means_stored:
         return Grant("trust", "class" if role == "create" else "")
-    if regime.allows_code and role == "create" and _is_foreign_extern(module.partition(".")[0], regime):
+    if (
+        trust_context.allows_code
+        and role == "create"
+        and _is_foreign_extern(module.partition(".")[0], trust_context)
+    ):
         return Grant("extern", "class")
     return None
 
 
-def _is_foreign_extern(top: str, regime: Regime) -> bool:
+def _is_foreign_extern(top: str, trust_context: TrustContext) -> bool:
     """Whether a top-level name is that of a recorded extern which is no part of Python itself."""
-    return top in regime.externs and top not in sys.stdlib_module_names
+    return top in trust_context.externs and top not in sys.stdlib_module_names

@@ -12,7 +12,7 @@ import pytest
 
 from packager.codecs import Codec, CodecRegistry, ObjectCodec, default_registry
 from packager.errors import PackageError
-from packager.objects import EncodedObject, Kind, Regime, audit, encode, unpack_table
+from packager.objects import EncodedObject, Kind, TrustContext, audit, encode, unpack_table
 
 from .round_trips import load, round_trip
 
@@ -68,7 +68,7 @@ class CodecContract:
     def test_samples_are_stored_by_this_codec(self) -> None:
         for sample in self.samples():
             assert self.codec.name in self._codecs_in(
-                encode(sample, interned=self._is_interned, registry=self.registry())
+                encode(sample, registry=self.registry()).with_sources(self._is_interned)
             )
 
     def test_encoding_what_came_back_gives_the_same_bytes(self) -> None:
@@ -82,7 +82,9 @@ class CodecContract:
 
     def test_the_audit_imports_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         registry = self.registry()
-        encoded = [encode(sample, interned=self._is_interned, registry=registry) for sample in self.samples()]
+        encoded = [
+            encode(sample, registry=registry).with_sources(self._is_interned) for sample in self.samples()
+        ]
         sizes = [self._sizes(one) for one in encoded]
         imported: list[str] = []
         real_import = builtins.__import__
@@ -94,17 +96,17 @@ class CodecContract:
         with monkeypatch.context() as patch:
             patch.setattr(builtins, "__import__", watched)
             for one, storages in zip(encoded, sizes, strict=True):
-                audit(one.records, self._regime(), self.trust, storages=storages, registry=registry)
+                audit(one.records, self._trust_context(), self.trust, storages=storages, registry=registry)
         assert imported == []
 
     def test_changed_nodes_raise_package_errors_alone(self) -> None:
         for sample in self.samples():
-            encoded = encode(sample, interned=self._is_interned, registry=self.registry())
+            encoded = encode(sample, registry=self.registry()).with_sources(self._is_interned)
             for records in self._changed(encoded):
                 try:
                     load(
                         EncodedObject(records, encoded.storages, ()),
-                        self._regime(),
+                        self._trust_context(),
                         self.trust,
                         registry=self.registry(),
                     )
@@ -119,8 +121,8 @@ class CodecContract:
     def _is_interned(self, module: str) -> bool:
         return module in self.interned
 
-    def _regime(self) -> Regime:
-        return Regime.with_code(self.interned) if self.interned else Regime.data_only()
+    def _trust_context(self) -> TrustContext:
+        return TrustContext.with_code(self.interned) if self.interned else TrustContext.data_only()
 
     def _sizes(self, encoded: EncodedObject) -> dict[str, tuple[str, int]]:
         return {storage.name: (storage.dtype, storage.buffer.nbytes) for storage in encoded.storages}

@@ -25,7 +25,7 @@ import kellet
 import kellet.optim
 from kellet import nn
 from packager.errors import PackageError
-from packager.objects import EncodedObject, RecordError, Regime, UntrustedNamesError, audit, encode
+from packager.objects import EncodedObject, RecordError, TrustContext, UntrustedNamesError, audit, encode
 from packager.objects.records import Kind as K
 from packager.testing.round_trips import load
 
@@ -96,12 +96,12 @@ def _victims() -> list[Any]:
 
 
 def _encoded() -> list[EncodedObject]:
-    encoded = [encode(victim, interned=lambda module: module == HERE) for victim in _victims()]
+    encoded = [encode(victim).with_sources(lambda module: module == HERE) for victim in _victims()]
     assert not any(one.refusals for one in encoded)
     return encoded
 
 
-REGIME = Regime.with_code([HERE], ["kellet", "numpy"])
+TRUST_CONTEXT = TrustContext.with_code([HERE], ["kellet", "numpy"])
 VALUES = (
     None,
     True,
@@ -150,10 +150,10 @@ def _mutated(table: Any, rng: random.Random) -> bytes:
     return bytes(msgpack.packb([codecs, records, root]))
 
 
-def _try(encoded: EncodedObject, records: bytes, regime: Regime = REGIME) -> bool:
+def _try(encoded: EncodedObject, records: bytes, trust_context: TrustContext = TRUST_CONTEXT) -> bool:
     """Whether a table is built; anything but a PackageError goes through."""
     try:
-        load(EncodedObject(records, encoded.storages, ()), regime)
+        load(EncodedObject(records, encoded.storages, ()), trust_context)
     except PackageError:
         return False
     return True
@@ -184,7 +184,7 @@ def test_mutated_tables_are_mostly_refused_by_the_audit_before_anything_is_built
         number = rng.randrange(len(victims))
         storages = {s.name: (s.dtype, s.buffer.nbytes) for s in victims[number].storages}
         try:
-            audit(_mutated(tables[number], rng), REGIME, storages=storages)
+            audit(_mutated(tables[number], rng), TRUST_CONTEXT, storages=storages)
         except PackageError:
             counts["refused"] += 1
         else:
@@ -253,16 +253,18 @@ COMMANDS = {
 
 @pytest.mark.parametrize("records", COMMANDS.values(), ids=COMMANDS.keys())
 @pytest.mark.parametrize(
-    "regime", [Regime.data_only(), Regime.with_code([HERE], ["numpy", "kellet", "shutil"])]
+    "trust_context", [TrustContext.data_only(), TrustContext.with_code([HERE], ["numpy", "kellet", "shutil"])]
 )
-def test_commands_in_objects_are_refused(records: list[Any], regime: Regime, tmp_path: Path) -> None:
+def test_commands_in_objects_are_refused(
+    records: list[Any], trust_context: TrustContext, tmp_path: Path
+) -> None:
     target = tmp_path / "written"
     filled = [
         [part.replace("{}", str(target)) if isinstance(part, str) else part for part in record]
         for record in records
     ]
     with pytest.raises((UntrustedNamesError, RecordError)):
-        load(EncodedObject(_table(*filled, root=-len(filled)), (), ()), regime)
+        load(EncodedObject(_table(*filled, root=-len(filled)), (), ()), trust_context)
     assert not target.exists()
 
 
@@ -274,14 +276,14 @@ def test_method_lookup_stays_in_class_dictionaries(tmp_path: Path) -> None:
         [K.OBJ, -2, -3],
     ]
     with pytest.raises(PackageError, match="no method 'run'"):
-        load(EncodedObject(_table(*shape, [K.METHOD, -4, "run"], root=-5), (), ()), REGIME)
+        load(EncodedObject(_table(*shape, [K.METHOD, -4, "run"], root=-5), (), ()), TRUST_CONTEXT)
 
 
 def test_state_sets_no_property_and_runs_no_setattr() -> None:
     table = _table(
         [K.GLOBAL, HERE, "Guarded"], [K.SHAPE, -1, None, "door", "__class__"], [K.OBJ, -2, 1, 2], root=-3
     )
-    loaded = load(EncodedObject(table, (), ()), REGIME)
+    loaded = load(EncodedObject(table, (), ()), TRUST_CONTEXT)
     assert type(loaded) is Guarded
     assert vars(loaded) == {"door": 1, "__class__": 2}
     assert Guarded.opened == 0
@@ -308,7 +310,7 @@ def test_class_with_a_finaliser_is_not_made(tmp_path: Path) -> None:
     folder.mkdir()
     state = [[K.GLOBAL, "numpy.lib.npyio", "DataSource"], [K.SHAPE, -1, None, "_istmpdest", "_destpath"]]
     with pytest.raises(PackageError):
-        load(EncodedObject(_table(*state, [K.OBJ, -2, True, str(folder)], root=-3), (), ()), REGIME)
+        load(EncodedObject(_table(*state, [K.OBJ, -2, True, str(folder)], root=-3), (), ()), TRUST_CONTEXT)
     assert folder.exists()
 
 
@@ -323,7 +325,7 @@ def test_module_that_holds_itself_is_refused() -> None:
         [K.FINISH, -3, 1, ["state", True, 0]],
     ]
     with pytest.raises(PackageError, match="a module holds itself"):
-        load(EncodedObject(_table(*records, root=-3, codecs=number), (), ()), REGIME)
+        load(EncodedObject(_table(*records, root=-3, codecs=number), (), ()), TRUST_CONTEXT)
 
 
 BOMBS = {
@@ -352,7 +354,7 @@ def test_bombs_cost_little(bomb: tuple[list[Any], list[Any]]) -> None:
     tracemalloc.start()
     started = time.monotonic()
     try:
-        _try(EncodedObject(b"", (), ()), data, Regime.data_only())
+        _try(EncodedObject(b"", (), ()), data, TrustContext.data_only())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -362,7 +364,7 @@ def test_bombs_cost_little(bomb: tuple[list[Any], list[Any]]) -> None:
 
 def test_deep_chain_neither_recurses_nor_takes_long() -> None:
     records = [[K.LIST]] + [[K.LIST, -number] for number in range(1, 100_000)]
-    loaded = load(EncodedObject(_table(*records, root=-100_000), (), ()), Regime.data_only())
+    loaded = load(EncodedObject(_table(*records, root=-100_000), (), ()), TrustContext.data_only())
     assert len(loaded) == 1
 
 
@@ -370,15 +372,15 @@ WATCH = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from packager.objects import Regime, audit, names_in
+from packager.objects import TrustContext, audit, names_in
 from packager.errors import PackageError
-from packager.codecs.registry import default_registry
+from packager.codecs import default_registry
 data = Path({data!r}).read_bytes()
 registry = default_registry()
 events = []
 sys.addaudithook(lambda event, args: events.append((event, str(args)[:80])))
 before = len(events)
-for run in (names_in, lambda data, registry: audit(data, Regime.data_only(), registry=registry)):
+for run in (names_in, lambda data, registry: audit(data, TrustContext.data_only(), registry=registry)):
     try:
         run(data, registry=registry)
     except PackageError:

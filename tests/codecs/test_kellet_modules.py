@@ -11,7 +11,7 @@ import kellet
 import kellet.optim
 from kellet import nn
 from packager.errors import PackageError
-from packager.objects import Regime, encode
+from packager.objects import TrustContext, encode
 from packager.objects.records import unpack_table
 from packager.testing import round_trip
 from packager.testing.round_trips import load
@@ -103,7 +103,7 @@ def _trip(module: Any) -> Any:
 
 
 def _refusals(module: Any) -> Any:
-    return encode(module, interned=lambda name: name == HERE).refusals
+    return encode(module).with_sources(lambda name: name == HERE).refusals
 
 
 def test_outputs_are_equal_bit_for_bit() -> None:
@@ -166,10 +166,10 @@ def test_optimizer_goes_on_where_it_stood() -> None:
 def test_gradients_are_not_stored_and_it_is_said_once() -> None:
     net = Net()
     (net(_x()) ** 2).sum().backward()
-    encoded = encode(net, interned=lambda name: True)
+    encoded = encode(net).with_sources(lambda name: True)
     assert [warning.path for warning in encoded.warnings] == ["obj.encoder.0.weight"]
     assert "(.grad), here and elsewhere, are not stored" in encoded.warnings[0].reason
-    assert load(encoded, Regime.with_code([HERE])).decoder.weight.grad is None
+    assert load(encoded, TrustContext.with_code([HERE])).decoder.weight.grad is None
 
 
 def test_hooks_of_init_run_after_loading() -> None:
@@ -217,11 +217,11 @@ def test_hook_of_an_object_that_is_not_stored_is_left_out_with_a_warning() -> No
     net = Net()
     net.encoder.register_forward_hook(Stranger().watch)
     net.register_forward_hook([].append)
-    encoded = encode(net, interned=lambda name: name == HERE)
+    encoded = encode(net).with_sources(lambda name: name == HERE)
     assert encoded.refusals == ()
     assert {warning.path for warning in encoded.warnings} == {"obj", "obj.encoder"}
     assert any("Stranger.watch belongs to an object that is not stored" in w.reason for w in encoded.warnings)
-    loaded = load(encoded, Regime.with_code([HERE]))
+    loaded = load(encoded, TrustContext.with_code([HERE]))
     CALLS.clear()
     loaded(_x())
     assert CALLS == []
@@ -256,9 +256,9 @@ def test_gate_of_a_hook_object_that_is_not_stored_is_left_out_with_a_warning() -
     net = Net()
     outside = nn.Hook(posthook=named_forward)
     outside.register(net)
-    encoded = encode(net, interned=lambda name: name == HERE)
+    encoded = encode(net).with_sources(lambda name: name == HERE)
     assert "belongs to an object that is not stored" in encoded.warnings[0].reason
-    loaded = load(encoded, Regime.with_code([HERE]))
+    loaded = load(encoded, TrustContext.with_code([HERE]))
     CALLS.clear()
     loaded(_x())
     assert CALLS == []
@@ -308,7 +308,7 @@ def test_non_leaf_tensors_are_refused_with_their_path() -> None:
 def test_hooks_on_tensors_are_named_in_a_warning() -> None:
     net = Net()
     net.decoder.weight.register_hook(observe_grad)
-    (warning,) = encode(net, interned=lambda name: True).warnings
+    (warning,) = encode(net).with_sources(lambda name: True).warnings
     assert warning.path == "obj.encoder.0.weight"
     assert "hooks on a tensor are left out" in warning.reason
 
@@ -318,16 +318,16 @@ def observe_grad(grad: Any) -> None:
 
 
 def test_another_version_of_a_class_points_to_the_state_dict() -> None:
-    encoded = encode(Versioned(), interned=lambda name: True)
+    encoded = encode(Versioned()).with_sources(lambda name: True)
     Versioned._version = 4
     try:
         with pytest.raises(
             PackageError, match=r"Versioned: version 3 in the archive, 4 here.*load_state_dict"
         ):
-            load(encoded, Regime.with_code([HERE]))
+            load(encoded, TrustContext.with_code([HERE]))
     finally:
         Versioned._version = 3
-    assert type(load(encoded, Regime.with_code([HERE]))) is Versioned
+    assert type(load(encoded, TrustContext.with_code([HERE]))) is Versioned
 
 
 def test_needs_no_trust_beside_its_own_classes() -> None:

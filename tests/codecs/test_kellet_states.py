@@ -11,7 +11,7 @@ import kellet
 import kellet.optim
 from kellet import nn
 from packager.errors import PackageError
-from packager.objects import Regime, encode
+from packager.objects import TrustContext, encode
 from packager.testing import round_trip
 from packager.testing.round_trips import load
 
@@ -122,7 +122,7 @@ def rename_back(module: Any, state: Any, strict: bool) -> None:
 
 
 def _encoded(module: Any) -> Any:
-    encoded = encode(module, interned=lambda name: name == HERE)
+    encoded = encode(module).with_sources(lambda name: name == HERE)
     assert encoded.refusals == ()
     return encoded
 
@@ -136,7 +136,7 @@ def test_int8_model_shrinks_and_comes_back() -> None:
     assert "first.weight" not in stored
     # Two biases, one matrix as int8 (tied, but the hook makes a copy for each name).
     assert sum(len(storage.buffer) for storage in encoded.storages) == 2 * 64 * 4 + 2 * 64 * 64
-    loaded = load(encoded, Regime.with_code([HERE]))
+    loaded = load(encoded, TrustContext.with_code([HERE]))
     weight = net.first.weight.detach().numpy()
     expected = np.round(weight * 2**9).astype("i1") * np.float32(2**-9)
     assert np.array_equal(loaded.first.weight.detach().numpy(), expected)
@@ -173,13 +173,13 @@ def test_missing_load_hook_is_an_error_that_names_the_keys() -> None:
     with pytest.raises(
         PackageError, match=r"no load hook brought back 'scratch', 'first.weight', 'second.weight'"
     ):
-        load(encoded, Regime.with_code([HERE]))
+        load(encoded, TrustContext.with_code([HERE]))
 
 
 def test_alias_of_replaced_values_is_refused_with_its_path() -> None:
     net = Small()
     net.alias = net.first.weight.detach()[:3]
-    (refusal,) = encode(net, interned=lambda name: True).refusals
+    (refusal,) = encode(net).with_sources(lambda name: True).refusals
     assert refusal.path == "obj.alias"
     assert "shares memory with 'first.weight'" in refusal.reason
 
@@ -187,7 +187,7 @@ def test_alias_of_replaced_values_is_refused_with_its_path() -> None:
 def test_strings_of_hooks_are_stored_and_all_hooks_run() -> None:
     encoded = _encoded(Noted())
     TRACE.clear()
-    load(encoded, Regime.with_code([HERE]))
+    load(encoded, TrustContext.with_code([HERE]))
     assert TRACE == ["load custom", "loaded [] []"]
     assert b"custom" in encoded.records
 
@@ -203,7 +203,7 @@ def test_load_hooks_run_for_a_state_that_no_hook_changed() -> None:
     module.register_load_state_dict_post_hook(after_load)
     encoded = _encoded(module)
     TRACE.clear()
-    load(encoded, Regime.with_code([HERE]))
+    load(encoded, TrustContext.with_code([HERE]))
     assert TRACE == ["loaded [] []"]
 
 
@@ -232,7 +232,7 @@ def test_renamed_values_share_the_entry_of_their_slot() -> None:
 def test_failing_hook_is_a_refusal() -> None:
     module = nn.Linear(1, 1)
     module.register_state_dict_hook(fail)
-    (refusal,) = encode([module], interned=lambda name: True).refusals
+    (refusal,) = encode([module]).with_sources(lambda name: True).refusals
     assert refusal.path == "obj[0]"
     assert "state_dict() of Linear failed: ZeroDivisionError" in refusal.reason
 

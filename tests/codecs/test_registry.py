@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from packager.codecs import Child, Codec, Decoding, Encoding, Node
-from packager.codecs.checks import expect
-from packager.codecs.registry import CodecError, CodecRegistry, default_registry
+from packager.codecs.base import CodecError, CodecRegistry, default_registry, expect
 from packager.errors import PackageError
-from packager.objects import RecordError, Regime, audit, encode
+from packager.objects import RecordError, TrustContext, audit, encode
 from packager.testing import CodecContract, round_trip
 
 OUTSIDE = '''
@@ -95,7 +94,7 @@ def test_codec_of_an_installed_distribution_stores_and_loads(installed: Path) ->
 
 def test_only_the_codec_that_an_archive_names_is_imported(installed: Path) -> None:
     registry = default_registry()
-    audit(encode(1 + 2j).records, Regime.data_only(), registry=default_registry())
+    audit(encode(1 + 2j).records, TrustContext.data_only(), registry=default_registry())
     sys.modules.pop("outside_codec", None)
     assert registry.find("complex") is not None
     assert registry.find("nobody's") is None
@@ -120,7 +119,7 @@ def test_missing_codec_says_what_to_install() -> None:
     registry = CodecRegistry([PointCodec()])
     encoded = encode(Point(1, 2), registry=registry)
     with pytest.raises(RecordError, match=r"codec 'test\.point' is not installed; install the package"):
-        audit(encoded.records, Regime.data_only())
+        audit(encoded.records, TrustContext.data_only())
 
 
 def test_old_versions_of_a_codec_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,12 +127,12 @@ def test_old_versions_of_a_codec_are_read(monkeypatch: pytest.MonkeyPatch) -> No
     encoded = encode(Point(1, 2), registry=registry)
     from packager.testing.round_trips import load
 
-    assert load(encoded, Regime.data_only(), registry=registry) == Point(1, 2)
+    assert load(encoded, TrustContext.data_only(), registry=registry) == Point(1, 2)
     old = type(encoded)(encoded.records.replace(b"test.point\x02", b"test.point\x01"), (), ())
-    assert load(old, Regime.data_only(), registry=registry) == Point(2, 1)
+    assert load(old, TrustContext.data_only(), registry=registry) == Point(2, 1)
     newer = type(encoded)(encoded.records.replace(b"test.point\x02", b"test.point\x03"), (), ())
     with pytest.raises(PackageError, match=r"codec 'test\.point' of version 3, here is 2"):
-        load(newer, Regime.data_only(), registry=registry)
+        load(newer, TrustContext.data_only(), registry=registry)
 
 
 def test_later_codecs_come_first_for_a_class() -> None:

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.utils import parametrizations, parametrize, prune
 
 from packager import PackageExporter, PackageImporter, PackagingError
-from packager.objects import Regime, encode
+from packager.objects import TrustContext, encode
 from packager.testing import round_trip
 from packager.testing.round_trips import load
 
@@ -166,7 +166,7 @@ def test_weights_of_another_device_are_loaded_where_map_location_says() -> None:
     module = mlp()
     encoded = encode(module)
     moved = type(encoded)(encoded.records.replace(b"\xa3cpu", b"\xa6cuda:0"), encoded.storages, ())
-    loaded = load(moved, Regime.data_only(), map_location="cpu")
+    loaded = load(moved, TrustContext.data_only(), map_location="cpu")
     assert _bits(loaded(INPUT)) == _bits(module(INPUT))
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from packager.errors import PackageError
-from packager.objects import Regime, encode
+from packager.objects import TrustContext, encode
 from packager.testing import round_trip
 from packager.testing.round_trips import load
 
@@ -137,18 +137,18 @@ def forward_named(module: Any, args: Any, output: Any) -> None:
 def test_lambda_as_hook_is_refused_with_its_path() -> None:
     net = Net()
     net.attend.out_proj.register_forward_hook(lambda module, args, output: None)
-    (refusal,) = encode(net, interned=lambda name: True).refusals
+    (refusal,) = encode(net).with_sources(lambda name: True).refusals
     assert refusal.path == "obj.attend.out_proj"
 
 
 def test_hook_of_an_object_that_is_not_stored_is_left_out_with_a_warning() -> None:
     net = Net()
     net.norm.register_forward_hook(Stranger().watch)
-    encoded = encode(net, interned=lambda name: name == HERE)
+    encoded = encode(net).with_sources(lambda name: name == HERE)
     (warning,) = encoded.warnings
     assert warning.path == "obj.norm"
     assert "Stranger.watch belongs to an object that is not stored" in warning.reason
-    assert not load(encoded, Regime.with_code([HERE], ["torch"])).norm._forward_hooks
+    assert not load(encoded, TrustContext.with_code([HERE], ["torch"])).norm._forward_hooks
 
 
 def test_int8_model_shrinks_and_comes_back() -> None:
@@ -213,13 +213,13 @@ def test_another_version_of_a_class_points_to_the_state_dict(monkeypatch: pytest
     encoded = encode(nn.BatchNorm1d(2))
     monkeypatch.setattr(nn.BatchNorm1d, "_version", 3)
     with pytest.raises(PackageError, match=r"BatchNorm1d: version 2 in the archive, 3 here.*load_state_dict"):
-        load(encoded, Regime.data_only())
+        load(encoded, TrustContext.data_only())
 
 
 def test_other_device_than_here_names_map_location() -> None:
     encoded = encode(torch.ones(2))
     moved = encoded.records.replace(b"\xa3cpu", b"\xa6cuda:0")
     with pytest.raises(PackageError, match="map_location='cpu'"):
-        load(type(encoded)(moved, encoded.storages, ()), Regime.data_only())
-    loaded = load(type(encoded)(moved, encoded.storages, ()), Regime.data_only(), map_location="cpu")
+        load(type(encoded)(moved, encoded.storages, ()), TrustContext.data_only())
+    loaded = load(type(encoded)(moved, encoded.storages, ()), TrustContext.data_only(), map_location="cpu")
     assert loaded.tolist() == [1.0, 1.0]

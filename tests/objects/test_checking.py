@@ -8,7 +8,7 @@ import msgpack
 import pytest
 
 from packager.errors import ArchiveError
-from packager.objects import RecordError, Regime, audit
+from packager.objects import RecordError, TrustContext, audit
 from packager.objects.records import Kind as K
 
 LONG = "x" * 65
@@ -16,7 +16,7 @@ LONG = "x" * 65
 
 def _audit(records: list[Any], root: Any = -1, codecs: Any = None, **storages: tuple[str, int]) -> Any:
     table = [[["records", 1], *(codecs or [])], records, root]
-    return audit(msgpack.packb(table), Regime.with_code(["__main__", "m"]), storages=storages)
+    return audit(msgpack.packb(table), TrustContext.with_code(["__main__", "m"]), storages=storages)
 
 
 BAD = {
@@ -171,7 +171,7 @@ def test_unknown_codecs_and_newer_versions_say_what_to_install() -> None:
 
 def test_newer_records_say_so() -> None:
     with pytest.raises(RecordError, match=r"records of version 2.*install a newer packager"):
-        audit(msgpack.packb([[["records", 2]], [], None]), Regime.data_only())
+        audit(msgpack.packb([[["records", 2]], [], None]), TrustContext.data_only())
 
 
 @pytest.mark.parametrize(
@@ -192,4 +192,4 @@ def test_newer_records_say_so() -> None:
 )
 def test_bytes_that_are_no_table(data: bytes) -> None:
     with pytest.raises(ArchiveError):
-        audit(data, Regime.data_only())
+        audit(data, TrustContext.data_only())

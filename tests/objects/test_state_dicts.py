@@ -14,7 +14,13 @@ import kellet
 from kellet import nn
 from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader, add_tensors
 from packager.errors import ArchiveError
-from packager.objects import Regime, StateDictView, UntrustedNamesError, encode_state_dict, open_state_dict
+from packager.objects import (
+    StateDictView,
+    TrustContext,
+    UntrustedNamesError,
+    encode_state_dict,
+    open_state_dict,
+)
 from packager.objects.state_dicts import encode_extras
 from packager.testing.round_trips import resolve
 
@@ -218,7 +224,7 @@ def test_extras_are_audited_when_they_are_needed() -> None:
         loaded["thing"]
     trusted = _open(file, trust=[f"{HERE}:Thing"], resolve=resolve)
     assert trusted["thing"].value == 3
-    beside_code = _open(file, regime=Regime.with_code([HERE]), resolve=resolve)
+    beside_code = _open(file, trust_context=TrustContext.with_code([HERE]), resolve=resolve)
     assert beside_code["thing"].value == 3
 
 

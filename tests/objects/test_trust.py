@@ -13,7 +13,7 @@ import pytest
 
 from kellet import nn
 from packager.errors import UntrustedTypeError
-from packager.objects import Regime, UntrustedNamesError, audit, build, encode, names_in
+from packager.objects import AuditedObject, TrustContext, UntrustedNamesError, audit, build, encode, names_in
 from packager.objects.trust import StoredName, Trust
 from packager.testing import round_trip
 from packager.testing.round_trips import load, resolve
@@ -47,14 +47,18 @@ def _records(obj: Any) -> bytes:
 
 
 NEITHER = "names in it are neither in the archive nor trusted"
-BESIDE_CODE = Regime.with_code(["foreign_lib.nets"])
-EXTERN = Regime.with_code([], ["foreign_lib"])
+BESIDE_CODE = TrustContext.with_code(["foreign_lib.nets"])
+EXTERN = TrustContext.with_code([], ["foreign_lib"])
 
 
 def test_data_alone_allows_the_default_list_and_nothing_else(foreign: ModuleType) -> None:
-    audit(_records(nn.Linear(2, 2)), Regime.data_only(), storages={"weight": ("F32", 16), "bias": ("F32", 8)})
+    audit(
+        _records(nn.Linear(2, 2)),
+        TrustContext.data_only(),
+        storages={"weight": ("F32", 16), "bias": ("F32", 8)},
+    )
     with pytest.raises(UntrustedNamesError):
-        audit(_records(foreign.Net()), Regime.data_only())
+        audit(_records(foreign.Net()), TrustContext.data_only())
 
 
 def test_interned_names_are_allowed_in_every_role(foreign: ModuleType) -> None:
@@ -78,9 +82,9 @@ def test_bound_methods_are_values_of_their_own(foreign: ModuleType) -> None:
 
 def test_exact_trust_allows_every_role_and_globs_creation_alone(foreign: ModuleType) -> None:
     value = _records([foreign.Net(), foreign.make])
-    audit(value, Regime.data_only(), ["foreign_lib.nets:Net", "foreign_lib.nets:make"])
+    audit(value, TrustContext.data_only(), ["foreign_lib.nets:Net", "foreign_lib.nets:make"])
     with pytest.raises(UntrustedNamesError) as caught:
-        audit(value, Regime.data_only(), ["foreign_lib.*:*"])
+        audit(value, TrustContext.data_only(), ["foreign_lib.*:*"])
     assert [str(use) for use in caught.value.uses] == ["foreign_lib.nets:make"]
 
 
@@ -100,10 +104,10 @@ def test_names_that_take_in_everything_or_are_none(name: str) -> None:
 
 def test_names_that_an_archive_listed_are_not_taken(foreign: ModuleType) -> None:
     with pytest.raises(UntrustedNamesError) as caught:
-        audit(_records(foreign.Net()), Regime.data_only())
+        audit(_records(foreign.Net()), TrustContext.data_only())
     assert caught.value.names == ("foreign_lib.nets:Net",)
     with pytest.raises(TypeError, match="was read from an archive"):
-        audit(_records(foreign.Net()), Regime.data_only(), caught.value.names)
+        audit(_records(foreign.Net()), TrustContext.data_only(), caught.value.names)
     with pytest.raises(TypeError, match="expected 'package"):
         Trust([3])  # type: ignore[list-item]  # what is tested
     assert isinstance(caught.value.names[0], StoredName)
@@ -127,7 +131,7 @@ def test_what_turns_data_into_code_is_refused_even_when_trusted(name: str) -> No
     module, _, qualname = name.partition(":")
     table = encode([len]).records.replace(b"\xa8builtins\xa3len", _text(module) + _text(qualname))
     with pytest.raises(UntrustedNamesError, match="refused always"):
-        audit(table, Regime.with_code([module]), [name])
+        audit(table, TrustContext.with_code([module]), [name])
 
 
 def _text(text: str) -> bytes:
@@ -136,9 +140,9 @@ def _text(text: str) -> bytes:
 
 def test_refusal_groups_names_with_paths_and_offers_a_line_to_paste(foreign: ModuleType) -> None:
     value = {"model": [foreign.Net(), foreign.Other()], "make": foreign.make}
-    regime = Regime.data_only({"foreign_lib": "foreign 1.2"})
+    trust_context = TrustContext.data_only({"foreign_lib": "foreign 1.2"})
     with pytest.raises(UntrustedTypeError) as caught:
-        audit(_records(value), regime, what="object model/model")
+        audit(_records(value), trust_context, what="object model/model")
     names = "('foreign_lib.nets:Net', 'foreign_lib.nets:Other'"
     assert str(caught.value).splitlines() == [
         f"object model/model: 3 {NEITHER}; nothing was imported or built.",
@@ -160,7 +164,7 @@ def test_nothing_is_imported_before_the_audit_has_passed(foreign: ModuleType) ->
     for name in [name for name in sys.modules if name.startswith("foreign_lib")]:
         del sys.modules[name]
     with pytest.raises(UntrustedNamesError):
-        audit(records, Regime.data_only())
+        audit(records, TrustContext.data_only())
     audit(records, EXTERN)
     assert "foreign_lib" not in sys.modules
     assert [str(use) for use in names_in(records)] == ["foreign_lib.nets:Net"]
@@ -171,34 +175,34 @@ def test_alias_in_another_module_is_no_home(foreign: ModuleType) -> None:
         _text("foreign_lib.nets") + _text("Net"), _text("foreign_lib") + _text("Alias")
     )
     with pytest.raises(UntrustedTypeError, match=r"foreign_lib\.nets:Net is what it calls itself"):
-        build(audit(records, EXTERN), resolve, _no_tensors)
+        _build(audit(records, EXTERN))
     records = _records(foreign.Net()).replace(
-        _text("foreign_lib.nets") + _text("Net"), _text("packager.objects") + _text("Regime")
+        _text("foreign_lib.nets") + _text("Net"), _text("packager.objects") + _text("TrustContext")
     )
     with pytest.raises(UntrustedTypeError):
-        audit(records, Regime.data_only())
+        audit(records, TrustContext.data_only())
 
 
 def test_class_that_lives_elsewhere_is_refused_when_it_is_resolved(foreign: ModuleType) -> None:
     records = _records(foreign.Net()).replace(
         _text("foreign_lib.nets") + _text("Net"), _text("msgpack") + _text("exceptions")
     )
-    regime = Regime.with_code([], ["msgpack"])
+    trust_context = TrustContext.with_code([], ["msgpack"])
     with pytest.raises(UntrustedTypeError, match="it is a module"):
-        build(audit(records, regime), resolve, _no_tensors)
+        _build(audit(records, trust_context))
 
 
 def test_function_in_the_role_of_a_class_is_refused(foreign: ModuleType) -> None:
     records = _records(foreign.Net()).replace(_text("Net"), _text("make"))
     with pytest.raises(UntrustedTypeError, match="it must be a class"):
-        build(audit(records, EXTERN), resolve, _no_tensors)
+        _build(audit(records, EXTERN))
 
 
 def test_class_with_a_finaliser_is_refused_beside_code_too(foreign: ModuleType) -> None:
     records = _records(foreign.Net()).replace(_text("Net"), _text("Deadly"))
     with pytest.raises(UntrustedTypeError, match="__del__"):
-        build(audit(records, EXTERN), resolve, _no_tensors)
-    build(audit(records, BESIDE_CODE), resolve, _no_tensors)
+        _build(audit(records, EXTERN))
+    _build(audit(records, BESIDE_CODE))
 
 
 def test_default_list_is_held_to_what_it_promises() -> None:
@@ -207,7 +211,7 @@ def test_default_list_is_held_to_what_it_promises() -> None:
         _text("kellet.nn") + _text("ReLU"), _text("kellet.nn.init") + _text("ones_")
     )
     with pytest.raises(UntrustedTypeError, match=r"a subclass of kellet\.nn\.Module"):
-        build(audit(records, Regime.data_only()), resolve, _no_tensors)
+        _build(audit(records, TrustContext.data_only()))
 
 
 def test_names_that_are_gone_are_reported_together(foreign: ModuleType) -> None:
@@ -236,5 +240,5 @@ def test_models_of_the_default_list_need_nothing() -> None:
     assert round_trip(model).is_stable
 
 
-def _no_tensors(name: str) -> memoryview:
-    raise AssertionError(name)
+def _build(audited: AuditedObject) -> Any:
+    return build(audited, resolve(audited))

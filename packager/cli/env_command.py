@@ -108,7 +108,7 @@ def _add_create(parts: Any) -> None:
 
 
 def run_check(options: argparse.Namespace) -> int:
-    """Compare, print the report, and say by the exit code whether the archive can be loaded."""
+    """Print the report, and say by the exit code whether the archive can be loaded."""
     from packager.archive import ArchiveReader
     from packager.environment import Distributions, Interpreter, RecordedEnvironment, compare_environment
 
@@ -134,7 +134,7 @@ def run_check(options: argparse.Namespace) -> int:
 
 
 def run_lock(options: argparse.Namespace) -> int:
-    """Write the lock file, or print it, and the wheels that it names."""
+    """Write the lock file, or print it, and the wheels that it names. Raises FileNotFoundError."""
     from packager.archive import ArchiveReader
     from packager.environment import RecordedEnvironment, pylock, requirements_lock
 

@@ -55,12 +55,12 @@ class Distributions:
             self._scan(folder)
 
     def version(self, distribution: str) -> str | None:
-        """The installed version of a distribution by its name; None where it is absent."""
+        """Return the installed version of a distribution by its name; None where it is absent."""
         found = self._installed.get(normalized_name(distribution))
         return found.version if found else None
 
     def versions(self) -> Mapping[str, str]:
-        """Version by normalised name, of everything installed, sorted by name."""
+        """Return versions by normalised name, of everything installed, sorted by name."""
         return {name: self._installed[name].version for name in sorted(self._installed)}
 
     def place(self, distribution: str) -> str:
@@ -69,17 +69,17 @@ class Distributions:
         return found.place if found else ""
 
     def metadata(self, distribution: str) -> bytes:
-        """The head of a distribution's METADATA, without its description; empty where it is absent."""
+        """Return the head of a distribution's METADATA, without its description; empty where it is absent."""
         found = self._installed.get(normalized_name(distribution))
         return found.metadata_head if found else b""
 
     def metadata_file(self, distribution: str, name: str) -> bytes:
-        """A file of a distribution's metadata folder, as `entry_points.txt`; empty where it is absent."""
+        """Return a file of a distribution's metadata folder, as `entry_points.txt`; empty where absent."""
         found = self._installed.get(normalized_name(distribution))
         return found.metadata_file(name) if found else b""
 
     def origin(self, name: str, file: str | None = None) -> Origin:
-        """Where module `name` comes from.
+        """Return where module `name` comes from.
 
         `file` is the path of its source, where the caller has found it: it settles which of two
         packages of one name is meant. Without it the first one along the path is.
@@ -95,7 +95,7 @@ class Distributions:
         return Origin("project" if self._is_at_hand(top, file) else "unknown")
 
     def owner(self, name: str, file: str | None = None) -> Installed | None:
-        """The distribution that module `name` belongs to; None where no distribution claims it."""
+        """Return the distribution that module `name` belongs to; None where no distribution claims it."""
         candidates = self._claims.get(name.partition(".")[0], ())
         if file is not None:
             candidates = [one for one in candidates if one.holds(file)]

@@ -36,7 +36,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def own_files(*, beside: bool = False) -> Mapping[str, bytes]:
-    """Every source file of this distribution by its path, sorted, with its metadata.
+    """Return every source file of this distribution by its path, sorted, with its metadata.
 
     With `beside` also what it needs beside NumPy to load an archive: msgpack in pure Python.
 
@@ -68,17 +68,17 @@ def loader_files() -> Mapping[str, bytes]:
 
 
 def own_version() -> str | None:
-    """The version of this distribution as it is installed; None where it runs without being installed."""
+    """Return the version of this distribution as installed; None where it runs without being installed."""
     return Distributions().version(OWN_NAME)
 
 
 def own_wheel() -> tuple[str, bytes]:
-    """A wheel of this distribution as it is installed here: its file name, and its bytes."""
+    """Return a wheel of this distribution as it is installed here: its file name, and its bytes."""
     return wheel_of(own_files(), OWN_NAME, _version(OWN_NAME, Distributions()))
 
 
 def wheel_of(contents: Mapping[str, bytes], name: str, version: str) -> tuple[str, bytes]:
-    """A pure-Python wheel of `contents`, which hold METADATA already: its file name, and its bytes.
+    """Return a pure-Python wheel of `contents`, which hold METADATA already: file name, and bytes.
 
     The same contents give the same bytes.
 

@@ -178,7 +178,7 @@ def compare_environment(
 
 
 def recorded_fingerprint(manifest: Manifest) -> Fingerprint:
-    """The Python and platform that an archive was made with. Raises ArchiveError where they are missing."""
+    """Return the Python and platform that an archive was made with. Raises ArchiveError without them."""
     found = {name: manifest.environment.get(name) for name in Fingerprint.__dataclass_fields__}
     odd = [name for name, value in found.items() if type(value) is not str]
     if odd:

@@ -55,7 +55,7 @@ class Wheel:
 
     @classmethod
     def parse(cls, file: str) -> Wheel:
-        """From the name of a file. Raises EnvironmentBuildError for what is no name of a wheel."""
+        """Read the name of a file. Raises EnvironmentBuildError for what is no name of a wheel."""
         match = _NAME.fullmatch(file)
         if match is None:
             raise EnvironmentBuildError(
@@ -70,7 +70,7 @@ class Wheel:
         return f"{'.'.join(self.pythons)}-{'.'.join(self.platforms)}"
 
     def may_fit(self, python: Interpreter) -> bool:
-        """Whether Python, system and machine are right; how old the system may be is left to installers.
+        """Check that Python, system and machine are right; how old the system may be is left to installers.
 
         >>> Wheel.parse("pure-1-py3-none-any.whl").may_fit(Interpreter.here())
         True
@@ -88,7 +88,7 @@ class Wheel:
 
 
 def vendored_wheels(manifest: Manifest) -> tuple[Wheel, ...]:
-    """The wheels that an archive holds, sorted by name."""
+    """Return the wheels that an archive holds, sorted by name."""
     return tuple(
         Wheel.parse(entry.name.removeprefix(WHEELS))
         for entry in manifest.entries
@@ -97,7 +97,7 @@ def vendored_wheels(manifest: Manifest) -> tuple[Wheel, ...]:
 
 
 def fitting(wheels: Iterable[Wheel], python: Interpreter) -> tuple[Wheel, ...]:
-    """Those that may fit a Python."""
+    """Pick those that may fit a Python."""
     return tuple(wheel for wheel in wheels if wheel.may_fit(python))
 
 
@@ -130,7 +130,7 @@ def extract_wheels(archive: WheelArchive, wheels: Sequence[Wheel], folder: Path)
 
 
 def wheel_digest(archive: WheelArchive, wheel: Wheel) -> str:
-    """The sha256 of a whole wheel, as indexes and lock files give it."""
+    """Return the sha256 of a whole wheel, as indexes and lock files give it."""
     return _copy(archive, wheel, lambda chunk: None)
 
 

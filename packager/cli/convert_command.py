@@ -62,7 +62,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the new file, and say what was read, written and left out. Raises MigrationError for an odd --name."""
+    """Write the new file, and say what was in it. Raises MigrationError for a --name of another form."""
     from packager.errors import MigrationError
     from packager.weights import open_checkpoint, write_checkpoint
 

@@ -246,10 +246,10 @@ def as_nobody(work: Path, environments: list[Environment], archive: Path) -> Non
 
 
 def full_disk(work: Path, archive: Path) -> None:
-    """Two MiB, and what needs more: a typed error each time, and nothing left behind."""
+    """One MiB, and what needs more: a typed error each time, and nothing left behind."""
     mounted = work / "mounted-full"
     mounted.mkdir()
-    if os.geteuid() or run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(mounted)]).returncode:
+    if os.geteuid() or run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(mounted)]).returncode:
         say("NOT RUN: a full disk (mounting is not permitted)")
         return
     packager = [sys.executable, "-m", "packager"]

@@ -21,7 +21,7 @@ from pathlib import Path
 from packager.environment import WHEELS, RecordedEnvironment, Target, fetch_wheels, own_files
 
 from .plan import ExportPlan, PlannedEntry, PlannedTensors
-from .writing import manifest_of
+from .plan_writing import manifest_of
 
 RUNTIME = ".data/runtime/"
 MAIN_MODULE = ".data/main/__main__.py"

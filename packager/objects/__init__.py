@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from .encoding import *
     from .naming import *
     from .records import *
-    from .refusing import *
-    from .resolving import *
     from .state_dicts import *
     from .state_view import *
     from .trust import *
@@ -38,15 +36,13 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "auditing": "AuditedObject audit judge names_in",
+            "auditing": "AuditedObject UntrustedNamesError audit judge names_in refusal",
             "building": "ObjectBuildError build",
             "checking": "RecordError",
-            "encoded": "EncodedObject Finding NameUse",
+            "encoded": "EncodedObject Finding",
             "encoding": "encode",
-            "naming": "NameFinder walk_classes",
+            "naming": "NameFinder NameUse resolve_name walk_classes",
             "records": "Kind unpack_table",
-            "refusing": "UntrustedNamesError refusal",
-            "resolving": "resolve_name",
             "state_dicts": "EXTRA EncodedStateDict encode_extras encode_state_dict",
             "state_view": "StateDictView open_state_dict storages_of_extras",
             "trust": "TrustContext Trust grant_for",

@@ -20,11 +20,10 @@ from packager.tensors import contiguous_strides
 
 from .auditing import AuditedObject
 from .functions import code_of, source_of
-from .keys import require_keys
-from .paths import FILLS, paths_to
+from .naming import resolved_names
+from .operands import FILLS, paths_to
 from .records import KIND_NAMES, Kind, Record
-from .resolving import resolved_names
-from .shadowing import forbid_shadows, slots_of
+from .safeguards import forbid_shadows, require_keys, slots_of
 
 _T = TypeVar("_T")
 
@@ -54,7 +53,7 @@ def build(
     >>> build(audit(encode({"a": [1, (2,)]}).records, TrustContext.data_only()), None, None)
     {'a': [1, (2,)]}
     """
-    names = resolved_names(audited, resolve)
+    names = resolved_names(audited.records, audited.grants, resolve, audited.what)
     builder = _Builder(audited, names, resolve, tensors, importer, map_location)
     with gc_paused():
         return builder.run()

@@ -139,3 +139,38 @@ VALUES_BESIDE_CODE: Final = {
         SEuclideanDistance64
     """,
 }
+
+# What turns names, bytes or other names into code. None of it is needed to rebuild a model (codecs
+# stand in for the harmless ones), so it is refused on both sides, even where somebody trusts it.
+NEVER_MODULES: Final = frozenset(
+    """
+    operator copyreg codecs importlib runpy code codeop pickle _pickle dill cloudpickle marshal shelve
+    subprocess os posix nt pty sys ctypes _ctypes cffi imp pkgutil zipimport multiprocessing threading _thread
+    socket signal inspect gc shutil tempfile webbrowser timeit trace pdb bdb cProfile profile doctest asyncio
+    distutils setuptools pip joblib numpy.testing numpy.f2py torch.serialization torch.utils.cpp_extension
+    torch.hub torch.package packager
+    """.split()
+)
+NEVER_BUILTINS: Final = frozenset(
+    """
+    __import__ __build_class__ breakpoint classmethod compile delattr dir eval exec exit getattr globals
+    hasattr help input locals memoryview open property quit setattr staticmethod super type vars
+    """.split()
+)
+NEVER_NAMES: Final = frozenset(
+    [
+        ("functools", "partial"),
+        ("functools", "partialmethod"),
+        ("functools", "reduce"),
+        ("types", "FunctionType"),
+    ]
+    + [
+        ("types", name)
+        for name in ("CodeType", "MethodType", "LambdaType", "ModuleType", "DynamicClassAttribute")
+    ]
+    + [
+        ("numpy", name)
+        for name in ("load", "loadtxt", "genfromtxt", "fromfile", "save", "memmap", "DataSource")
+    ]
+    + [("torch", "load"), ("torch", "save"), ("io", "open")]
+)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from packager.codecs import Role
+from .naming import NameUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,38 +24,6 @@ class Storage:
     dtype: str
     shape: tuple[int, ...]
     buffer: memoryview = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class NameUse:
-    """One name in a stored object, what is done with it, and where it is met first.
-
-    `qualname` is "" for a module itself.
-    """
-
-    module: str
-    qualname: str
-    role: Role
-    path: str
-
-    def __str__(self) -> str:
-        return f"{self.module}:{self.qualname}"
-
-
-@dataclass(frozen=True, slots=True)
-class FormUse:
-    """Something in a stored object that is refused for what it is made of: where, why, what helps.
-
-    `trust` is the name that `trust=` may vouch for, "" where there is none.
-    """
-
-    path: str
-    reason: str
-    trust: str = ""
-
-    def __str__(self) -> str:
-        remedy = f", or load with trust=({self.trust!r},)" if self.trust else ""
-        return f"{self.path}: {self.reason}{remedy}"
 
 
 @dataclass(frozen=True, slots=True)

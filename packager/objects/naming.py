@@ -1,54 +1,29 @@
-"""By which name an archive remembers a class or a function, and which names it never takes.
+"""By which name an archive remembers a class or a function, and from a name back to the object behind it.
 
 The name is public: the shortest package that lists the thing in its `__all__`, so that a file can
 move without a migration. It is always a home: the object itself says it lives in that module, or in
 one below it. Stored names never carry the mark of the archive that something was loaded from.
+
+Names are judged before anything is imported (trust.py); here they are imported, and judged again by
+what they turn out to be: the module must be the object's home, the class a class, without `__del__`.
 """
 
 from __future__ import annotations
 
 import sys
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import BuiltinFunctionType, EllipsisType, MethodType, ModuleType, NoneType, NotImplementedType
 from typing import Any, Final
 
-from packager.codecs import CannotStore
+from packager.codecs import CannotStore, Role
+from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError, UntrustedTypeError
 from packager.graph import Importer
 from packager.names import demangle
 
-# What turns names, bytes or other names into code. None of it is needed to rebuild a model (codecs
-# stand in for the harmless ones), so it is refused on both sides, even where somebody trusts it.
-_NEVER_MODULES: Final = frozenset(
-    """
-    operator copyreg codecs importlib runpy code codeop pickle _pickle dill cloudpickle marshal shelve
-    subprocess os posix nt pty sys ctypes _ctypes cffi imp pkgutil zipimport multiprocessing threading _thread
-    socket signal inspect gc shutil tempfile webbrowser timeit trace pdb bdb cProfile profile doctest asyncio
-    distutils setuptools pip joblib numpy.testing numpy.f2py torch.serialization torch.utils.cpp_extension
-    torch.hub torch.package packager
-    """.split()
-)
-_NEVER_BUILTINS: Final = frozenset(
-    """
-    __import__ __build_class__ breakpoint classmethod compile delattr dir eval exec exit getattr globals
-    hasattr help input locals memoryview open property quit setattr staticmethod super type vars
-    """.split()
-)
-_NEVER_NAMES: Final = frozenset(
-    [
-        ("functools", "partial"),
-        ("functools", "partialmethod"),
-        ("functools", "reduce"),
-        ("types", "FunctionType"),
-    ]
-    + [
-        ("types", name)
-        for name in ("CodeType", "MethodType", "LambdaType", "ModuleType", "DynamicClassAttribute")
-    ]
-    + [
-        ("numpy", name)
-        for name in ("load", "loadtxt", "genfromtxt", "fromfile", "save", "memmap", "DataSource")
-    ]
-    + [("torch", "load"), ("torch", "save"), ("io", "open")]
-)
+from .records import Kind, Record
+from .trust import CONDITIONS, Grant, is_never_stored
 
 _TYPES_WITHOUT_HOME: Final = {
     NoneType: "NoneType",
@@ -60,21 +35,24 @@ _TYPES_WITHOUT_HOME: Final = {
 _COMMON_HOMES: Final = ("builtins", "math", "numpy", "scipy.special", "torch", "torch.nn.functional")
 
 
-def is_never_stored(module: str, qualname: str) -> bool:
-    """Whether a name is refused whatever anybody trusts.
+@dataclass(frozen=True, slots=True)
+class NameUse:
+    """One name in a stored object, what is done with it, and where it is met first.
 
-    >>> is_never_stored("builtins", "getattr"), is_never_stored("os.path", "join")
-    (True, True)
-    >>> is_never_stored("collections", "OrderedDict")
-    False
+    `qualname` is "" for a module itself.
     """
-    first = qualname.partition(".")[0]
-    if module == "builtins":
-        return first in _NEVER_BUILTINS
-    if (module, first) in _NEVER_NAMES:
-        return True
-    parts = module.split(".")
-    return any(".".join(parts[:length]) in _NEVER_MODULES for length in range(1, len(parts) + 1))
+
+    module: str
+    qualname: str
+    role: Role
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.qualname}"
+
+
+class MissingNameError(EnvironmentMismatchError):
+    """Names in a stored object that the modules here do not have (any more)."""
 
 
 class NameFinder:
@@ -177,6 +155,84 @@ class NameFinder:
             return None
 
 
+def _without_home(obj: Any, qualname: str) -> CannotStore:
+    what = "a lambda" if qualname.endswith("<lambda>") else f"{type(obj).__name__} {qualname!r}"
+    return CannotStore(
+        f"{what} has no home: it is made inside a function, and no import leads to it",
+        "define it at the top level of a module",
+        "for a function: intern its module, so that its source is in the archive",
+        "build the object by a factory: save_object(..., factory=, config=)",
+    )
+
+
+def resolve_name(module: Any, qualname: str) -> Any:
+    """What a qualified name leads to in a module: the first part there, the others in classes only.
+
+    Raises AttributeError where it leads nowhere.
+
+    >>> import collections
+    >>> resolve_name(collections, "Counter.most_common") is collections.Counter.most_common
+    True
+    """
+    if not qualname:
+        return module
+    found = walk_classes(module, qualname)
+    if found is None and "." not in qualname:
+        found = getattr(module, qualname)  # a lazy module
+    if found is None and not (module.__name__ == "builtins" and qualname == "None"):
+        raise AttributeError(f"module {module.__name__!r} has no {qualname!r}")
+    return found
+
+
+def resolved_names(
+    records: Sequence[Record],
+    grants: Mapping[tuple[str, str, Role], Grant],
+    resolve: Callable[[str, str], Any],
+    what: str,
+) -> Mapping[tuple[str, str], Any]:
+    """The objects behind all GLOBAL records, each checked against why it was allowed.
+
+    Raises MissingNameError or UntrustedTypeError, each for all names together.
+    """
+    roles: dict[tuple[str, str], list[tuple[Role, Grant]]] = {}
+    for (module, qualname, role), grant in grants.items():
+        roles.setdefault((module, qualname), []).append((role, grant))
+    names = dict.fromkeys((record[1], record[2]) for record in records if record[0] == Kind.GLOBAL)
+    found, missing, wrong = {}, [], []
+    for name in names:
+        if name not in roles:
+            continue  # nothing uses it
+        try:
+            module = resolve(name[0], "")
+        except ImportError as error:
+            if isinstance(error, PackageError) and not isinstance(error, UndeclaredImportError):
+                raise  # it says all there is to say, and is the same for every name
+            missing.append(f"{name[0]}:{name[1]}: {error}")
+            continue
+        try:
+            found[name] = resolve(*name)
+        except (AttributeError, ImportError) as error:  # what a lazy module imports may be gone
+            missing.append(f"{name[0]}:{name[1]}: {error}")
+            continue
+        listed = getattr(module, "__all__", ())
+        for role, grant in roles[name]:
+            problem = _problem(found[name], name, role, grant, listed)
+            if problem is not None:
+                wrong.append(f"{name[0]}:{name[1]}, {role}: {problem}")
+    if missing:
+        raise MissingNameError(
+            f"{what}: names that do not exist here:{_indented(missing)}\nInstall the versions that "
+            "the archive was recorded with, or load the state dict into a module made by today's code."
+        )
+    if wrong:
+        raise UntrustedTypeError(f"{what}: names that are not what they must be:{_indented(wrong)}")
+    return found
+
+
+def _indented(lines: Sequence[str]) -> str:
+    return "".join(f"\n    {line}" for line in lines)
+
+
 def walk_classes(module: Any, qualname: str) -> Any:
     """What a qualified name leads to: the first part in the module, the others in classes only.
 
@@ -193,10 +249,66 @@ def walk_classes(module: Any, qualname: str) -> Any:
     return found
 
 
-def home_of(obj: Any) -> str | None:
-    """The module that an object calls its home, without the mark of an archive; None when it has none."""
+def _problem(obj: Any, name: tuple[str, str], role: Role, grant: Grant, listed: Any) -> str | None:
+    """What forbids to put this object to use in this role, if anything."""
+    if grant.by == "interned":
+        return None
+    if isinstance(obj, types.ModuleType):
+        return "it is a module"
+    # A dotted name was walked through classes; who trusts one by name has looked at it.
+    plain = "." not in name[1]
+    if plain and grant.by != "trust" and not _calls_home(obj, *name, listed):
+        return (
+            f"{getattr(obj, '__module__', None)}:{getattr(obj, '__qualname__', '?')} is what it calls itself"
+        )
+    if grant.condition and not _MEETS[grant.condition](obj):
+        return f"it must be {CONDITIONS[grant.condition]}, and is {obj!r:.80}"
+    if role == "create" and not isinstance(obj, type):
+        return "only classes can be created"
+    if isinstance(obj, type) and hasattr(obj, "__del__"):
+        return "the class has __del__, which would run with state from the archive"
+    return None
+
+
+def _calls_home(obj: Any, module: str, qualname: str, listed: Any) -> bool:
+    """Whether an object says that it lives here under this name, or below and is listed here."""
+    if isinstance(obj, (types.BuiltinFunctionType, numpy_ufunc())) or (
+        module == "types" and qualname in _TYPES_WITHOUT_HOME.values()
+    ):
+        return True
     home = getattr(obj, "__module__", None)
-    return demangle(home) if isinstance(home, str) else None
+    if not isinstance(home, str) or qualname not in (obj.__qualname__, obj.__name__):
+        return False
+    home = demangle(home)
+    return home == module or (home.startswith(f"{module}.") and qualname in listed)
+
+
+def _is_subclass_of(module: str, *names: str) -> Callable[[Any], bool]:
+    def check(obj: Any) -> bool:
+        import importlib
+
+        home = importlib.import_module(module)
+        bases = tuple(getattr(home, name) for name in names if hasattr(home, name))
+        return isinstance(obj, type) and issubclass(obj, bases)
+
+    return check
+
+
+_MEETS: Final[dict[str, Callable[[Any], bool]]] = {
+    "class": lambda obj: isinstance(obj, type),
+    "function": lambda obj: isinstance(obj, (types.FunctionType, types.BuiltinFunctionType)),
+    "torch module": _is_subclass_of("torch.nn", "Module"),
+    "torch optimizer": lambda obj: (
+        _is_subclass_of("torch.optim", "Optimizer")(obj)
+        or _is_subclass_of("torch.optim.lr_scheduler", "LRScheduler")(obj)
+        or _is_subclass_of("torch.nn", "Module")(obj)  # averaged models
+    ),
+    "kellet module": _is_subclass_of("kellet.nn", "Module"),
+    "kellet optimizer": lambda obj: (
+        _is_subclass_of("kellet.optim", "Optimizer")(obj)
+        or _is_subclass_of("kellet.optim.lr_scheduler", "LRScheduler")(obj)
+    ),
+}
 
 
 def numpy_ufunc() -> type:
@@ -204,13 +316,3 @@ def numpy_ufunc() -> type:
     import numpy
 
     return numpy.ufunc
-
-
-def _without_home(obj: Any, qualname: str) -> CannotStore:
-    what = "a lambda" if qualname.endswith("<lambda>") else f"{type(obj).__name__} {qualname!r}"
-    return CannotStore(
-        f"{what} has no home: it is made inside a function, and no import leads to it",
-        "define it at the top level of a module",
-        "for a function: intern its module, so that its source is in the archive",
-        "build the object by a factory: save_object(..., factory=, config=)",
-    )

@@ -11,9 +11,9 @@ from typing import Any
 from packager.codecs import Codec, CodecRegistry, Role
 from packager.graph import Importer
 
-from .encoded import Finding, NameUse
+from .encoded import Finding
 from .frames import Frame, path_of
-from .naming import NameFinder
+from .naming import NameFinder, NameUse
 from .records import VERSION, Kind, Record
 
 

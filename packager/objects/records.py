@@ -13,7 +13,7 @@ Cycles are closed by fills: an object that something inside it refers to is writ
 known by then, and FILL, EXTEND, UPDATE, ADD, SETCELL, STATE or FINISH give it the rest.
 
 There is one spelling for each thing: no maps, no extension types, ints shortest, floats float64,
-strings and bytes above the inline length once per value, sets sorted (sets.py), packed containers
+strings and bytes above the inline length once per value, sets sorted (steps.py), packed containers
 where every item is a scalar.
 """
 

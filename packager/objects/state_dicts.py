@@ -20,8 +20,9 @@ from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor
 from packager.graph import Importer, sys_importer
 from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, in_c_order, is_contiguous, lay_out
 
-from .encoded import EncodedObject, Finding, NameUse, settled
+from .encoded import EncodedObject, Finding, settled
 from .encoding import Encoder
+from .naming import NameUse
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from .auditing import *
     from .building import *
     from .checking import *
-    from .encoded import *
     from .encoding import *
     from .naming import *
+    from .recording import *
     from .records import *
     from .state_dicts import *
     from .state_view import *
@@ -39,9 +39,9 @@ else:
             "auditing": "AuditedObject UntrustedNamesError audit judge names_in refusal",
             "building": "ObjectBuildError build",
             "checking": "RecordError",
-            "encoded": "EncodedObject Finding",
             "encoding": "encode",
             "naming": "NameFinder NameUse resolve_name walk_classes",
+            "recording": "EncodedObject Finding",
             "records": "Kind unpack_table",
             "state_dicts": "EXTRA EncodedStateDict encode_extras encode_state_dict",
             "state_view": "StateDictView open_state_dict storages_of_extras",

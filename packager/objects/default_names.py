@@ -174,3 +174,26 @@ NEVER_NAMES: Final = frozenset(
     ]
     + [("torch", "load"), ("torch", "save"), ("io", "open")]
 )
+
+# Types that stand for a dtype where NumPy or a framework is asked to make something.
+PLAIN_DTYPES: Final = frozenset(
+    {f"builtins:{name}" for name in ("bool", "bytes", "complex", "float", "int", "str")}
+    | {
+        f"numpy:{name}"
+        for name in """
+            bool bool_ bytes_ complex64 complex128 datetime64 float16 float32 float64 int8 int16 int32
+            int64 intp longdouble str_ timedelta64 uint8 uint16 uint32 uint64
+        """.split()
+    }
+)
+PLAIN_CODECS: Final = frozenset(
+    """
+    array.array bytearray collections.chainmap collections.deque collections.mapping complex enum fraction
+    kellet.device namedtuple numpy.dtype numpy.scalar re.pattern singleton slice torch.value
+    """.split()
+) | {"scalar subclass"}
+TENSOR_CODECS: Final = frozenset(
+    "kellet.tensor numpy.masked numpy.ndarray torch.quantized torch.sparse torch.tensor".split()
+)
+# Codecs whose first child is judged elsewhere: a class by its name, a factory by its form.
+NAMED_CODECS: Final = frozenset({"collections.mapping", "enum", "namedtuple", "scalar subclass"})

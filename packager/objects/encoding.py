@@ -21,12 +21,10 @@ from packager.codecs import CannotStore, CodecRegistry, Finish, default_registry
 from packager.gc_pause import gc_paused
 from packager.graph import Importer, sys_importer
 
-from .encoded import EncodedObject, Finding
-from .frames import Frame, Steps
 from .instances import finish_steps
+from .recording import EncodedObject, Finding, Frame, Recorder, Steps
 from .records import Operand, Record, is_inline, most_records, pack_table
 from .steps import begin
-from .tensor_records import TensorRecorder
 
 _T = TypeVar("_T")
 
@@ -59,10 +57,10 @@ def encode(
         return encoder.encode(obj)
 
 
-class Encoder(TensorRecorder):
+class Encoder(Recorder):
     """One encoding: the table as it grows, and the stack of objects that are open.
 
-    The steps that each kind of object takes are in steps.py, instances.py and callables.py. Codecs
+    The steps that each kind of object takes are in steps.py and instances.py. Codecs
     see it as `packager.codecs.Encoding`.
     """
 
@@ -87,7 +85,7 @@ class Encoder(TensorRecorder):
         while self._later:
             self._run(heapq.heappop(self._later)[2])
         storages = self.place_tensors()
-        names = tuple(sorted(self._uses.values(), key=lambda use: (use.module, use.qualname, use.role)))
+        names = tuple(self._uses.values())
         warnings, refusals = tuple(self._warnings), tuple(self._refusals)
         if any(not refusal.unless for refusal in refusals):
             return EncodedObject(b"", (), names, warnings, refusals)

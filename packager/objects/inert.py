@@ -29,6 +29,7 @@ from typing import Any, Final
 from packager.codecs import split_literal
 
 from .checking import CheckedTable
+from .default_names import NAMED_CODECS, PLAIN_CODECS, PLAIN_DTYPES, TENSOR_CODECS
 from .operands import fills_by_target, is_reference
 from .records import Kind, Record
 from .trust import Trust, TrustContext, default_condition, fills_itself, is_listed
@@ -123,28 +124,6 @@ _PLAIN_LEAVES: Final = frozenset(
 )
 _PLAIN_CONTAINERS: Final = frozenset({Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.SET, Kind.FROZENSET})
 _CALLS: Final = frozenset({Kind.NEW, Kind.NEW_KW, Kind.CALL, Kind.CALL_KW})
-# Types that stand for a dtype where NumPy or a framework is asked to make something.
-_DTYPES: Final = frozenset(
-    {f"builtins:{name}" for name in ("bool", "bytes", "complex", "float", "int", "str")}
-    | {
-        f"numpy:{name}"
-        for name in """
-            bool bool_ bytes_ complex64 complex128 datetime64 float16 float32 float64 int8 int16 int32
-            int64 intp longdouble str_ timedelta64 uint8 uint16 uint32 uint64
-        """.split()
-    }
-)
-_PLAIN_CODECS: Final = frozenset(
-    """
-    array.array bytearray collections.chainmap collections.deque collections.mapping complex enum fraction
-    kellet.device namedtuple numpy.dtype numpy.scalar re.pattern singleton slice torch.value
-    """.split()
-) | {"scalar subclass"}
-_TENSOR_CODECS: Final = frozenset(
-    "kellet.tensor numpy.masked numpy.ndarray torch.quantized torch.sparse torch.tensor".split()
-)
-# Codecs whose first child is judged elsewhere: a class by its name, a factory by its form.
-_NAMED: Final = frozenset({"collections.mapping", "enum", "namedtuple", "scalar subclass"})
 
 
 class _Plainness:
@@ -166,7 +145,7 @@ class _Plainness:
         self._table = table
         self._vouched = vouched
         self._with_types = with_types
-        self._codecs = _PLAIN_CODECS | _TENSOR_CODECS if with_tensors else _PLAIN_CODECS
+        self._codecs = PLAIN_CODECS | TENSOR_CODECS if with_tensors else PLAIN_CODECS
         self._seen: set[int] = set()
 
     def violations(self, operands: Iterable[Any]) -> Iterator[int]:
@@ -196,7 +175,7 @@ class _Plainness:
             return True
         name = self._table.name_of(index)
         if kind == Kind.GLOBAL:
-            return self._with_types or name in _DTYPES or self._vouched(name)
+            return self._with_types or name in PLAIN_DTYPES or self._vouched(name)
         if kind == Kind.CODEC:
             return self._table.codec_name(index) in self._codecs
         if kind in _CALLS or (kind == Kind.OBJ and self._table.codec_name(index) is None):
@@ -208,7 +187,7 @@ class _Plainness:
         if record[0] in _PLAIN_CONTAINERS:
             return record[1:]
         if record[0] == Kind.CODEC:
-            return record[4:] if self._table.codec_name(index) in _NAMED else record[3:]
+            return record[4:] if self._table.codec_name(index) in NAMED_CODECS else record[3:]
         return record[2:] if record[0] in _CALLS or record[0] == Kind.OBJ else []
 
 

@@ -16,6 +16,8 @@ from collections.abc import Collection, Iterable
 from typing import Any, Final
 from uuid import UUID
 
+from packager.codecs import ObjectCodec
+
 MISSING: Final = object()
 """What `class_attribute` answers for a name that no class along the line defines."""
 
@@ -124,3 +126,15 @@ def _is_known(value: Any, cls: type) -> bool:
     if cls is UUID:
         return type(getattr(value, "int", None)) is int
     return f"{cls.__module__}:{cls.__qualname__}" in _KNOWN
+
+
+def check_takes_state(codec: ObjectCodec, cls: type) -> None:
+    """A framework's own `__setstate__` for files of its older versions computes with what it is given."""
+    if not codec.uses_setstate(cls):
+        raise ValueError(f"{cls.__qualname__} is given attributes by the codec {codec.name!r}, and no state")
+
+
+def check_foreign_state(cls: type, setstate: Any) -> None:
+    """Of scikit-learn the audit knows the name alone; its own `__setstate__` only takes up attributes."""
+    if cls.__module__.startswith("sklearn.") and not str(setstate.__module__).startswith("sklearn."):
+        raise ValueError(f"{cls.__qualname__} has a __setstate__ from elsewhere, {setstate.__module__}")

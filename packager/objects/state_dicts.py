@@ -20,9 +20,9 @@ from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor
 from packager.graph import Importer, sys_importer
 from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, in_c_order, is_contiguous, lay_out
 
-from .encoded import EncodedObject, Finding, settled
 from .encoding import Encoder
 from .naming import NameUse
+from .recording import EncodedObject, Finding, settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,9 @@ class EncodedStateDict:
 
     def with_sources(self, is_stored: Callable[[str], bool]) -> EncodedStateDict:
         """Return it as it is in an archive with the sources of the modules that `is_stored` knows."""
-        refusals, hidden = settled(self.refusals, is_stored)
-        if not refusals:
-            return replace(self, refusals=())
-        names = tuple(use for use in self.names if not hidden(use.path))
-        warnings = tuple(finding for finding in self.warnings if not hidden(finding.path))
-        return replace(self, extras=b"", names=names, warnings=warnings, refusals=refusals)
+        names, warnings, refusals = settled(self.names, self.warnings, self.refusals, is_stored)
+        extras = b"" if refusals else self.extras
+        return replace(self, extras=extras, names=names, warnings=warnings, refusals=refusals)
 
 
 def encode_state_dict(

@@ -111,7 +111,7 @@ def judge(
     what: str = "object",
     root: str = "obj",
 ) -> Verdict:
-    """What `audit` would refuse of a table, without refusing it: for plans, and for `inspect`.
+    """Return what `audit` would refuse of a table, without refusing it: for plans, and for `inspect`.
 
     Raises ArchiveError for a table that is damaged or hostile.
     """
@@ -146,7 +146,7 @@ def names_in(
     registry: CodecRegistry | None = None,
     what: str = "object",
 ) -> tuple[NameUse, ...]:
-    """Every name in a stored object with its role and path, judged by nobody: what `inspect` shows.
+    """Return every name in a stored object with its role and path, unjudged: what `inspect` shows.
 
     Raises ArchiveError for a table that is damaged or hostile.
     """
@@ -188,7 +188,7 @@ class UntrustedNamesError(UntrustedTypeError):
 def refusal(
     uses: Sequence[NameUse], trust_context: TrustContext, what: str, forms: Sequence[FormUse] = ()
 ) -> UntrustedNamesError:
-    """One error for everything: names by the distribution that they come from and by role, then forms."""
+    """Return one error for everything: names by distribution and by role, then forms."""
     lines = [*(_named(uses, trust_context, what) if uses else ())]
     if forms:
         count = f"{len(forms)} thing{'' if len(forms) == 1 else 's'}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -53,8 +53,7 @@ def build(
     >>> build(audit(encode({"a": [1, (2,)]}).records, TrustContext.data_only()), None, None)
     {'a': [1, (2,)]}
     """
-    names = resolved_names(audited.records, audited.grants, resolve, audited.what)
-    builder = _Builder(audited, names, resolve, tensors, importer, map_location)
+    builder = _Builder(audited, resolve, tensors, importer, map_location)
     with gc_paused():
         return builder.run()
 
@@ -65,7 +64,6 @@ class _Builder:
     def __init__(
         self,
         audited: AuditedObject,
-        names: Mapping[tuple[str, str], Any],
         resolve: Callable[[str, str], Any],
         tensors: Callable[[str], memoryview],
         importer: Any,
@@ -73,7 +71,7 @@ class _Builder:
     ) -> None:
         self.map_location = map_location
         self._audited = audited
-        self._names = names
+        self._names = names = resolved_names(audited.records, audited.grants, resolve, audited.what)
         self._resolve = resolve
         self._tensors = tensors
         self._importer = importer
@@ -127,9 +125,7 @@ class _Builder:
         return self._numbers[key]
 
     def shared_state(self, make: Callable[[], _T]) -> _T:
-        if make not in self._notes:
-            self._notes[make] = make()
-        return self._notes[make]  # type: ignore[return-value]  # keyed by its maker
+        return self._notes.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
 
     # --- what data alone, and classes of externs, may not do ---
 

@@ -141,7 +141,7 @@ VALUES_BESIDE_CODE: Final = {
 }
 
 # What turns names, bytes or other names into code. None of it is needed to rebuild a model (codecs
-# stand in for the harmless ones), so it is refused on both sides, even where somebody trusts it.
+# stand in for the harmless ones), so it is refused on both sides, even where the caller trusts it.
 NEVER_MODULES: Final = frozenset(
     """
     operator copyreg codecs importlib runpy code codeop pickle _pickle dill cloudpickle marshal shelve

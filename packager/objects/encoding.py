@@ -100,7 +100,10 @@ class Encoder(Recorder):
         return EncodedObject(records, storages, names, warnings, refusals)
 
     def order_of(self, item: Any) -> tuple[int, Any]:
-        """An order for elements of sets that have none: as they were written, else by their own encoding."""
+        """Return a sort key for an element of a set: as it was written, else by its own encoding.
+
+        Raises CannotStore for one that leads back to its set, or cannot be stored.
+        """
         ref = self.reference(item)
         if ref is not None:
             return (0, -ref)
@@ -122,7 +125,7 @@ class Encoder(Recorder):
     # --- for codecs, beside what the recorder has of packager.codecs.Encoding ---
 
     def stored(self, obj: object) -> bool:
-        """Whether this very object has been stored by now."""
+        """Return whether this very object has been stored by now."""
         return self.reference(obj) is not None
 
     def defer(self, stage: int, obj: object, finish: Callable[[], Finish | None]) -> None:
@@ -134,12 +137,12 @@ class Encoder(Recorder):
         heapq.heappush(self._later, (stage, next(self._counter), frame))
 
     def number(self, family: str, identity: int) -> int:
-        """A number for an id of this process: 0, 1, 2, ... as they come."""
+        """Return a number for an id of this process: 0, 1, 2, ... as they come."""
         numbers = self._numbers.setdefault(family, {})
         return numbers.setdefault(identity, len(numbers))
 
     def shared_state(self, make: Callable[[], _T]) -> _T:
-        """What codecs want to remember during this encoding: one instance of `make` for all of them."""
+        """Return what codecs share during this encoding: one instance of `make` for all of them."""
         return self._notes.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
 
     # --- the loop ---

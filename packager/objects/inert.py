@@ -74,7 +74,7 @@ class Form:
 
 
 def refused_forms(table: CheckedTable, trust_context: TrustContext, trust: Trust) -> list[Form]:
-    """Everything in a checked table that its names do not excuse, in the order of the records."""
+    """Return every form in a checked table that its names do not excuse, in the order of the records."""
     judge = _Judge(table, trust_context, trust)
     rules = _FILLS if trust_context.allows_code else _RULES
     for index, record in enumerate(table.records):
@@ -229,11 +229,8 @@ def _mapping(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         return
     name = judge.callable_name(factory)
     module, _, qualname = name.partition(":")
-    if judge.table.is_global(factory) and (
-        (module == "builtins" and qualname in _FACTORIES) or judge.vouched(name)
-    ):
-        return
-    if judge.table.is_global(factory) and name == "types:NoneType":
+    allowed = name == "types:NoneType" or (module == "builtins" and qualname in _FACTORIES)
+    if judge.table.is_global(factory) and (allowed or judge.vouched(name)):
         return
     yield Form(
         index,

@@ -30,20 +30,20 @@ def instance(encoder: Encoder, frame: Frame, obj: Any) -> Steps | int:
     if codec is not None:
         codec = codec.variant(obj)
         return _node(encoder, frame, codec, codec.encode(obj, encoder))
-    if encoder.is_plain(type(obj)) and set(map(type, vars(obj))) <= {str}:
+    if type(obj) in encoder.plain_classes and set(map(type, vars(obj))) <= {str}:
         return _object(encoder, frame, vars(obj), None)
     recipe = recipe_of(obj, encoder.exporter)
     if isinstance(recipe, str):
         return encoder.remember(obj, encoder.write_name(obj, encoder.role, recipe))
     if recipe.is_plain(obj):
         if has_only_a_dict(type(obj)):
-            encoder.note_plain(type(obj))
+            encoder.plain_classes.add(type(obj))
         return _object(encoder, frame, recipe.attributes or {}, None)
     return _recipe(encoder, frame, recipe)
 
 
 def finish_steps(encoder: Encoder, frame: Frame, codec: Codec, make: Callable[[], Finish | None]) -> Steps:
-    """The second phase of a codec, when everything else is there."""
+    """Encode the second phase of a codec, when everything else is there."""
     finish = make()
     if finish is None:
         return None
@@ -54,7 +54,7 @@ def finish_steps(encoder: Encoder, frame: Frame, codec: Codec, make: Callable[[]
 
 
 def attributes_after(encoder: Encoder, frame: Frame, ref: int, attributes: Mapping[str, Any]) -> Steps:
-    """Attributes that are set when the object is there, so that they may refer to it."""
+    """Write attributes that are set when the object is there, so that they may refer to it."""
     frame.operands = []
     yield from _attribute_values(frame, attributes)
     _write_fill(encoder, ref, list(attributes), frame.operands)
@@ -214,7 +214,7 @@ def _fill_in(encoder: Encoder, frame: Frame, ref: int, fill: int, groups: Iterab
 
 
 def function(encoder: Encoder, frame: Frame, obj: types.FunctionType) -> Steps | int:
-    """A function: by its name; when it was made inside another one, by its source and its variables."""
+    """Encode a function by its name; one made inside another one by its source and its variables."""
     home = demangle(str(obj.__globals__.get("__name__", "")))
     try:
         return encoder.remember(obj, encoder.write_name(obj, encoder.role))
@@ -249,7 +249,7 @@ def _nested(encoder: Encoder, frame: Frame, obj: types.FunctionType, home: str) 
 
 
 def bound_method(encoder: Encoder, frame: Frame, obj: types.MethodType) -> Steps | int:
-    """A method of a stored object: the object and the method's name in its class."""
+    """Encode a method of a stored object: the object and the method's name in its class."""
     owner, underlying = obj.__self__, obj.__func__
     if isinstance(owner, type):
         return encoder.remember(obj, encoder.write_name(obj, encoder.role))
@@ -268,7 +268,7 @@ def _method(encoder: Encoder, frame: Frame, owner: Any, name: str) -> Steps:
 
 
 def method_name(owner: Any, underlying: Any) -> str | None:
-    """The name under which the class of `owner` has this very function; None when it has not."""
+    """Return the name under which the class of `owner` has this very function; None when it has not."""
     wanted = getattr(underlying, "__name__", None)
     for cls in type(owner).__mro__:
         if isinstance(wanted, str) and wanted in vars(cls):
@@ -283,7 +283,7 @@ def method_name(owner: Any, underlying: Any) -> str | None:
 
 
 def builtin(encoder: Encoder, frame: Frame, obj: types.BuiltinFunctionType) -> int:
-    """A function built in C: by its name. Bound methods of built-in objects have none."""
+    """Encode a function built in C by its name. Raises CannotStore for a method of a built-in object."""
     owner = obj.__self__
     if owner is not None and not isinstance(owner, (types.ModuleType, type)):
         raise CannotStore(
@@ -294,7 +294,10 @@ def builtin(encoder: Encoder, frame: Frame, obj: types.BuiltinFunctionType) -> i
 
 
 def descriptor(encoder: Encoder, frame: Frame, obj: Any) -> int:
-    """A method of a class built in C, such as `str.lower`: by the name of the class, and its own."""
+    """Encode a method of a class built in C, such as `str.lower`, by the name of the class and its own.
+
+    Raises CannotStore for a slot.
+    """
     module, qualname = encoder.name_of(obj.__objclass__)
     if obj.__name__.startswith("__"):
         raise CannotStore(

@@ -67,7 +67,7 @@ class NameFinder:
         self._kept: list[object] = []
 
     def find(self, obj: Any, name: str | None = None) -> tuple[str, str]:
-        """The public module and qualified name of a class, function or (with `name`) any global.
+        """Return the public module and qualified name of a class, function or (with `name`) any global.
 
         Raises CannotStore when it cannot be found again by a name.
         """
@@ -166,7 +166,7 @@ def _without_home(obj: Any, qualname: str) -> CannotStore:
 
 
 def resolve_name(module: Any, qualname: str) -> Any:
-    """What a qualified name leads to in a module: the first part there, the others in classes only.
+    """Return what a qualified name leads to in a module: the first part there, the others in classes only.
 
     Raises AttributeError where it leads nowhere.
 
@@ -190,7 +190,7 @@ def resolved_names(
     resolve: Callable[[str, str], Any],
     what: str,
 ) -> Mapping[tuple[str, str], Any]:
-    """The objects behind all GLOBAL records, each checked against why it was allowed.
+    """Return the objects behind all GLOBAL records, each checked against why it was allowed.
 
     Raises MissingNameError or UntrustedTypeError, each for all names together.
     """
@@ -234,7 +234,7 @@ def _indented(lines: Sequence[str]) -> str:
 
 
 def walk_classes(module: Any, qualname: str) -> Any:
-    """What a qualified name leads to: the first part in the module, the others in classes only.
+    """Return what a qualified name leads to: the first part in the module, the others in classes only.
 
     Returns None where it leads nowhere. Nothing lazy is triggered: names count that are there.
     """
@@ -312,7 +312,7 @@ _MEETS: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 def numpy_ufunc() -> type:
-    """NumPy's type of universal functions, which say of themselves only how they are called."""
+    """Return NumPy's type of universal functions, which say of themselves only how they are called."""
     import numpy
 
     return numpy.ufunc

@@ -44,11 +44,11 @@ class Operands:
     # --- what is known of a checked record ---
 
     def is_global(self, operand: Any) -> bool:
-        """Whether an operand refers to a name."""
+        """Return whether an operand refers to a name."""
         return is_reference(operand) and self.classes[-1 - operand] == "global"
 
     def name_of(self, index: int) -> str:
-        """The name that a record leads to or is made by, as "module:name"; "" where there is none."""
+        """Return the name that a record leads to or is made by, as "module:name"; "" where there is none."""
         record = self.records[index]
         if self.classes[index] == "method":
             return f"{self.name_of(-1 - record[1])}.{record[2]}"
@@ -59,19 +59,19 @@ class Operands:
         return f"{record[1]}:{record[2]}"
 
     def codec_name(self, index: int) -> str | None:
-        """The name of the codec that makes what a record stands for."""
+        """Return the name of the codec that makes what a record stands for."""
         number = self._codec_of.get(index)
         known = None if number is None else self.codecs[number]
         return None if known is None else known[0].name
 
     def scalar(self, operand: Any) -> Any:
-        """The scalar that an operand stands for; None for anything else."""
+        """Return the scalar that an operand stands for; None for anything else."""
         if not is_reference(operand):
             return operand
         return self.records[-1 - operand][1] if self.classes[-1 - operand] == "scalar" else None
 
     def described(self, index: int) -> str:
-        """What a record stands for, in words."""
+        """Return what a record stands for, in words."""
         found, name = self.classes[index], self.name_of(index)
         if found == "codec":
             return f"what the codec {self.codec_name(index)!r} makes"
@@ -198,7 +198,7 @@ def is_reference(operand: Any) -> bool:
 def paths_to(
     records: Sequence[Record], root: Any, wanted: set[int], start: str = "obj", limit: int = 200_000
 ) -> dict[int, str]:
-    """The shortest attribute path from the root to each wanted record.
+    """Return the shortest attribute path from the root to each wanted record.
 
     A record that the root does not reach is called by its number. At most `limit` records are
     looked at, breadth first.
@@ -265,7 +265,7 @@ FILLS = frozenset({Kind.FILL, Kind.EXTEND, Kind.UPDATE, Kind.ADD, Kind.SETCELL, 
 
 
 def fills_by_target(records: Sequence[Record]) -> dict[int, list[int]]:
-    """The fills of a table by the record that they fill."""
+    """Return the fills of a table by the record that they fill."""
     fills: dict[int, list[int]] = {}
     for index, record in enumerate(records):
         if record[0] in FILLS:
@@ -274,7 +274,7 @@ def fills_by_target(records: Sequence[Record]) -> dict[int, list[int]]:
 
 
 def _short(path: str) -> str:
-    """Without the tables of modules, and without the middle of a path that nobody would read."""
+    """Return a path without the tables of modules, and a long one without its middle."""
     for table in ("._modules['", "._parameters['", "._buffers['"):
         if table in path:
             head, tail = path.rsplit(table, 1)

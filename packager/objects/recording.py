@@ -151,7 +151,7 @@ class Frame:
 
 
 def path_of(frames: Sequence[Frame], root: str) -> str:
-    """The attribute path to the child at which these frames stand, as Python would write it.
+    """Return the attribute path to the child at which these frames stand, as Python would write it.
 
     The tables in which a module keeps its parameters and children read as attributes.
     """
@@ -189,7 +189,8 @@ _OTHER_PARTS: Final = {
 class Recorder:
     """One table: records, what they stand for, the codecs and the names in use, warnings and refusals.
 
-    `stack` holds the frames of the objects that are open; it tells paths.
+    `stack` holds the frames of the objects that are open; it tells paths. Instances of `plain_classes` are
+    known to be nothing but a `__dict__`.
     """
 
     def __init__(
@@ -213,7 +214,7 @@ class Recorder:
         self._by_value: dict[Any, int] = {}
         self._kept: list[Any] = []  # so that ids stay theirs
         self._class_refs: dict[type, int] = {}
-        self._plain: set[type] = set()
+        self.plain_classes: set[type] = set()
         self._uses: dict[tuple[str, str, str], NameUse] = {}
         self._warnings: list[Finding] = []
         self._refusals: list[Finding] = []
@@ -235,7 +236,7 @@ class Recorder:
         return ref
 
     def reference(self, obj: Any) -> int | None:
-        """The reference to an object that has been written, if it has."""
+        """Return the reference to an object that has been written, if it has."""
         return self._by_id.get(id(obj))
 
     def remember(self, obj: Any, ref: int) -> int:
@@ -245,7 +246,7 @@ class Recorder:
         return ref
 
     def equal(self, key: Hashable) -> int | None:
-        """The reference written for an equal key, if any."""
+        """Return the reference written for an equal key, if any."""
         return self._by_value.get(key)
 
     def remember_equal(self, key: Hashable, ref: int) -> None:
@@ -269,7 +270,7 @@ class Recorder:
     # --- tensors: one record for each view of memory, completed when all of them are known ---
 
     def add_tensor(self, data: TensorData) -> int:
-        """The TENSOR record of a view of memory; it is completed when all tensors are known."""
+        """Write the TENSOR record of a view of memory; it is completed when all tensors are known."""
         key = (Kind.TENSOR, data.address, data.dtype, data.shape, data.strides)
         ref = None if 0 in data.shape else self._by_value.get(key)
         if ref is None:
@@ -281,7 +282,7 @@ class Recorder:
         return ref
 
     def forbid(self, memory: TensorData, reason: str) -> None:
-        """From now on refuse views that overlap this memory, for the reason given."""
+        """Refuse views that overlap this memory from now on, for the reason given."""
         start, stop = span_of(memory)
         self._forbidden.setdefault(start, (stop, reason))
 
@@ -326,13 +327,13 @@ class Recorder:
     # --- codecs ---
 
     def codec_for(self, cls: type) -> Codec | None:
-        """The codec for instances of `cls`, if there is one."""
+        """Return the codec for instances of `cls`, if there is one."""
         if cls not in self._codec_of:
             self._codec_of[cls] = self._registry.for_class(cls)
         return self._codec_of[cls]
 
     def codec_number(self, codec: Codec) -> int:
-        """The codec's row in the codec table."""
+        """Return the codec's row in the codec table, which is added when it is new."""
         if codec.name not in self._codecs:
             self._codecs[codec.name] = len(self._codec_rows)
             self._codec_rows.append([codec.name, codec.version])
@@ -346,7 +347,7 @@ class Recorder:
         return self.stack[-1].role if self.stack else "value"
 
     def write_name(self, obj: Any, role: Role, name: str | None = None) -> int:
-        """The GLOBAL record of a class or function that is put to use in `role`. Raises CannotStore."""
+        """Write the GLOBAL record of a class or function that is put to use in `role`. Raises CannotStore."""
         module, qualname = self._names.find(obj, name)
         if isinstance(obj, type) and hasattr(obj, "__del__"):
             self.refuse(
@@ -358,7 +359,7 @@ class Recorder:
         return self.write_global(module, qualname, role)
 
     def write_class(self, cls: type) -> int:
-        """The GLOBAL record of a class whose instance is made; asked for once for each class."""
+        """Write the GLOBAL record of a class whose instance is made."""
         ref = self._class_refs.get(cls)
         if ref is None:
             ref = self.write_name(cls, "create")
@@ -366,16 +367,8 @@ class Recorder:
                 self._class_refs[cls] = ref
         return ref
 
-    def is_plain(self, cls: type) -> bool:
-        """Whether instances of `cls` are known to be nothing but a `__dict__`."""
-        return cls in self._plain
-
-    def note_plain(self, cls: type) -> None:
-        """Remember that instances of `cls` are nothing but a `__dict__`."""
-        self._plain.add(cls)
-
     def write_global(self, module: str, qualname: str, role: Role) -> int:
-        """The GLOBAL record of a stored name."""
+        """Write the GLOBAL record of a stored name."""
         self.use(module, qualname, role)
         return self.write_once((Kind.GLOBAL, module, qualname), [Kind.GLOBAL, module, qualname])
 
@@ -386,13 +379,13 @@ class Recorder:
             self._uses[key] = NameUse(module, qualname, role, self.path())
 
     def name_of(self, obj: object) -> tuple[str, str]:
-        """The module and qualified name of a class or function. Raises CannotStore."""
+        """Return the module and qualified name of a class or function. Raises CannotStore."""
         return self._names.find(obj)
 
     # --- findings ---
 
     def path(self) -> str:
-        """The attribute path of the object at hand."""
+        """Return the attribute path of the object at hand."""
         return path_of(self.stack, self._root)
 
     def warn(self, reason: str, *options: str) -> None:
@@ -411,7 +404,7 @@ class Recorder:
 
 
 def storage_path(path: str, root: str) -> str:
-    """The name of a storage from the path of its owner: `obj.layers[0].weight` is `layers.0.weight`.
+    """Return the name of a storage from the path of its owner: `obj.layers[0].weight` is `layers.0.weight`.
 
     >>> storage_path("obj.layers[0]['w'].weight", "obj"), storage_path("obj", "obj")
     ('layers.0.w.weight', 'value')

@@ -89,7 +89,7 @@ KIND_NAMES: Final = {value: name for name, value in vars(Kind).items() if type(v
 
 
 def is_inline(value: object) -> bool:
-    """Whether a value stands for itself as an operand.
+    """Return whether a value stands for itself as an operand.
 
     >>> [is_inline(value) for value in (None, 1.5, "short", 2**63, -1, b"", "long" * 20)]
     [True, True, True, True, False, False, False]
@@ -103,7 +103,7 @@ def is_inline(value: object) -> bool:
 
 
 def is_packable(values: Any) -> bool:
-    """Whether all values may stand in a packed container: scalars, negative ints of 64 bits among them."""
+    """Return whether all values may stand in a packed container: scalars, negative ints among them."""
     kinds = set(map(type, values))
     if not kinds <= _PACKABLE:
         return False
@@ -113,7 +113,7 @@ def is_packable(values: Any) -> bool:
 
 
 def most_records(nbytes: int) -> int:
-    """How many records a table of so many bytes may have, so that reading it costs a few times its size.
+    """Return how many records a table of so many bytes may have: reading it costs a few times its size.
 
     A record in memory takes a hundred bytes or so. Tables have one per ten to twenty bytes.
     """

@@ -23,7 +23,7 @@ MISSING: Final = object()
 
 
 def class_attribute(cls: type, name: str) -> Any:
-    """What a class, or one that it inherits from, holds under a name; no descriptor runs."""
+    """Return what a class, or one that it inherits from, holds under a name; no descriptor runs."""
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), MISSING)
 
 
@@ -58,7 +58,7 @@ def _does_something(found: Any) -> bool:
 
 
 def slots_of(cls: type) -> dict[str, Any]:
-    """The member descriptors of `__slots__`, by the names that attributes have.
+    """Return the member descriptors of `__slots__`, by the names that attributes have.
 
     Those of classes built in C are left alone: they are what the class itself works with, such as the
     factory of a defaultdict.
@@ -129,12 +129,18 @@ def _is_known(value: Any, cls: type) -> bool:
 
 
 def check_takes_state(codec: ObjectCodec, cls: type) -> None:
-    """A framework's own `__setstate__` for files of its older versions computes with what it is given."""
+    """Raise ValueError for a class that is given attributes by its codec, and no state.
+
+    A framework's own `__setstate__` for files of its older versions computes with what it is given.
+    """
     if not codec.uses_setstate(cls):
         raise ValueError(f"{cls.__qualname__} is given attributes by the codec {codec.name!r}, and no state")
 
 
 def check_foreign_state(cls: type, setstate: Any) -> None:
-    """Of scikit-learn the audit knows the name alone; its own `__setstate__` only takes up attributes."""
+    """Raise ValueError for a class of scikit-learn whose `__setstate__` is not scikit-learn's own.
+
+    The audit knows the name alone; scikit-learn's own `__setstate__` only takes up attributes.
+    """
     if cls.__module__.startswith("sklearn.") and not str(setstate.__module__).startswith("sklearn."):
         raise ValueError(f"{cls.__qualname__} has a __setstate__ from elsewhere, {setstate.__module__}")

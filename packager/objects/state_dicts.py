@@ -123,7 +123,7 @@ def encode_state_dict(
 def encode_extras(
     state: Mapping[str, Any], others: dict[str, Any], raw: dict[str, str], metadata: Any
 ) -> tuple[EncodedObject, tuple[tuple[str, int], ...]]:
-    """The extras of a state dict whose tensors are laid out elsewhere, and the versions of its modules.
+    """Encode the extras of a state dict whose tensors lie elsewhere; return them, and versions of modules.
 
     `others` are the values of `state` that are no tensors, `raw` the dtypes that safetensors has no word
     for, `metadata` what is known of modules by path, or None.

@@ -74,7 +74,7 @@ class TrustContext:
 
     @classmethod
     def data_only(cls, distributions: Mapping[str, str] | None = None) -> TrustContext:
-        """The trust context of an archive without code, or whose code the caller does not load."""
+        """Return the trust context of an archive without code, or whose code the caller does not load."""
         return cls(distributions=distributions or {})
 
     @classmethod
@@ -84,7 +84,7 @@ class TrustContext:
         externs: Iterable[str] = (),
         distributions: Mapping[str, str] | None = None,
     ) -> TrustContext:
-        """The trust context of an object that brings code, whatever it names.
+        """Return the trust context of an object that brings code, whatever it names.
 
         `interned` are module names, or a function that knows them; `externs` top-level names.
         """
@@ -99,14 +99,14 @@ class TrustContext:
         externs: Iterable[str] = (),
         distributions: Mapping[str, str] | None = None,
     ) -> TrustContext:
-        """The trust context of an archive: with code where an object names a stored module, else data alone.
+        """Return the context of an archive: with code where an object names a stored module, else data alone.
 
         `interned` are the modules whose source is stored: no mocks, and no parents without a source.
         """
         return replace(cls.with_code(interned, externs, distributions), allows_code=False, by_names=True)
 
     def for_object(self, modules: Iterable[str]) -> TrustContext:
-        """The trust context of one object that names these modules.
+        """Return the trust context of one object that names these modules.
 
         >>> archive = TrustContext.of_archive({"net"})
         >>> archive.for_object(["net"]).allows_code, archive.for_object(["numpy"]).allows_code
@@ -117,7 +117,7 @@ class TrustContext:
         return replace(self, allows_code=any(map(self.interned, modules)), by_names=False)
 
     def stored_on_the_way(self, module: str) -> tuple[str, ...]:
-        """Those of a module and its parents whose stored source an import of the module would run.
+        """Return those of a module and its parents whose stored source an import of the module would run.
 
         >>> TrustContext.of_archive({"numpy"}).stored_on_the_way("numpy.linalg")
         ('numpy',)
@@ -127,7 +127,7 @@ class TrustContext:
         return tuple(filter(self.interned, names))
 
     def data_alone(self) -> TrustContext:
-        """The same without what code grants: for state dicts, extras and migrations."""
+        """Return the same without what code grants: for state dicts, extras and migrations."""
         return replace(self, allows_code=False, by_names=False)
 
 
@@ -157,14 +157,14 @@ class Trust:
             self._add(name)
 
     def grants(self, module: str, qualname: str, role: Role) -> bool:
-        """Whether the caller trusts a name in this role."""
+        """Return whether the caller trusts a name in this role."""
         if self.names(module, qualname):
             return True
         text = f"{module}:{qualname}"
         return role == "create" and any(glob.fullmatch(text) for glob in self._globs)
 
     def names(self, module: str, qualname: str) -> bool:
-        """Whether the caller wrote out this very name."""
+        """Return whether the caller wrote out this very name."""
         return (module, qualname) in self._exact
 
     def _add(self, name: object) -> None:
@@ -200,7 +200,7 @@ def _compiled(module: str, qualname: str) -> re.Pattern[str]:
 def grant_for(
     module: str, qualname: str, role: Role, trust_context: TrustContext, trust: Trust
 ) -> Grant | None:
-    """Why this name is allowed in this role, or None."""
+    """Return why this name is allowed in this role, or None."""
     if is_never_stored(module, qualname):
         return None
     if trust_context.allows_code and trust_context.interned(module):
@@ -229,7 +229,7 @@ def _is_foreign_extern(top: str, trust_context: TrustContext) -> bool:
 
 
 def is_never_stored(module: str, qualname: str) -> bool:
-    """Whether a name is refused whatever anybody trusts.
+    """Return whether a name is refused whatever the caller trusts.
 
     >>> is_never_stored("builtins", "getattr"), is_never_stored("os.path", "join")
     (True, True)
@@ -289,7 +289,7 @@ _FAMILIES: Final[tuple[tuple[tuple[str, ...], tuple[Role, ...], str], ...]] = (
 
 
 def default_condition(module: str, qualname: str, role: Role, *, beside_code: bool = False) -> str | None:
-    """What must be true of the object behind a name on the default list; None for a name not on it.
+    """Return what must be true of the object behind a name on the default list; None for other names.
 
     >>> default_condition("datetime", "date", "call")
     ''
@@ -310,15 +310,13 @@ def default_condition(module: str, qualname: str, role: Role, *, beside_code: bo
     return None
 
 
-def is_listed(module: str, qualname: str, *, beside_code: bool = False) -> bool:
-    """Whether a name itself, not its family, is on the default list as something that is made."""
-    name, roles = (module, qualname), ("create", "call")
-    tables = (_EXACT, _BESIDE_CODE) if beside_code else (_EXACT,)
-    return any(name in table[role] for table in tables for role in roles)  # type: ignore[index]  # both are roles
+def is_listed(module: str, qualname: str) -> bool:
+    """Return whether a name itself, not its family, is on the default list as something that is made."""
+    return (module, qualname) in _EXACT["create"] or (module, qualname) in _EXACT["call"]
 
 
 def fills_itself(module: str, qualname: str) -> bool:
-    """Whether methods of a class of an extern are known to do no more than take up what they are given.
+    """Return whether methods of a class of an extern are known to do no more than take up what it is given.
 
     Those of scikit-learn are known by the method, and looked at again when the class is there.
     """

@@ -17,13 +17,12 @@ from typing import Any, BinaryIO
 
 from packager.errors import ArchiveError
 
-from .digests import CHUNK, combined_crc, crc32, crcs_of, sha256s_of
+from .bounds import CHUNK
+from .entries import ALIGNMENT, DIGESTS, KINDS, EntryRecord, combined_crc, crc32, crcs_of, sha256s_of
 from .entry_names import DIGEST, MANIFEST, check_name, check_names, digest_line, is_reserved
-from .listing import ALIGNMENT, DIGESTS, KINDS, EntryRecord
 from .manifest import Manifest, dump_manifest, load_manifest
-from .output import BatchedFile, ChunkDigests, Digester, flat_view, in_batches
-from .targets import FileTarget, PathTarget, Target
-from .zip_records import CRC_POSITION, ZIP64_LIMIT, ZipEntry, central_directory, local_header
+from .output_files import BatchedFile, ChunkDigests, Digester, FileTarget, PathTarget, flat_view, in_batches
+from .zip_container import CRC_POSITION, ZIP64_LIMIT, ZipEntry, central_directory, local_header
 
 
 class ArchiveWriter:
@@ -35,6 +34,8 @@ class ArchiveWriter:
 
     `digests="crc"` leaves out the sha256 of aligned (tensor) entries, which is faster; the
     archive's identity then does not cover the tensors. `fsync=False` skips waiting for the disk.
+
+    Raises ArchiveIOError for a target that cannot be written to, ValueError for unknown `digests`.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -58,12 +59,10 @@ class ArchiveWriter:
 
         `progress(done, total)` is called with bytes while they are written. `zip64_limit` is for
         tests; the reader must be given the same.
-
-        Raises ArchiveIOError for a target that cannot be written to.
         """
         if digests not in DIGESTS:
             raise ValueError(f"digests={digests!r} is unknown; choose one of {', '.join(map(repr, DIGESTS))}")
-        self._target: Target = (
+        self._target = (
             PathTarget(target, fsync=fsync) if isinstance(target, (str, os.PathLike)) else FileTarget(target)
         )
         self._digests = digests
@@ -72,7 +71,7 @@ class ArchiveWriter:
         self._pending: dict[str, _Pending] | None = {}
 
     def __contains__(self, name: object) -> bool:
-        """Whether an entry of this name was added."""
+        """Return whether an entry of this name was added."""
         return name in self._open()
 
     def add(self, name: str, content: Any, *, kind: str, align: int = 1, size: int | None = None) -> None:
@@ -246,7 +245,7 @@ class _Body:
 
 
 def _exactly(entry: _Pending) -> Iterator[memoryview]:
-    """The content of an entry, which must have the size that was said."""
+    """Yield the content of an entry, which must have the size that was said."""
     missing = entry.size
     for buffer in entry.content:
         view = flat_view(buffer)

@@ -13,8 +13,18 @@ from typing import Any
 
 from .drafts import ClassDraft, Draft, Place, active_decorators, function_scope
 from .expressions import READERS_OF_RESOURCES, Collected, Expressions, lines_with_imports
-from .guards import UNKNOWN, availability, caught_by, dotted, is_main_test, is_typing_test, read_test
-from .lazy_tables import is_lazy, is_rewritable, read_table
+from .idioms import (
+    UNKNOWN,
+    availability,
+    caught_by,
+    dotted,
+    is_lazy,
+    is_main_test,
+    is_rewritable,
+    is_typing_test,
+    read_table,
+    read_test,
+)
 from .scan import Dynamic, Scan
 
 _KEEPING = frozenset("add append appendleft extend insert put register setattr setdefault update".split())
@@ -116,8 +126,9 @@ class _Reader:
             self.draft.bind(node.name, place, "other", -1)
             self._push(node.body, place.called(f"{place.qualname}{node.name}."))
             return
-        klass = ClassDraft(f"{place.qualname}{node.name}", place.block.index, len(self.draft.classes))
-        klass.decorators = active_decorators(node.decorator_list)
+        decorators = active_decorators(node.decorator_list)
+        index = len(self.draft.classes)
+        klass = ClassDraft(f"{place.qualname}{node.name}", place.block.index, index, decorators)
         for base in node.bases:
             spelt = dotted(base.value if isinstance(base, ast.Subscript) else base)
             if spelt:
@@ -126,7 +137,7 @@ class _Reader:
                 self._collect(base, place)
         self.draft.classes.append(klass)
         if place.klass is None:
-            self.draft.bind(node.name, place, "class", len(self.draft.classes) - 1)
+            self.draft.bind(node.name, place, "class", index)
         else:
             place.klass.names.add(node.name)
         self._push(node.body, Place(place.block, None, klass, f"{klass.name}.", place.sure, klass.used))
@@ -345,6 +356,8 @@ class _Reader:
                     waiting.extend(reversed(parts))
                 case ast.Starred(value=inner):
                     waiting.append(inner)
+                case ast.Attribute(value=ast.Attribute(value=owner), attr=attr) if attr.startswith("__"):
+                    self._collect(owner, place)  # `Class.run.__doc__ = ...` says something, and calls nothing
                 case ast.Attribute(value=owner):
                     self._collect(owner, place)
                 case ast.Subscript(value=owner, slice=index):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class MigrationRun:
     """Migrations that ran when a module was last loaded.
 
     `path` is the module's place below the one that was asked about, `target` its class, `version`
@@ -38,26 +38,29 @@ class Attached:
 
 
 PLACE = "_attached_migrations"
-LOADS: WeakKeyDictionary[Any, dict[str, Ran]] = WeakKeyDictionary()
+LOADS: WeakKeyDictionary[Any, dict[str, MigrationRun]] = WeakKeyDictionary()
 
 
 def attached(cls: type) -> tuple[Migration, ...]:
-    """The migrations attached to this very class, in the order in which they run."""
+    """Return the migrations attached to this very class, in the order in which they run."""
     place = vars(cls).get(PLACE)
     return place.migrations if isinstance(place, Attached) else ()
 
 
-def migrations_ran(module: Any) -> tuple[Ran, ...]:
-    """The migrations that ran when the state of `module`, and of the modules below, was last loaded."""
+def migrations_ran(module: Any) -> tuple[MigrationRun, ...]:
+    """Return the migrations that ran when the state of `module`, or of one below, was last loaded.
+
+    `module` has `named_modules()`, as those of kellet and PyTorch do.
+    """
     return tuple(
-        Ran(path, ran.target, ran.version, ran.names)
+        MigrationRun(path, ran.target, ran.version, ran.names)
         for path, inner in module.named_modules()
         for ran in LOADS.get(inner, {}).values()
     )
 
 
 def framework_of(cls: type) -> str | None:
-    """Whose class of modules this is, "kellet" or "torch"; None for other classes."""
+    """Say whose class of modules this is, "kellet" or "torch"; None for other classes."""
     for name in ("kellet", "torch"):
         nn = sys.modules.get(f"{name}.nn")
         if nn is not None and issubclass(cls, nn.Module):

@@ -1,4 +1,9 @@
-"""From any old version to today's: the migrations of one class or checkpoint, in order of versions."""
+"""From any old version to today's: the migrations of one class or checkpoint, planned, carried out, undone.
+
+Whether a migration can be undone on a given state dict is told before anything is lost. That every step has
+an inverse is not enough. A rename of `a.{n}` to `b.{n}` has one; but where a `b.3` was there already, going
+back would take that along. So each step is undone on paper at once, and has to give exactly what it took.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +16,14 @@ from packager.arguments import check_kind
 from packager.errors import MigrationError
 from packager.gc_pause import gc_paused
 
-from .applying import NO_MATCH, Row, apply_steps
-from .checkpoints import migrated_metadata, unwrapped
+from .applying import NO_MATCH, Row, apply_steps, step_by_step
 from .declaring import Migration
-from .fitting import Fit, fit
+from .load_reports import LoadReport, load_report
+from .migrated_values import MigratedDict, Value, Values, stored_values
+from .renaming import Rename
 from .transforms import Header
-from .values import MigratedDict, Value, Values, stored_values
+
+_LEAF = "\0"  # stands for "some key of this module"; no key of a state dict holds it
 
 
 @dataclass(frozen=True)
@@ -35,9 +42,9 @@ class MigrationPlan:
         """The steps that matched no key at all."""
         return tuple(row for row in self.rows if row.skipped == NO_MATCH)
 
-    def against(self, target: Any) -> Fit:
-        """What would be missing or unexpected in `target`: a module, or a mapping that is a state dict."""
-        return fit(self.values, target)
+    def against(self, target: Any) -> LoadReport:
+        """Compare with `target`, a module or a state dict: what would be missing there, or unexpected."""
+        return load_report(self.values, target)
 
     def require_matched(self, *, strict: bool = False) -> None:
         """Raise MigrationError for steps that matched nothing though they name their key, or for all."""
@@ -54,7 +61,7 @@ class MigrationPlan:
 
 
 def chain(migrations: Iterable[Migration]) -> tuple[Migration, ...]:
-    """The migrations in the order in which they run: by the version they reach, unversioned ones first.
+    """Sort migrations into the order in which they run: by the version they reach, unversioned ones first.
 
     Raises MigrationError, for all together, for two that reach the same version of the same class, and
     for a version from which none goes on.
@@ -83,12 +90,19 @@ def chain(migrations: Iterable[Migration]) -> tuple[Migration, ...]:
 def plan_migration(
     migrations: Migration | Iterable[Migration], state: Mapping[str, Any], version: int | None = None
 ) -> MigrationPlan:
-    """What the migrations would make of `state`, which has this version; no value is read.
+    """Plan what the migrations would make of `state`, which has this version; no value is read.
 
     A migration that reaches version `to` runs for state dicts that are older, or have none. `state`
     may be a checkpoint that holds the state dict under one of the keys of `unwrap`.
 
     Raises MigrationError for whatever could not be carried out.
+
+    >>> import numpy as np
+    >>> from packager.migrations import rename
+    >>> print(plan_migration(Migration("names", [rename("a", "b")]), {"a": np.ones(2, "f4")}))
+    step           old key  new key  shape       becomes
+    rename a -> b  a        b        float32[2]  float32[2]
+    1 changes, 0 skipped, 1 keys afterwards
     """
     known = chain((migrations,) if isinstance(migrations, Migration) else migrations)
     with gc_paused():
@@ -117,7 +131,9 @@ def migrate(
     *,
     strict: bool = False,
 ) -> MigratedDict:
-    """The migrated state dict. Nothing of `state` is changed or copied; values are made when asked for.
+    """Return the migrated state dict; values are made when asked for.
+
+    Nothing of `state` is changed or copied.
 
     `state` may be a whole checkpoint, of which `unwrap` finds the state dict; versions of modules in
     its `_metadata` move along. `load_state_dict` takes the result as it is.
@@ -146,14 +162,90 @@ def migrate(
 
 
 def unwrapped_by(migrations: Iterable[Migration], state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The state dict inside a checkpoint, as the migrations' `unwrap` say; else `state` itself."""
+    """Return the state dict inside a checkpoint, as the migrations' `unwrap` say; else `state` itself."""
     for migration in migrations:
         state = unwrapped(state, migration.unwrap)
     return state
 
 
+def cannot_go_back(
+    migrations: Migration | Iterable[Migration], state: Mapping[str, Any], version: int | None = None
+) -> tuple[str, ...]:
+    """Say why the migrated `state` would not come back as it was, a line for each step; empty where it would.
+
+    No value is read. Raises MigrationError for what cannot be carried out in the first place.
+
+    >>> import numpy as np
+    >>> from packager.migrations import rename
+    >>> one = Migration("one", [rename("a.{n}", "b.{n}")])
+    >>> cannot_go_back(one, {"a.1": np.ones(2)})
+    ()
+    >>> cannot_go_back(one, {"a.1": np.ones(2), "b.2": np.ones(2)})
+    ("rename a.{n} -> b.{n}: going back would also take 'b.2'",)
+    """
+    known = chain((migrations,) if isinstance(migrations, Migration) else migrations)
+    values = stored_values(unwrapped_by(known, state))
+    problems = []
+    for migration in known:
+        if not migration.is_due(version):
+            continue
+        if migration.unwrap:
+            problems.append(f"{migration} unwraps a checkpoint")
+        for step, after, rows in step_by_step(migration.steps, values, version):
+            forward = {(row.new, row.old) for row in rows if not row.skipped}
+            inverse = step.inverse()
+            if forward and inverse is None:
+                problems.append(f"{step.described()}: it has no inverse")
+            elif inverse is not None:
+                try:
+                    _, back = apply_steps([inverse], after)
+                except MigrationError as error:
+                    problems.append(str(error))
+                else:
+                    problems += _differences(step.described(), forward, back)
+            values = after
+    return tuple(problems)
+
+
+def unwrapped(checkpoint: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any]:
+    """Return the state dict inside a checkpoint: under the first of `names` that is there, else itself.
+
+    Raises MigrationError when what is there is no mapping.
+
+    >>> unwrapped({"epoch": 3, "model": {"w": 1}}, ("state_dict", "model"))
+    {'w': 1}
+    """
+    for name in names:
+        if name in checkpoint:
+            inner = checkpoint[name]
+            if not isinstance(inner, Mapping):
+                raise MigrationError(f"unwrap {name!r}: found {type(inner).__name__}, expected a state dict")
+            return inner
+    return checkpoint
+
+
+def migrated_metadata(metadata: Mapping[str, Any], migration: Migration) -> dict[str, Any]:
+    """Return per-module versions under the module paths that renamed keys have.
+
+    `metadata` maps module paths ("" is the root) to what is known of them, as `_metadata` of a state
+    dict does. A path moves as the keys below it move.
+
+    Source: consume_prefix_in_state_dict_if_present of PyTorch, for the prefix alone.
+
+    >>> from packager.migrations import rename
+    >>> ddp = Migration("ddp", [rename("module.{rest:any}", "{rest}")])
+    >>> migrated_metadata({"": 1, "module": 2, "module.bn": 3}, ddp)
+    {'': 2, 'bn': 3}
+    """
+    current = dict(metadata)
+    for step in migration.steps:
+        if isinstance(step, Rename):
+            current = _renamed(current, step)
+    return current
+
+
 def _require_start(migration: Migration, version: int | None, ran: list[str]) -> None:
-    """The first migration of a chain must go from the state dict's version or an older one."""
+    """Return the first migration of a chain must go from the state dict's version or an older one."""
     if not ran and None not in (migration.since, version) and version < migration.since:  # type: ignore[operator]  # neither is None
         raise MigrationError(
             f"the state dict has version {version}; {migration} is the oldest that is known, and starts "
@@ -161,11 +253,38 @@ def _require_start(migration: Migration, version: int | None, ran: list[str]) ->
         )
 
 
+def _renamed(metadata: dict[str, Any], step: Rename) -> dict[str, Any]:
+    stayed: dict[str, Any] = {}
+    moved: dict[str, Any] = {}
+    for path, entry in metadata.items():
+        key = f"{path}.{_LEAF}" if path else _LEAF
+        holes = step.old.match(key)
+        new = key if holes is None else step.new.fill(holes)
+        while step.repeat and (holes := step.old.match(new)) is not None:
+            new = step.new.fill(holes)
+        (stayed if new == key else moved)[new.removesuffix(_LEAF).removesuffix(".")] = entry
+    return {**stayed, **moved}
+
+
+def _differences(
+    step: str, forward: set[tuple[tuple[str, ...], tuple[str, ...]]], back: Iterable[Row]
+) -> list[str]:
+    undone = {(row.old, row.new) for row in back if not row.skipped}
+    more = sorted(key for taken, _ in undone - forward for key in taken)
+    lost = sorted(key for made, _ in forward - undone for key in made)
+    found = []
+    if more:
+        found.append(f"{step}: going back would also take {', '.join(map(repr, more[:5]))}")
+    if lost and not more:
+        found.append(f"{step}: going back would not take {', '.join(map(repr, lost[:5]))}")
+    return found
+
+
 _HEADINGS = ("step", "old key", "new key", "shape", "becomes")
 
 
 def _plan_table(plan: MigrationPlan) -> str:
-    """The plan in columns, and a last line that counts."""
+    """Return the plan in columns, and a last line that counts."""
     rows = [cells for row in plan.rows for cells in _plan_lines(row)]
     widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
     lines = [_line(cells, widths) for cells in (_HEADINGS, *rows)]
@@ -175,7 +294,7 @@ def _plan_table(plan: MigrationPlan) -> str:
 
 
 def _plan_lines(row: Row) -> list[tuple[str, ...]]:
-    """One line per key: a split has several new ones, a merge several old ones."""
+    """Return one line per key: a split has several new ones, a merge several old ones."""
     if row.skipped:
         return [(row.step, ", ".join(row.old), f"skipped: {row.skipped}", "", "")]
     height = max(len(row.old), len(row.new), 1)

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from .steps import (
+from .declaring import (
     Candidate,
+    Spelling,
     Step,
     Templates,
     beside,
@@ -17,9 +18,9 @@ from .steps import (
     require_lengths,
     several,
 )
+from .migrated_values import Value, Values, cut, joined
 from .templates import HoleValues, Template, TemplateError
 from .transforms import Reshape, TransformError, checked_axis
-from .values import Value, Values, cut, joined
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Merge(Step):
             require_holes(self.new, template, self.line)
 
     def candidates(self, values: Values) -> list[Candidate]:
-        """The groups of keys whose holes agree, in the order of the templates (or of the numbers)."""
+        """Return the groups of keys whose holes agree, in the order of the templates (or of the numbers)."""
         groups: dict[tuple[tuple[str, str | int], ...], dict[int, str]] = {}
         shared = {hole.name for hole in self.new.holes} if self.over is None else None
         for at, template in enumerate(self.old):
@@ -146,7 +147,7 @@ class Merge(Step):
         return ((self.new.fill(holes), whole),)
 
     def _check_sizes(self, members: list[Value]) -> None:
-        """What is merged must be what going back would cut it into."""
+        """Return what is merged must be what going back would cut it into."""
         found = [
             member.header.shape[checked_axis("merge", self.axis, member.header.shape)]
             for member in members
@@ -161,7 +162,10 @@ class Merge(Step):
 
 
 def _check_parts(step: Split | Merge, many: tuple[Template, ...], one: Template) -> None:
-    """With `over` there is one template on the side of the parts, and it alone has that hole."""
+    """Check that with `over` there is one template of the parts, and that it alone has that hole.
+
+    Raises TemplateError.
+    """
     require_lengths(step, "sizes", step.sizes)
     if step.over is None:
         return
@@ -185,7 +189,14 @@ def split(
     if_all: Templates = (),
     line: str = "",
 ) -> Split:
-    """Cut values into parts; with `over`, into one for each number of that hole."""
+    """Cut values along `axis` into parts under several names, of the lengths `sizes` or equal ones.
+
+    With `over` there is one template of the parts: one part for each number of that int hole, and the axis
+    goes away. Gates as for `rename`. Raises TemplateError for templates that cannot be read.
+
+    >>> split("qkv.weight", ["q.weight", "k.weight", "v.weight"]).inverse().what
+    'merge q.weight, k.weight, v.weight -> qkv.weight'
+    """
     source = Template.parse(old)
     targets = tuple(beside(text, source, over) for text in several(new))
     gates = gates_of((source,), before, unless, if_all)
@@ -204,7 +215,15 @@ def merge(
     if_all: Templates = (),
     line: str = "",
 ) -> Merge:
-    """Put values behind one another; with `over`, those of each number of that hole on a new axis."""
+    """Put values under several names behind one another, along `axis`.
+
+    With `over` there is one template of the parts: they are stacked along a new axis, in the order of that
+    int hole's numbers. `sizes` are the lengths of the parts, for the way back. Gates as for `rename`.
+    Raises TemplateError for templates that cannot be read.
+
+    >>> merge("experts.{e:int}.weight", "experts.weight", over="e").what
+    'merge experts.{e:int}.weight -> experts.weight'
+    """
     texts = [Template.parse(text) for text in several(old)]
     kinds = {hole.name: hole.kind for template in texts for hole in template.holes if hole.kind}
     sources = tuple(template.with_kinds(kinds) for template in texts)
@@ -214,3 +233,11 @@ def merge(
 
 def _lengths(sizes: Sequence[int] | None) -> tuple[int, ...] | None:
     return None if sizes is None else tuple(sizes)
+
+
+_PARTS = {"axis": ("axis", int), "sizes": ("sizes", list[int]), "over": ("over", str)}
+DIVIDING = (
+    Spelling(Split, split, {"split": ("old", str), "to": ("new", (str, list[str])), **_PARTS}),
+    Spelling(Merge, merge, {"merge": ("old", (str, list[str])), "to": ("new", str), **_PARTS}),
+)
+"""How files and archives spell these steps."""

@@ -4,19 +4,30 @@ A transform is a frozen record. It says beforehand what becomes of a shape and a
 needs no bytes), does it to an array, and names its inverse where there is one. Arrays are those of
 NumPy, kellet or PyTorch; the first four give views where the library can.
 
-Functions of the user's own are `functions.py`: they alone can do anything, and so are audited.
+A function of the user's own, by its name, does what no other transform can. The name is one that an audit
+judges: a migration that comes out of an archive does not run it unless the archive holds the function itself
+or the caller trusts it. It has no inverse, and what it does to shapes is known only by running it; so a plan
+shows its values as they were.
 """
 
 from __future__ import annotations
 
+import builtins
+import functools
+import importlib
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from packager.errors import MigrationError
 from packager.libraries import cast, dtype_of, roll
+from packager.names import demangle
+from packager.objects import resolve_name
 from packager.tensors import DTYPES, numpy_dtype
+
+Find = Callable[[str, str], Any]
 
 
 class TransformError(MigrationError, ValueError):
@@ -43,13 +54,13 @@ class Transform(Protocol):
     """One step on a value."""
 
     def header(self, before: Header) -> Header:
-        """What becomes of a value with this header. Raises TransformError when it cannot be done."""
+        """Return what becomes of a value with this header. Raises TransformError when it cannot be done."""
 
     def apply(self, value: Any) -> Any:
-        """The changed value; `value` itself stays as it is."""
+        """Return the changed value; `value` itself stays as it is."""
 
     def inverse(self) -> Transform | None:
-        """What gives the old value back, whatever it was; None where nothing can."""
+        """Return what gives the old value back, whatever it was; None where nothing can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +104,7 @@ class Reshape:
     old: tuple[int, ...] | None = None
 
     def header(self, before: Header) -> Header:
+        """Return the header afterwards. Raises TransformError where the number of elements differs."""
         known = math.prod(n for n in self.shape if n != -1)
         rest = before.size // known if self.shape.count(-1) == 1 and known else 0
         shape = tuple(rest if n == -1 else n for n in self.shape)
@@ -167,6 +179,7 @@ class Cast:
     old: str | None = None
 
     def header(self, before: Header) -> Header:
+        """Return the header afterwards. Raises TransformError where the dtype is not `old`."""
         if self.old is not None and before.dtype != self.old:
             raise TransformError(f"cast of {before.dtype} to {self.dtype}: the rule says it was {self.old}")
         return replace(before, dtype=self.dtype)
@@ -192,6 +205,7 @@ class Scale:
     by: float
 
     def header(self, before: Header) -> Header:
+        """Return the header afterwards. Raises TransformError where the values are not floating point."""
         if not before.dtype.startswith(("float", "bfloat", "complex")):
             raise TransformError(f"scale of {before.dtype} values: cast them to a floating point dtype first")
         return before
@@ -241,12 +255,65 @@ class Permute:
         return Reshape(self.groups).header(Header((shape[axis],), "")).shape
 
 
+@dataclass(frozen=True, slots=True)
+class NamedFunction:
+    """Call `module:name` with the value; what it returns is the new one.
+
+    `result` may say what the shape will be; without it the plan takes it to stay the same. `find` gets
+    the module and the name, and gives the function. By default it imports as the code does that names
+    the function: code out of an archive means the modules of its own archive, whatever is installed
+    beside it, and what it declared.
+
+    Raises TransformError for a name of another form, and when it is planned for one that is not there.
+    """
+
+    name: str
+    result: tuple[int, ...] | None = None
+    find: Find | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        module, colon, name = self.name.partition(":")
+        if not (module and colon and name):
+            raise TransformError(f"function {self.name!r}: expected its name as 'package.module:name'")
+        if self.find is None:
+            object.__setattr__(self, "find", _as_the_caller_imports())
+
+    def header(self, before: Header) -> Header:
+        self._function()
+        return before if self.result is None else Header(self.result, before.dtype)
+
+    def apply(self, value: Any) -> Any:
+        """Call the function. Raises TransformError for a result of another shape than `result`."""
+        made = self._function()(value)
+        if self.result is not None and header_of(made).shape != self.result:
+            raise TransformError(
+                f"function {self.name!r} made a value of shape {list(header_of(made).shape)}; the migration "
+                f"says {list(self.result)}"
+            )
+        return made
+
+    def inverse(self) -> Transform | None:
+        return None
+
+    def _function(self) -> Any:
+        module, _, name = self.name.partition(":")
+        assert self.find is not None
+        try:
+            function = self.find(module, name)
+        except (ImportError, AttributeError) as error:
+            why = "'".join(map(demangle, str(error).split("'")))  # by names that the reader knows
+            raise TransformError(f"function {self.name!r} was not found: {why}") from error
+        if not callable(function):
+            raise TransformError(f"{self.name!r} is {type(function).__name__}, not a function")
+        return function
+
+
 LAZY = (Transpose, Reshape, Slice, Roll, Cast, Scale, Permute)
 """Transforms that move elements, or change each by itself: a lazy array can go through them."""
 
 
 def header_of(value: Any) -> Header:
-    """The header of an array of NumPy, kellet or PyTorch.
+    """Return the header of an array of NumPy, kellet or PyTorch.
 
     >>> import numpy as np
     >>> header_of(np.zeros((2, 3), np.float32))
@@ -256,15 +323,39 @@ def header_of(value: Any) -> Header:
 
 
 def is_dtype(name: str) -> bool:
-    """Whether a dtype of NumPy, ml_dtypes, kellet or PyTorch has this name, as headers spell it."""
+    """Say whether a dtype of NumPy, ml_dtypes, kellet or PyTorch has this name, as headers spell it."""
     return name in DTYPES and DTYPES[name].in_torch
 
 
 def checked_axis(what: str, axis: int, shape: Sequence[int]) -> int:
-    """`axis` counted from the front. Raises TransformError where the shape has no such axis."""
+    """Return `axis` counted from the front. Raises TransformError where the shape has no such axis."""
     if not -len(shape) <= axis < len(shape):
         raise TransformError(f"{what} along axis {axis}: the value has shape {_shown(shape)}")
     return axis % len(shape)
+
+
+def find_function(module: str, name: str) -> Any:
+    """Return the function `name` of a module. Raises ImportError and AttributeError where it is not there."""
+    return resolve_name(importlib.import_module(module), name)
+
+
+def _as_the_caller_imports() -> Find:
+    """Return what finds functions as the code outside of this package does that is asking now.
+
+    Code out of an archive has an `__import__` of its own. Migrations that it reads from a file, or makes by
+    functions of this package, are its own too, so it is the first frame above all of these that counts.
+    """
+    own = __name__.partition(".")[0]
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == own:
+        frame = frame.f_back
+    found = frame.f_builtins.get("__import__", builtins.__import__)
+    return find_function if found is builtins.__import__ else functools.partial(_find_by, found)
+
+
+def _find_by(imported: Callable[..., Any], module: str, name: str) -> Any:
+    # With a name that every module has, the module itself is the answer, and nothing else is imported.
+    return resolve_name(imported(module, None, None, ("__name__",), 0), name)
 
 
 def _with(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:

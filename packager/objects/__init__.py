@@ -7,8 +7,9 @@ The seam to exporting:
 The seam to loading:
 
     audit(records, trust_context, trust=(), *, storages={name: (dtype, nbytes)}) -> AuditedObject
-    build(audited, resolve, tensors, *, importer=None, map_location=None) -> object
-        resolve(module, qualname) -> object; tensors(name) -> memoryview of the whole storage
+    resolve_names(audited, import_module) -> {(module, qualname): object}
+    build(audited, names, tensors, *, importer=None, map_location=None) -> object
+        tensors(name) -> memoryview of the whole storage
 
 State dicts:
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .naming import *
     from .recording import *
     from .records import *
+    from .resolving import *
     from .state_dicts import *
     from .state_view import *
     from .trust import *
@@ -40,9 +42,10 @@ else:
             "building": "ObjectBuildError build",
             "checking": "RecordError",
             "encoding": "encode",
-            "naming": "NameFinder NameUse resolve_name walk_classes",
+            "naming": "NameFinder NameUse walk_classes",
             "recording": "EncodedObject Finding",
             "records": "Kind unpack_table",
+            "resolving": "Names resolve_name resolve_names",
             "state_dicts": "EXTRA EncodedStateDict encode_extras encode_state_dict",
             "state_view": "StateDictView open_state_dict storages_of_extras",
             "trust": "TrustContext Trust grant_for",

@@ -17,13 +17,14 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, TypeVar
 
+from packager.archive import most_records
 from packager.codecs import CannotStore, CodecRegistry, Finish, default_registry
 from packager.gc_pause import gc_paused
 from packager.graph import Importer, sys_importer
 
 from .instances import finish_steps
 from .recording import EncodedObject, Finding, Frame, Recorder, Steps
-from .records import Operand, Record, is_inline, most_records, pack_table
+from .records import Operand, Record, is_inline, pack_table
 from .steps import begin
 
 _T = TypeVar("_T")
@@ -76,7 +77,7 @@ class Encoder(Recorder):
         self._later: list[tuple[int, int, Frame]] = []
         self._counter = itertools.count()
         self._numbers: dict[str, dict[int, int]] = {}
-        self._notes: dict[Callable[[], object], object] = {}
+        self._shared_state: dict[Callable[[], object], object] = {}
         self._ordering: frozenset[int] = frozenset()
 
     def encode(self, obj: Any) -> EncodedObject:
@@ -143,7 +144,7 @@ class Encoder(Recorder):
 
     def shared_state(self, make: Callable[[], _T]) -> _T:
         """Return what codecs share during this encoding: one instance of `make` for all of them."""
-        return self._notes.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
+        return self._shared_state.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
 
     # --- the loop ---
 

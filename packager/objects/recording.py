@@ -11,9 +11,10 @@ from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
+from packager.archive import largest_view
 from packager.codecs import CannotStore, Codec, CodecRegistry, Role
 from packager.graph import Importer
-from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, largest_view, lay_out, span_of
+from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, lay_out, span_of
 
 from .naming import NameFinder, NameUse
 from .records import VERSION, Kind, Operand, Record

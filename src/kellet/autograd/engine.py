@@ -17,8 +17,6 @@ from .passes import Pass
 from .variable import Variable
 from .wanted import Wanted
 
-__all__ = ["ExecutionEngine", "current_pass", "queue_callback", "run_pass"]
-
 NESTED_IN_ONE_THREAD = 32
 """Passes started by hooks and custom functions of passes: deeper ones move to a fresh thread, whose
 stack is empty."""
@@ -50,6 +48,11 @@ def queue_callback(callback: Callable[[], Any]) -> None:
     Raises GradientError outside of backward, TypeError for what is not callable.
 
     Source: Variable._execution_engine.queue_callback of PyTorch.
+
+    >>> x = kellet.ones(1, requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: kellet.autograd.queue_callback(lambda: print("the end")))
+    >>> (x * 2).backward()
+    the end
     """
     require_callable(callback)
     if not state.passes:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from .views import View
 
-__all__ = ["Variable", "bump", "counter_of", "edge_of"]
-
 
 class Variable:
     """The state of one tensor. Everything with an underscore belongs to this room and to core.
@@ -40,6 +38,9 @@ class Variable:
     `_counter`  the version counter; None stands for version 0, not shared so far
     `_view`     how it is seen through its base, for a differentiable view; else None
     `_hooks`    LeafHooks of a leaf, made on first use
+
+    >>> isinstance(kellet.ones(1), kellet.autograd.Variable)
+    True
     """
 
     __slots__ = ("__weakref__", "_array", "_counter", "_edge", "_grad", "_hooks", "_needs", "_view")

@@ -1,4 +1,4 @@
-"""Operators between tensors: arithmetic, comparisons, logic.
+"""Operators between tensors, and arithmetic by name.
 
 The four commonest take a short way where nothing is to be converted: both operands plain tensors of
 one dtype, or a floating tensor and a Python number.
@@ -12,96 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..autograd.bridge import bridge, wrap
+from ..autograd.bridge import bridge
 from ..autograd.modes import modes, state
 from ..autograd.node import sequence_numbers
 from ..autograd.rule_node import RuleNode
 from ..autograd.variable import Variable
 from ..rules import RULES, Rule
 from ..rules.quiet import thread
-from .dispatch import NONE, WEAK_NUMBERS, apply
+from .dispatch import NONE, WEAK_NUMBERS, apply, binary, named, scaled
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = [
-    "add",
-    "arctan2",
-    "atan2",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "div",
-    "divide",
-    "eq",
-    "floor_divide",
-    "fmod",
-    "ge",
-    "greater",
-    "greater_equal",
-    "gt",
-    "le",
-    "less",
-    "less_equal",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "lt",
-    "matmul",
-    "maximum",
-    "minimum",
-    "mul",
-    "multiply",
-    "ne",
-    "neg",
-    "negative",
-    "not_equal",
-    "pow",
-    "remainder",
-    "sub",
-    "subtract",
-    "true_divide",
-]
-
 _new = object.__new__
 _ndarray = np.ndarray
 
-ADD, SUB, MUL, DIV, NEG = (RULES[name] for name in ("add", "sub", "mul", "div", "neg"))
-
-
-def operand(value: Any) -> Any:
-    """Return the other side of an operator: a tensor or a number, also NumPy's; else NotImplemented."""
-    if isinstance(value, Variable | bool | int | float | complex):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return wrap(value)
-    return NotImplemented
-
-
-def binary(rule: Rule, a: Any, b: Any) -> Any:
-    """Return `rule` on two operands, or NotImplemented, so that Python asks the other one."""
-    left, right = operand(a), operand(b)
-    if left is NotImplemented or right is NotImplemented:
-        return NotImplemented
-    return apply(rule, (left, right), NONE)
-
-
-def scaled(value: Any, factor: Any) -> Any:
-    """Return `value * factor`, and `value` itself where the factor is the number 1.
-
-    A factor that is a tensor or an array is never compared: its gradient and its shape count too.
-    """
-    return value if isinstance(factor, int | float | complex | np.number) and factor == 1 else value * factor
-
-
-def _named(rule: Rule, a: Any, b: Any) -> Tensor:
-    """`binary` for a call by name."""
-    result = binary(rule, a, b)
-    if result is NotImplemented:
-        raise TypeError(f"{rule.name}: expected a tensor or a number, got {type(b).__name__}: {b!r}")
-    return result  # type: ignore[no-any-return]  # apply made it
+ADD, SUB, MUL, NEG = (RULES[name] for name in ("add", "sub", "mul", "neg"))
 
 
 def _short(rule: Rule, compute: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
@@ -173,6 +99,18 @@ def _result(rule: Rule, a: Any, b: Any, out: Any, b_needs: bool) -> Any:
     return tensor
 
 
+def _operator(name: str) -> tuple[Callable[[Any, Any], Tensor], Callable[[Any, Any], Tensor]]:
+    """The method of an operator by the name of its rule, and that of the operand on the right."""
+
+    def left(self: Any, other: Any) -> Any:
+        return binary(RULES[name], self, other)
+
+    def right(self: Any, other: Any) -> Any:
+        return binary(RULES[name], other, self)
+
+    return left, right
+
+
 class Arithmetic(Variable):
     """Binary operators, and the methods of the same names."""
 
@@ -187,92 +125,27 @@ class Arithmetic(Variable):
     def __mul__(self, other: Any) -> Tensor:
         return _short(MUL, operator.mul, self, other)  # type: ignore[no-any-return]  # or NotImplemented
 
-    def __truediv__(self, other: Any) -> Tensor:
-        return binary(DIV, self, other)  # type: ignore[no-any-return]  # or NotImplemented
+    __truediv__, __rtruediv__ = _operator("div")
+    __floordiv__, __rfloordiv__ = _operator("floor_divide")
+    __mod__, __rmod__ = _operator("remainder")
+    __pow__, __rpow__ = _operator("pow")
+    __matmul__, __rmatmul__ = _operator("matmul")
+    __and__, __rand__ = _operator("bitwise_and")
+    __or__, __ror__ = _operator("bitwise_or")
+    __xor__, __rxor__ = _operator("bitwise_xor")
+    __lshift__, __rlshift__ = _operator("left_shift")
+    __rshift__, __rrshift__ = _operator("right_shift")
+    __radd__ = _operator("add")[1]
+    __rsub__ = _operator("sub")[1]
+    __rmul__ = _operator("mul")[1]
 
-    def __floordiv__(self, other: Any) -> Tensor:
-        return binary(RULES["floor_divide"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __mod__(self, other: Any) -> Tensor:
-        return binary(RULES["remainder"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __pow__(self, other: Any) -> Tensor:
-        return binary(RULES["pow"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __matmul__(self, other: Any) -> Tensor:
-        return binary(RULES["matmul"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __and__(self, other: Any) -> Tensor:
-        return binary(RULES["bitwise_and"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __or__(self, other: Any) -> Tensor:
-        return binary(RULES["bitwise_or"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __xor__(self, other: Any) -> Tensor:
-        return binary(RULES["bitwise_xor"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __lshift__(self, other: Any) -> Tensor:
-        return binary(RULES["left_shift"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rshift__(self, other: Any) -> Tensor:
-        return binary(RULES["right_shift"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __radd__(self, other: Any) -> Tensor:
-        return binary(ADD, other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return binary(SUB, other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return binary(MUL, other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return binary(DIV, other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rfloordiv__(self, other: Any) -> Tensor:
-        return binary(RULES["floor_divide"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rmod__(self, other: Any) -> Tensor:
-        return binary(RULES["remainder"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rpow__(self, other: Any) -> Tensor:
-        return binary(RULES["pow"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rmatmul__(self, other: Any) -> Tensor:
-        return binary(RULES["matmul"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rand__(self, other: Any) -> Tensor:
-        return binary(RULES["bitwise_and"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __ror__(self, other: Any) -> Tensor:
-        return binary(RULES["bitwise_or"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rxor__(self, other: Any) -> Tensor:
-        return binary(RULES["bitwise_xor"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rlshift__(self, other: Any) -> Tensor:
-        return binary(RULES["left_shift"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rrshift__(self, other: Any) -> Tensor:
-        return binary(RULES["right_shift"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __eq__(self, other: Any) -> Tensor:  # type: ignore[override]  # elementwise, as everywhere in NumPy
-        return binary(RULES["eq"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __ne__(self, other: Any) -> Tensor:  # type: ignore[override]  # elementwise, as everywhere in NumPy
-        return binary(RULES["ne"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __lt__(self, other: Any) -> Tensor:
-        return binary(RULES["lt"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __le__(self, other: Any) -> Tensor:
-        return binary(RULES["le"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __gt__(self, other: Any) -> Tensor:
-        return binary(RULES["gt"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __ge__(self, other: Any) -> Tensor:
-        return binary(RULES["ge"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
+    # Elementwise, as everywhere in NumPy. Python asks the other operand for the mirrored comparison.
+    __eq__ = _operator("eq")[0]  # type: ignore[assignment]  # object's gives a bool
+    __ne__ = _operator("ne")[0]  # type: ignore[assignment]  # object's gives a bool
+    __lt__ = _operator("lt")[0]
+    __le__ = _operator("le")[0]
+    __gt__ = _operator("gt")[0]
+    __ge__ = _operator("ge")[0]
 
     __hash__ = object.__hash__  # tensors are looked up by identity
 
@@ -291,16 +164,28 @@ class Arithmetic(Variable):
     # --- by name ----------------------------------------------------------------------------------
 
     def add(self, other: Any, *, alpha: Any = 1) -> Tensor:
-        """Return `self + alpha * other`."""
-        return _named(ADD, self, scaled(other, alpha))
+        """Return `self + alpha * other`.
+
+        >>> kellet.add(kellet.tensor([1, 2]), kellet.tensor([3, 4]), alpha=10)
+        tensor([31, 42])
+        """
+        return named(ADD, self, scaled(other, alpha))
 
     def sub(self, other: Any, *, alpha: Any = 1) -> Tensor:
-        """Return `self - alpha * other`."""
-        return _named(SUB, self, scaled(other, alpha))
+        """Return `self - alpha * other`.
+
+        >>> kellet.sub(kellet.tensor([5, 7]), kellet.tensor([1, 2]), alpha=2)
+        tensor([3, 3])
+        """
+        return named(SUB, self, scaled(other, alpha))
 
     def mul(self, other: Any) -> Tensor:
-        """Return `self * other`, element by element."""
-        return _named(MUL, self, other)
+        """Return `self * other`, element by element.
+
+        >>> kellet.mul(kellet.tensor([1, 2]), kellet.tensor([3, 4]))
+        tensor([3, 8])
+        """
+        return named(MUL, self, other)
 
     def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """Return `self / other`; integers give the default floating dtype.
@@ -308,106 +193,92 @@ class Arithmetic(Variable):
         `rounding_mode` "trunc" rounds the quotient towards zero, "floor" downwards.
 
         Raises ValueError for another `rounding_mode`.
+
+        >>> kellet.div(kellet.tensor([7, -7]), 2, rounding_mode="floor")
+        tensor([ 3, -4])
         """
         names = {None: "div", "trunc": "div_trunc", "floor": "div_floor"}
         if rounding_mode not in names:
             raise ValueError(f"rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}")
-        return _named(RULES[names[rounding_mode]], self, other)
+        return named(RULES[names[rounding_mode]], self, other)
 
     def neg(self) -> Tensor:
-        """Return `-self`."""
+        """Return `-self`.
+
+        >>> kellet.neg(kellet.tensor([1, -2]))
+        tensor([-1,  2])
+        """
         return apply(NEG, (self,), NONE)
 
     def floor_divide(self, other: Any) -> Tensor:
-        """Return the quotient rounded downwards."""
-        return _named(RULES["floor_divide"], self, other)
+        """Return the quotient rounded downwards.
+
+        >>> kellet.floor_divide(kellet.tensor([7, -7]), 2)
+        tensor([ 3, -4])
+        """
+        return named(RULES["floor_divide"], self, other)
 
     def remainder(self, other: Any) -> Tensor:
-        """Return the remainder of division, with the sign of the divisor."""
-        return _named(RULES["remainder"], self, other)
+        """Return the remainder of division, with the sign of the divisor.
+
+        >>> kellet.remainder(kellet.tensor([7, -7]), 4)
+        tensor([3, 1])
+        """
+        return named(RULES["remainder"], self, other)
 
     def fmod(self, other: Any) -> Tensor:
-        """Return the remainder of division, with the sign of the dividend."""
-        return _named(RULES["fmod"], self, other)
+        """Return the remainder of division, with the sign of the dividend.
+
+        >>> kellet.fmod(kellet.tensor([7, -7]), 4)
+        tensor([ 3, -3])
+        """
+        return named(RULES["fmod"], self, other)
 
     def pow(self, other: Any) -> Tensor:
-        """Return `self ** other`, element by element."""
-        return _named(RULES["pow"], self, other)
+        """Return `self ** other`, element by element.
+
+        >>> kellet.pow(kellet.tensor([2.0, 3.0]), 2)
+        tensor([4., 9.])
+        """
+        return named(RULES["pow"], self, other)
 
     def matmul(self, other: Any) -> Tensor:
-        """Return the matrix product; vectors count as one row or column, leading axes broadcast."""
-        return _named(RULES["matmul"], self, other)
+        """Return the matrix product; vectors count as one row or column, leading axes broadcast.
+
+        >>> kellet.matmul(kellet.tensor([[1, 2], [3, 4]]), kellet.tensor([1, 1]))
+        tensor([3, 7])
+        """
+        return named(RULES["matmul"], self, other)
 
     def maximum(self, other: Any) -> Tensor:
-        """Return the larger of two values, element by element; NaN wins."""
-        return _named(RULES["maximum"], self, other)
+        """Return the larger of two values, element by element; NaN wins.
+
+        >>> kellet.maximum(kellet.tensor([1, 5]), kellet.tensor([3, 2]))
+        tensor([3, 5])
+        """
+        return named(RULES["maximum"], self, other)
 
     def minimum(self, other: Any) -> Tensor:
-        """Return the smaller of two values, element by element; NaN wins."""
-        return _named(RULES["minimum"], self, other)
+        """Return the smaller of two values, element by element; NaN wins.
+
+        >>> kellet.minimum(kellet.tensor([1, 5]), kellet.tensor([3, 2]))
+        tensor([1, 2])
+        """
+        return named(RULES["minimum"], self, other)
 
     def atan2(self, other: Any) -> Tensor:
-        """Return the angle of the point (other, self), in radians."""
-        return _named(RULES["atan2"], self, other)
+        """Return the angle of the point (other, self), in radians.
 
-    def eq(self, other: Any) -> Tensor:
-        """Tell where two values are equal."""
-        return _named(RULES["eq"], self, other)
-
-    def ne(self, other: Any) -> Tensor:
-        """Tell where two values differ."""
-        return _named(RULES["ne"], self, other)
-
-    def lt(self, other: Any) -> Tensor:
-        """Tell where `self < other`."""
-        return _named(RULES["lt"], self, other)
-
-    def le(self, other: Any) -> Tensor:
-        """Tell where `self <= other`."""
-        return _named(RULES["le"], self, other)
-
-    def gt(self, other: Any) -> Tensor:
-        """Tell where `self > other`."""
-        return _named(RULES["gt"], self, other)
-
-    def ge(self, other: Any) -> Tensor:
-        """Tell where `self >= other`."""
-        return _named(RULES["ge"], self, other)
-
-    def logical_and(self, other: Any) -> Tensor:
-        """Tell where both are not zero."""
-        return _named(RULES["logical_and"], self, other)
-
-    def logical_or(self, other: Any) -> Tensor:
-        """Tell where one of both is not zero."""
-        return _named(RULES["logical_or"], self, other)
-
-    def logical_xor(self, other: Any) -> Tensor:
-        """Tell where exactly one is not zero."""
-        return _named(RULES["logical_xor"], self, other)
-
-    def bitwise_and(self, other: Any) -> Tensor:
-        """Return the bits that both have."""
-        return _named(RULES["bitwise_and"], self, other)
-
-    def bitwise_or(self, other: Any) -> Tensor:
-        """Return the bits that one of both has."""
-        return _named(RULES["bitwise_or"], self, other)
-
-    def bitwise_xor(self, other: Any) -> Tensor:
-        """Return the bits that exactly one has."""
-        return _named(RULES["bitwise_xor"], self, other)
+        >>> kellet.atan2(kellet.tensor([1.0, -1.0]), kellet.tensor([1.0, 1.0]))
+        tensor([ 0.7854, -0.7854])
+        """
+        return named(RULES["atan2"], self, other)
 
     # --- PyTorch's second names -------------------------------------------------------------------
 
     arctan2 = atan2
     divide = div
-    greater = gt
-    greater_equal = ge
-    less = lt
-    less_equal = le
     multiply = mul
-    not_equal = ne
     subtract = sub
     true_divide = div
     negative = neg
@@ -418,34 +289,17 @@ class Arithmetic(Variable):
 add = Arithmetic.add
 arctan2 = Arithmetic.atan2
 atan2 = Arithmetic.atan2
-bitwise_and = Arithmetic.bitwise_and
-bitwise_or = Arithmetic.bitwise_or
-bitwise_xor = Arithmetic.bitwise_xor
 div = Arithmetic.div
 divide = Arithmetic.div
-eq = Arithmetic.eq
 floor_divide = Arithmetic.floor_divide
 fmod = Arithmetic.fmod
-ge = Arithmetic.ge
-greater = Arithmetic.gt
-greater_equal = Arithmetic.ge
-gt = Arithmetic.gt
-le = Arithmetic.le
-less = Arithmetic.lt
-less_equal = Arithmetic.le
-logical_and = Arithmetic.logical_and
-logical_or = Arithmetic.logical_or
-logical_xor = Arithmetic.logical_xor
-lt = Arithmetic.lt
 matmul = Arithmetic.matmul
 maximum = Arithmetic.maximum
 minimum = Arithmetic.minimum
 mul = Arithmetic.mul
 multiply = Arithmetic.mul
-ne = Arithmetic.ne
 neg = Arithmetic.neg
 negative = Arithmetic.neg
-not_equal = Arithmetic.ne
 pow = Arithmetic.pow
 remainder = Arithmetic.remainder
 sub = Arithmetic.sub

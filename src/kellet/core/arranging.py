@@ -1,4 +1,4 @@
-"""Diagonals, triangles, windows, and values laid out again."""
+"""Diagonals, triangles, windows, values laid out again, and tensors joined."""
 
 from __future__ import annotations
 
@@ -16,21 +16,6 @@ from .dispatch import apply
 
 if TYPE_CHECKING:
     from .tensor import Tensor
-
-__all__ = [
-    "diag",
-    "diag_embed",
-    "diagonal",
-    "diff",
-    "repeat_interleave",
-    "rot90",
-    "tensor_split",
-    "tile",
-    "trace",
-    "tril",
-    "triu",
-]
-
 
 # --- diagonals and triangles ------------------------------------------------------------------
 
@@ -57,6 +42,10 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return the diagonal of a matrix, or the matrix with this vector on its diagonal; a copy.
 
     Raises ShapeError for more than two axes, or none.
+
+    >>> kellet.diag(kellet.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
     """
     if input._array.ndim == 1:
         return input.diag_embed(diagonal)
@@ -71,6 +60,9 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     """Return zeros with the last axis on the diagonal over two new axes.
 
     Raises ShapeError for a tensor of shape (), and for new axes that are the same.
+
+    >>> kellet.diag_embed(kellet.ones(3, 2)).shape
+    (3, 2, 2)
     """
     shape = input._array.shape
     axes = (axis_of(dim1, len(shape) + 1), axis_of(dim2, len(shape) + 1))
@@ -84,19 +76,33 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 
 def trace(input: Tensor) -> Tensor:
-    """Return the sum of the diagonal of a matrix. Raises ShapeError for what is no matrix."""
+    """Return the sum of the diagonal of a matrix. Raises ShapeError for what is no matrix.
+
+    >>> kellet.trace(kellet.tensor([[1, 2], [3, 4]]))
+    tensor(5)
+    """
     if input._array.ndim != 2:
         raise ShapeError(f"trace: expected a matrix, got shape {input._array.shape}")
     return input.diagonal().sum()
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return the values on and below a diagonal of the last two axes, zeros above."""
+    """Return the values on and below a diagonal of the last two axes, zeros above.
+
+    >>> kellet.tril(kellet.tensor([[1, 2], [3, 4]]))
+    tensor([[1, 0],
+            [3, 4]])
+    """
     return _under("tril", input, lambda rows, columns: np.tri(rows, columns, diagonal, dtype=bool))
 
 
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return the values on and above a diagonal of the last two axes, zeros below."""
+    """Return the values on and above a diagonal of the last two axes, zeros below.
+
+    >>> kellet.triu(kellet.tensor([[1, 2], [3, 4]]))
+    tensor([[1, 2],
+            [0, 4]])
+    """
     return _under("triu", input, lambda rows, columns: ~np.tri(rows, columns, diagonal - 1, dtype=bool))
 
 
@@ -111,25 +117,13 @@ def _under(where: str, input: Tensor, mask: Callable[[int, int], Any]) -> Tensor
 # --- windows and pieces -----------------------------------------------------------------------
 
 
-def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """View windows of `size` values, `step` apart, along an axis; their values are a new last axis.
-
-    Raises ShapeError where the windows do not fit, or a step is below 1.
-    """
-    axis = axis_of(dimension, input._array.ndim)
-    length = input._array.shape[axis] if input._array.ndim else 1
-    if not 0 < size <= length or step < 1:
-        raise ShapeError(
-            f"unfold: windows of {size}, {step} apart, do not fit axis {axis} of length {length}; size must "
-            "be between 1 and that, and step positive"
-        )
-    return apply(RULES["windows"], (input,), {"axis": axis, "size": size, "step": step})
-
-
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Split into that many pieces along `dim`, the first ones longer, or between these positions; views.
 
     Raises ValueError for a number of pieces below 1.
+
+    >>> kellet.tensor_split(kellet.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
     """
     size = input._array.shape[axis_of(dim, input._array.ndim)]
     if isinstance(indices_or_sections, int):
@@ -146,7 +140,11 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: i
 
 
 def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
-    """Return each value minus the one before it along `dim`, `n` times over."""
+    """Return each value minus the one before it along `dim`, `n` times over.
+
+    >>> kellet.diff(kellet.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
     value: Any = input
     axis = axis_of(dim, input._array.ndim)
     for _ in range(min(n, value.shape[axis])):
@@ -159,7 +157,11 @@ def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
 
 
 def tile(input: Tensor, *dims: Any) -> Tensor:
-    """Repeat the tensor `dims` times along its axes; where `dims` are fewer, ones are put before them."""
+    """Repeat the tensor `dims` times along its axes; where `dims` are fewer, ones are put before them.
+
+    >>> kellet.tile(kellet.tensor([1, 2]), 2)
+    tensor([1, 2, 1, 2])
+    """
     times = shape_of(dims)
     return input.repeat((1,) * (input._array.ndim - len(times)) + times)
 
@@ -191,6 +193,10 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """Turn by `k` quarters in the plane of two axes, from the first towards the second.
 
     Raises ShapeError for axes that are the same.
+
+    >>> kellet.rot90(kellet.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
     """
     first, second = (axis_of(dim, input._array.ndim) for dim in dims)
     if first == second:
@@ -204,6 +210,116 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     return turned.flip(first if turns == 1 else second)
 
 
+# --- joined ---------------------------------------------------------------------------------------
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Put tensors one after another along an axis that they have; the other sizes agree.
+
+    Raises ShapeError for tensors of shape (), and for none.
+
+    >>> import kellet
+    >>> kellet.cat([kellet.ones(1), kellet.zeros(2)])
+    tensor([1., 0., 0.])
+    """
+    parts = _parts("cat", tensors)
+    # PyTorch lets empty tensors of shape (0,) pass, whatever the shape of the others.
+    full = tuple(one for one in parts if one._array.shape != (0,)) or parts
+    if full[0]._array.ndim == 0:
+        raise ShapeError("cat: tensors of shape () have no axis to be joined along; use stack")
+    return apply(RULES["cat"], full, {"axis": axis_of(dim, full[0]._array.ndim)})
+
+
+concat = concatenate = cat
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Stack tensors of one shape along a new axis.
+
+    >>> kellet.stack([kellet.tensor([1, 2]), kellet.tensor([3, 4])], dim=1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    parts = _parts("stack", tensors)
+    return apply(RULES["stack"], parts, {"axis": axis_of(dim, parts[0]._array.ndim + 1)})
+
+
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Put tensors one below the other; vectors count as rows.
+
+    >>> kellet.vstack([kellet.tensor([1, 2]), kellet.tensor([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    return cat([one if one.ndim > 1 else one.reshape(1, -1) for one in _parts("vstack", tensors)], 0)
+
+
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Put tensors beside each other; vectors one after another.
+
+    >>> kellet.hstack([kellet.tensor([1, 2]), kellet.tensor([3, 4])])
+    tensor([1, 2, 3, 4])
+    """
+    parts = [one if one.ndim else one.reshape(1) for one in _parts("hstack", tensors)]
+    return cat(parts, 0 if parts[0].ndim == 1 else 1)
+
+
+def _parts(where: str, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    parts = tuple(tensors)
+    if not parts:
+        raise ShapeError(f"{where}: expected a non-empty list of Tensors; pass at least one")
+    for one in parts:
+        if not isinstance(one, Variable):
+            raise TypeError(
+                f"{where}: expected tensors, got {type(one).__name__}; make one with kellet.tensor"
+            )
+    return parts
+
+
+# --- brought to one shape -------------------------------------------------------------------------
+
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Return views of the tensors in the shape that broadcasting gives them together.
+
+    Raises ShapeError for shapes that do not broadcast.
+
+    >>> [one.shape for one in kellet.broadcast_tensors(kellet.ones(3, 1), kellet.ones(2))]
+    [(3, 2), (3, 2)]
+    """
+    try:
+        shape = np.broadcast_shapes(*[one._array.shape for one in tensors])
+    except ValueError as error:
+        raise ShapeError(f"broadcast_tensors: {error}") from error
+    return tuple(one.expand(shape) for one in tensors)
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Stretch each vector over the axes of all: the coordinates of a grid.
+
+    `indexing` "ij" gives the axes in the order of the vectors, "xy" swaps the first two.
+
+    Raises ValueError for another `indexing`.
+
+    Source: torch.meshgrid, which warns unless `indexing` is given.
+
+    >>> kellet.meshgrid(kellet.tensor([1, 2]), kellet.tensor([3, 4]))[0]
+    tensor([[1, 1],
+            [2, 2]])
+    """
+    vectors = [one.reshape(-1) for one in (tensors[0] if isinstance(tensors[0], list | tuple) else tensors)]
+    if indexing not in ("ij", "xy"):
+        raise ValueError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+    if indexing == "xy" and len(vectors) > 1:
+        second, first, *rest = meshgrid(vectors[1], vectors[0], *vectors[2:])
+        return (first, second, *rest)
+    shape = tuple(len(one) for one in vectors)
+    return tuple(
+        one.reshape((1,) * i + (-1,) + (1,) * (len(shape) - i - 1)).expand(shape)
+        for i, one in enumerate(vectors)
+    )
+
+
 class Arranging(Variable):
     """The functions of this file as methods."""
 
@@ -215,9 +331,22 @@ class Arranging(Variable):
     trace = trace
     tril = tril
     triu = triu
-    unfold = unfold
     tensor_split = tensor_split
     diff = diff
     tile = tile
     repeat_interleave = repeat_interleave
     rot90 = rot90
+
+    def unfold(self, dimension: int, size: int, step: int) -> Tensor:
+        """View windows of `size` values, `step` apart, along an axis; their values are a new last axis.
+
+        Raises ShapeError where the windows do not fit, or a step is below 1.
+        """
+        axis = axis_of(dimension, self._array.ndim)
+        length = self._array.shape[axis] if self._array.ndim else 1
+        if not 0 < size <= length or step < 1:
+            raise ShapeError(
+                f"unfold: windows of {size}, {step} apart, do not fit axis {axis} of length {length}; size "
+                "must be between 1 and that, and step positive"
+            )
+        return apply(RULES["windows"], (self,), {"axis": axis, "size": size, "step": step})

@@ -15,26 +15,11 @@ from ..dtypes import INTEGER, category, dtype_name, result_dtype
 from ..errors import DTypeError, ShapeError
 from ..rules import RULES
 from ..rules.copying import is_basic
-from .arithmetic import scaled
 from .axes import axis_of
-from .dispatch import NONE, apply, apply_in_place
+from .dispatch import NONE, apply, apply_in_place, scaled
 
 if TYPE_CHECKING:
     from .tensor import Tensor
-
-__all__ = [
-    "argwhere",
-    "gather",
-    "index_add",
-    "index_select",
-    "masked_fill",
-    "masked_select",
-    "nonzero",
-    "scatter",
-    "scatter_add",
-    "take_along_dim",
-    "where",
-]
 
 
 class Indexing(Variable):
@@ -43,14 +28,14 @@ class Indexing(Variable):
     __slots__ = ()
 
     def __getitem__(self, index: Any) -> Tensor:
-        found = plain_index(index)
+        found = _plain_index(index)
         try:
             return apply(RULES["slice" if is_basic(found) else "index"], (self,), {"index": found})
         except IndexError as error:
             raise IndexError(f"{error}; the tensor has shape {self._array.shape}") from error
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        found = plain_index(index)
+        found = _plain_index(index)
         array = self._array
         new = _fitting(value, array, found)
 
@@ -69,7 +54,12 @@ class Indexing(Variable):
     # --- index tensors ----------------------------------------------------------------------------
 
     def gather(self, dim: int, index: Tensor) -> Tensor:
-        """Take the values at `index`, which has as many axes as this tensor, none but `dim` longer."""
+        """Take the values at `index`, which has as many axes as this tensor, none but `dim` longer.
+
+        >>> kellet.gather(kellet.tensor([[1, 2], [3, 4]]), 1, kellet.tensor([[1], [0]]))
+        tensor([[2],
+                [3]])
+        """
         row = self._row()
         axis = axis_of(dim, row._array.ndim)
         places = _places("gather", row, index, axis)
@@ -80,6 +70,9 @@ class Indexing(Variable):
         """Return a copy with the values of `src` (a tensor or a number) at `index` along `dim`.
 
         Where an index occurs twice, one of the values is taken. `src` may be longer than `index`.
+
+        >>> kellet.scatter(kellet.zeros(3), 0, kellet.tensor([2, 0]), kellet.tensor([1.0, 5.0]))
+        tensor([5., 0., 1.])
         """
         row = self._row()
         axis = axis_of(dim, row._array.ndim)
@@ -88,7 +81,11 @@ class Indexing(Variable):
         return apply(RULES["scatter"], (row, places, value), {"axis": axis}).reshape(self._array.shape)
 
     def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
-        """Return a copy with the values of `src` added at `index` along `dim`."""
+        """Return a copy with the values of `src` added at `index` along `dim`.
+
+        >>> kellet.scatter_add(kellet.ones(3), 0, kellet.tensor([2, 2]), kellet.tensor([1.0, 5.0]))
+        tensor([1., 1., 7.])
+        """
         row = self._row()
         axis = axis_of(dim, row._array.ndim)
         places = _places("scatter_add", row, index, axis)
@@ -97,7 +94,12 @@ class Indexing(Variable):
         return apply(RULES["add"], (row, spread), {}).reshape(self._array.shape)
 
     def index_select(self, dim: int, index: Tensor) -> Tensor:
-        """Return the entries at `index`, a tensor of one axis, along `dim`."""
+        """Return the entries at `index`, a tensor of one axis, along `dim`.
+
+        >>> kellet.index_select(kellet.tensor([[1, 2], [3, 4]]), 1, kellet.tensor([1]))
+        tensor([[2],
+                [4]])
+        """
         row = self._row()
         axis = axis_of(dim, row._array.ndim)
         places = _line("index_select", index, row._array.shape[axis], axis)
@@ -108,6 +110,9 @@ class Indexing(Variable):
         """Return a copy with the entries of `source`, times `alpha`, added at `index` along `dim`.
 
         Raises ShapeError where `source` does not fit.
+
+        >>> kellet.index_add(kellet.zeros(3), 0, kellet.tensor([0, 2]), kellet.tensor([1.0, 5.0]))
+        tensor([1., 0., 5.])
         """
         axis = axis_of(dim, self._array.ndim)
         places = _line("index_add", index, self._array.shape[axis], axis)
@@ -139,7 +144,11 @@ class Indexing(Variable):
         return self if self._array.ndim else apply(RULES["reshape"], (self,), {"shape": (1,)})
 
     def take_along_dim(self, indices: Tensor, dim: int) -> Tensor:
-        """Take values as `gather` does, with shapes broadcast as in NumPy."""
+        """Take values as `gather` does, with shapes broadcast as in NumPy.
+
+        >>> kellet.take_along_dim(kellet.tensor([30, 10, 20]), kellet.tensor([1, 2, 0]), 0)
+        tensor([10, 20, 30])
+        """
         axis = axis_of(dim, self._array.ndim)
         wide = list(np.broadcast_shapes(*(_but(a, axis) for a in (self._array.shape, indices._array.shape))))
         own, places = (
@@ -151,17 +160,30 @@ class Indexing(Variable):
     # --- masks ------------------------------------------------------------------------------------
 
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
-        """Return a copy with `value`, a number or a tensor of shape (), where `mask` is True."""
+        """Return a copy with `value`, a number or a tensor of shape (), where `mask` is True.
+
+        >>> kellet.masked_fill(kellet.tensor([1, 2]), kellet.tensor([True, False]), 9)
+        tensor([9, 2])
+        """
         return apply(RULES["masked_fill"], (self, _mask(mask), value), {})
 
     def masked_select(self, mask: Tensor) -> Tensor:
-        """Return the values where `mask` is True, in one axis."""
+        """Return the values where `mask` is True, in one axis.
+
+        >>> kellet.masked_select(kellet.tensor([1, 2]), kellet.tensor([True, False]))
+        tensor([1])
+        """
         shape = np.broadcast_shapes(self._array.shape, mask._array.shape)
         whole = self if self._array.shape == shape else self.expand(shape)  # type: ignore[attr-defined]  # a Tensor
         return apply(RULES["masked_select"], (whole, wrap(np.broadcast_to(_mask(mask)._array, shape))), {})
 
     def nonzero(self) -> Tensor:
-        """Return the positions of all elements that are not zero, one row each; int64."""
+        """Return the positions of all elements that are not zero, one row each; int64.
+
+        >>> kellet.argwhere(kellet.tensor([0, 3, 4]))
+        tensor([[1],
+                [2]])
+        """
         return wrap(np.argwhere(self._array))  # type: ignore[return-value]  # wrap makes Tensors
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
@@ -209,7 +231,7 @@ def _fitting(value: Any, array: Any, index: Any) -> Variable:
     return value
 
 
-def plain_index(index: Any) -> Any:
+def _plain_index(index: Any) -> Any:
     """Return an index as a tuple, with arrays in the place of tensors and lists.
 
     An index without arrays ends in an Ellipsis: NumPy would give a scalar, not a view, where every
@@ -238,7 +260,7 @@ def _entry(one: Any) -> Any:
     return bool(one) if isinstance(one, np.bool_) else one
 
 
-def index_array(index: Any, size: int, axis: int) -> Variable:
+def _index_array(index: Any, size: int, axis: int) -> Variable:
     """Return an index tensor as int64, checked, with negative entries counted from the end.
 
     Raises DTypeError for another dtype, IndexError for an entry out of range.
@@ -257,7 +279,7 @@ def index_array(index: Any, size: int, axis: int) -> Variable:
 
 def _places(where: str, row: Any, index: Any, axis: int) -> Variable:
     """An index of one entry per element, checked against the tensor that it reads or writes."""
-    places = index_array(index, row._array.shape[axis], axis)
+    places = _index_array(index, row._array.shape[axis], axis)
     if not places._array.ndim:
         places = wrap(places._array.reshape(1))
     own, wanted = row._array.shape, places._array.shape
@@ -282,7 +304,7 @@ def _source(where: str, src: Any, places: Variable) -> Any:
 
 def _line(where: str, index: Any, size: int, axis: int) -> Variable:
     """An index of one entry per slice."""
-    places = index_array(index, size, axis)
+    places = _index_array(index, size, axis)
     if places._array.ndim > 1:
         raise IndexError(f"{where}: index must have one axis, got shape {places._array.shape}")
     return places if places._array.ndim else wrap(places._array.reshape(1))

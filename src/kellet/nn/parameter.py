@@ -10,8 +10,6 @@ from ..autograd.variable import counter_of
 from ..core.tensor import Tensor
 from ..dtypes import get_default_dtype
 
-__all__ = ["Buffer", "Parameter"]
-
 Kind = TypeVar("Kind", bound=Tensor)
 
 
@@ -51,6 +49,11 @@ class Buffer(Tensor):
     Raises TypeError for what is not a Tensor.
 
     Source: torch.nn.Buffer.
+
+    >>> net = kellet.nn.Module()
+    >>> net.count = kellet.nn.Buffer(kellet.zeros(1))
+    >>> list(net.state_dict())
+    ['count']
     """
 
     __slots__ = ()

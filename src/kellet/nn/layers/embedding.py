@@ -12,8 +12,6 @@ from .. import init
 from ..module import Module
 from ..parameter import Parameter
 
-__all__ = ["Embedding"]
-
 
 class Embedding(Module):
     """Row `i` of `weight` (num_embeddings, embedding_dim) for each integer i of the input.
@@ -24,6 +22,9 @@ class Embedding(Module):
     Raises ValueError for a `_weight` of another shape.
 
     Source: torch.nn.Embedding; gradients are dense here, and `scale_grad_by_freq` is refused too.
+
+    >>> kellet.nn.Embedding(10, 4)(kellet.tensor([[1, 2, 3]])).shape
+    (1, 3, 4)
     """
 
     def __init__(

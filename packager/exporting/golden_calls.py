@@ -1,0 +1,123 @@
+"""Golden calls: an entry point is called with given arrays, and inputs and result are stored.
+
+It is called twice: an answer that is another one the second time is refused as random.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from packager.archive import CheckRecord, EntryPoint
+from packager.calls import (
+    DEFAULT_TOLERANCE,
+    IsOwn,
+    call_in_evaluation_mode,
+    compare_answers,
+    entry_method,
+)
+from packager.errors import CodeExitError, PackageError
+from packager.exits import AnswerRequired
+from packager.objects import encode_state_dict
+
+from .plan import PlannedTensors
+from .request import CheckRequest, ObjectRequest
+from .stored import finding_text, member_of_state
+
+
+class CheckStoreError(PackageError):
+    """A check whose call fails, or whose arrays cannot be stored."""
+
+
+@dataclass(frozen=True)
+class StoredCheck:
+    """A call and its result as they will lie in the archive."""
+
+    record: CheckRecord
+    members: tuple[PlannedTensors, PlannedTensors]
+
+
+def store_check(
+    request: CheckRequest,
+    points: Sequence[EntryPoint],
+    objects: Sequence[ObjectRequest],
+    is_own: IsOwn,
+    is_as_saved: Callable[[ObjectRequest], bool],
+) -> StoredCheck:
+    """Call the entry point on a copy of its object: what is stored must not see the call.
+
+    It is called twice, in evaluation mode, each time on a copy of its own. `is_own` knows what code of
+    the archive defines; see `entry_method`.
+
+    Raises CheckStoreError where there is no such entry point, its object is no longer what was saved, the
+    call is refused or fails, the two answers differ, or the arrays have dtypes that safetensors has no
+    word for.
+    """
+    point = next((point for point in points if point.name == request.name), None)
+    saved = _saved(point, objects) if point is not None else None
+    if point is None or saved is None:
+        known = ", ".join(point.name for point in points) or "none"
+        raise CheckStoreError(f"there is no entry point {request.name!r} with an object; there is {known}")
+    if not is_as_saved(saved):
+        raise CheckStoreError(
+            f"object {point.package}/{point.resource} changed since save_object(), so that the call would "
+            "not be one of what is stored; save a copy of it, or change it before it is saved"
+        )
+    try:
+        result = _answer(saved.obj, request, point, is_own)
+        again = _answer(saved.obj, request, point, is_own)
+    except CodeExitError as error:  # says by itself what was called, and where it ended
+        raise CheckStoreError(str(error)) from error
+    except Exception as error:  # whatever the model's code raises is told with the check's name
+        raise CheckStoreError(f"calling it failed: {type(error).__name__}: {error}") from error
+    _require_repeatable(result, again)
+    base = f".data/checks/{request.name}"
+    inputs = _member(f"{base}/inputs.safetensors", request.inputs)
+    outputs = _member(f"{base}/outputs.safetensors", result)
+    return StoredCheck(CheckRecord(request.name, point.name, inputs.name, outputs.name), (inputs, outputs))
+
+
+def _answer(obj: Any, request: CheckRequest, point: EntryPoint, is_own: IsOwn) -> dict[str, Any]:
+    """Return the arrays of one call; nothing of them is shared with the model, which may write to its own."""
+    import numpy
+
+    with AnswerRequired(f"copying {type(obj).__name__} for the call"):
+        thing = copy.deepcopy(obj)
+    answer = call_in_evaluation_mode(thing, request.inputs, entry_method(point, thing, is_own))
+    return {name: numpy.array(value) for name, value in answer.items()}
+
+
+def _require_repeatable(first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
+    """Raise CheckStoreError where a second call answered otherwise: no check of it could ever pass."""
+    differing = [
+        f"{one.name} ({'not in every answer' if one.name not in first or one.name not in second else one})"
+        for one in compare_answers(first, second)
+        if not one.within(DEFAULT_TOLERANCE)
+    ]
+    if differing:
+        raise CheckStoreError(
+            "the answer is random: a second call with the same arrays, in evaluation mode, gave another "
+            f"{', '.join(differing)}; let the code draw from a generator that it seeds in each call, keep no "
+            "state from call to call outside of the object, or leave the check out"
+        )
+
+
+def _saved(point: EntryPoint, objects: Sequence[ObjectRequest]) -> ObjectRequest | None:
+    for item in objects:
+        if (item.package, item.resource) == (point.package, point.resource):
+            return item if item.obj is not None else None
+    return None
+
+
+def _member(name: str, arrays: Mapping[str, Any]) -> PlannedTensors:
+    import numpy
+
+    encoded = encode_state_dict({key: numpy.asarray(value) for key, value in arrays.items()})
+    if encoded.refusals:
+        raise CheckStoreError("; ".join(finding_text(finding) for finding in encoded.refusals))
+    if encoded.extras:
+        odd = ", ".join(f"{key} ({numpy.asarray(value).dtype})" for key, value in arrays.items())
+        raise CheckStoreError(f"only dtypes of safetensors can be stored in a check, got {odd}")
+    return member_of_state(name, encoded)

@@ -1,0 +1,192 @@
+"""Where the walk finds source: in the environment, or in other archives that importers have open."""
+
+from __future__ import annotations
+
+import importlib.machinery
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from packager.graph import (
+    COMPILED,
+    ChainedSources,
+    Found,
+    Importer,
+    LoaderSources,
+    OrderedImporter,
+    SourceFinder,
+    Sources,
+    found_by_loader,
+    main_definitions,
+    sys_importer,
+)
+
+from .request import Request
+
+
+def as_importer(importer: Importer | Sequence[Importer]) -> Importer:
+    """Return one importer for one or several, asked in order. Raises TypeError for anything else."""
+    if isinstance(importer, Importer):
+        return importer
+    if not isinstance(importer, Sequence):
+        raise TypeError(
+            "importer arg should be an Importer or a sequence of Importers, "
+            f"got {type(importer).__name__} instead."
+        )
+    return OrderedImporter(*importer)
+
+
+def sources_of(importer: Importer) -> SourceFinder:
+    """Return what finds sources for `importer`.
+
+    The running Python is searched by path, nothing is imported. An open archive is asked for its
+    stored sources. Any other importer is asked for the module itself, as torch.package does.
+    """
+    if isinstance(importer, OrderedImporter):
+        return ChainedSources(*(sources_of(one) for one in importer.importers))
+    if importer is sys_importer:
+        return Sources()
+    if hasattr(importer, "get_source") and hasattr(importer, "manifest"):
+        return ArchiveSources(importer)
+    return ImportedSources(importer)
+
+
+def mocked_in(importer: Importer) -> frozenset[str]:
+    """Return the modules that are mocks in the archives that `importer` has open."""
+    if isinstance(importer, OrderedImporter):
+        return frozenset().union(*(mocked_in(one) for one in importer.importers))
+    manifest = getattr(importer, "manifest", None)
+    return frozenset(record.name for record in manifest.mocks) if manifest is not None else frozenset()
+
+
+class SourcesOfRequest:
+    """Sources as an export sees them: packages that hold resources alone, and `__main__`, are there too.
+
+    `main_names` are the names of `__main__` that stored objects need, `main_problems` what stands
+    against taking them, as found when it was last looked for.
+    """
+
+    def __init__(self, finder: SourceFinder, request: Request) -> None:
+        self.finder = finder
+        self.main_names: frozenset[str] = frozenset()
+        self.main_problems: tuple[str, ...] = ()
+        self._request = request
+
+    def find(self, name: str) -> Found:
+        """Find the module `name`; a folder of resources where there is no module of that name."""
+        if name == "__main__":
+            return self._main()
+        found = self.finder.find(name)
+        if found.kind == "missing" and name in self._request.resource_packages:
+            return Found(name, "resources", True, name.replace(".", "/"))
+        return found
+
+    def _main(self) -> Found:
+        source = main_definitions(self.main_names)
+        self.main_problems = source.problems
+        if source.text is None:
+            return Found("__main__", "unknown", problem=source.problem)
+        text = source.text
+        return Found("__main__", "main", file="__main__.py", read=lambda: text)
+
+    def submodules(self, name: str) -> Sequence[str]:
+        """Return the modules directly inside package `name`."""
+        return self.finder.submodules(name)
+
+    def has_distribution(self, name: str) -> bool:
+        """Say whether a distribution of that name is installed."""
+        return self.finder.has_distribution(name)
+
+    def refresh(self) -> None:
+        """Forget what may have changed since it was looked up."""
+        self.finder.refresh()
+
+
+class ArchiveSources(LoaderSources):
+    """The modules stored in an archive that a PackageImporter has open; nothing of it is imported."""
+
+    def __init__(self, importer: Any) -> None:
+        self._archive = importer
+        self._records = {record.name: record for record in importer.manifest.modules}
+        stored = [name for name, record in self._records.items() if record.action == "intern"]
+        super().__init__(_Stored(importer, self._records), stored)
+
+    def find(self, name: str) -> Found:
+        record = self._records.get(name)
+        if record is not None and record.action == "intern" and record.entry is None:
+            return Found(name, "namespace", True, name.replace(".", "/"))
+        return super().find(name)
+
+    def resources(self) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
+        """Yield the data files in the archive: name, size, and what reads them."""
+        for entry in self._archive.manifest.entries:
+            # Below `.data/` lies what belongs to an archive, not to its packages: a loader, wheels.
+            if entry.kind == "resource" and not entry.name.startswith(".data/"):
+                yield entry.name, entry.size, partial(self._archive.load_binary, "", entry.name)
+
+
+def archives_in(finder: SourceFinder) -> tuple[ArchiveSources, ...]:
+    """Return the open archives among the places where a finder looks."""
+    if isinstance(finder, SourcesOfRequest):
+        return archives_in(finder.finder)
+    if isinstance(finder, ChainedSources):
+        return tuple(found for part in finder.finders for found in archives_in(part))
+    return (finder,) if isinstance(finder, ArchiveSources) else ()
+
+
+class ImportedSources:
+    """The modules of an importer that can only import: source comes from the module's own loader."""
+
+    def __init__(self, importer: Importer) -> None:
+        self._importer = importer
+        self._found: dict[str, Found] = {}
+
+    def find(self, name: str) -> Found:
+        """Find the module `name`, imported to see what it is."""
+        if name not in self._found:
+            try:
+                self._found[name] = _found(name, self._importer.import_module(name))
+            except (ImportError, KeyError) as error:
+                self._found[name] = Found(
+                    name, "missing", problem=f"{self._importer!r} does not hold it: {error}"
+                )
+        return self._found[name]
+
+    def submodules(self, name: str) -> Sequence[str]:
+        """Return none: an importer cannot be asked what it holds."""
+        return ()
+
+    def has_distribution(self, name: str) -> bool:
+        """Return False: an importer knows modules alone."""
+        return False
+
+    def refresh(self) -> None:
+        """Forget the modules that were asked for."""
+        self._found.clear()
+
+
+class _Stored:
+    """What LoaderSources asks: source and kind of a stored module."""
+
+    def __init__(self, importer: Any, records: dict[str, Any]) -> None:
+        self._importer = importer
+        self._records = records
+
+    def get_source(self, name: str) -> bytes:
+        found: bytes = self._importer.load_binary("", self._records[name].entry)
+        return found
+
+    def is_package(self, name: str) -> bool:
+        return bool(self._records[name].is_package)
+
+    def __repr__(self) -> str:
+        return repr(self._importer)
+
+
+def _found(name: str, module: ModuleType) -> Found:
+    is_package = hasattr(module, "__path__")
+    file = getattr(module, "__file__", None)
+    if file is not None and file.endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES)):
+        return Found(name, "extension", is_package, path=file, problem=COMPILED)
+    return found_by_loader(name, getattr(module, "__loader__", None), is_package, file)

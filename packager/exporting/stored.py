@@ -1,0 +1,322 @@
+"""What is stored besides code: objects, state dicts and migrations as data, and the names that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from packager.archive import ObjectRecord, StateDictRecord, TensorSpec, TypeUse, unpack
+from packager.codecs import CannotStore
+from packager.errors import MigrationError, PackagingError
+from packager.graph import Importer
+from packager.migrations import attached, framework_of, migrations_ran
+from packager.objects import (
+    EncodedObject,
+    EncodedStateDict,
+    Finding,
+    NameFinder,
+    NameUse,
+    encode,
+    encode_state_dict,
+)
+from packager.tensors import contiguous_strides
+from packager.weights import LazyStateDict
+
+from .plan import PlannedTensors
+from .request import ObjectRequest, StateDictRequest, resource_entry
+
+if TYPE_CHECKING:
+    from packager.migrations import Migration
+
+
+@dataclass(frozen=True)
+class Storing:
+    """What encoding needs to know: where names come from, and for whom."""
+
+    importer: Importer
+    exporter: Any
+
+
+@dataclass(frozen=True)
+class StoredState:
+    """A state dict as it will lie in the archive, or the refusals that keep it out.
+
+    `ran` names the migrations that it went through.
+    """
+
+    package: str
+    resource: str
+    entry: str
+    encoded: EncodedStateDict = field(repr=False)
+    ran: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return f"state dict {self.package}/{self.resource}"
+
+    @property
+    def extras_entry(self) -> str:
+        """The entry with what safetensors cannot hold."""
+        return f".data/extras/{self.entry}"
+
+    @property
+    def record(self) -> StateDictRecord:
+        """What the manifest says of it."""
+        return StateDictRecord(
+            package=self.package,
+            resource=self.resource,
+            entry=self.entry,
+            extras=self.extras_entry if self.encoded.extras else None,
+            versions=self.encoded.versions,
+            migrations=self.ran,
+        )
+
+    @property
+    def codecs(self) -> tuple[tuple[str, int], ...]:
+        """The codecs of the values that are no tensors."""
+        return _codecs(self.encoded.extras)
+
+    @property
+    def uses(self) -> tuple[NameUse, ...]:
+        """The names that it needs."""
+        return self.encoded.names
+
+    @property
+    def storages(self) -> dict[str, tuple[str, int]]:
+        """The dtype and the bytes of each storage of the values that are no tensors."""
+        return self.encoded.storages_of_extras
+
+    @property
+    def findings(self) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+        """Refusals and warnings."""
+        return self.encoded.refusals, self.encoded.warnings
+
+    def with_sources(self, is_stored: Callable[[str], bool]) -> StoredState:
+        """Return the state dict with the refusals that remain where these sources are stored."""
+        return replace(self, encoded=self.encoded.with_sources(is_stored))
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """An object as it will lie in the archive, or the refusals that keep it out.
+
+    With a `factory`, the name of the callable that makes it, `encoded` is the configuration alone,
+    and `state` the state dict that the new object takes up, where the old one has any.
+    """
+
+    package: str
+    resource: str
+    encoded: EncodedObject = field(repr=False)
+    factory: str | None = None
+    state: StoredState | None = None
+
+    @property
+    def entry(self) -> str:
+        """The entry with the records."""
+        return resource_entry(self.package, self.resource)
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return f"object {self.package}/{self.resource}"
+
+    @property
+    def codecs(self) -> tuple[tuple[str, int], ...]:
+        """The codecs in use, with their versions."""
+        return _codecs(self.encoded.records)
+
+    @property
+    def uses(self) -> tuple[NameUse, ...]:
+        """The names that it needs."""
+        if self.factory is None:
+            return self.encoded.names
+        module, _, name = self.factory.partition(":")
+        return (*self.encoded.names, NameUse(module, name, "call", "its factory"))
+
+    @property
+    def findings(self) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+        """Refusals and warnings."""
+        return self.encoded.refusals, self.encoded.warnings
+
+    @property
+    def storages(self) -> dict[str, tuple[str, int]]:
+        """The dtype and the bytes of each storage."""
+        return {storage.name: (storage.dtype, storage.buffer.nbytes) for storage in self.encoded.storages}
+
+    @property
+    def record(self) -> ObjectRecord:
+        """What the manifest says of it."""
+        member = self.member
+        return ObjectRecord(
+            package=self.package,
+            resource=self.resource,
+            entry=self.entry,
+            tensors=member.name if member is not None else None,
+            factory=self.factory,
+            types=tuple(TypeUse(str(use), use.role) for use in self.uses),
+            codecs=self.codecs,
+        )
+
+    @property
+    def member(self) -> PlannedTensors | None:
+        """The safetensors member: one tensor for each storage; None without any."""
+        storages = self.encoded.storages
+        if not storages:
+            return None
+        name = f"{self.entry}.safetensors" if self.factory is None else f"{self.entry}.config.safetensors"
+        specs = tuple(
+            TensorSpec(
+                storage.name, storage.dtype, storage.shape, contiguous_strides(storage.shape), 0, number
+            )
+            for number, storage in enumerate(storages)
+        )
+        buffers = tuple(storage.buffer for storage in storages)
+        return PlannedTensors(name, specs, buffers, sum(buffer.nbytes for buffer in buffers))
+
+    def with_sources(self, is_stored: Callable[[str], bool]) -> StoredObject:
+        """Return the object with the refusals that remain where these sources are stored."""
+        state = None if self.state is None else self.state.with_sources(is_stored)
+        return replace(self, encoded=self.encoded.with_sources(is_stored), state=state)
+
+
+@dataclass(frozen=True)
+class StoredMigrations:
+    """Migrations as they will lie in the archive, empty where there are none.
+
+    `uses` are the functions that they name; `refusals` say, by class, why they cannot be stored.
+    """
+
+    data: bytes = field(repr=False)
+    uses: tuple[NameUse, ...] = ()
+    refusals: tuple[tuple[str, str], ...] = ()
+    label = "migrations"
+
+
+def store_object(request: ObjectRequest, storing: Storing) -> StoredObject:
+    """Encode what was asked for. Nothing of the object is changed; refusals are in the result.
+
+    Raises PackagingError for a factory that is neither a callable nor a name.
+    """
+    package, resource = request.package, request.resource
+    if request.factory is None:
+        return StoredObject(package, resource, _encode(request.obj, resource, storing))
+    factory = _factory_name(request.factory, storing.importer)
+    config = _encode(dict(request.config or {}), "config", storing)
+    state = None
+    if callable(getattr(type(request.obj), "state_dict", None)):
+        entry = f"{resource_entry(package, resource)}.safetensors"
+        state = _state(package, resource, entry, request.obj, storing)
+    return StoredObject(package, resource, config, factory, state)
+
+
+def store_state(request: StateDictRequest, storing: Storing) -> StoredState:
+    """Encode a state dict; a module's own `state_dict()` is called, with its hooks."""
+    entry = resource_entry(request.package, request.resource)
+    return _state(request.package, request.resource, entry, request.source, storing)
+
+
+def store_migrations(sources: Iterable[Any], importer: Importer) -> StoredMigrations:
+    """Pack the migrations of every class of every module in `sources`, base classes included.
+
+    A class that cannot be found by its name carries none: it could not be loaded into.
+    """
+    names, found = NameFinder(importer), {}
+    for cls in dict.fromkeys(cls for source in sources for cls in _classes(source)):
+        if attached(cls):
+            try:
+                module, qualname = names.find(cls)
+            except CannotStore:
+                continue
+            target = f"{module}:{qualname}"
+            found[target] = tuple(replace(one, target=target) for one in attached(cls))
+    return _packed(found) if found else StoredMigrations(b"")
+
+
+def member_of_state(entry: str, encoded: EncodedStateDict) -> PlannedTensors:
+    """Return the safetensors member of a state dict, also of an empty one."""
+    size = sum(storage.nbytes for storage in encoded.storages)
+    return PlannedTensors(entry, encoded.tensors, encoded.storages, size)
+
+
+def frameworks_of(codecs: Iterable[tuple[str, int]]) -> frozenset[str]:
+    """Return the top-level packages that the given codecs need where the archive is read.
+
+    >>> sorted(frameworks_of([("records", 1), ("numpy.ndarray", 1), ("complex", 1)]))
+    ['numpy']
+    """
+    from packager.codecs import default_registry
+
+    registry = default_registry()
+    found = set()
+    for name, _ in codecs:
+        codec = registry.find(name)
+        for type_name in codec.types if codec is not None else ():
+            found.add(type_name.partition(":")[0].partition(".")[0])
+    return frozenset(found - {"builtins"})
+
+
+def finding_text(finding: Finding) -> str:
+    """Return a refusal or a warning as one line: where, why, and what can be done."""
+    options = f" ({'; or '.join(finding.options)})" if finding.options else ""
+    return f"{finding}{options}"
+
+
+def _encode(obj: Any, root: str, storing: Storing) -> EncodedObject:
+    return encode(obj, importer=storing.importer, exporter=storing.exporter, root=root)
+
+
+def _state(package: str, resource: str, entry: str, source: Any, storing: Storing) -> StoredState:
+    encoded = encode_state_dict(source, importer=storing.importer, exporter=storing.exporter, root=resource)
+    return StoredState(package, resource, entry, encoded, _names_that_ran(source))
+
+
+def _codecs(records: bytes) -> tuple[tuple[str, int], ...]:
+    if not records:
+        return ()
+    rows: Any = unpack(records, what="encoded object")
+    return tuple((str(name), int(version)) for name, version in rows[0])
+
+
+def _factory_name(factory: Callable[..., Any] | str, importer: Importer) -> str:
+    if isinstance(factory, str):
+        module, colon, name = factory.partition(":")
+        if not (colon and module and name):
+            raise PackagingError(
+                f"factory {factory!r}: expected a callable, or its name as 'package.module:name'"
+            )
+        return factory
+    module, name = importer.get_name(factory)
+    return f"{module}:{name}"
+
+
+def _packed(found: dict[str, tuple[Migration, ...]]) -> StoredMigrations:
+    from packager.migrations import functions_of, pack_migrations  # read where there are any
+
+    uses: list[NameUse] = []
+    refusals: list[tuple[str, str]] = []
+    for target, migrations in list(found.items()):
+        try:
+            pack_migrations({target: migrations})
+        except MigrationError as error:
+            refusals.append((target, str(error)))
+            del found[target]
+        uses += [use for migration in migrations for use in functions_of(migration)]
+    return StoredMigrations(pack_migrations(found) if found else b"", tuple(uses), tuple(refusals))
+
+
+def _names_that_ran(source: Any) -> tuple[str, ...]:
+    """Name the migrations that a state dict went through, or a module's state when it was last loaded."""
+    if isinstance(source, LazyStateDict):
+        return source.ran
+    if framework_of(type(source)) is None:
+        return ()
+    return tuple(
+        dict.fromkeys(f"{ran.target}: {name}" for ran in migrations_ran(source) for name in ran.names)
+    )
+
+
+def _classes(source: Any) -> Iterator[type]:
+    for module in source.modules() if framework_of(type(source)) is not None else ():
+        yield from type(module).__mro__

@@ -1,0 +1,258 @@
+"""A migrated state dict before anything is read: each key with its header and where its value comes from.
+
+Steps work on these records alone, so a plan costs no bytes, and renaming or dropping never will. The
+value itself is made from the stored ones when it is asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from packager.libraries import full, join, library_of
+from packager.objects import StateDictView
+from packager.tensors import WORDS
+from packager.weights import LazyStateDict, as_lazy, bare, constant, made_whole
+from packager.weights import joined as joined_lazily
+
+from .transforms import LAZY, Header, Slice, Transform, TransformError, checked_axis, header_of
+
+_LONGEST_CHAIN = 200  # transforms on one value that are looked through; longer ones make it whole
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The value under `key` of the state dict that entered."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Another value after a transform."""
+
+    origin: Origin
+    transform: Transform
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Several values behind one another along an axis; along a new one where `stack`."""
+
+    origins: tuple[Origin, ...]
+    axis: int
+    stack: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A value that the old state dict did not have."""
+
+    fill: float | int | bool
+    header: Header
+
+
+Origin = Stored | Changed | Joined | Filled
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One entry of a migrated state dict. `header` is None for what is not an array (extra state)."""
+
+    header: Header | None
+    origin: Origin
+
+    def changed(self, transform: Transform) -> Value:
+        """Return this value after `transform`. Raises TransformError when it cannot be done."""
+        if self.header is None:
+            raise TransformError("the value is not an array")
+        return Value(transform.header(self.header), Changed(self.origin, transform))
+
+
+Values = dict[str, Value]
+
+
+def stored_values(state: Mapping[str, Any]) -> dict[str, Value]:
+    """Return the entering state dict as records; no bytes are read.
+
+    A mapping that has `header(key)` is asked for shape and dtype (`Header`, or None for what is no
+    array), a stored state dict for the `spec` of a tensor; only the values of others are looked at.
+    """
+    header = _headers(state)
+    return {key: Value(header(key), Stored(key)) for key in state}
+
+
+def _headers(state: Mapping[str, Any]) -> Callable[[str], Header | None]:
+    if callable(found := getattr(state, "header", None)):
+        return cast("Callable[[str], Header | None]", found)
+    if isinstance(state, StateDictView):
+        return functools.partial(_header_of_spec, state)
+    return lambda key: header_of(state[key]) if is_array(state[key]) else None
+
+
+def _header_of_spec(state: StateDictView, key: str) -> Header | None:
+    try:
+        spec = state.spec(key)
+    except KeyError:
+        return None
+    if state.is_raw(key):
+        return header_of(state[key])
+    return Header(spec.shape, WORDS[spec.dtype].name)
+
+
+def is_array(value: Any) -> bool:
+    """Say whether `value` has a shape and a dtype, whichever library it comes from."""
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def stored_keys(origin: Origin) -> list[str]:
+    """Return the keys of the entering state dict that a value is made of, in order, each once."""
+    found: dict[str, None] = {}
+    work = [origin]
+    while work:
+        match work.pop():
+            case Stored(key):
+                found[key] = None
+            case Changed(inner, _):
+                work.append(inner)
+            case Joined(origins, _, _):
+                work.extend(reversed(origins))
+            case Filled():
+                pass
+    return list(found)
+
+
+def joined(values: list[Value], axis: int, stack: bool) -> Value:
+    """Join values behind one another. Raises TransformError where shapes or dtypes do not fit together."""
+    headers = [value.header for value in values]
+    first = headers[0]
+    if first is None or any(header is None for header in headers):
+        raise TransformError("a value is not an array")
+    rank = len(first.shape) + stack
+    axis = checked_axis("merge", axis, (0,) * rank)
+    for header in headers:
+        assert header is not None
+        same = header.shape == first.shape if stack else _beside(header.shape, first.shape, axis)
+        if not same or header.dtype != first.dtype:
+            raise TransformError(
+                f"merge along axis {axis}: {header.dtype} {list(header.shape)} does not fit beside "
+                f"{first.dtype} {list(first.shape)}"
+            )
+    length = len(headers) if stack else sum(header.shape[axis] for header in headers if header is not None)
+    shape = (*first.shape[:axis], length, *first.shape[axis + (not stack) :])
+    origins = tuple(value.origin for value in values)
+    return Value(Header(shape, first.dtype), Joined(origins, axis, stack))
+
+
+def cut(value: Value, axis: int, sizes: list[int] | None, count: int) -> list[Value]:
+    """Return the parts of a value along an axis, of the given sizes or equal ones.
+
+    Raises TransformError where the sizes do not add up to the length of the axis.
+    """
+    if value.header is None:
+        raise TransformError("the value is not an array")
+    axis = checked_axis("split", axis, value.header.shape)
+    length = value.header.shape[axis]
+    if sizes is None:
+        if length % count:
+            raise TransformError(f"split along axis {axis}: {length} rows do not make {count} equal parts")
+        sizes = [length // count] * count
+    if sum(sizes) != length or len(sizes) != count:
+        raise TransformError(f"split along axis {axis}: sizes {sizes} for {count} parts of {length} rows")
+    starts = [sum(sizes[:at]) for at in range(count)]
+    return [value.changed(Slice(axis, at, at + size)) for at, size in zip(starts, sizes, strict=True)]
+
+
+class MigratedDict(LazyStateDict):
+    """The migrated state dict: values are made when asked for, and not kept.
+
+    Renamed values are the stored ones themselves; split, sliced and transposed ones are views of
+    them; merged, cast and rolled ones are new. `ran` names the migrations that it went through.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, Value],
+        state: Mapping[str, Any],
+        ran: tuple[str, ...] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.ran = ran
+        self._values = dict(values)
+        self._state = state
+        if metadata is not None:
+            self._metadata = dict(metadata)
+
+    def __getitem__(self, key: str) -> Any:
+        return _make(self._values[key].origin, self._state)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def header(self, key: str) -> Header | None:
+        """Return the shape and dtype of a value, without making it."""
+        return self._values[key].header
+
+    def lazy(self, key: str) -> Any:
+        """Return a value to be read piece by piece.
+
+        A LegacyTensor where it is no more than a view of one, else a LazyArray; the value itself where it
+        is no array.
+        """
+        value = self._values[key]
+        return self[key] if value.header is None else bare(_make(value.origin, self._state, lazy=True))
+
+
+def _make(origin: Origin, state: Mapping[str, Any], *, lazy: bool = False) -> Any:
+    """Return what an origin stands for: made of the stored values, or lazily of lazy ones."""
+    transforms: list[Transform] = []
+    while isinstance(origin, Changed):  # chains may be long: no recursion
+        transforms.append(origin.transform)
+        origin = origin.origin
+    value = _make_first(origin, state, lazy)
+    if lazy and len(transforms) > _LONGEST_CHAIN:
+        return _made_whole(value, transforms)
+    for transform in reversed(transforms):
+        known = not lazy or isinstance(transform, LAZY)
+        value = transform.apply(value) if known else _made_whole(value, [transform])
+    return value
+
+
+def _make_first(origin: Stored | Joined | Filled, state: Mapping[str, Any], lazy: bool) -> Any:
+    match origin:
+        case Stored(key):
+            return as_lazy(state[key]) if lazy else state[key]
+        case Joined(origins, axis, stack):
+            parts = [_make(part, state, lazy=lazy) for part in origins]
+            return joined_lazily(parts, axis, stack=stack) if lazy else join(parts, axis, stack=stack)
+        case Filled(fill, header):
+            if lazy:
+                return constant(header.shape, fill, header.dtype)
+            # A constant of the library that the other values come from.
+            other = next((state[key] for key in state if is_array(state[key])), None)
+            return full(library_of(other), header.shape, fill, header.dtype)
+
+
+def _made_whole(value: Any, transforms: list[Transform]) -> Any:
+    """Return what transforms that need a whole array make of it; the last one comes first."""
+    header = Header(value.shape, value.dtype)
+    for transform in reversed(transforms):
+        header = transform.header(header)
+
+    def changed(array: Any) -> Any:
+        for transform in reversed(transforms):
+            array = transform.apply(array)
+        return array
+
+    return made_whole(value, changed, header.shape, header.dtype)
+
+
+def _beside(shape: tuple[int, ...], other: tuple[int, ...], axis: int) -> bool:
+    return len(shape) == len(other) and all(
+        a == b for at, (a, b) in enumerate(zip(shape, other, strict=True)) if at != axis
+    )

@@ -1,0 +1,238 @@
+"""Policies as TOML files: read strictly, written with the reason of each rule in a comment.
+
+    preset = "auto"
+    rules = [
+        { action = "intern", include = "mymodel.**" },   # project code: 12 modules
+        { action = "extern", include = "numpy.**" },     # compiled distribution numpy 2.1.0
+    ]
+
+`include` and `exclude` take a string or a list; `allow_empty` and `because` are optional. So are data
+files to leave out, and answers to the questions of a plan, by their ids:
+
+    exclude_data = ["mymodel/tests/**"]
+    [answers]
+    "mymodel/plugins.py:12:load" = ["mymodel.plugins.fast"]     # or "all", or "none"
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+from packager.errors import PackagingError
+
+from .policy import Answer, GlobGroup, Policy, Rule, require_preset
+
+_KEYS = ("preset", "rules", "exclude_data", "answers")
+_RULE_KEYS = ("action", "include", "exclude", "allow_empty", "because")
+_FILE_ACTIONS = ("intern", "extern", "mock", "deny")
+
+
+class PolicyFileError(PackagingError, ValueError):
+    """A policy file is no TOML, or holds what no rule can mean; every problem at once."""
+
+
+def as_policy(policy: str | os.PathLike[str] | Policy | None) -> Policy:
+    """Return a policy from what users give: a Policy, a preset, None, or the path of a file (.toml).
+
+    Raises ValueError for another name, and what `read_policy` raises.
+
+    >>> as_policy("auto").preset
+    'auto'
+    """
+    if isinstance(policy, Policy):
+        return policy
+    if isinstance(policy, os.PathLike) or (isinstance(policy, str) and policy.endswith(".toml")):
+        return read_policy(policy)
+    return Policy(require_preset(policy))
+
+
+def read_policy(path: str | os.PathLike[str]) -> Policy:
+    """Read the policy in the TOML file at `path`.
+
+    Raises PolicyFileError naming the file and every problem in it, OSError where it cannot be read.
+    """
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise PolicyFileError(f"policy {os.fspath(path)} is not UTF-8 text: {error}") from error
+    return parse_policy(text, name=os.fspath(path))
+
+
+def parse_policy(text: str, *, name: str = "<policy>") -> Policy:
+    """Parse the policy written in `text`; `name` stands for it in messages.
+
+    Raises PolicyFileError naming every problem in it.
+
+    >>> policy = parse_policy('preset = "auto"\\nrules = [{ action = "deny", include = "tests.**" }]')
+    >>> policy.preset, [str(rule) for rule in policy.rules]
+    ('auto', ["deny('tests.**')"])
+    """
+    import tomllib
+
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyFileError(f"policy {name} is not TOML: {error}") from error
+    problems = [
+        f"unknown key {key!r}; expected one of {', '.join(_KEYS)}" for key in table if key not in _KEYS
+    ]
+    preset = None
+    try:
+        preset = require_preset(table.get("preset"))
+    except ValueError as error:
+        problems.append(str(error))
+    rules = _rules(table.get("rules", []), problems)
+    exclude_data = _excluded(table.get("exclude_data", []), problems)
+    answers = _answers(table.get("answers", {}), problems)
+    if problems:
+        listed = "\n".join(f"    {problem}" for problem in problems)
+        raise PolicyFileError(f"policy {name} cannot be used:\n{listed}")
+    return Policy(preset, rules, exclude_data=exclude_data, answers=answers)
+
+
+def format_policy(
+    policy: Policy,
+    reasons: Mapping[Rule, str] | None = None,
+    *,
+    head: Sequence[str] = (),
+    notes: Mapping[str, str] | None = None,
+) -> str:
+    """Format a policy as TOML text: one rule to a line, its reason in a comment behind it.
+
+    `reasons` gives the comments of rules, `notes` those of data that is left out and of answers, by pattern
+    and question; `head` becomes comment lines at the top. Reading the text gives the same rules.
+
+    >>> policy = Policy("auto")
+    >>> policy.add("extern", "numpy.**")
+    >>> print(format_policy(policy, {rule: "compiled" for rule in policy.rules}), end="")
+    preset = "auto"
+    rules = [
+        { action = "extern", include = "numpy.**" },  # compiled
+    ]
+    """
+    lines = [f"# {_comment(line)}".rstrip() for line in head]
+    if policy.preset is not None:
+        lines.append(f"preset = {_quoted(policy.preset)}")
+    lines.append("rules = [")
+    lines += _commented((f"    {_rule_line(rule)}", (reasons or {}).get(rule, "")) for rule in policy.rules)
+    lines.append("]")
+    if policy.exclude_data.include:
+        rows = ((f"    {_quoted(one)},", (notes or {}).get(one, "")) for one in policy.exclude_data.include)
+        lines += ["exclude_data = [", *_commented(rows), "]"]
+    if policy.answers:
+        given = policy.answers.items()
+        rows = ((f"{_quoted(key)} = {_answer(of)}", (notes or {}).get(key, "")) for key, of in given)
+        lines += ["", "[answers]", *_commented(rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _commented(rows: Iterable[tuple[str, str]]) -> list[str]:
+    """Return lines with their comments behind them, one below the other."""
+    rows = list(rows)
+    width = max((len(row) for row, _ in rows), default=0)
+    return [f"{row.ljust(width)}  # {_comment(note)}" if note else row for row, note in rows]
+
+
+def _rules(listed: object, problems: list[str]) -> list[Rule]:
+    if not isinstance(listed, list):
+        problems.append(f"rules must be a list of tables, got {type(listed).__name__}")
+        return []
+    found = (_rule(entry, f"rule {number}", problems) for number, entry in enumerate(listed, start=1))
+    return [rule for rule in found if rule is not None]
+
+
+def _excluded(listed: object, problems: list[str]) -> tuple[str, ...]:
+    if not isinstance(listed, str | list):
+        problems.append(f"exclude_data must be a pattern or a list of them, got {type(listed).__name__}")
+        return ()
+    try:
+        return GlobGroup(listed, separator="/").include
+    except (TypeError, ValueError) as error:
+        problems.append(f"exclude_data: {error}")
+        return ()
+
+
+def _answers(given: object, problems: list[str]) -> dict[str, Answer]:
+    if not isinstance(given, dict):
+        problems.append(f"answers must be a table, got {type(given).__name__}")
+        return {}
+    answers: dict[str, Answer] = {}
+    for question, answer in given.items():
+        if answer == "all":
+            answers[question] = "all"
+        elif answer == "none":
+            answers[question] = "none"
+        elif isinstance(answer, list) and all(isinstance(name, str) for name in answer):
+            answers[question] = tuple(answer)
+        else:
+            problems.append(
+                f'answer to {question!r}: expected a list of modules, "all" or "none", got {answer!r}'
+            )
+    return answers
+
+
+def _rule(entry: object, where: str, problems: list[str]) -> Rule | None:
+    if not isinstance(entry, dict):
+        problems.append(f"{where}: must be a table, got {type(entry).__name__}")
+        return None
+    wrong = [
+        f"{where}: unknown key {key!r}; one of {', '.join(_RULE_KEYS)}"
+        for key in entry
+        if key not in _RULE_KEYS
+    ]
+    if entry.get("action") not in _FILE_ACTIONS:
+        wrong.append(
+            f"{where}: action must be one of {', '.join(_FILE_ACTIONS)}, got {entry.get('action')!r}"
+        )
+    if "include" not in entry:
+        wrong.append(f"{where}: include is missing")
+    if not isinstance(entry.get("allow_empty", True), bool):
+        wrong.append(f"{where}: allow_empty must be true or false, got {entry['allow_empty']!r}")
+    if not isinstance(entry.get("because", ""), str):
+        wrong.append(f"{where}: because must be text, got {entry['because']!r}")
+    try:
+        globs = GlobGroup(entry.get("include", ()), exclude=entry.get("exclude", ()))
+    except (TypeError, ValueError) as error:
+        wrong.append(f"{where}: {error}")
+    problems.extend(wrong)
+    if wrong:
+        return None
+    return Rule(entry["action"], globs, entry.get("allow_empty", True), entry.get("because", ""))
+
+
+def _rule_line(rule: Rule) -> str:
+    fields = [f"action = {_quoted(rule.action)}", f"include = {_patterns(rule.globs.include)}"]
+    if rule.globs.exclude:
+        fields.append(f"exclude = {_patterns(rule.globs.exclude)}")
+    if not rule.allow_empty:
+        fields.append("allow_empty = false")
+    if rule.because:
+        fields.append(f"because = {_quoted(rule.because)}")
+    return "{ " + ", ".join(fields) + " },"
+
+
+def _patterns(patterns: tuple[str, ...]) -> str:
+    if len(patterns) == 1:
+        return _quoted(patterns[0])
+    return "[" + ", ".join(_quoted(pattern) for pattern in patterns) + "]"
+
+
+def _answer(answer: Answer) -> str:
+    return _quoted(answer) if isinstance(answer, str) else f"[{', '.join(map(_quoted, answer))}]"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(_escape(char) for char in escaped) + '"'
+
+
+def _escape(char: str) -> str:
+    return f"\\u{ord(char):04X}" if ord(char) < 32 or ord(char) == 127 else char
+
+
+def _comment(text: str) -> str:
+    """Return one line without the control characters that TOML forbids in comments."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())

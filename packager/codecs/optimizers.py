@@ -85,3 +85,52 @@ class OptimizerCodec(Codec):
 def _is_named(value: Any) -> bool:
     """Whether a value is a dict itself, and all its keys are strings."""
     return type(value) is dict and all(type(name) is str for name in value)
+
+
+class KelletOptimizerCodec(OptimizerCodec):
+    """kellet.optim."""
+
+    name = "kellet.optimizer"
+    types = ("kellet.optim.optimizer:Optimizer",)
+
+    def base(self) -> Any:
+        import kellet.optim
+
+        return kellet.optim.Optimizer
+
+    def is_key(self, value: Any) -> bool:
+        import kellet
+
+        return isinstance(value, kellet.Tensor)
+
+    def hooks_of(self, optimizer: Any) -> list[str]:
+        from kellet.hooks import HookRegistry
+
+        return [name for name, value in vars(optimizer).items() if isinstance(value, HookRegistry) and value]
+
+
+class TorchOptimizerCodec(OptimizerCodec):
+    """torch.optim."""
+
+    name = "torch.optimizer"
+    types = ("torch.optim.optimizer:Optimizer",)
+
+    def base(self) -> Any:
+        import torch
+
+        return torch.optim.Optimizer
+
+    def is_key(self, value: Any) -> bool:
+        import torch
+
+        return isinstance(value, torch.Tensor)
+
+    def hooks_of(self, optimizer: Any) -> list[str]:
+        return [
+            name
+            for name, hooks in vars(optimizer).items()
+            if name.endswith("_hooks") and isinstance(hooks, dict) and hooks
+        ]
+
+
+CODECS: Final = (KelletOptimizerCodec(), TorchOptimizerCodec())

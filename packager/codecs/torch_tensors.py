@@ -28,7 +28,7 @@ from .base import (
     expect_tensor,
     shares_methods,
 )
-from .module_frameworks import EmptySlots, SavedModules
+from .frameworks import EmptySlots, Saved, require_leaf
 from .torch_layouts import QUANTIZED, SPARSE, SPARSE_PARTS, STRIDED
 
 _DTYPES: Final = {dtype.name: dtype for dtype in DTYPES.values() if dtype.in_torch}
@@ -47,7 +47,6 @@ class _Saving:
 
     copies: dict[int, Any] = field(default_factory=dict)
     shown: dict[int, list[tuple[int, int, tuple[bool, bool]]]] = field(default_factory=dict)
-    said_grad: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -81,12 +80,7 @@ class TensorCodec(Codec):
         return SPARSE if str(obj.layout).removeprefix("torch.") in SPARSE_PARTS else self
 
     def encode(self, obj: Any, context: Encoding) -> Node:
-        _say_what_is_left_out(obj, context)
-        if obj.grad_fn is not None:
-            raise CannotStore(
-                "a tensor that was computed with gradients (it has a grad_fn): its graph cannot be stored",
-                "store tensor.detach()",
-            )
+        require_leaf(obj, context)
         if obj.is_nested:
             raise CannotStore("a nested tensor", "store the tensors in it: tensor.unbind()")
         if obj.layout is not _torch().strided:
@@ -97,7 +91,7 @@ class TensorCodec(Codec):
         kind = type(obj).__name__
         literal: list[Any] = [kind, name, str(obj.device), bool(obj.requires_grad)]
         attributes = dict(vars(obj))
-        if id(obj) in context.shared_state(SavedModules).dropped or obj.is_meta:
+        if id(obj) in context.shared_state(Saved).dropped or obj.is_meta:
             return Node([*literal, "empty", *obj.shape], attributes=attributes)
         return Node([*literal, *_marks(obj)], (tensor_data(obj, name, context),), attributes=attributes)
 
@@ -314,15 +308,6 @@ def _on_cpu(tensor: Any, saving: _Saving) -> Any:
     return torch.empty(0, dtype=tensor.dtype).set_(
         copied, tensor.storage_offset(), tensor.shape, tensor.stride()
     )
-
-
-def _say_what_is_left_out(tensor: Any, context: Encoding) -> None:
-    saving = context.shared_state(_Saving)
-    if tensor.is_leaf and tensor.grad is not None and not saving.said_grad:
-        saving.said_grad = True
-        context.warn("gradients (.grad), here and elsewhere, are not stored")
-    if getattr(tensor, "_backward_hooks", None) or getattr(tensor, "_post_accumulate_grad_hooks", None):
-        context.warn("hooks on a tensor are left out; register them after loading")
 
 
 def _check_memory(child: Child, name: str) -> None:

@@ -24,7 +24,7 @@ from .base import (
 )
 from .frameworks import Framework
 from .modules import HandleCodec, Hook, ModuleCodec
-from .torch_layouts import QUANTIZED, SPARSE, GeneratorCodec
+from .torch_layouts import LAYOUTS, GeneratorCodec
 from .torch_tensors import TensorCodec, TensorSubclassCodec, memory_key, plain_memory
 
 
@@ -385,8 +385,7 @@ CODECS: Final = (
     TorchValueCodec(),
     TensorSubclassCodec(),
     TensorCodec(),
-    SPARSE,
-    QUANTIZED,
+    *LAYOUTS,
     GeneratorCodec(),
     TorchModuleCodec(),
     TorchHandleCodec(),

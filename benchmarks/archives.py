@@ -40,7 +40,7 @@ from packager.archive import (
     add_tensors,
     verify,
 )
-from packager.archive.digests import crc32
+from packager.archive.entries import crc32
 
 SECTION = "State dicts in files"
 SAVING = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .screen import print_json, print_text, progress
 
 if TYPE_CHECKING:
-    from packager.migrations import Fit, MigratedDict, Migration, MigrationPlan
+    from packager.migrations import LoadReport, MigratedDict, Migration, MigrationPlan
     from packager.weights import Checkpoint
 
 
@@ -105,7 +105,7 @@ def target_state(target: str) -> Any:
         from packager.weights import open_checkpoint
 
         return open_checkpoint(target)
-    from packager.exporting import TargetError, put_folder_on_path, resolve_target
+    from packager.calls import TargetError, put_folder_on_path, resolve_target
 
     put_folder_on_path()
     found = resolve_target(target)
@@ -125,7 +125,7 @@ def _migrations(options: argparse.Namespace) -> tuple[Migration, ...]:
 
 
 def _write(options: argparse.Namespace, checkpoint: Checkpoint, migrated: MigratedDict) -> int:
-    from packager.exporting import size_text
+    from packager.sizes import size_text
     from packager.weights import write_checkpoint
 
     with progress("migrating") as show:
@@ -154,7 +154,7 @@ def _write(options: argparse.Namespace, checkpoint: Checkpoint, migrated: Migrat
     return 0
 
 
-def _report(plan: MigrationPlan, fit: Fit | None) -> Mapping[str, Any]:
+def _report(plan: MigrationPlan, fit: LoadReport | None) -> Mapping[str, Any]:
     return {
         "rows": plan.rows,
         "ran": plan.ran,

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+from packager.archive import MAX_NUMPY_EXTENT, MAX_NUMPY_RANK
 from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, stored_as
 
 from .base import (
@@ -146,9 +147,10 @@ def _elements(obj: Any, plain: Any, kind: str) -> Node:
 
 
 def _check_elements(shape: list[Any], children: Sequence[Child]) -> None:
-    expect_sizes(shape, limit=2**31)
+    expect_sizes(shape, limit=MAX_NUMPY_EXTENT)
     expect(len(children) > 0 and children[0].codec == "numpy.dtype", "a dtype")
-    expect(len(shape) <= 32 and math.prod(shape) == len(children) - 1, "as many elements as the shape says")
+    fits = len(shape) <= MAX_NUMPY_RANK and math.prod(shape) == len(children) - 1
+    expect(fits, "as many elements as the shape says")
 
 
 def _from_elements(dtype: Any, shape: tuple[int, ...], elements: Sequence[Any]) -> Any:

@@ -30,6 +30,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar
 
+from packager.archive import MAX_EXTENT
 from packager.errors import PackageError
 from packager.tensors import StoredTensor as StoredTensor
 from packager.tensors import TensorData as TensorData
@@ -116,9 +117,6 @@ class Encoding(Protocol):
 
         Raises CannotStore when it has none.
         """
-
-    def interned(self, module: str) -> bool:
-        """Check whether the source of this module goes into the archive."""
 
     def stored(self, obj: object) -> bool:
         """Check whether this very object has been stored by now."""
@@ -254,7 +252,7 @@ def expect(condition: bool, what: str) -> None:
         raise ValueError(f"expected {what}")
 
 
-def expect_sizes(values: Iterable[Any], what: str = "a shape", limit: int = 2**48) -> None:
+def expect_sizes(values: Iterable[Any], what: str = "a shape", limit: int = MAX_EXTENT) -> None:
     """Raise ValueError unless all values are ints from 0 to below `limit`."""
     expect(all(type(value) is int and 0 <= value < limit for value in values), what)
 

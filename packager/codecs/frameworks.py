@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
-from packager.names import demangle
+from packager.archive import FREE_MODULE_PATHS, MAX_MODULE_PATH, PATHS_PER_MODULE
 
 from .base import CannotStore, Child, Encoding, Finish, LiteralValue, TensorData, expect
 
@@ -136,9 +136,9 @@ class Framework:
             if strict:
                 count += 1
                 distinct.add(id(module))
-                if count > _MOST_PATHS + _PATHS_TO_EACH * len(distinct):
+                if count > FREE_MODULE_PATHS + PATHS_PER_MODULE * len(distinct):
                     raise ValueError(f"{len(distinct)} modules hold each other under more than {count} names")
-                if not isinstance(module, self.base()) or len(path) > _LONGEST_PATH:
+                if not isinstance(module, self.base()) or len(path) > MAX_MODULE_PATH:
                     raise ValueError(f"what stands at {path[:80]!r} is no module, or a module holds itself")
                 if not (isinstance(module._modules, dict) and _are_names(module._modules)):
                     raise ValueError(f"module {path[:80]!r} has no table of modules by name")
@@ -181,7 +181,7 @@ class Framework:
         if not natural:
             saved.dropped |= self._drop(state, slots, context)
         given = None if natural else state
-        versions = self._versions(modules, context)
+        versions = self._versions(modules)
         if not natural or versions or any(map(self.loads_by_itself, modules)):
             context.defer(STATE, root, lambda: self._finish_state(given, slots, versions, context))
 
@@ -221,21 +221,17 @@ class Framework:
         labels = [*[""] * len(versions), *state, ""]
         return Finish([*literal, *state], (*versions, *values, plain), labels)
 
-    def _versions(self, modules: Iterable[Any], context: Encoding) -> dict[type, int]:
+    def _versions(self, modules: Iterable[Any]) -> dict[type, int]:
         """Return the layout versions of classes that may be others where the object is loaded.
 
-        Left out are the framework's first, as far as the class is the framework's own or comes along.
+        Left out are the framework's own classes that still have its first version.
         """
         found = {type(module): type(module)._version for module in modules}
         first, own = self.base()._version, f"{self.family}."
         return {
             cls: version
             for cls, version in found.items()
-            if type(version) is int
-            and (
-                version != first
-                or not (cls.__module__.startswith(own) or context.interned(demangle(cls.__module__)))
-            )
+            if type(version) is int and (version != first or not cls.__module__.startswith(own))
         }
 
     def _is_natural(self, root: Any, state: Any, slots: list[Slot]) -> bool:
@@ -381,12 +377,6 @@ def _tables(module: Any) -> dict[str, tuple[dict[str, Any], Any]]:
 
 def _are_names(table: Any) -> bool:
     return all(type(name) is str for name in table)
-
-
-_LONGEST_PATH: Final = 10_000
-# Forty modules, each of which holds the next one twice, have more names than can be counted.
-_MOST_PATHS: Final = 50_000
-_PATHS_TO_EACH: Final = 16
 
 
 # --- the literal of a stored state ---

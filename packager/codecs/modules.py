@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 from typing import Any, ClassVar, Final
 
-from packager.names import demangle
-
 from .base import (
     CannotStore,
     Child,
@@ -227,12 +225,6 @@ def _function_is_storable(hook: FunctionType, where: str, context: Encoding) -> 
             f"{where}: a lambda cannot be stored, and __init__ does not run again to register it",
             "make it a method of the module, or a function with a name",
             "build the object by a factory: save_object(..., factory=, config=)",
-        )
-        return False
-    if "<locals>" in hook.__qualname__ and not context.interned(demangle(hook.__module__)):
-        context.refuse(
-            f"{where}: function {hook.__qualname__!r} is made inside another one, in a module not interned",
-            "intern its module, or make it a method of the module or a top-level function",
         )
         return False
     return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from packager.archive import MAX_NUMPY_EXTENT, MAX_SEED_POOL
 from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, itemsize_of_name
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_sizes
@@ -75,14 +76,14 @@ class DTypeCodec(Codec):
         expect(all(child.codec == self.name for child in children), "dtypes as children")
         if kind == "subarray":
             expect(len(children) == 1, "a base")
-            expect_sizes(parts, limit=2**31)
+            expect_sizes(parts, limit=MAX_NUMPY_EXTENT)
             return
         expect(kind == "struct" and len(parts) == 2 + 3 * len(children), "fields")
-        expect_sizes(parts[:1], "a size", 2**31)
+        expect_sizes(parts[:1], "a size", MAX_NUMPY_EXTENT)
         expect(type(parts[1]) is bool, "alignment")
         names, offsets, titles = parts[2::3], parts[3::3], parts[4::3]
         expect(all(type(name) is str for name in names) and len(set(names)) == len(names), "names of fields")
-        expect_sizes(offsets, "offsets", 2**31)
+        expect_sizes(offsets, "offsets", MAX_NUMPY_EXTENT)
         expect(all(title is None or type(title) is str for title in titles), "titles")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
@@ -252,7 +253,10 @@ class SeedSequenceCodec(Codec):
 
     def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and list(map(type, literal)) == [int, int], "pool size and children")
-        expect(4 <= literal[0] <= 4096 and literal[1] >= 0 and len(children) == 2, "entropy and spawn key")
+        expect(
+            4 <= literal[0] <= MAX_SEED_POOL and literal[1] >= 0 and len(children) == 2,
+            "entropy and spawn key",
+        )
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         import numpy

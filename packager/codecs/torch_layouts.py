@@ -1,7 +1,7 @@
 """Codecs for tensors of PyTorch of other layouts than strided memory, and for generators.
 
-A layout is a `LayoutCodec` listed in `LAYOUTS`, and nothing else: it is made of strided tensors, as sparse and
-quantized ones are, which `torch_tensors.py` stores.
+A layout is a `LayoutCodec` listed in `LAYOUTS`, and nothing else: its tensors are made of strided ones, as
+sparse and quantized tensors are, which `torch_tensors.py` stores.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def tensor_from(stored: StoredTensor, name: str, device: str, loading: _Loading)
 
 
 def plain_data(value: Any, context: Encoding) -> tuple[TensorData, str | None] | None:
-    """Return a tensor as a state dict holds it, and the NumPy name of a dtype that safetensors has no word for.
+    """Return a tensor as a state dict holds it, and the name of a dtype that safetensors has no word for.
 
     Raises CannotStore for a view with turned signs that torch cannot make plain.
     """

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .migrations import *
+    from .migration_drafts import *
     from .policies import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "migrations": "SuggestedMigration suggest_migration",
+            "migration_drafts": "SuggestedMigration suggest_migration",
             "policies": "suggested_policy",
         },
     )

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from packager.migrations import Header, Likeness, Linear, Reshape, Transform, Transpose, leaf, words
+from packager.migrations import Header, Linear, NameSimilarity, Reshape, Transform, Transpose, leaf, words
 
 _NUMBER: Final = re.compile(r"(?<![0-9])(?:0|[1-9][0-9]{0,17})(?![0-9])")
 _LEAST: Final = 0.2  # how alike names must be before they alone place a key
@@ -107,12 +107,12 @@ def matched(olds: Sequence[Family], news: Sequence[Family], *, by_order: bool = 
     Whole modules first, whose values must all fit; then single families. With `by_order`, what names do
     not tell apart is taken one after the other, where there are as many of one shape on both sides.
     """
-    likeness = Likeness([family.pattern for family in (*olds, *news)])
+    similarity = NameSimilarity([family.pattern for family in (*olds, *news)])
     possible = {
         (id(old), id(new)): pair
         for old in olds
         for new in news
-        if (pair := _possible(old, new, likeness)) is not None
+        if (pair := _possible(old, new, similarity)) is not None
     }
     units = [
         found
@@ -224,7 +224,7 @@ def _line(before: list[int], after: list[int]) -> Linear | None:
     return line if [line.apply(number) for number in before] == after else None
 
 
-def _possible(old: Family, new: Family, likeness: Likeness) -> Pair | None:
+def _possible(old: Family, new: Family, similarity: NameSimilarity) -> Pair | None:
     maps = number_maps(old.members, new.members)
     if maps is None:
         return None
@@ -242,7 +242,7 @@ def _possible(old: Family, new: Family, likeness: Likeness) -> Pair | None:
     else:
         return None
     moved = any(line != Linear() for line in maps)
-    score = likeness(old.pattern, new.pattern) - penalty - 0.1 * moved - 0.1 * abs(old.place - new.place)
+    score = similarity(old.pattern, new.pattern) - penalty - 0.1 * moved - 0.1 * abs(old.place - new.place)
     ends = {leaf(old.pattern), leaf(new.pattern)}
     if len(ends) > 1:
         score -= 0.3 if ends & {"bias", "weight", "avg", "var"} == ends else 0.05

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from packager.archive import TensorSpec, unpack
@@ -26,13 +26,12 @@ from .request import ObjectRequest, StateDictRequest, resource_entry
 
 @dataclass(frozen=True)
 class Storing:
-    """What encoding needs to know: where names come from, which modules are stored, and for whom.
+    """What encoding needs to know: where names come from, and for whom.
 
     `ids_given` is the number of unique ids that the exporter has given so far.
     """
 
     importer: Importer
-    interned: Callable[[str], bool]
     exporter: Any
     ids_given: Callable[[], int]
 
@@ -74,6 +73,10 @@ class StoredState:
     def findings(self) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
         """Refusals and warnings."""
         return self.encoded.refusals, self.encoded.warnings
+
+    def with_sources(self, is_stored: Callable[[str], bool]) -> StoredState:
+        """Return the state dict with the refusals that remain where these sources are stored."""
+        return replace(self, encoded=self.encoded.with_sources(is_stored))
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,11 @@ class StoredObject:
         buffers = tuple(storage.buffer for storage in storages)
         return PlannedTensors(name, specs, buffers, sum(buffer.nbytes for buffer in buffers))
 
+    def with_sources(self, is_stored: Callable[[str], bool]) -> StoredObject:
+        """Return the object with the refusals that remain where these sources are stored."""
+        state = None if self.state is None else self.state.with_sources(is_stored)
+        return replace(self, encoded=self.encoded.with_sources(is_stored), state=state)
+
 
 def store_object(request: ObjectRequest, storing: Storing) -> StoredObject:
     """Encode what was asked for. Nothing of the object is changed; refusals are in the result."""
@@ -190,19 +198,11 @@ def finding_text(finding: Finding) -> str:
 
 
 def _encode(obj: Any, root: str, storing: Storing) -> EncodedObject:
-    return encode(
-        obj, importer=storing.importer, interned=storing.interned, exporter=storing.exporter, root=root
-    )
+    return encode(obj, importer=storing.importer, exporter=storing.exporter, root=root)
 
 
 def _state(package: str, resource: str, entry: str, source: Any, storing: Storing) -> StoredState:
-    encoded = encode_state_dict(
-        source,
-        importer=storing.importer,
-        interned=storing.interned,
-        exporter=storing.exporter,
-        root=resource,
-    )
+    encoded = encode_state_dict(source, importer=storing.importer, exporter=storing.exporter, root=resource)
     return StoredState(package, resource, entry, encoded, names_that_ran(source))
 
 

@@ -85,16 +85,6 @@ class Decisions:
         self.decide(name, [Edge("", name, "root")])
         return name in self.standing and self.standing[name].action == "intern"
 
-    def would_intern(self, name: str) -> bool:
-        """What `is_interned` would say by the rules so far; nothing is decided, and no hook is told."""
-        if name in self.standing:
-            return self.standing[name].action == "intern"
-        known = name in self._origins
-        answer = self._ruled(name).action == "intern"
-        if not known:
-            self._origins.pop(name, None)  # a source for it may still be saved
-        return answer
-
     def add_rule(
         self, action: Action, include: GlobPattern, exclude: GlobPattern, *, allow_empty: bool
     ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from packager.graph import Decide, Edge, Importer, Walk, WalkDecision
@@ -28,7 +28,7 @@ from .request import (
     StateDictRequest,
 )
 from .sources import SourcesOfRequest
-from .taking import Taken, changes_of, is_as_taken, is_steady, settled, take
+from .taking import Taken, changes_of, is_as_taken, is_steady, take
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Surveyor:
         self._request = request
         self._decisions = decisions
         self._sources = sources
-        self._storing = Storing(importer, decisions.is_interned, exporter, ids_given)
+        self._storing = Storing(importer, exporter, ids_given)
         self._guards = guards
         self._parents = parents
         self._tell = tell
@@ -103,8 +103,7 @@ class Surveyor:
 
     def take(self, request: ObjectRequest | StateDictRequest) -> None:
         """Take what is saved as it is now; see `taking.take`."""
-        guess = replace(self._storing, interned=self._decisions.would_intern)
-        self._taken[id(request)] = take(request, guess, sha256=self._sha256)
+        self._taken[id(request)] = take(request, self._storing, sha256=self._sha256)
 
     def changes(self) -> tuple[PlanProblem, ...]:
         """What changed between its save and now; reads all tensors."""
@@ -140,9 +139,7 @@ class Surveyor:
 
     def _stored(self, request: ObjectRequest | StateDictRequest) -> Any:
         """What was taken of a request, by the decisions as they are now."""
-        taken = settled(self._taken[id(request)], self._storing, sha256=self._sha256)
-        self._taken[id(request)] = taken
-        return taken.result
+        return self._taken[id(request)].stored.with_sources(self._decisions.is_interned)
 
     def _walk(self, uses: Sequence[Use]) -> Walk:
         self._decisions.forget_undecided()

@@ -1,13 +1,12 @@
 """What is saved is taken at the call: values are encoded there and then, the memory of tensors is watched.
 
-Rules may come after a save, and some of an encoding hangs on them: whether the module of a class is
-stored. At the call that is guessed from the rules so far. Where they decide otherwise in the end, the
-object is encoded again, after a proof that it is the same as at the call.
+Encoding asks for no decision. Rules may come after a save: what is refused unless a module is stored is
+settled when all of them are known, from what was taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,65 +23,23 @@ _MOST_NAMES = 12
 
 @dataclass(frozen=True)
 class Taken:
-    """A save as it was at the call.
-
-    `asked` are the modules that the encoding asked for, with what it was told of their being stored;
-    `first_id` is the first unique id that it may have drawn. `late` names the modules that were decided
-    otherwise when the object was no longer the same.
-    """
+    """A save as it was at the call; `first_id` is the first unique id that it may have drawn."""
 
     request: ObjectRequest | StateDictRequest
     stored: StoredObject | StoredState
-    asked: Mapping[str, bool]
     first_id: int
     memory: tuple[WatchedMemory, ...] = field(repr=False)
-    late: tuple[str, ...] = ()
-    refused: StoredObject | StoredState | None = None
-
-    @property
-    def result(self) -> StoredObject | StoredState:
-        """What the plan shows: the save, or the refusals of the rules as they are."""
-        return self.stored if self.refused is None else self.refused
 
 
 def take(request: ObjectRequest | StateDictRequest, storing: Storing, *, sha256: bool) -> Taken:
-    """Encode what is saved, and digest its tensors. `storing.interned` is the guess of the rules so far.
+    """Encode what is saved, and digest its tensors.
 
     Raises TypeError for what has no state dict, PackagingError for a factory that is no name; what
     cannot be stored is in the result.
     """
     first_id = storing.ids_given()
-    asked: dict[str, bool] = {}
-    stored = _store(request, replace(storing, interned=_noting(storing.interned, asked)))
-    if stored.findings[0] and not all(asked.values()):
-        # Rules that come later may admit what these refuse: the values behind it are taken as well.
-        again = replace(storing, exporter=_Repeated(storing.exporter, first_id))
-        stored = _store(request, replace(again, interned=_noting(lambda name: True, asked := {})))
-    return Taken(request, stored, asked, first_id, watch(_memory(stored), sha256=sha256))
-
-
-def settled(taken: Taken, storing: Storing, *, sha256: bool) -> Taken:
-    """What was taken, encoded anew where `storing.interned` answers otherwise than was guessed."""
-    answers = {name: storing.interned(name) for name in taken.asked}
-    late = tuple(name for name, answer in answers.items() if answer != taken.asked[name])
-    if not late:
-        return replace(taken, late=(), refused=None)
-    if not is_as_taken(taken, storing, sha256=sha256):
-        return replace(taken, late=late)
-    return _by_answers(taken, storing, answers, sha256=sha256)
-
-
-def _by_answers(taken: Taken, storing: Storing, answers: Mapping[str, bool], *, sha256: bool) -> Taken:
-    """The same object, encoded as the decisions are; what is asked for only now is decided now."""
-    asked = dict(answers)
-    exporter = _Repeated(storing.exporter, taken.first_id)
-    again = replace(storing, exporter=exporter, interned=_noting(storing.interned, asked))
-    stored = _store(taken.request, again)
-    if stored.findings[0] and not all(asked.values()):
-        return replace(taken, refused=stored)
-    return replace(
-        taken, stored=stored, asked=asked, memory=watch(_memory(stored), sha256=sha256), refused=None
-    )
+    stored = _store(request, storing)
+    return Taken(request, stored, first_id, watch(_memory(stored), sha256=sha256))
 
 
 def is_as_taken(taken: Taken, storing: Storing, *, sha256: bool) -> bool:
@@ -105,21 +62,15 @@ def changes_of(takes: Sequence[Taken], *, sha256: bool) -> Iterator[PlanProblem]
     answers = iter(changed([one for taken in takes for one in taken.memory], sha256=sha256))
     for taken in takes:
         names = [name for one in taken.memory if next(answers) for name in one.names]
-        if names or taken.late:
+        if names:
             yield _problem(taken, names)
 
 
 def _problem(taken: Taken, names: Sequence[str]) -> PlanProblem:
     save = "save_object" if isinstance(taken.request, ObjectRequest) else "save_state_dict"
     package, resource = taken.request.package, taken.request.resource
-    if names:
-        more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-        what = f"changed since {save}(): {', '.join(names[:_MOST_NAMES])}{more}"
-    else:
-        what = (
-            f"changed since {save}(), and rules that came after it decide otherwise on "
-            f"{', '.join(taken.late)}; give the rules first"
-        )
+    more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    what = f"changed since {save}(): {', '.join(names[:_MOST_NAMES])}{more}"
     return PlanProblem(
         REASONS["changed"],
         f"{package}/{resource}",
@@ -136,19 +87,7 @@ def _store(request: ObjectRequest | StateDictRequest, storing: Storing) -> Store
 
 def _again(taken: Taken, storing: Storing) -> StoredObject | StoredState:
     exporter = _Repeated(storing.exporter, taken.first_id)
-    return _store(
-        taken.request,
-        replace(storing, interned=lambda name: taken.asked.get(name, False), exporter=exporter),
-    )
-
-
-def _noting(interned: Callable[[str], bool], asked: dict[str, bool]) -> Callable[[str], bool]:
-    def noted(name: str) -> bool:
-        if name not in asked:
-            asked[name] = interned(name)
-        return asked[name]
-
-    return noted
+    return _store(taken.request, replace(storing, exporter=exporter))
 
 
 def _memory(stored: StoredObject | StoredState) -> Iterator[tuple[tuple[str, ...], memoryview]]:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from .digraph import *
     from .importers import *
     from .loaders import *
-    from .mainmodule import *
+    from .main_source import *
     from .module_finder import *
     from .records import *
     from .walk import *
@@ -18,10 +18,10 @@ else:
         {
             "digraph": "DiGraph",
             "importers": "Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
-            "loaders": "COMPILED found_by_loader",
-            "mainmodule": "main_definitions",
-            "module_finder": "ChainedSources LoaderSources SourceFinder Sources",
-            "records": "Candidate Decide Edge Found Module Problem Question WalkDecision",
+            "loaders": "COMPILED ChainedSources LoaderSources found_by_loader",
+            "main_source": "main_definitions",
+            "module_finder": "Sources",
+            "records": "Candidate Decide Edge Found Module Problem Question SourceFinder WalkDecision",
             "walk": "Walk",
         },
     )

@@ -6,11 +6,15 @@ be told", and is followed. A function's block is True here: whether it is called
 
 from __future__ import annotations
 
+import os
+import platform
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from .guards import Guard, evaluate
+from .idioms import Guard
 from .module_table import ModuleTable, SourceModule
 from .records import Fact
 from .resolve import Names
@@ -18,6 +22,11 @@ from .scan import Binding, Block, Import
 
 _AVAILABLE = re.compile(r"_?(?:is|has|have)_(\w+?)(?:_(?:available|installed|importable))?")
 _DEPTH = 40
+_SYSTEM: dict[str, tuple[str, Callable[[], str]]] = {
+    "platform": ("sys.platform", lambda: sys.platform),
+    "os": ("os.name", lambda: os.name),
+    "system": ("platform.system()", platform.system),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +284,68 @@ class Blocks:
     def _spelt(self, module: SourceModule, at: int) -> str:
         statement = module.scan.imports[at]
         return module.target(statement) or "." * statement.level + statement.module
+
+
+def evaluate(guard: Guard, ask: Callable[[str, str], RunsHere]) -> RunsHere:
+    """Return the value of `guard` here, and why; (None, "") where that cannot be told.
+
+    `ask(form, name)` answers for the forms "find", "probe", "call", "name" and "notnone", which need to
+    know the modules of this environment.
+    """
+    form = guard[0]
+    if form == "const":
+        return bool(guard[1]), "a constant"
+    if form == "not":
+        value, because = evaluate(guard[1], ask)
+        return (None if value is None else not value), because
+    if form in ("and", "or"):
+        return _evaluate_many(form == "or", guard[1], ask)
+    if form == "notnone" and guard[1][0] == "name":
+        return ask("notnone", guard[1][1])
+    if form in ("find", "probe", "call", "name"):
+        return ask(form, guard[1])
+    if form == "version":
+        because = f"Python is {sys.version_info[0]}.{sys.version_info[1]} here"
+        return _compare(tuple(sys.version_info[: guard[3]]), guard[1], guard[2]), because
+    if form in _SYSTEM:
+        subject, here = _SYSTEM[form][0], _SYSTEM[form][1]()
+        return _compare(here, guard[1], guard[2]), f"{subject} is {here!r} here"
+    return None, ""
+
+
+def _evaluate_many(decisive: bool, parts: tuple[Guard, ...], ask: Callable[[str, str], RunsHere]) -> RunsHere:
+    answers = [evaluate(part, ask) for part in parts]
+    for value, because in answers:
+        if value is decisive:
+            return value, because
+    if any(value is None for value, _ in answers):
+        return None, ""
+    return not decisive, "; ".join(dict.fromkeys(because for _, because in answers))
+
+
+def _compare(here: Any, sign: str, value: Any) -> bool:
+    match sign:
+        case "==":
+            return bool(here == value)
+        case "!=":
+            return bool(here != value)
+        case "<":
+            return bool(here < value)
+        case "<=":
+            return bool(here <= value)
+        case ">":
+            return bool(here > value)
+        case ">=":
+            return bool(here >= value)
+        case "in":
+            return here in value
+        case "not in":
+            return here not in value
+        case "startswith":
+            return bool(here.startswith(value))
+        case "endswith":
+            return bool(here.endswith(value))
+    raise ValueError(f"a guard compares with {sign!r}, which no reader writes")
 
 
 def _holds_imports(module: SourceModule, block: Block) -> bool:

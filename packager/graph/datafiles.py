@@ -11,7 +11,7 @@ from fnmatch import translate
 from functools import partial
 from importlib.machinery import all_suffixes
 
-from .listing import Listings
+from .module_finder import Listings
 from .module_table import SourceModule
 from .records import DataFile
 

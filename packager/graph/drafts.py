@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .expressions import Collected
-from .guards import dotted
+from .idioms import dotted
 from .scan import Binding, Block, ClassScan, Dynamic, Exports, Import, NameUse
 
 _Spelt = tuple[str, bool, str, int, int]  # a NameUse before its name is split at the dots
@@ -27,11 +27,12 @@ _PASSIVE_DECORATORS = frozenset(
 class Scope:
     """A function's own names; None stands for the module."""
 
-    __slots__ = ("globals", "imports", "kept", "locals", "me", "parameters", "parent", "texts")
+    __slots__ = ("first", "globals", "imports", "kept", "locals", "me", "parameters", "parent", "texts")
 
     def __init__(self, parent: Scope | None) -> None:
         self.parent = parent
         self.me = ""  # what a method calls its `self` or `cls`, while it is not bound to anything else
+        self.first = ""  # its first parameter
         self.parameters: set[str] = set()
         self.kept: set[str] = set()  # names put into containers and attributes
         self.locals: set[str] = set()
@@ -123,6 +124,7 @@ def function_scope(node: ast.FunctionDef | ast.AsyncFunctionDef, place: Place) -
     """Return the scope of a function, with its parameters."""
     scope, arguments = Scope(place.scope), node.args
     positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    scope.first = positional[0] if positional else ""
     scope.parameters.update(positional, (argument.arg for argument in arguments.kwonlyargs))
     scope.parameters.update(extra.arg for extra in (arguments.vararg, arguments.kwarg) if extra is not None)
     scope.locals.update(scope.parameters)
@@ -288,14 +290,13 @@ class Draft:
         return Exports(tuple(names), tuple(others), complete)
 
     def _keeping(self) -> set[int]:
-        """Return the functions that keep an argument, themselves or in a function inside."""
+        """Return the functions that keep an argument, or call their first, or in which one does so."""
         keeping: set[int] = set()
-        scopes = [(block.scope, block) for block in self.blocks if block.kind == "function"]
-        for scope, block in [*scopes, *((scope, block) for _, scope, block in self.nested)]:
-            outer = scope
-            while outer is not None and scope is not None and not outer.parameters & scope.kept:
-                outer = outer.parent
-            index = block.index if outer is not None else -1
+        used = [(block.used, block.scope, block) for block in self.blocks if block.scope is not None]
+        for names, scope, block in (*used, *self.nested):
+            if scope.first not in names.called and not _keeps_argument(scope):
+                continue
+            index = block.index
             while index > 0:
                 keeping.add(index)
                 index = self.blocks[index].parent
@@ -358,6 +359,16 @@ class Draft:
             tuple(sorted(used.own_attrs)), tuple(sorted(used.globs)), tuple(sorted(used.own_globs)),
             block.raises, block.plain, block.decorators, block.index in keeping,
         )  # fmt: skip
+
+
+def _keeps_argument(scope: Scope) -> bool:
+    """Say whether a function keeps an argument of its own, or of a function around it."""
+    outer: Scope | None = scope
+    while outer is not None:
+        if outer.parameters & scope.kept:
+            return True
+        outer = outer.parent
+    return False
 
 
 def _order(use: _Spelt) -> tuple[bool, str, str, bool]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from .guards import dotted
+from .idioms import dotted
 from .scan import Literal
 
 _FILE_NAME = re.compile(r"[^\s\x00-\x1f<>|{}:;,()'\"\\]{1,150}\.[A-Za-z*][A-Za-z0-9_*]{0,9}")

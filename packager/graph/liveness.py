@@ -70,7 +70,7 @@ class NameUses:
             if at not in used:
                 used.add(at)
                 use = scan.uses[at]
-                if use.base not in module.foreign:
+                if _base(use) not in module.foreign:
                     self._use(module, use, False)
         self._ask(module, index, block)
         for klass in self._classes_in(module, index):
@@ -112,14 +112,14 @@ class NameUses:
                     if ending.module.name not in self._follower.decisions:
                         self._unfollowed[ending.module.name].append((module, use, public))
                     elif len(endings) == 1:
-                        module.foreign.add(use.base)
+                        module.foreign.add(_base(use))
                 case _:
                     self._live.ask(ending.rest)
 
     def _use_class(self, ending: Ending, called: bool, public: bool) -> None:
         self._live.add_class(ending.module, ending.at, public=public)
-        if called and len(ending.rest) == 1:
-            self._live.add_method(ending.module, ending.at, ending.rest[0])
+        if len(ending.rest) == 1:  # not called here, it may be by another name: `handler = Class.run`
+            self._live.add_method(ending.module, ending.at, ending.rest[0], or_ask=called)
         self._live.ask(ending.rest[1:])
 
     def _use_lazily(self, module: SourceModule, rest: tuple[str, ...]) -> None:
@@ -241,12 +241,15 @@ class _Liveness:
             if not name.startswith("_"):
                 self._run_function(module, block)
 
-    def add_method(self, module: SourceModule, at: int, name: str) -> None:
-        """Make live what `Class.name(...)` calls: the method of that class, or of a base, and no other."""
+    def add_method(self, module: SourceModule, at: int, name: str, *, or_ask: bool) -> None:
+        """Make live what `Class.name` is: the method of that class, or of a base, and no other.
+
+        Where there is none, `or_ask` asks any value for the name: a call of it may lead anywhere.
+        """
         methods = self._family(module, at).methods.get(name, ())
         for _, home, block in methods:
             self._run_function(home, block)
-        if not methods:
+        if or_ask and not methods:
             self.ask([name])
 
     def add_class_statement(self, module: SourceModule, at: int) -> None:
@@ -387,6 +390,11 @@ class _Liveness:
                 known.names.update([method], block.attrs, block.own_attrs)
                 known.globs.update(block.globs, block.own_globs)
         return known
+
+
+def _base(use: NameUse) -> str | tuple[int, int]:
+    """Return what a name starts from: a name of the module, or an import of its function."""
+    return use.parts[0] if use.at < 0 else (use.at, use.part)
 
 
 def _may_keep(ending: Ending, decorator: str) -> bool:

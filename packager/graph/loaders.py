@@ -1,4 +1,4 @@
-"""What a module's loader says of its source: a spec, or a loader, becomes a Found.
+"""What loaders say of a module's source: a spec, a loader, or several finders in order, become a Found.
 
 What is packed must be what runs. Python's own loaders run the file that they name. A loader of another
 make may read the text from elsewhere (`get_data`), or make other code of it (`source_to_code`, `get_code`,
@@ -11,22 +11,20 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import os
-import sys
 import tokenize
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
-from types import ModuleType
 from typing import Any
 
 from packager.names import source_path
 
-from .records import Found
+from .records import Found, SourceFinder
 
 COMPILED = "it is compiled code (a C extension)"
 
-_STANDARD = frozenset(
+STANDARD = frozenset(
     [
         "_frozen_importlib",
         "_frozen_importlib_external",
@@ -38,14 +36,9 @@ _STANDARD = frozenset(
         "zipimport",
     ]
 )
-_MAKES_CODE = ("exec_module", "get_code", "source_to_code")
+MAKES_CODE = ("exec_module", "get_code", "source_to_code")
 _SourceLoader: type = next(
     cls for cls in importlib.machinery.SourceFileLoader.__mro__ if cls.__name__ == "SourceLoader"
-)
-_PLAIN_LOADERS = (
-    importlib.machinery.SourceFileLoader,
-    importlib.machinery.SourcelessFileLoader,
-    importlib.machinery.ExtensionFileLoader,
 )
 
 
@@ -60,7 +53,7 @@ def found_by_spec(name: str, spec: Any, on_path: Found | None = None) -> Found |
     search = tuple(spec.submodule_search_locations or ())
     is_package = spec.submodule_search_locations is not None
     origin = spec.origin if spec.has_location and isinstance(spec.origin, str) else None
-    loader = _unwrapped(spec.loader)
+    loader = unwrapped(spec.loader)
     if loader is None:
         return Found(name, "namespace", True, name.replace(".", "/"), search[0] if search else None, search)
     if isinstance(loader, importlib.machinery.ExtensionFileLoader):
@@ -86,7 +79,7 @@ def found_by_loader(
     """Return the module that a loader gives, as PEP 302 has it; "unknown" where it gives no source."""
     unknown = partial(Found, name, "unknown", is_package, "", origin, search, None)
     caveat = ""
-    own = [method for method in _MAKES_CODE if _is_own(loader, method)]
+    own = [method for method in MAKES_CODE if _is_own(loader, method)]
     if own:
         caveat = _caveat(name, loader, f"its {' and '.join(own)} can make other code of it")
     file = source_path(name, is_package)
@@ -107,42 +100,70 @@ def found_by_loader(
     return Found(name, "loader", is_package, file, origin, search, partial(bytes, data), caveat=caveat)
 
 
-def imported_by(name: str) -> Any:
-    """Read the spec of a module that is imported already, without running anything; None without one."""
-    module = sys.modules.get(name)
-    if not isinstance(module, ModuleType):
-        return None
-    spec = ModuleType.__getattribute__(module, "__dict__").get("__spec__")
-    return spec if isinstance(spec, importlib.machinery.ModuleSpec) and spec.name == name else None
+class LoaderSources:
+    """Modules of an object with `get_source(name)` and `is_package(name)`, as PEP 302 has them.
+
+    `names` are those it holds; where they are not given, it is asked for each, and `submodules`
+    lists nothing.
+    """
+
+    def __init__(self, loader: Any, names: Iterable[str] | None = None) -> None:
+        self._loader = loader
+        self._names = None if names is None else frozenset(names)
+
+    def find(self, name: str) -> Found:
+        if self._names is not None and name not in self._names:
+            return Found(name, "missing", problem=f"{self._loader!r} does not hold it")
+        is_package = getattr(self._loader, "is_package", None)
+        try:
+            found = found_by_loader(name, self._loader, bool(is_package and is_package(name)))
+        except (
+            Exception
+        ):  # is_package raises ImportError, KeyError or anything else for what it does not hold
+            found = None
+        if found is None or found.kind == "unknown":
+            return Found(name, "missing", problem=f"{self._loader!r} does not hold it")
+        return replace(found, caveat="")  # it was given as the source: nothing else runs
+
+    def submodules(self, name: str) -> Sequence[str]:
+        return sorted(other for other in self._names or () if other.rpartition(".")[0] == name)
+
+    def has_distribution(self, name: str) -> bool:
+        return False
+
+    def refresh(self) -> None:
+        """Forget what may have changed since it was looked up."""
 
 
-def is_plain(loader: Any) -> bool:
-    """Say whether a loader is one of Python's own, or of an archive, that runs just what it reads."""
-    loader = _unwrapped(loader)
-    kind = loader if isinstance(loader, type) else type(loader)
-    if kind.__module__.partition(".")[0] == "packager" or loader is None:
-        return True
-    patched = () if isinstance(loader, type) else getattr(loader, "__dict__", ())
-    return kind.__module__ in _STANDARD and not any(name in patched for name in (*_MAKES_CODE, "get_data"))
+class ChainedSources:
+    """Several finders, asked in order: each module comes from the first that has it.
+
+    So does OrderedImporter import them, and what a class was imported from is what is stored for it.
+    """
+
+    def __init__(self, *finders: SourceFinder) -> None:
+        self.finders = finders
+
+    def find(self, name: str) -> Found:
+        found = Found(name, "missing", problem="no importer holds it")
+        for finder in self.finders:
+            found = finder.find(name)
+            if found.kind != "missing":
+                break
+        return found
+
+    def submodules(self, name: str) -> Sequence[str]:
+        return sorted({child for finder in self.finders for child in finder.submodules(name)})
+
+    def has_distribution(self, name: str) -> bool:
+        return any(finder.has_distribution(name) for finder in self.finders)
+
+    def refresh(self) -> None:
+        for finder in self.finders:
+            finder.refresh()
 
 
-def is_plain_finder(finder: Any) -> bool:
-    """Say whether what finds modules in a folder gives them Python's own loaders."""
-    loaders: Sequence[tuple[str, Any]] = getattr(finder, "_loaders", ())
-    return type(finder) is not importlib.machinery.FileFinder or all(
-        loader in _PLAIN_LOADERS for _, loader in loaders
-    )
-
-
-def ask_finder(finder: Any, name: str, *where: Any) -> Any:
-    """Return the spec that a foreign finder gives, None where it has none or fails."""
-    try:
-        return finder.find_spec(name, *where)
-    except Exception:  # a foreign finder may raise anything; then it has not found the module
-        return None
-
-
-def _unwrapped(loader: Any) -> Any:
+def unwrapped(loader: Any) -> Any:
     """Return the loader behind `importlib.util.LazyLoader`, which only puts off what that one does."""
     while type(loader) is importlib.util.LazyLoader:
         loader = vars(loader)["loader"]
@@ -152,11 +173,11 @@ def _unwrapped(loader: Any) -> Any:
 def _is_own(loader: Any, method: str) -> bool:
     """Say whether a loader has a method that is not Python's."""
     if isinstance(loader, type):  # finders and loaders in one, used as classes
-        return getattr(getattr(loader, method, None), "__module__", None) not in (*_STANDARD, None)
+        return getattr(getattr(loader, method, None), "__module__", None) not in (*STANDARD, None)
     if method in getattr(loader, "__dict__", ()):
         return True
     found = getattr(type(loader), method, None)
-    return found is not None and getattr(found, "__module__", None) not in _STANDARD
+    return found is not None and getattr(found, "__module__", None) not in STANDARD
 
 
 def _caveat(name: str, loader: Any, why: str) -> str:

@@ -1,33 +1,27 @@
 """Where modules are: a name becomes a Found, by the rules of Python's own path search, importing nothing.
 
-`Sources` searches `sys.path` (folders, zip files, entries with a hook of their own), then asks the
-finders that others put on `sys.meta_path`. `LoaderSources` asks any object with `get_source`, such
-as a PackageImporter. `ChainedSources` asks several in order.
+`Sources` searches `sys.path` (folders, zip files, entries with a hook of their own), then asks the finders
+that others put on `sys.meta_path`. `Listings` are folders and zip files, each read once and kept while
+nothing changes; a path may lead into a zip file (`lib.zip/pkg/data`), as the entries of `sys.path` do.
 """
 
 from __future__ import annotations
 
 import importlib.machinery
+import importlib.util
 import os
 import pkgutil
 import sys
+import zipfile
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Any
 
-from .listing import Listings
-from .loaders import (
-    COMPILED,
-    ask_finder,
-    found_by_loader,
-    found_by_spec,
-    imported_by,
-    is_plain,
-    is_plain_finder,
-)
-from .mainmodule import main_source
-from .records import Found as Found
+from .loaders import COMPILED, MAKES_CODE, STANDARD, found_by_spec, unwrapped
+from .main_source import main_source
+from .records import Found
 
 _EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)
 _SUFFIXES = (
@@ -40,22 +34,15 @@ _STANDARD_FINDERS = (
     importlib.machinery.FrozenImporter,
     importlib.machinery.PathFinder,
 )
-
-
-class SourceFinder(Protocol):
-    """What the walk asks for modules."""
-
-    def find(self, name: str) -> Found:
-        """Return the module `name`: "missing" where there is none, "unknown" where that cannot be told."""
-
-    def submodules(self, name: str) -> Sequence[str]:
-        """List the names of the modules directly inside package `name`, sorted, as far as can be told."""
-
-    def has_distribution(self, name: str) -> bool:
-        """Say whether a distribution of that name is installed."""
-
-    def refresh(self) -> None:
-        """Forget what may have changed since it was looked up."""
+_PLAIN_LOADERS = (
+    importlib.machinery.SourceFileLoader,
+    importlib.machinery.SourcelessFileLoader,
+    importlib.machinery.ExtensionFileLoader,
+)
+_WITHOUT_SOURCE = {
+    "extension": COMPILED,
+    "bytecode": "only bytecode is here, without its source",
+}
 
 
 class Sources:
@@ -154,29 +141,29 @@ class Sources:
 
         How a module that is imported already was loaded is known: its hook may be gone by now.
         """
-        spec = imported_by(name)
+        spec = _imported_by(name)
         if spec is not None:
-            return found if is_plain(spec.loader) else found_by_spec(name, spec, found)
+            return found if _is_plain(spec.loader) else found_by_spec(name, spec, found)
         above = list(where) if "." in name else None
         for finder in list(sys.meta_path):
             if finder is importlib.machinery.PathFinder:
                 break
             if finder not in _STANDARD_FINDERS and hasattr(finder, "find_spec"):
-                spec = ask_finder(finder, name, above)
+                spec = _ask_finder(finder, name, above)
                 if spec is not None:
-                    return found if is_plain(spec.loader) and found else found_by_spec(name, spec, found)
+                    return found if _is_plain(spec.loader) and found else found_by_spec(name, spec, found)
         for folder in where:
             if not self._is_plain(folder):
-                spec = ask_finder(pkgutil.get_importer(folder), name)
+                spec = _ask_finder(pkgutil.get_importer(folder), name)
                 if spec is not None and spec.loader is not None:
-                    return found if is_plain(spec.loader) and found else found_by_spec(name, spec, found)
+                    return found if _is_plain(spec.loader) and found else found_by_spec(name, spec, found)
         return found
 
     def _is_plain(self, folder: str) -> bool:
         """Say whether Python's own loaders run what lies in a folder, and no hook has replaced them."""
         plain = self._plain.get(folder)
         if plain is None:
-            plain = self._plain[folder] = is_plain_finder(pkgutil.get_importer(folder))
+            plain = self._plain[folder] = _is_plain_finder(pkgutil.get_importer(folder))
         return plain
 
     def _search_path(self, name: str, where: Sequence[str]) -> Found | None:
@@ -230,7 +217,7 @@ class Sources:
         )
         if finder is None or isinstance(finder, importlib.machinery.FileFinder):
             return None
-        return found_by_spec(name, ask_finder(finder, name))
+        return found_by_spec(name, _ask_finder(finder, name))
 
     def _search_elsewhere(self, name: str, where: Sequence[str] | None) -> Found | None:
         if importlib.machinery.FrozenImporter.find_spec(name) is not None:
@@ -238,7 +225,7 @@ class Sources:
         for finder in list(sys.meta_path):
             if finder not in _STANDARD_FINDERS and hasattr(finder, "find_spec"):
                 found = found_by_spec(
-                    name, ask_finder(finder, name, list(where) if where is not None else None)
+                    name, _ask_finder(finder, name, list(where) if where is not None else None)
                 )
                 if found is not None:
                     return found
@@ -253,69 +240,6 @@ class Sources:
         return None
 
 
-class LoaderSources:
-    """Modules of an object with `get_source(name)` and `is_package(name)`, as PEP 302 has them.
-
-    `names` are those it holds; where they are not given, it is asked for each, and `submodules`
-    lists nothing.
-    """
-
-    def __init__(self, loader: Any, names: Iterable[str] | None = None) -> None:
-        self._loader = loader
-        self._names = None if names is None else frozenset(names)
-
-    def find(self, name: str) -> Found:
-        if self._names is not None and name not in self._names:
-            return Found(name, "missing", problem=f"{self._loader!r} does not hold it")
-        is_package = getattr(self._loader, "is_package", None)
-        try:
-            found = found_by_loader(name, self._loader, bool(is_package and is_package(name)))
-        except (
-            Exception
-        ):  # is_package raises ImportError, KeyError or anything else for what it does not hold
-            found = None
-        if found is None or found.kind == "unknown":
-            return Found(name, "missing", problem=f"{self._loader!r} does not hold it")
-        return replace(found, caveat="")  # it was given as the source: nothing else runs
-
-    def submodules(self, name: str) -> Sequence[str]:
-        return sorted(other for other in self._names or () if other.rpartition(".")[0] == name)
-
-    def has_distribution(self, name: str) -> bool:
-        return False
-
-    def refresh(self) -> None:
-        """Forget what may have changed since it was looked up."""
-
-
-class ChainedSources:
-    """Several finders, asked in order: each module comes from the first that has it.
-
-    So does OrderedImporter import them, and what a class was imported from is what is stored for it.
-    """
-
-    def __init__(self, *finders: SourceFinder) -> None:
-        self.finders = finders
-
-    def find(self, name: str) -> Found:
-        found = Found(name, "missing", problem="no importer holds it")
-        for finder in self.finders:
-            found = finder.find(name)
-            if found.kind != "missing":
-                break
-        return found
-
-    def submodules(self, name: str) -> Sequence[str]:
-        return sorted({child for finder in self.finders for child in finder.submodules(name)})
-
-    def has_distribution(self, name: str) -> bool:
-        return any(finder.has_distribution(name) for finder in self.finders)
-
-    def refresh(self) -> None:
-        for finder in self.finders:
-            finder.refresh()
-
-
 def _main() -> Found:
     source = main_source()
     if source.text is None:
@@ -324,7 +248,149 @@ def _main() -> Found:
     return Found("__main__", "main", False, "__main__.py", source.path, (), lambda: text, "", source.package)
 
 
-_WITHOUT_SOURCE = {
-    "extension": COMPILED,
-    "bytecode": "only bytecode is here, without its source",
-}
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The names in one folder. `archive` is the zip file that holds it, or ""."""
+
+    files: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
+    archive: str = ""
+
+
+_EMPTY = Listing()
+
+
+@dataclass
+class Listings:
+    """Listings of folders by path, each read when it is first asked for."""
+
+    _known: dict[str, Listing] = field(default_factory=dict)
+    _times: dict[str, int] = field(default_factory=dict)
+    _zips: dict[str, dict[str, tuple[set[str], set[str]]]] = field(default_factory=dict)
+
+    def get(self, folder: str) -> Listing:
+        """Return the listing of `folder`; an empty one where there is no such folder."""
+        found = self._known.get(folder)
+        if found is None:
+            found = self._known[folder] = self._read(folder)
+        return found
+
+    def refresh(self) -> None:
+        """Forget the folders that changed since they were read, and those that were missing."""
+        for folder in list(self._known):
+            if self._times.get(folder) != _time(folder):
+                del self._known[folder]
+                self._times.pop(folder, None)
+        self._zips.clear()
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of a file on disk or inside a zip file. Raises OSError or KeyError."""
+        archive = self.get(os.path.dirname(path)).archive
+        if archive:
+            with zipfile.ZipFile(archive) as opened:
+                return opened.read(_inner(archive, path))
+        with open(path, "rb") as file:
+            return file.read()
+
+    def size(self, path: str) -> int:
+        """Return the size of a file in bytes, 0 where it cannot be told."""
+        archive = self.get(os.path.dirname(path)).archive
+        try:
+            if archive:
+                with zipfile.ZipFile(archive) as opened:
+                    return opened.getinfo(_inner(archive, path)).file_size
+            return os.stat(path).st_size
+        except (OSError, KeyError, zipfile.BadZipFile):
+            return 0
+
+    def _read(self, folder: str) -> Listing:
+        try:
+            before = _time(folder)
+            files: set[str] = set()
+            folders: set[str] = set()
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    (folders if entry.is_dir() else files).add(entry.name)
+        except NotADirectoryError:
+            return self._read_zip(folder)
+        except OSError:
+            return _EMPTY
+        self._times[folder] = before
+        return Listing(frozenset(files), frozenset(folders))
+
+    def _read_zip(self, folder: str) -> Listing:
+        archive = folder
+        while archive and not os.path.isfile(archive):
+            shorter = os.path.dirname(archive)
+            if shorter == archive:
+                return _EMPTY
+            archive = shorter
+        if archive not in self._zips:
+            self._zips[archive] = _zip_tree(archive)
+        inside = self._zips[archive].get(_inner(archive, folder))
+        return _EMPTY if inside is None else Listing(frozenset(inside[0]), frozenset(inside[1]), archive)
+
+
+def _imported_by(name: str) -> Any:
+    """Read the spec of a module that is imported already, without running anything; None without one."""
+    module = sys.modules.get(name)
+    if not isinstance(module, ModuleType):
+        return None
+    spec = ModuleType.__getattribute__(module, "__dict__").get("__spec__")
+    return spec if isinstance(spec, importlib.machinery.ModuleSpec) and spec.name == name else None
+
+
+def _is_plain(loader: Any) -> bool:
+    """Say whether a loader is one of Python's own, or of an archive, that runs just what it reads."""
+    if type(loader) is importlib.util.LazyLoader:
+        loader = unwrapped(loader)
+    kind = loader if isinstance(loader, type) else type(loader)
+    if kind.__module__.partition(".")[0] == "packager" or loader is None:
+        return True
+    patched = () if isinstance(loader, type) else getattr(loader, "__dict__", ())
+    return kind.__module__ in STANDARD and not any(name in patched for name in (*MAKES_CODE, "get_data"))
+
+
+def _is_plain_finder(finder: Any) -> bool:
+    """Say whether what finds modules in a folder gives them Python's own loaders."""
+    loaders: Sequence[tuple[str, Any]] = getattr(finder, "_loaders", ())
+    return type(finder) is not importlib.machinery.FileFinder or all(
+        loader in _PLAIN_LOADERS for _, loader in loaders
+    )
+
+
+def _ask_finder(finder: Any, name: str, *where: Any) -> Any:
+    """Return the spec that a foreign finder gives, None where it has none or fails."""
+    try:
+        return finder.find_spec(name, *where)
+    except Exception:  # a foreign finder may raise anything; then it has not found the module
+        return None
+
+
+def _zip_tree(archive: str) -> dict[str, tuple[set[str], set[str]]]:
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            names = opened.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return {}
+    tree: dict[str, tuple[set[str], set[str]]] = {"": (set(), set())}
+    for name in names:
+        parts = name.split("/")
+        for depth in range(1, len(parts)):
+            parent, folder = "/".join(parts[: depth - 1]), "/".join(parts[:depth])
+            tree.setdefault(parent, (set(), set()))[1].add(parts[depth - 1])
+            tree.setdefault(folder, (set(), set()))
+        if parts[-1]:
+            tree.setdefault("/".join(parts[:-1]), (set(), set()))[0].add(parts[-1])
+    return tree
+
+
+def _inner(archive: str, path: str) -> str:
+    return path[len(archive) :].replace(os.sep, "/").strip("/")
+
+
+def _time(folder: str) -> int:
+    try:
+        return os.stat(folder).st_mtime_ns
+    except OSError:
+        return -1

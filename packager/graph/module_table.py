@@ -18,8 +18,8 @@ import msgpack
 from packager.atomic import cache_folder, keep_file
 from packager.names import source_path
 
-from .module_finder import Found, SourceFinder
-from .scan import SCAN_VERSION, Block, Import, Scan, pack_scan, unpack_scan
+from .records import Found, SourceFinder
+from .scan import SCAN_VERSION, Binding, Block, ClassScan, Dynamic, Exports, Import, Literal, NameUse, Scan
 from .scanner import scan_source
 
 _STAR = re.compile(rb"import\s*\(?\s*\*")
@@ -230,3 +230,29 @@ class ScanCache:
 
     def _path(self, digest: str) -> str:
         return f"{self._folder}/{digest[:2]}/{digest}"
+
+
+def pack_scan(scan: Scan) -> list[Any]:
+    """Return the scan as lists, strings and numbers, for msgpack."""
+    return [*scan]
+
+
+def unpack_scan(row: Any) -> Scan:
+    """Undo `pack_scan`, over what msgpack gives with `use_list=False`.
+
+    Raises TypeError or ValueError where the row has another shape.
+    """
+    error, blocks, imports, dynamics, uses, classes, bindings, exports, lazy, literals, *flags = row
+    return Scan(
+        error,
+        tuple(map(Block._make, blocks)),
+        tuple(map(Import._make, imports)),
+        tuple(map(Dynamic._make, dynamics)),
+        tuple(map(NameUse._make, uses)),
+        tuple(map(ClassScan._make, classes)),
+        {name: tuple(map(Binding._make, found)) for name, found in bindings.items()},
+        None if exports is None else Exports._make(exports),
+        lazy,
+        tuple(map(Literal._make, literals)),
+        *flags,
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 Read = Callable[[], bytes]
 
@@ -87,6 +88,22 @@ class Found:
     problem: str = ""
     package: str | None = None
     caveat: str = ""
+
+
+class SourceFinder(Protocol):
+    """What the walk asks for modules."""
+
+    def find(self, name: str) -> Found:
+        """Return the module `name`: "missing" where there is none, "unknown" where that cannot be told."""
+
+    def submodules(self, name: str) -> Sequence[str]:
+        """List the names of the modules directly inside package `name`, sorted, as far as can be told."""
+
+    def has_distribution(self, name: str) -> bool:
+        """Say whether a distribution of that name is installed."""
+
+    def refresh(self) -> None:
+        """Forget what may have changed since it was looked up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-SCAN_VERSION = 15
+SCAN_VERSION = 16
 """Raise it with every change of what a scan holds or how it is read off the source."""
 
 MODULE_BLOCK = 0
@@ -64,18 +64,13 @@ class NameUse(NamedTuple):
     at: int = -1
     part: int = -1
 
-    @property
-    def base(self) -> str | tuple[int, int]:
-        """What the name starts from: a name of the module, or (`at`, `part`) of an import."""
-        return self.parts[0] if self.at < 0 else (self.at, self.part)
-
 
 class Block(NamedTuple):
     """A piece of code that runs as a whole.
 
     `kind` is "module", "function", "guard", "type_checking", "main", "try", "except" or "else".
     `detail` is a function's qualified name or a guard's text. `test` is a guard's expression (see
-    guards.py), what an `except` catches ("import", "any", "other"), or for a function such as
+    idioms.py), what an `except` catches ("import", "any", "other"), or for a function such as
     `is_x_available` what it returns and looks for. `owner` is the index of the class whose method
     this is, of the `try` that an `except` or `else` belongs to, of the body that the `else` of a
     guard belongs to, or -1.
@@ -86,7 +81,8 @@ class Block(NamedTuple):
     patterns ("visit_*"). `raises` is the order of the first `raise` that is sure to run, or -1.
     `plain` says that nothing but imports, constants and raises happens here. `decorators` are the
     dotted names of those that may do something with the function ("" for an expression), and
-    `keeps` says that it puts one of its arguments into a container or an attribute.
+    `keeps` says that it, or a function inside, puts an argument into a container or an attribute, or
+    calls its first one: a decorator that does so makes live what it decorates.
     """
 
     parent: int
@@ -163,7 +159,7 @@ class Scan(NamedTuple):
 
     `lazy` is None for ordinary modules, else (name, module, line) of the lazy table, where the
     module is spelt as in the source. `own_path` says that the code asks for `__file__` or
-    `__path__`; `rewritable` that it is an `__init__` of the kind that lazy_tables.py rewrites.
+    `__path__`; `rewritable` that it is an `__init__` of the kind that import_follower.py rewrites.
     """
 
     error: tuple[int, str] | None
@@ -178,29 +174,3 @@ class Scan(NamedTuple):
     literals: tuple[Literal, ...]
     own_path: bool
     rewritable: bool
-
-
-def pack_scan(scan: Scan) -> list[Any]:
-    """Return the scan as lists, strings and numbers, for msgpack."""
-    return [*scan]
-
-
-def unpack_scan(row: Any) -> Scan:
-    """Undo `pack_scan`, over what msgpack gives with `use_list=False`.
-
-    Raises TypeError or ValueError where the row has another shape.
-    """
-    error, blocks, imports, dynamics, uses, classes, bindings, exports, lazy, literals, *flags = row
-    return Scan(
-        error,
-        tuple(map(Block._make, blocks)),
-        tuple(map(Import._make, imports)),
-        tuple(map(Dynamic._make, dynamics)),
-        tuple(map(NameUse._make, uses)),
-        tuple(map(ClassScan._make, classes)),
-        {name: tuple(map(Binding._make, found)) for name, found in bindings.items()},
-        None if exports is None else Exports._make(exports),
-        lazy,
-        tuple(map(Literal._make, literals)),
-        *flags,
-    )

@@ -13,8 +13,18 @@ from typing import Any
 
 from .drafts import ClassDraft, Draft, Place, active_decorators, function_scope
 from .expressions import READERS_OF_RESOURCES, Collected, Expressions, lines_with_imports
-from .guards import UNKNOWN, availability, caught_by, dotted, is_main_test, is_typing_test, read_test
-from .lazy_tables import is_lazy, is_rewritable, read_table
+from .idioms import (
+    UNKNOWN,
+    availability,
+    caught_by,
+    dotted,
+    is_lazy,
+    is_main_test,
+    is_rewritable,
+    is_typing_test,
+    read_table,
+    read_test,
+)
 from .scan import Dynamic, Scan
 
 _KEEPING = frozenset("add append appendleft extend insert put register setattr setdefault update".split())
@@ -345,6 +355,8 @@ class _Reader:
                     waiting.extend(reversed(parts))
                 case ast.Starred(value=inner):
                     waiting.append(inner)
+                case ast.Attribute(value=ast.Attribute(value=owner), attr=attr) if attr.startswith("__"):
+                    self._collect(owner, place)  # `Class.run.__doc__ = ...` says something, and calls nothing
                 case ast.Attribute(value=owner):
                     self._collect(owner, place)
                 case ast.Subscript(value=owner, slice=index):

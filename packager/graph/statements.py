@@ -112,12 +112,6 @@ def names_of(node: ast.stmt) -> NamesOf:
     return NamesOf(frozenset(binds), frozenset(now), frozenset(later))
 
 
-def globals_written(node: ast.AST) -> frozenset[str]:
-    """The names that functions inside of `node` declare global and bind."""
-    declared = {name for part in ast.walk(node) if isinstance(part, ast.Global) for name in part.names}
-    return frozenset(declared)
-
-
 _AT_ONCE = frozenset(["listcomp", "setcomp", "dictcomp", "genexpr"])
 
 

@@ -15,11 +15,10 @@ from .blocks import Blocks
 from .datafiles import find_data_files
 from .digraph import DiGraph, chain_to, first_edges, graph_of
 from .import_follower import ImportFollower, circumstance
-from .listing import Listings
 from .liveness import NameUses
-from .module_finder import Found, SourceFinder, Sources
+from .module_finder import Listings, Sources
 from .module_table import ModuleTable, ScanCache, SourceModule
-from .records import Candidate, DataFile, Decide, Edge, Fact, Module, Problem, Question
+from .records import Candidate, DataFile, Decide, Edge, Fact, Found, Module, Problem, Question, SourceFinder
 from .scan import Dynamic
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from packager.archive import ArchiveReader, ObjectRecord, TensorReader
 from packager.errors import ArchiveError, UntrustedTypeError
 from packager.libraries import library_of
-from packager.objects import AuditedObject, Trust, TrustContext, audit, build, resolve_name
+from packager.objects import AuditedObject, Trust, TrustContext, audit, build, resolve_name, resolve_names
 from packager.tensors import DTYPE_BITS
 
 from .code import PackagedCode
@@ -86,12 +86,9 @@ def load_object(
     modules = _modules_of_code(audited, module if trust_context.interned(module) else "", trust_context)
     require_admitted(modules, admitted, what)
 
-    def storage(name: str) -> memoryview:
-        if tensors is None:
-            raise ArchiveError(f"object {record.resource!r} refers to the tensor {name!r}, but has none")
-        return tensors.storage(tensors[name].storage, private=True)
-
-    made = build(audited, resolve, storage, importer=importer, map_location=map_location)
+    names = resolve_names(audited, lambda module: resolve(module, ""))
+    storage = None if tensors is None else tensors.private_storage
+    made = build(audited, names, storage, importer=importer, map_location=map_location)
     if record.factory is None:
         return made
     if type(made) is not dict or not all(type(key) is str for key in made):

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from packager.archive import ArchiveReader, CheckRecord, EntryPoint, Manifest, TensorReader
-from packager.errors import PackageError
-from packager.exporting import (
+from packager.calls import (
     Deviation,
     IsOwn,
     call_in_evaluation_mode,
@@ -16,6 +15,7 @@ from packager.exporting import (
     entry_method,
     require_entry_name,
 )
+from packager.errors import PackageError
 from packager.objects import names_in, open_state_dict
 
 from .objects import find_object, storages_of

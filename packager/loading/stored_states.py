@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from packager.archive import ArchiveReader, StateDictRecord, TensorReader
-from packager.objects import StateDictView, TrustContext, open_state_dict
+from packager.objects import StateDictView, TrustContext, open_state_dict, resolve_names
 
 from .objects import StoredObjectError
 
@@ -40,7 +40,7 @@ def load_state_dict(
         as_=as_,
         trust_context=trust_context.data_alone(),
         trust=trust,
-        resolve=resolve,
+        resolve=lambda audited: resolve_names(audited, lambda module: resolve(module, "")),
         device=device,
         what=f"state dict {record.package}/{record.resource}",
     )

@@ -6,46 +6,36 @@ from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .applying import *
+    from .archiving import *
     from .attaching import *
     from .attachments import *
     from .chains import *
     from .checkpoints import *
     from .declaring import *
     from .dividing import *
-    from .fitting import *
-    from .functions import *
-    from .into_modules import *
-    from .naming import *
+    from .load_reports import *
+    from .migrated_values import *
+    from .migration_files import *
     from .renaming import *
-    from .reversing import *
-    from .steps import *
-    from .storing import *
     from .templates import *
-    from .toml import *
     from .transforms import *
-    from .values import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
             "applying": "apply_steps",
             "attaching": "AttachedMigrations attach attach_stored with_migrations",
-            "attachments": "Ran attached framework_of migrations_ran",
-            "chains": "MigrationPlan chain migrate plan_migration",
-            "checkpoints": "WRAPPERS migrated_metadata unwrapped",
-            "declaring": "Migration",
+            "attachments": "MigrationRun attached framework_of migrations_ran",
+            "chains": "MigrationPlan cannot_go_back chain migrate migrated_metadata plan_migration unwrapped",
+            "checkpoints": "WRAPPERS load_checkpoint open_wrapped",
+            "declaring": "Migration Step",
             "dividing": "merge split",
-            "fitting": "Fit headers_of",
-            "functions": "NamedFunction",
-            "into_modules": "load_checkpoint open_wrapped",
-            "naming": "Likeness leaf words",
+            "load_reports": "LoadReport NameSimilarity headers_of leaf words",
+            "migrated_values": "MigratedDict Values stored_values",
+            "migration_files": "MigrationFileError migration_from_text migration_text read_migration",
             "renaming": "Rename default drop rename rename_pattern",
-            "reversing": "cannot_go_back",
-            "steps": "Step",
-            "storing": "allowed_migrations functions_of pack_migrations patterns_of unpack_migrations",
+            "archiving": "allowed_migrations functions_of pack_migrations patterns_of unpack_migrations",
             "templates": "Linear Template",
-            "toml": "MigrationFileError migration_from_text migration_text read_migration",
-            "transforms": "Cast Header Permute Reshape Roll Scale Slice Transform Transpose",
-            "values": "MigratedDict Values stored_values",
+            "transforms": "Cast Header NamedFunction Permute Reshape Roll Scale Slice Transform Transpose",
         },
     )

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from packager.errors import MigrationError
 
+from .declaring import Step
+from .migrated_values import Value, Values, stored_keys
 from .renaming import Default
-from .steps import Step
 from .templates import TemplateError
 from .transforms import Header, TransformError
-from .values import Value, Values, stored_keys
 
 NO_MATCH = "no key matches"
 

@@ -21,10 +21,10 @@ from typing import Any, TypeVar
 
 from packager.errors import MigrationError
 
-from .attachments import LOADS, PLACE, Attached, Ran, attached, framework_of
+from .attachments import LOADS, PLACE, Attached, MigrationRun, attached, framework_of
 from .chains import chain, plan_migration
 from .declaring import Migration
-from .values import MigratedDict
+from .migrated_values import MigratedDict
 
 Class = TypeVar("Class", bound=type)
 
@@ -53,7 +53,7 @@ class StoredMigration(Migration):
     One of the same name that the class's own code attaches takes its place.
     """
 
-    allow: Callable[[Migration], Migration] = field(default=lambda migration: migration, compare=False)
+    allow: Callable[[Migration], Migration] = field(kw_only=True, compare=False)
 
 
 def attach(cls: type, *migrations: Migration) -> AttachedMigrations:
@@ -222,7 +222,7 @@ def _migrate(
             f"{due[-1].to}"
         )
         raise
-    loads[target] = Ran("", target, version, plan.ran)
+    loads[target] = MigrationRun("", target, version, plan.ran)
     for key in old:
         del state_dict[prefix + key]
     state_dict.update(new)

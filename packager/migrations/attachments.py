@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class MigrationRun:
     """Migrations that ran when a module was last loaded.
 
     `path` is the module's place below the one that was asked about, `target` its class, `version`
@@ -38,7 +38,7 @@ class Attached:
 
 
 PLACE = "_attached_migrations"
-LOADS: WeakKeyDictionary[Any, dict[str, Ran]] = WeakKeyDictionary()
+LOADS: WeakKeyDictionary[Any, dict[str, MigrationRun]] = WeakKeyDictionary()
 
 
 def attached(cls: type) -> tuple[Migration, ...]:
@@ -47,10 +47,10 @@ def attached(cls: type) -> tuple[Migration, ...]:
     return place.migrations if isinstance(place, Attached) else ()
 
 
-def migrations_ran(module: Any) -> tuple[Ran, ...]:
+def migrations_ran(module: Any) -> tuple[MigrationRun, ...]:
     """The migrations that ran when the state of `module`, and of the modules below, was last loaded."""
     return tuple(
-        Ran(path, ran.target, ran.version, ran.names)
+        MigrationRun(path, ran.target, ran.version, ran.names)
         for path, inner in module.named_modules()
         for ran in LOADS.get(inner, {}).values()
     )

@@ -1,4 +1,9 @@
-"""From any old version to today's: the migrations of one class or checkpoint, in order of versions."""
+"""From any old version to today's: the migrations of one class or checkpoint, planned, carried out, undone.
+
+Whether a migration can be undone on a given state dict is told before anything is lost. That every step has
+an inverse is not enough. A rename of `a.{n}` to `b.{n}` has one; but where a `b.3` was there already, going
+back would take that along. So each step is undone on paper at once, and has to give exactly what it took.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +16,14 @@ from packager.arguments import check_kind
 from packager.errors import MigrationError
 from packager.gc_pause import gc_paused
 
-from .applying import NO_MATCH, Row, apply_steps
-from .checkpoints import migrated_metadata, unwrapped
+from .applying import NO_MATCH, Row, apply_steps, step_by_step
 from .declaring import Migration
-from .fitting import Fit, fit
+from .load_reports import LoadReport, load_report
+from .migrated_values import MigratedDict, Value, Values, stored_values
+from .renaming import Rename
 from .transforms import Header
-from .values import MigratedDict, Value, Values, stored_values
+
+_LEAF = "\0"  # stands for "some key of this module"; no key of a state dict holds it
 
 
 @dataclass(frozen=True)
@@ -35,9 +42,9 @@ class MigrationPlan:
         """The steps that matched no key at all."""
         return tuple(row for row in self.rows if row.skipped == NO_MATCH)
 
-    def against(self, target: Any) -> Fit:
+    def against(self, target: Any) -> LoadReport:
         """What would be missing or unexpected in `target`: a module, or a mapping that is a state dict."""
-        return fit(self.values, target)
+        return load_report(self.values, target)
 
     def require_matched(self, *, strict: bool = False) -> None:
         """Raise MigrationError for steps that matched nothing though they name their key, or for all."""
@@ -152,6 +159,82 @@ def unwrapped_by(migrations: Iterable[Migration], state: Mapping[str, Any]) -> M
     return state
 
 
+def cannot_go_back(
+    migrations: Migration | Iterable[Migration], state: Mapping[str, Any], version: int | None = None
+) -> tuple[str, ...]:
+    """Why the migrated `state` would not come back as it was, a line for each step; empty where it would.
+
+    No value is read. Raises MigrationError for what cannot be carried out in the first place.
+
+    >>> import numpy as np
+    >>> from packager.migrations import rename
+    >>> one = Migration("one", [rename("a.{n}", "b.{n}")])
+    >>> cannot_go_back(one, {"a.1": np.ones(2)})
+    ()
+    >>> cannot_go_back(one, {"a.1": np.ones(2), "b.2": np.ones(2)})
+    ("rename a.{n} -> b.{n}: going back would also take 'b.2'",)
+    """
+    known = chain((migrations,) if isinstance(migrations, Migration) else migrations)
+    values = stored_values(unwrapped_by(known, state))
+    problems = []
+    for migration in known:
+        if not migration.is_due(version):
+            continue
+        if migration.unwrap:
+            problems.append(f"{migration} unwraps a checkpoint")
+        for step, after, rows in step_by_step(migration.steps, values, version):
+            forward = {(row.new, row.old) for row in rows if not row.skipped}
+            inverse = step.inverse()
+            if forward and inverse is None:
+                problems.append(f"{step.described()}: it has no inverse")
+            elif inverse is not None:
+                try:
+                    _, back = apply_steps([inverse], after)
+                except MigrationError as error:
+                    problems.append(str(error))
+                else:
+                    problems += _differences(step.described(), forward, back)
+            values = after
+    return tuple(problems)
+
+
+def unwrapped(checkpoint: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any]:
+    """The state dict inside a checkpoint: under the first of `names` that is there, else itself.
+
+    Raises MigrationError when what is there is no mapping.
+
+    >>> unwrapped({"epoch": 3, "model": {"w": 1}}, ("state_dict", "model"))
+    {'w': 1}
+    """
+    for name in names:
+        if name in checkpoint:
+            inner = checkpoint[name]
+            if not isinstance(inner, Mapping):
+                raise MigrationError(f"unwrap {name!r}: found {type(inner).__name__}, expected a state dict")
+            return inner
+    return checkpoint
+
+
+def migrated_metadata(metadata: Mapping[str, Any], migration: Migration) -> dict[str, Any]:
+    """Per-module versions under the module paths that renamed keys have.
+
+    `metadata` maps module paths ("" is the root) to what is known of them, as `_metadata` of a state
+    dict does. A path moves as the keys below it move.
+
+    Source: consume_prefix_in_state_dict_if_present of PyTorch, for the prefix alone.
+
+    >>> from packager.migrations import rename
+    >>> ddp = Migration("ddp", [rename("module.{rest:any}", "{rest}")])
+    >>> migrated_metadata({"": 1, "module": 2, "module.bn": 3}, ddp)
+    {'': 2, 'bn': 3}
+    """
+    current = dict(metadata)
+    for step in migration.steps:
+        if isinstance(step, Rename):
+            current = _renamed(current, step)
+    return current
+
+
 def _require_start(migration: Migration, version: int | None, ran: list[str]) -> None:
     """The first migration of a chain must go from the state dict's version or an older one."""
     if not ran and None not in (migration.since, version) and version < migration.since:  # type: ignore[operator]  # neither is None
@@ -159,6 +242,33 @@ def _require_start(migration: Migration, version: int | None, ran: list[str]) ->
             f"the state dict has version {version}; {migration} is the oldest that is known, and starts "
             f"from {migration.since}"
         )
+
+
+def _renamed(metadata: dict[str, Any], step: Rename) -> dict[str, Any]:
+    stayed: dict[str, Any] = {}
+    moved: dict[str, Any] = {}
+    for path, entry in metadata.items():
+        key = f"{path}.{_LEAF}" if path else _LEAF
+        holes = step.old.match(key)
+        new = key if holes is None else step.new.fill(holes)
+        while step.repeat and (holes := step.old.match(new)) is not None:
+            new = step.new.fill(holes)
+        (stayed if new == key else moved)[new.removesuffix(_LEAF).removesuffix(".")] = entry
+    return {**stayed, **moved}
+
+
+def _differences(
+    step: str, forward: set[tuple[tuple[str, ...], tuple[str, ...]]], back: Iterable[Row]
+) -> list[str]:
+    undone = {(row.old, row.new) for row in back if not row.skipped}
+    more = sorted(key for taken, _ in undone - forward for key in taken)
+    lost = sorted(key for made, _ in forward - undone for key in made)
+    found = []
+    if more:
+        found.append(f"{step}: going back would also take {', '.join(map(repr, more[:5]))}")
+    if lost and not more:
+        found.append(f"{step}: going back would not take {', '.join(map(repr, lost[:5]))}")
+    return found
 
 
 _HEADINGS = ("step", "old key", "new key", "shape", "becomes")

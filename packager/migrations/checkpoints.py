@@ -1,17 +1,21 @@
-"""A checkpoint as a whole: the container it comes in, and the module paths that its versions go by."""
+"""A checkpoint file into a module: opened, migrated, given the module's kind of tensors, and loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from packager.errors import MigrationError
+from packager.codecs import tensor_in
+from packager.errors import LegacyFormatError, MigrationError
+from packager.tensors import DTYPES, StoredTensor, contiguous_strides, dtype_name, numpy_dtype, stored_as
+from packager.weights import Checkpoint, as_lazy, open_checkpoint
 
+from .attachments import framework_of
+from .chains import migrate
 from .declaring import Migration
-from .renaming import Rename, drop, rename
-
-_LEAF = "\0"  # stands for "some key of this module"; no key of a state dict holds it
-
+from .migrated_values import MigratedDict, is_array
+from .renaming import drop, rename
 
 WRAPPERS = Migration(
     "wrappers",
@@ -27,51 +31,91 @@ WRAPPERS = Migration(
 """What DistributedDataParallel, torch.compile, AveragedModel and training loops put around a state dict."""
 
 
-def unwrapped(checkpoint: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any]:
-    """The state dict inside a checkpoint: under the first of `names` that is there, else itself.
+def load_checkpoint(
+    module: Any,
+    path: str | os.PathLike[str],
+    *migrations: Migration,
+    unwrap: str | None = None,
+    strict: bool = True,
+) -> Any:
+    """Load a file of weights of any known format into a module of kellet or PyTorch.
 
-    Raises MigrationError when what is there is no mapping.
+    (What is neither, and has a `load_state_dict`, is given arrays of NumPy.)
 
-    >>> unwrapped({"epoch": 3, "model": {"w": 1}}, ("state_dict", "model"))
-    {'w': 1}
+    `migrations` bring its keys up to date first, WRAPPERS among them if you like; then the module's own
+    `load_state_dict` runs with all its hooks and the migrations attached to its classes. Nothing in the
+    file is executed, and values are read one by one. `unwrap` names the state dict where there are
+    several; without it the first one that the migrations' own `unwrap` names is taken.
+
+    Returns what `load_state_dict` returns, and raises what it raises; LegacyFormatError and
+    MigrationError where the file cannot be read or migrated.
+
+    >>> import numpy, tempfile
+    >>> from kellet import nn
+    >>> from packager.migrations import WRAPPERS
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     arrays = {"module.weight": numpy.ones((1, 2)), "module.bias": numpy.zeros(1)}
+    ...     numpy.savez(f"{folder}/last.npz", **arrays)
+    ...     load_checkpoint(nn.Linear(2, 1), f"{folder}/last.npz", WRAPPERS)
+    <All keys matched successfully>
     """
+    if not callable(getattr(module, "load_state_dict", None)):
+        raise TypeError(f"expected a module with load_state_dict(), got {type(module).__name__}")
+    library = framework_of(type(module)) or "numpy"
+    migrated = migrate(migrations, open_wrapped(path, migrations, unwrap=unwrap))
+    return module.load_state_dict(_Converted(migrated, library), strict=strict)
+
+
+def open_wrapped(
+    path: str | os.PathLike[str],
+    migrations: tuple[Migration, ...],
+    *,
+    unwrap: str | None = None,
+    skip_unknown: bool = False,
+) -> Checkpoint:
+    """Open a file; where it holds several state dicts, the first that the migrations' `unwrap` names."""
+    names = [name for migration in migrations for name in migration.unwrap]
+    if unwrap is None and names:
+        whole = _opened_under(path, names, skip_unknown)
+        if whole is not None:
+            return whole
+    return open_checkpoint(path, unwrap=unwrap, skip_unknown=skip_unknown)
+
+
+def _opened_under(path: str | os.PathLike[str], names: list[str], skip_unknown: bool) -> Checkpoint | None:
     for name in names:
-        if name in checkpoint:
-            inner = checkpoint[name]
-            if not isinstance(inner, Mapping):
-                raise MigrationError(f"unwrap {name!r}: found {type(inner).__name__}, expected a state dict")
-            return inner
-    return checkpoint
+        try:
+            return open_checkpoint(path, unwrap=name, skip_unknown=skip_unknown)
+        except LegacyFormatError:  # nothing of that name; what else is wrong the next opening says
+            continue
+    return None
 
 
-def migrated_metadata(metadata: Mapping[str, Any], migration: Migration) -> dict[str, Any]:
-    """Per-module versions under the module paths that renamed keys have.
+class _Converted(Mapping[str, Any]):
+    """A migrated state dict with the tensors of a library, each made when it is asked for."""
 
-    `metadata` maps module paths ("" is the root) to what is known of them, as `_metadata` of a state
-    dict does. A path moves as the keys below it move.
+    def __init__(self, state: MigratedDict, library: str) -> None:
+        self._state = state
+        self._library = library
+        self._metadata = getattr(state, "_metadata", None)
 
-    Source: consume_prefix_in_state_dict_if_present of PyTorch, for the prefix alone.
+    def __getitem__(self, key: str) -> Any:
+        value = self._state.lazy(key)
+        if not is_array(value):
+            return value
+        lazy = as_lazy(value)
+        content = bytearray(b"".join(lazy.pieces()))
+        known = DTYPES.get(lazy.dtype)
+        name = dtype_name(numpy_dtype(lazy.dtype)) if known is None else known.spelling
+        if name is None:
+            raise MigrationError(f"{key!r}: values of dtype {lazy.dtype} are no numbers")
+        dtype, width = stored_as(name)
+        shape = (*lazy.shape, width) if width else lazy.shape  # what has no word is rows of bytes
+        stored = StoredTensor(dtype, shape, contiguous_strides(shape), 0, memoryview(content))
+        return tensor_in(stored, name if width else None, self._library)
 
-    >>> from packager.migrations import rename
-    >>> ddp = Migration("ddp", [rename("module.{rest:any}", "{rest}")])
-    >>> migrated_metadata({"": 1, "module": 2, "module.bn": 3}, ddp)
-    {'': 2, 'bn': 3}
-    """
-    current = dict(metadata)
-    for step in migration.steps:
-        if isinstance(step, Rename):
-            current = _renamed(current, step)
-    return current
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._state)
 
-
-def _renamed(metadata: dict[str, Any], step: Rename) -> dict[str, Any]:
-    stayed: dict[str, Any] = {}
-    moved: dict[str, Any] = {}
-    for path, entry in metadata.items():
-        key = f"{path}.{_LEAF}" if path else _LEAF
-        holes = step.old.match(key)
-        new = key if holes is None else step.new.fill(holes)
-        while step.repeat and (holes := step.old.match(new)) is not None:
-            new = step.new.fill(holes)
-        (stayed if new == key else moved)[new.removesuffix(_LEAF).removesuffix(".")] = entry
-    return {**stayed, **moved}
+    def __len__(self) -> int:
+        return len(self._state)

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from .steps import (
+from .declaring import (
     Candidate,
+    Spelling,
     Step,
     Templates,
     beside,
@@ -17,9 +18,9 @@ from .steps import (
     require_lengths,
     several,
 )
+from .migrated_values import Value, Values, cut, joined
 from .templates import HoleValues, Template, TemplateError
 from .transforms import Reshape, TransformError, checked_axis
-from .values import Value, Values, cut, joined
 
 
 @dataclass(frozen=True)
@@ -214,3 +215,11 @@ def merge(
 
 def _lengths(sizes: Sequence[int] | None) -> tuple[int, ...] | None:
     return None if sizes is None else tuple(sizes)
+
+
+_PARTS = {"axis": ("axis", int), "sizes": ("sizes", list[int]), "over": ("over", str)}
+DIVIDING = (
+    Spelling(Split, split, {"split": ("old", str), "to": ("new", (str, list[str])), **_PARTS}),
+    Spelling(Merge, merge, {"merge": ("old", (str, list[str])), "to": ("new", str), **_PARTS}),
+)
+"""How files and archives spell these steps."""

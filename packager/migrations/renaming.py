@@ -6,11 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from packager.errors import MigrationError
 
-from .steps import (
+from .declaring import (
     Candidate,
+    Spelling,
     Step,
     Templates,
     beside,
@@ -20,9 +22,9 @@ from .steps import (
     require_holes,
     require_lengths,
 )
+from .migrated_values import Filled, Value, Values
 from .templates import HoleValues, Template, TemplateError
 from .transforms import Cast, Header, Transform
-from .values import Filled, Value, Values
 
 _REPEATS = 1000  # no key carries more wrappers' names than that; a step that undoes itself would never end
 
@@ -273,3 +275,36 @@ def default(
     sources = () if sibling is None else (sibling,)
     gates = gates_of(sources, before, unless, if_all)
     return Default(target, fill, given, dtype, sibling, gates=gates, line=line)
+
+
+def _rename_or_change(old: str, new: str = "", transforms: Sequence[Transform] = (), **more: Any) -> Rename:
+    """Make a rename of what a table says; one without a new name keeps the old."""
+    return rename(old, new or old, *transforms, **more)
+
+
+RENAMING = (
+    Spelling(
+        Rename,
+        _rename_or_change,
+        {
+            "rename": ("old", str),
+            "to": ("new", str),
+            "transforms": ("transforms", list),
+            "repeat": ("repeat", bool),
+        },
+    ),
+    Spelling(RenamePattern, unchecked_pattern, {"pattern": ("pattern", str), "to": ("replacement", str)}),
+    Spelling(Drop, drop, {"drop": ("old", str)}),
+    Spelling(
+        Default,
+        default,
+        {
+            "default": ("new", str),
+            "fill": ("fill", (int, float, bool)),
+            "shape": ("shape", list[int]),
+            "dtype": ("dtype", str),
+            "like": ("like", str),
+        },
+    ),
+)
+"""How files and archives spell these steps."""

@@ -22,9 +22,10 @@ def function(encoder: Encoder, frame: Frame, obj: types.FunctionType) -> Steps |
     home = demangle(str(obj.__globals__.get("__name__", "")))
     try:
         return encoder.remember(obj, encoder.write_name(obj, encoder.role))
-    except CannotStore:
-        if "<" not in obj.__code__.co_qualname or not encoder.interned(home):
+    except CannotStore as error:
+        if "<" not in obj.__code__.co_qualname:
             raise
+        encoder.refuse(error.reason, *error.options, unless=home)
     return _nested(encoder, frame, obj, home)
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, TypeVar
 
+from packager.archive import most_records
 from packager.codecs import CannotStore, CodecRegistry, Finish, default_registry
 from packager.gc_pause import gc_paused
 from packager.graph import Importer, sys_importer
@@ -24,7 +25,7 @@ from packager.graph import Importer, sys_importer
 from .encoded import EncodedObject, Finding
 from .frames import Frame, Steps
 from .instances import finish_steps
-from .records import Operand, Record, is_inline, most_records, pack_table
+from .records import Operand, Record, is_inline, pack_table
 from .steps import begin
 from .tensor_records import TensorRecorder
 
@@ -35,16 +36,15 @@ def encode(
     obj: Any,
     *,
     importer: Importer = sys_importer,
-    interned: Callable[[str], bool] = lambda module: False,
     exporter: Any = None,
     registry: CodecRegistry | None = None,
     root: str = "obj",
 ) -> EncodedObject:
     """Turn an object graph into data. Nothing of it is changed.
 
-    `importer` says by which names classes and functions are found again; `interned(module)` whether
-    a module's source goes into the archive, so that its nested functions can be stored;
-    `exporter` is handed to `__reduce_package__`; `root` names the object in paths.
+    `importer` says by which names classes and functions are found again; `exporter` is handed to
+    `__reduce_package__`; `root` names the object in paths. No module is decided meanwhile: what is
+    refused unless the source of a module goes into the archive names it; see `with_sources`.
 
     What cannot be stored is in `.refusals` of the result, all of it, each with its path; nothing is
     raised for it. The garbage collector rests meanwhile.
@@ -55,7 +55,7 @@ def encode(
     """
     registry = default_registry() if registry is None else registry
     registry.load_all()
-    encoder = Encoder(importer, interned, exporter, registry, root)
+    encoder = Encoder(importer, exporter, registry, root)
     with gc_paused():
         return encoder.encode(obj)
 
@@ -70,12 +70,11 @@ class Encoder(TensorRecorder):
     def __init__(
         self,
         importer: Importer,
-        interned: Callable[[str], bool],
         exporter: Any,
         registry: CodecRegistry,
         root: str,
     ) -> None:
-        super().__init__(importer, interned, exporter, registry, root)
+        super().__init__(importer, exporter, registry, root)
         self._open: dict[int, Frame] = {}
         self._later: list[tuple[int, int, Frame]] = []
         self._counter = itertools.count()
@@ -91,7 +90,7 @@ class Encoder(TensorRecorder):
         storages = self.place_tensors()
         names = tuple(sorted(self._uses.values(), key=lambda use: (use.module, use.qualname, use.role)))
         warnings, refusals = tuple(self._warnings), tuple(self._refusals)
-        if refusals:
+        if any(not refusal.unless for refusal in refusals):
             return EncodedObject(b"", (), names, warnings, refusals)
         records = pack_table(self._codec_rows, self.records, operand)
         if len(self.records) > most_records(len(records)):
@@ -100,8 +99,8 @@ class Encoder(TensorRecorder):
                 f"it consists of {len(self.records)} objects that hold next to nothing",
                 ("use an array",),
             )
-            return EncodedObject(b"", (), names, warnings, (refusal,))
-        return EncodedObject(records, storages, names, warnings)
+            return EncodedObject(b"", (), names, warnings, (*refusals, refusal))
+        return EncodedObject(records, storages, names, warnings, refusals)
 
     def order_of(self, item: Any) -> tuple[int, Any]:
         """An order for elements of sets that have none: as they were written, else by their own encoding."""
@@ -112,11 +111,12 @@ class Encoder(TensorRecorder):
             raise CannotStore(
                 "a set whose elements have no order, and lead back to it", "use a list or a dict"
             )
-        alone = Encoder(self.importer, self.interned, self.exporter, self._registry, self._root)
+        alone = Encoder(self.importer, self.exporter, self._registry, self._root)
         alone._ordering = self._ordering | {id(item)}
         encoded = alone.encode(item)
         for refusal in encoded.refusals:
-            raise CannotStore(refusal.reason, *refusal.options)
+            if not refusal.unless:
+                raise CannotStore(refusal.reason, *refusal.options)
         digest = sha256(encoded.records)
         for storage in encoded.storages:
             digest.update(storage.buffer)

@@ -5,10 +5,10 @@ The encoder is a recorder that walks; here nothing is walked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any
 
-from packager.codecs import CannotStore, Codec, CodecRegistry, Role
+from packager.codecs import Codec, CodecRegistry, Role
 from packager.graph import Importer
 
 from .encoded import Finding, NameUse
@@ -26,13 +26,11 @@ class Recorder:
     def __init__(
         self,
         importer: Importer,
-        interned: Callable[[str], bool],
         exporter: Any,
         registry: CodecRegistry,
         root: str,
     ) -> None:
         self.importer = importer
-        self.interned = interned
         self.exporter = exporter
         self.records: list[Record] = []
         self.stack: list[Frame] = []
@@ -122,11 +120,12 @@ class Recorder:
     def write_name(self, obj: Any, role: Role, name: str | None = None) -> int:
         """The GLOBAL record of a class or function that is put to use in `role`. Raises CannotStore."""
         module, qualname = self._names.find(obj, name)
-        if isinstance(obj, type) and hasattr(obj, "__del__") and not self.interned(module):
-            raise CannotStore(
+        if isinstance(obj, type) and hasattr(obj, "__del__"):
+            self.refuse(
                 f"class {module}:{qualname} has __del__, which would run with state from the archive",
                 "keep it out of what is stored (__getstate__), and make it anew",
                 "intern its module",
+                unless=module,
             )
         return self.write_global(module, qualname, role)
 
@@ -134,7 +133,9 @@ class Recorder:
         """The GLOBAL record of a class whose instance is made; asked for once for each class."""
         ref = self._class_refs.get(cls)
         if ref is None:
-            ref = self._class_refs[cls] = self.write_name(cls, "create")
+            ref = self.write_name(cls, "create")
+            if not hasattr(cls, "__del__"):  # refused at each place otherwise, unless its source is stored
+                self._class_refs[cls] = ref
         return ref
 
     def is_plain(self, cls: type) -> bool:
@@ -176,6 +177,6 @@ class Recorder:
         self._warnings.clear()
         return taken
 
-    def refuse(self, reason: str, *options: str) -> None:
-        """Add a refusal of the object at hand."""
-        self._refusals.append(Finding(self.path(), reason, options))
+    def refuse(self, reason: str, *options: str, unless: str = "") -> None:
+        """Add a refusal of the object at hand; one with `unless` is lifted where that module is stored."""
+        self._refusals.append(Finding(self.path(), reason, options, unless))

@@ -20,7 +20,7 @@ from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor
 from packager.graph import Importer, sys_importer
 from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, in_c_order, is_contiguous, lay_out
 
-from .encoded import EncodedObject, Finding, NameUse
+from .encoded import EncodedObject, Finding, NameUse, settled
 from .encoding import Encoder
 
 
@@ -54,12 +54,20 @@ class EncodedStateDict:
             if spec.key.startswith(EXTRA)
         }
 
+    def with_sources(self, is_stored: Callable[[str], bool]) -> EncodedStateDict:
+        """Return it as it is in an archive with the sources of the modules that `is_stored` knows."""
+        refusals, hidden = settled(self.refusals, is_stored)
+        if not refusals:
+            return replace(self, refusals=())
+        names = tuple(use for use in self.names if not hidden(use.path))
+        warnings = tuple(finding for finding in self.warnings if not hidden(finding.path))
+        return replace(self, extras=b"", names=names, warnings=warnings, refusals=refusals)
+
 
 def encode_state_dict(
     module_or_mapping: Any,
     *,
     importer: Importer = sys_importer,
-    interned: Callable[[str], bool] = lambda module: False,
     exporter: Any = None,
     registry: CodecRegistry | None = None,
     root: str = "state",
@@ -79,7 +87,7 @@ def encode_state_dict(
     state = module_or_mapping if isinstance(module_or_mapping, Mapping) else _state_of(module_or_mapping)
     registry = default_registry() if registry is None else registry
     registry.load_all()
-    context = Encoder(importer, interned, exporter, registry, root)
+    context = Encoder(importer, exporter, registry, root)
     tensors, raw, others, refusals, warnings = _sorted_out(state, context, root)
     placed, storages = lay_out(list(tensors.values()))
     specs = [
@@ -125,8 +133,9 @@ def encode_extras(
     registry = default_registry()
     registry.load_all()
     versions, columns = _metadata_columns(metadata)
-    context = Encoder(sys_importer, lambda module: False, None, registry, "state")
-    return _extras(context, state, others, raw, columns, "state"), versions
+    context = Encoder(sys_importer, None, registry, "state")
+    encoded = _extras(context, state, others, raw, columns, "state")
+    return encoded.with_sources(lambda module: False), versions
 
 
 EXTRA = "extras:"

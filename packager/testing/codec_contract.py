@@ -68,7 +68,7 @@ class CodecContract:
     def test_samples_are_stored_by_this_codec(self) -> None:
         for sample in self.samples():
             assert self.codec.name in self._codecs_in(
-                encode(sample, interned=self._is_interned, registry=self.registry())
+                encode(sample, registry=self.registry()).with_sources(self._is_interned)
             )
 
     def test_encoding_what_came_back_gives_the_same_bytes(self) -> None:
@@ -82,7 +82,9 @@ class CodecContract:
 
     def test_the_audit_imports_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         registry = self.registry()
-        encoded = [encode(sample, interned=self._is_interned, registry=registry) for sample in self.samples()]
+        encoded = [
+            encode(sample, registry=registry).with_sources(self._is_interned) for sample in self.samples()
+        ]
         sizes = [self._sizes(one) for one in encoded]
         imported: list[str] = []
         real_import = builtins.__import__
@@ -99,7 +101,7 @@ class CodecContract:
 
     def test_changed_nodes_raise_package_errors_alone(self) -> None:
         for sample in self.samples():
-            encoded = encode(sample, interned=self._is_interned, registry=self.registry())
+            encoded = encode(sample, registry=self.registry()).with_sources(self._is_interned)
             for records in self._changed(encoded):
                 try:
                     load(

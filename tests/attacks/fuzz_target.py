@@ -48,16 +48,16 @@ from packager.archive import (
     unpack,
     verify,
 )
-from packager.archive.digests import crc32, crcs_of, sha256s_of
+from packager.archive.entries import crc32, crcs_of, sha256s_of
 from packager.archive.entry_names import DIGEST, MANIFEST, MIGRATIONS, digest_line
-from packager.archive.zip_records import ZipEntry, central_directory, local_header
+from packager.archive.zip_container import ZipEntry, central_directory, local_header
 from packager.environment import Distributions, Fingerprint
 from packager.errors import PackageError
 from packager.loading.objects import load_object
 from packager.loading.opening import environment_report
 from packager.loading.stored_states import load_state_dict
 from packager.migrations import Migration, drop, rename
-from packager.migrations.storing import pack_migrations, unpack_migrations
+from packager.migrations.archiving import pack_migrations, unpack_migrations
 from packager.objects import TrustContext, encode, encode_state_dict, names_in, resolve_name
 
 MSGPACK_KINDS = ("index", "extras", "migration", "object")

@@ -39,7 +39,7 @@ def table_of(records: Sequence[list[Any]], *, root: int = 0, codecs: Sequence[st
 
 def encoded(obj: Any, *, stored: Sequence[str] = ()) -> EncodedObject:
     """What our encoder makes of a live object."""
-    made = encode(obj, interned=lambda module: module in stored)
+    made = encode(obj).with_sources(lambda module: module in stored)
     assert not made.refusals, made.refusals
     return made
 

@@ -96,7 +96,7 @@ def _victims() -> list[Any]:
 
 
 def _encoded() -> list[EncodedObject]:
-    encoded = [encode(victim, interned=lambda module: module == HERE) for victim in _victims()]
+    encoded = [encode(victim).with_sources(lambda module: module == HERE) for victim in _victims()]
     assert not any(one.refusals for one in encoded)
     return encoded
 

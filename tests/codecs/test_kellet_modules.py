@@ -103,7 +103,7 @@ def _trip(module: Any) -> Any:
 
 
 def _refusals(module: Any) -> Any:
-    return encode(module, interned=lambda name: name == HERE).refusals
+    return encode(module).with_sources(lambda name: name == HERE).refusals
 
 
 def test_outputs_are_equal_bit_for_bit() -> None:
@@ -166,7 +166,7 @@ def test_optimizer_goes_on_where_it_stood() -> None:
 def test_gradients_are_not_stored_and_it_is_said_once() -> None:
     net = Net()
     (net(_x()) ** 2).sum().backward()
-    encoded = encode(net, interned=lambda name: True)
+    encoded = encode(net).with_sources(lambda name: True)
     assert [warning.path for warning in encoded.warnings] == ["obj.encoder.0.weight"]
     assert "(.grad), here and elsewhere, are not stored" in encoded.warnings[0].reason
     assert load(encoded, TrustContext.with_code([HERE])).decoder.weight.grad is None
@@ -217,7 +217,7 @@ def test_hook_of_an_object_that_is_not_stored_is_left_out_with_a_warning() -> No
     net = Net()
     net.encoder.register_forward_hook(Stranger().watch)
     net.register_forward_hook([].append)
-    encoded = encode(net, interned=lambda name: name == HERE)
+    encoded = encode(net).with_sources(lambda name: name == HERE)
     assert encoded.refusals == ()
     assert {warning.path for warning in encoded.warnings} == {"obj", "obj.encoder"}
     assert any("Stranger.watch belongs to an object that is not stored" in w.reason for w in encoded.warnings)
@@ -256,7 +256,7 @@ def test_gate_of_a_hook_object_that_is_not_stored_is_left_out_with_a_warning() -
     net = Net()
     outside = nn.Hook(posthook=named_forward)
     outside.register(net)
-    encoded = encode(net, interned=lambda name: name == HERE)
+    encoded = encode(net).with_sources(lambda name: name == HERE)
     assert "belongs to an object that is not stored" in encoded.warnings[0].reason
     loaded = load(encoded, TrustContext.with_code([HERE]))
     CALLS.clear()
@@ -308,7 +308,7 @@ def test_non_leaf_tensors_are_refused_with_their_path() -> None:
 def test_hooks_on_tensors_are_named_in_a_warning() -> None:
     net = Net()
     net.decoder.weight.register_hook(observe_grad)
-    (warning,) = encode(net, interned=lambda name: True).warnings
+    (warning,) = encode(net).with_sources(lambda name: True).warnings
     assert warning.path == "obj.encoder.0.weight"
     assert "hooks on a tensor are left out" in warning.reason
 
@@ -318,7 +318,7 @@ def observe_grad(grad: Any) -> None:
 
 
 def test_another_version_of_a_class_points_to_the_state_dict() -> None:
-    encoded = encode(Versioned(), interned=lambda name: True)
+    encoded = encode(Versioned()).with_sources(lambda name: True)
     Versioned._version = 4
     try:
         with pytest.raises(

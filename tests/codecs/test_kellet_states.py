@@ -122,7 +122,7 @@ def rename_back(module: Any, state: Any, strict: bool) -> None:
 
 
 def _encoded(module: Any) -> Any:
-    encoded = encode(module, interned=lambda name: name == HERE)
+    encoded = encode(module).with_sources(lambda name: name == HERE)
     assert encoded.refusals == ()
     return encoded
 
@@ -179,7 +179,7 @@ def test_missing_load_hook_is_an_error_that_names_the_keys() -> None:
 def test_alias_of_replaced_values_is_refused_with_its_path() -> None:
     net = Small()
     net.alias = net.first.weight.detach()[:3]
-    (refusal,) = encode(net, interned=lambda name: True).refusals
+    (refusal,) = encode(net).with_sources(lambda name: True).refusals
     assert refusal.path == "obj.alias"
     assert "shares memory with 'first.weight'" in refusal.reason
 
@@ -232,7 +232,7 @@ def test_renamed_values_share_the_entry_of_their_slot() -> None:
 def test_failing_hook_is_a_refusal() -> None:
     module = nn.Linear(1, 1)
     module.register_state_dict_hook(fail)
-    (refusal,) = encode([module], interned=lambda name: True).refusals
+    (refusal,) = encode([module]).with_sources(lambda name: True).refusals
     assert refusal.path == "obj[0]"
     assert "state_dict() of Linear failed: ZeroDivisionError" in refusal.reason
 

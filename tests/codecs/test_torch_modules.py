@@ -137,14 +137,14 @@ def forward_named(module: Any, args: Any, output: Any) -> None:
 def test_lambda_as_hook_is_refused_with_its_path() -> None:
     net = Net()
     net.attend.out_proj.register_forward_hook(lambda module, args, output: None)
-    (refusal,) = encode(net, interned=lambda name: True).refusals
+    (refusal,) = encode(net).with_sources(lambda name: True).refusals
     assert refusal.path == "obj.attend.out_proj"
 
 
 def test_hook_of_an_object_that_is_not_stored_is_left_out_with_a_warning() -> None:
     net = Net()
     net.norm.register_forward_hook(Stranger().watch)
-    encoded = encode(net, interned=lambda name: name == HERE)
+    encoded = encode(net).with_sources(lambda name: name == HERE)
     (warning,) = encoded.warnings
     assert warning.path == "obj.norm"
     assert "Stranger.watch belongs to an object that is not stored" in warning.reason

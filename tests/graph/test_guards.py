@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from packager.graph.guards import UNKNOWN, evaluate, read_test
+from packager.graph.blocks import evaluate
+from packager.graph.idioms import UNKNOWN, read_test
 
 WalkTree = Callable[..., Any]
 

@@ -64,6 +64,13 @@ def late(walk_tree: WalkTree, code: str, more: str = "", root: str = "pkg.main:e
             "def entry():\n    return A.all()"),
         ("import functools\nclass A:\n    def go(self):\n        from . import late\n"
         "def entry():\n    return functools.partial(A.go, 1)"),
+        ("class A:\n    def go(self):\n        from . import late\n"
+        "def entry():\n    handler = A.go\n    return handler"),
+        ("class A:\n    def go(self):\n        from . import late\n"
+        "class B(A): pass\ntable = {'x': B.go}\ndef entry(): pass"),
+        ("def now(f):\n    f()\n    return f\n@now\ndef model():\n    from . import late\ndef entry(): pass"),
+        ("def when(ready):\n    def decorate(f):\n        if ready:\n            f()\n        return f\n"
+        "    return decorate\n@when(True)\ndef model():\n    from . import late\ndef entry(): pass"),
     ],
 )  # fmt: skip
 def test_what_live_code_can_come_to_is_live(walk_tree: WalkTree, code: str) -> None:
@@ -87,6 +94,8 @@ def test_what_live_code_can_come_to_is_live(walk_tree: WalkTree, code: str) -> N
             "def entry():\n    A(); return B().top()"
         ),
         "def wrap(f):\n    return f\n@wrap\ndef model():\n    from . import late\ndef entry(): pass",
+        ("def wrap(f):\n    def inner(*args):\n        return f(*args)\n    return inner\n"
+        "@wrap\ndef model():\n    from . import late\ndef entry(): pass"),
         "helper = 1\ndef entry(helper):\n    return helper\ndef other():\n    from . import late",
         "class entry:\n    def _private(self):\n        from . import late",
         (

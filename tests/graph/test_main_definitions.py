@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from packager.graph.main_extraction import needed_definitions
+from packager.graph.main_source import needed_definitions
 
 
 def kept(script: str, *names: str) -> list[str]:

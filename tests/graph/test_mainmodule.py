@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from packager.graph.mainmodule import main_source
+from packager.graph.main_source import main_source
 
 SCRIPT = """
 from packager.graph import WalkDecision, Walk

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from packager.errors import MigrationError
 from packager.migrations.applying import apply_steps
+from packager.migrations.declaring import Gates
 from packager.migrations.dividing import Merge, Split
+from packager.migrations.migrated_values import MigratedDict, stored_values
 from packager.migrations.renaming import Default, Drop, Rename, RenamePattern
-from packager.migrations.steps import Gates
 from packager.migrations.templates import Template, TemplateError
 from packager.migrations.transforms import Header, Permute, Roll, Slice, Transpose
-from packager.migrations.values import MigratedDict, stored_values
 
 
 def template(text: str, *kinds: str) -> Template:

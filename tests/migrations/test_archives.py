@@ -21,8 +21,8 @@ from packager.archive import ArchiveReader, verify
 from packager.archive.entry_names import MIGRATIONS
 from packager.cli import main
 from packager.migrations import Migration, NamedFunction, attach, attached, migrate, migrations_ran, rename
+from packager.migrations.archiving import pack_migrations, patterns_of, unpack_migrations
 from packager.migrations.renaming import RenamePattern
-from packager.migrations.storing import pack_migrations, patterns_of, unpack_migrations
 
 NET = """
 from kellet import nn

@@ -10,7 +10,7 @@ from kellet import nn
 from packager.errors import MigrationError
 from packager.migrations import (
     Migration,
-    Ran,
+    MigrationRun,
     attach,
     attached,
     default,
@@ -83,7 +83,9 @@ def test_a_migration_runs_at_any_depth_and_a_neighbour_of_another_version_is_lef
             state[key.replace("1.1.3.", "1.1.linear_2.")] = state.pop(key)
     state._metadata["1.1"] = {"version": 1}
     net.load_state_dict(state)
-    assert migrations_ran(net) == (Ran("1.1", f"{__name__}:{Block.__qualname__}", 1, ("to 2", "to 3")),)
+    assert migrations_ran(net) == (
+        MigrationRun("1.1", f"{__name__}:{Block.__qualname__}", 1, ("to 2", "to 3")),
+    )
     net.load_state_dict(net.state_dict())
     assert migrations_ran(net) == ()
 

@@ -11,7 +11,7 @@ import kellet
 from packager import MigrationError, PackageExporter, PackageImporter
 from packager.loading.opening import DisallowedModuleError
 from packager.migrations import Migration, NamedFunction, attach, migrate, rename
-from packager.migrations.functions import find_function
+from packager.migrations.transforms import find_function
 
 NET = """
 from kellet import nn

@@ -18,12 +18,12 @@ from packager.migrations import (
     rename_pattern,
     split,
 )
+from packager.migrations.archiving import pack_migrations, unpack_migrations
+from packager.migrations.declaring import Gates
 from packager.migrations.dividing import Merge
+from packager.migrations.migration_files import migration_from_text
 from packager.migrations.renaming import Rename
-from packager.migrations.steps import Gates
-from packager.migrations.storing import pack_migrations, unpack_migrations
 from packager.migrations.templates import TemplateError
-from packager.migrations.toml import migration_from_text
 
 RECKONED = [
     (rename("a.{n}", "b.{n+1}"), "b.{n+1}", "a.{n}"),

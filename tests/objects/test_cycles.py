@@ -160,7 +160,7 @@ def test_ring_of_a_hundred_thousand_objects_both_ways() -> None:
 def test_cycle_of_nothing_but_arguments_is_refused_with_its_path() -> None:
     pair = Pair(None)
     pair.left = (1, pair)
-    (refusal,) = encode({"pair": pair}, interned=lambda module: True).refusals
+    (refusal,) = encode({"pair": pair}).with_sources(lambda module: True).refusals
     assert "nothing but tuples, frozensets and arguments" in refusal.reason
     assert refusal.path.startswith("obj['pair']<argument 0>[1]")
     assert refusal.options

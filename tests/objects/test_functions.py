@@ -169,19 +169,19 @@ def test_lambdas_of_an_interned_module_are_told_apart_by_their_source(maker: Mod
 def test_source_that_changed_since_the_import_is_refused(maker: ModuleType, tmp_path: Path) -> None:
     function = maker.scaled(3)
     (tmp_path / "function_maker.py").write_text(SOURCE.replace("x * factor", "x / factor"))
-    (refusal,) = encode(function, interned=lambda module: True).refusals
+    (refusal,) = encode(function).with_sources(lambda module: True).refusals
     assert "does not define it as it is in memory" in refusal.reason
 
 
 def test_source_that_differs_on_loading_is_refused(maker: ModuleType, tmp_path: Path) -> None:
-    encoded = encode(maker.scaled(3), interned=lambda module: True)
+    encoded = encode(maker.scaled(3)).with_sources(lambda module: True)
     (tmp_path / "function_maker.py").write_text(SOURCE.replace("x * factor", "x / factor"))
     with pytest.raises(PackageError, match=r"no scaled\.<locals>\.scale as it was stored"):
         load(encoded, TrustContext.with_code(["function_maker"]))
 
 
 def test_nested_function_needs_its_module_in_the_archive(maker: ModuleType) -> None:
-    encoded = encode(maker.scaled(3), interned=lambda module: True)
+    encoded = encode(maker.scaled(3)).with_sources(lambda module: True)
     with pytest.raises(UntrustedNamesError, match=r"function_maker:scaled\.<locals>\.scale"):
         audit(encoded.records, TrustContext.data_only())
 
@@ -206,7 +206,7 @@ def test_methods_as_functions_and_methods_of_built_in_classes() -> None:
     audited = audit(
         encoded.records, TrustContext.data_only(), ["builtins:str.lower", "builtins:dict.fromkeys"]
     )
-    assert build(audited, resolve, lambda name: memoryview(b"")) == [str.lower, dict.fromkeys]
+    assert build(audited, resolve(audited)) == [str.lower, dict.fromkeys]
 
 
 def test_bound_method_of_a_built_in_object_is_refused() -> None:

@@ -99,7 +99,7 @@ class Tabled:
 def test_class_method_whose_name_leads_to_an_array_is_refused_with_its_path() -> None:
     def table(cls: type) -> None: ...
 
-    encoded = encode({"made": MethodType(table, Tabled)}, interned=lambda module: True)
+    encoded = encode({"made": MethodType(table, Tabled)}).with_sources(lambda module: True)
     assert [str(found) for found in encoded.refusals] == [
         "obj['made']: a class method to which Tabled.table does not lead"
     ]
@@ -108,4 +108,4 @@ def test_class_method_whose_name_leads_to_an_array_is_refused_with_its_path() ->
 def test_a_class_with_a_finaliser_is_refused_unless_its_source_is_stored(package: ModuleType) -> None:
     (refusal,) = encode([package.Dying()]).refusals
     assert "__del__" in refusal.reason
-    assert encode([package.Dying()], interned=lambda module: True).refusals == ()
+    assert encode([package.Dying()]).with_sources(lambda module: True).refusals == ()

@@ -270,9 +270,9 @@ def test_hooks_of_the_protocol_are_looked_up_on_the_type() -> None:
 
 
 def test_reduce_package_gets_exporter_and_importer() -> None:
-    encoded = encode(Packaged([1]), interned=lambda module: True, exporter="exporter")
+    encoded = encode(Packaged([1]), exporter="exporter").with_sources(lambda module: True)
     audited = audit(encoded.records, TrustContext.with_code([HERE]))
-    loaded = build(audited, resolve, lambda name: memoryview(b""), importer="importer")
+    loaded = build(audited, resolve(audited), importer="importer")
     assert (loaded.value, loaded.importer, loaded.exporter) == ([1], "importer", "exporter")
 
 
@@ -303,7 +303,7 @@ def test_random_goes_on_where_it_stood() -> None:
 
 def test_names_that_are_codecs_business_do_not_appear() -> None:
     value = [functools.partial(max, 1), Outer.Kind.A, collections.OrderedDict(a=1), Data(1).__init__]
-    names = {str(use) for use in encode(value, interned=lambda module: True).names}
+    names = {str(use) for use in encode(value).with_sources(lambda module: True).names}
     assert not any(
         name.startswith(("builtins:getattr", "functools:", "operator:", "copyreg:")) for name in names
     )

@@ -27,7 +27,7 @@ value = [
     {"a", "b", "c", "long" * 20, 1, 2.5, -3, None, b"x", (1, "y"), (1, 2), frozenset({"q", "r"}), True},
     {Color.RED, Color.BLUE}, {int, str, dict}, {len, max, min}, {frozenset({i, str(i)}) for i in range(9)},
 ]
-print(hashlib.sha256(encode(value, interned=lambda module: True).records).hexdigest())
+print(hashlib.sha256(encode(value).with_sources(lambda module: True).records).hexdigest())
 """
 
 
@@ -60,14 +60,14 @@ def test_tuples_are_compared_part_by_part() -> None:
 
 
 def test_objects_without_an_order_are_sorted_by_what_they_hold() -> None:
-    first = encode({Thing(1), Thing(2), Thing(3)}, interned=lambda module: True)
-    second = encode({Thing(3), Thing(1), Thing(2)}, interned=lambda module: True)
+    first = encode({Thing(1), Thing(2), Thing(3)}).with_sources(lambda module: True)
+    second = encode({Thing(3), Thing(1), Thing(2)}).with_sources(lambda module: True)
     assert first.records == second.records
 
 
 def test_objects_with_arrays_are_sorted_by_their_bytes() -> None:
     things = [Thing(np.full(3, value)) for value in (3, 1, 2)]
-    first, second = (encode(set(order), interned=lambda module: True) for order in (things, things[::-1]))
+    first, second = (encode(set(order)) for order in (things, things[::-1]))
     assert [bytes(storage.buffer) for storage in first.storages] == [
         bytes(storage.buffer) for storage in second.storages
     ]
@@ -84,5 +84,5 @@ def test_set_of_objects_that_lead_back_to_it_without_an_order() -> None:
     left, right = Thing(None), Thing(None)
     everything = {left, right}
     left.value, right.value = [everything, 1], [everything, 2]
-    (refusal,) = encode(everything, interned=lambda module: True).refusals
+    (refusal,) = encode(everything).with_sources(lambda module: True).refusals
     assert "no order" in refusal.reason

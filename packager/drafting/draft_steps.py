@@ -1,0 +1,319 @@
+"""From families of keys to steps: renames for pairs of them, cuts and joins for values that are fused.
+
+Renames are as few templates as say the same, each tried on every key before it counts. Fused are projections
+and stacked experts: one value on one side and several on the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from packager.errors import MigrationError
+from packager.migrations import (
+    Linear,
+    Rename,
+    Step,
+    Transform,
+    Values,
+    apply_steps,
+    merge,
+    rename,
+    split,
+    words,
+)
+
+from .matching import Family, Pair, applied, filled, number_maps
+
+_NAMES = "nmkijlabcdefgh"
+_AWAY = "migrated"  # where keys wait when names would meet on the way
+_ROLES = ("q", "k", "v")
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """A candidate: two templates and what happens to the values."""
+
+    old: str
+    new: str
+    transforms: tuple[Transform, ...]
+
+    def step(self) -> Rename:
+        return rename(self.old, self.new, *self.transforms)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A step that cuts or joins, with what it takes and makes."""
+
+    step: Step
+    because: str
+    olds: tuple[Family, ...] = field(repr=False)
+    news: tuple[Family, ...] = field(repr=False)
+
+
+def rules_for(pairs: Sequence[Pair], values: Values) -> list[tuple[Step, str]]:
+    """Steps that do for `values` what the pairs say and nothing else, the widest first, with reasons."""
+    wanted: dict[str, tuple[str, Pair]] = {}
+    for pair in pairs:
+        for old, new in pair.keys().items():
+            if old != new or pair.transforms:
+                wanted[old] = (new, pair)
+    chosen = _fewest(_candidates(pairs, wanted, values), wanted)
+    steps = [rule.step() for rule, _ in chosen]
+    reasons = [_reason(keys, wanted) for _, keys in chosen]
+    if _does(steps, values, wanted):
+        return list(zip(steps, reasons, strict=True))
+    away = [rename(rule.old, f"{_AWAY}.{rule.new}", *rule.transforms) for rule, _ in chosen]
+    back = rename(f"{_AWAY}.{{rest:any}}", "{rest}")
+    reason = "names met on the way, so all of them waited under another one"
+    return [*zip(away, reasons, strict=True), (back, reason)]
+
+
+def old_template(family: Family) -> tuple[str, list[str]]:
+    """The template of a family, and the name of the hole for each number."""
+    names = [_NAMES[at % len(_NAMES)] for at in range(family.pattern.count("{}"))]
+    return filled(family.pattern, [f"{{{name}:int}}" for name in names]), names
+
+
+def new_template(family: Family, names: Sequence[str], maps: Sequence[Linear]) -> str:
+    """The template of the new side; `names` are the holes of the old one."""
+    holes = [f"{{{expression(name, line)}}}" for name, line in zip(names, maps, strict=True)]
+    return filled(family.pattern, holes)
+
+
+def expression(name: str, line: Linear) -> str:
+    """The arithmetic of a hole, as a template writes it.
+
+    >>> expression("n", Linear()), expression("n", Linear(1, -1)), expression("n", Linear(3, -3))
+    ('n', 'n-1', '3*(n-1)')
+    """
+    factor, offset = line.factor, line.offset
+    if factor == 1:
+        return f"{name}{offset:+d}" if offset else name
+    if offset % factor == 0:
+        return f"{factor}*({name}{offset // factor:+d})" if offset else f"{factor}*{name}"
+    return f"{factor}*{name}{offset:+d}"
+
+
+def fused(olds: Sequence[Family], news: Sequence[Family]) -> list[Part]:
+    """Every way in which one family is several of the other side along an axis; none is used twice."""
+    found: list[Part] = []
+    used: set[int] = set()
+    for whole, several, forward in (
+        *((old, news, True) for old in olds),
+        *((new, olds, False) for new in news),
+    ):
+        if id(whole) in used:
+            continue
+        free = [family for family in several if id(family) not in used]
+        part = _part(whole, free, forward) or (None if forward else _stack(whole, free))
+        if part is not None:
+            found.append(part)
+            used |= {id(family) for family in (*part.olds, *part.news)}
+    return found
+
+
+def _candidates(
+    pairs: Sequence[Pair], wanted: Mapping[str, tuple[str, Pair]], values: Values
+) -> dict[_Rule, frozenset[str]]:
+    """Rules that are right for every key they match, with those keys."""
+    found: dict[_Rule, frozenset[str]] = {}
+    for pair in pairs:
+        old, names = old_template(pair.old)
+        new = new_template(pair.new, names, pair.maps)
+        for rule in _variants(old.split("."), new.split("."), pair.transforms):
+            if rule not in found:
+                found[rule] = _matched(rule, wanted, values)
+    return {rule: keys for rule, keys in found.items() if keys}
+
+
+def _variants(old: list[str], new: list[str], transforms: tuple[Transform, ...]) -> Iterator[_Rule]:
+    """The rule for a family alone, then with what both sides share at either end left open."""
+    plain = [part.replace(":int", "") for part in old]
+    shortest = min(len(old), len(new)) - 1
+    lead = trail = 0
+    while lead < shortest and plain[lead] == new[lead]:
+        lead += 1
+    while trail < shortest - lead and plain[-1 - trail] == new[-1 - trail]:
+        trail += 1
+    for head, tail in ((0, 0), (0, trail), (lead, 0), (lead, trail)):
+        middle = ".".join(old[head : len(old) - tail]), ".".join(new[head : len(new) - tail])
+        yield _Rule(
+            ("{p:any}." if head else "") + middle[0] + (".{rest:any}" if tail else ""),
+            ("{p}." if head else "") + middle[1] + (".{rest}" if tail else ""),
+            transforms,
+        )
+
+
+def _matched(rule: _Rule, wanted: Mapping[str, tuple[str, Pair]], values: Values) -> frozenset[str]:
+    """The keys that a rule matches; none where it is wrong for any of them."""
+    try:
+        step = rule.step()
+    except MigrationError:
+        return frozenset()
+    found = set()
+    for key in values:
+        holes = step.old.match(key)
+        if holes is None:
+            continue
+        if key not in wanted:
+            return frozenset()
+        new, pair = wanted[key]
+        if pair.transforms != rule.transforms or step.new.fill(holes) != new:
+            return frozenset()
+        found.add(key)
+    return frozenset(found)
+
+
+def _fewest(
+    candidates: Mapping[_Rule, frozenset[str]], wanted: Iterable[str]
+) -> list[tuple[_Rule, set[str]]]:
+    """Rules that together match every wanted key, each time the one that matches most of the rest."""
+    left = set(wanted)
+    chosen: list[tuple[_Rule, set[str]]] = []
+    while left:
+        rule = max(
+            candidates, key=lambda rule: (len(candidates[rule] & left), -rule.old.count(":any")), default=None
+        )
+        if rule is None or not candidates[rule] & left:
+            break
+        chosen.append((rule, left & candidates[rule]))
+        left -= candidates[rule]
+    return chosen
+
+
+def _does(steps: Sequence[Step], values: Values, wanted: Mapping[str, tuple[str, Pair]]) -> bool:
+    """Whether the steps, one after the other, bring every key where it belongs."""
+    try:
+        after, _ = apply_steps(steps, values)
+    except MigrationError:
+        return False
+    return set(after) == {wanted[key][0] if key in wanted else key for key in values}
+
+
+def _reason(keys: Iterable[str], wanted: Mapping[str, tuple[str, Pair]]) -> str:
+    found = sorted(keys)
+    pair = wanted[found[0]][1]
+    count = "1 key" if len(found) == 1 else f"{len(found)} keys"
+    alike = (
+        f", names and neighbours score {min(wanted[key][1].score for key in found):.2f}" if pair.score else ""
+    )
+    return f"{count}: {pair.because}{alike}; {found[0]} -> {wanted[found[0]][0]}"
+
+
+def _part(whole: Family, several: Sequence[Family], forward: bool) -> Part | None:
+    """The siblings that make up `whole`, those whose names are most like its own."""
+    best: tuple[int, list[Family], int, list[int], tuple[Linear, ...]] | None = None
+    for group in _siblings(several):
+        maps = number_maps(whole.members, group[0].members)
+        if maps is None:
+            continue
+        axis = _axis(whole, group, maps)
+        if axis is None:
+            continue
+        sizes = [next(iter(family.members.values())).shape[axis] for family in group]
+        shared = len(set(words(whole.pattern)) & set(words(group[0].pattern)))
+        if best is None or shared > best[0]:
+            best = shared, group, axis, sizes, maps
+    if best is None:
+        return None
+    _, group, axis, sizes, maps = best
+    uneven = sizes if len(set(sizes)) > 1 else None
+    shown = " + ".join(map(str, sizes))
+    if forward:
+        text, names = old_template(whole)
+        step: Step = split(
+            text, [new_template(family, names, maps) for family in group], axis=axis, sizes=uneven
+        )
+        because = f"{len(whole.members)} keys: {shown} rows along axis {axis} make the parts"
+        return Part(step, f"{because}{_order(group)}", (whole,), tuple(group))
+    back = number_maps(group[0].members, whole.members)
+    if back is None:
+        return None
+    text, names = old_template(group[0])
+    texts = [text, *(old_template(family)[0] for family in group[1:])]
+    new = new_template(whole, names, back)
+    because = f"{len(whole.members)} keys: {shown} rows along axis {axis} make the whole"
+    return Part(
+        merge(texts, new, axis=axis, sizes=uneven), f"{because}{_order(group)}", tuple(group), (whole,)
+    )
+
+
+def _order(group: Sequence[Family]) -> str:
+    return "" if all(_role(family) for family in group) else "; they are in the order of the keys: check it"
+
+
+def _siblings(several: Sequence[Family]) -> Iterator[list[Family]]:
+    """Families whose patterns differ in one name: those with the roles q, k, v in this order, or all."""
+    groups: dict[tuple[object, ...], list[Family]] = {}
+    for family in several:
+        parts = family.pattern.split(".")
+        for at in range(len(parts)):
+            place = (at, tuple(parts[:at]), tuple(parts[at + 1 :]), frozenset(family.members))
+            groups.setdefault(place, []).append(family)
+    for group in groups.values():
+        roles = {_role(family): family for family in group}
+        if all(role in roles for role in _ROLES):
+            yield [roles[role] for role in _ROLES]
+        if all(role in roles for role in ("k", "v")):
+            yield [roles[role] for role in ("k", "v")]
+        if len(group) > 1:
+            yield sorted(group, key=lambda family: family.place)
+
+
+def _role(family: Family) -> str:
+    return next((word for word in reversed(words(family.pattern)) if word in _ROLES), "")
+
+
+def _axis(whole: Family, group: Sequence[Family], maps: tuple[Linear, ...]) -> int | None:
+    """The axis along which the group's values, side by side, have the shape of the whole, in every member."""
+    rank = len(next(iter(whole.members.values())).shape)
+    for axis in range(rank):
+        if all(
+            _beside(header.shape, [family.members[applied(maps, numbers)].shape for family in group], axis)
+            for numbers, header in whole.members.items()
+        ):
+            return axis
+    return None
+
+
+def _beside(whole: tuple[int, ...], parts: Sequence[tuple[int, ...]], axis: int) -> bool:
+    return (
+        all(len(part) == len(whole) for part in parts)
+        and all(part[:axis] + part[axis + 1 :] == whole[:axis] + whole[axis + 1 :] for part in parts)
+        and sum(part[axis] for part in parts) == whole[axis]
+    )
+
+
+def _stack(whole: Family, several: Sequence[Family]) -> Part | None:
+    """A family with one number more whose members, one behind the other, are the members of `whole`."""
+    for family in several:
+        count = len(next(iter(family.members)))
+        for at in range(count):
+            rest: dict[tuple[int, ...], dict[int, tuple[int, ...]]] = {}
+            for numbers, header in family.members.items():
+                rest.setdefault(numbers[:at] + numbers[at + 1 :], {})[numbers[at]] = header.shape
+            maps = number_maps(rest, whole.members)
+            if maps is not None and _stacks(rest, whole.members, maps):
+                text, names = old_template(family)
+                over = names.pop(at)
+                new = new_template(whole, names, maps)
+                because = f"{len(family.members)} keys, one behind the other, have the shape of the new ones"
+                return Part(merge(text, new, over=over), because, (family,), (whole,))
+    return None
+
+
+def _stacks(
+    rest: Mapping[tuple[int, ...], Mapping[int, tuple[int, ...]]],
+    wholes: Mapping[tuple[int, ...], object],
+    maps: tuple[Linear, ...],
+) -> bool:
+    for numbers, parts in rest.items():
+        whole = wholes[applied(maps, numbers)]
+        shapes = set(parts.values())
+        if len(shapes) != 1 or sorted(parts) != list(range(len(parts))):
+            return False
+        if getattr(whole, "shape", None) != (len(parts), *shapes.pop()):
+            return False
+    return True

@@ -1,0 +1,303 @@
+"""A first draft of a migration: what takes the keys of an old checkpoint to those of a model, with reasons.
+
+Prefixes come first, then families of keys with one shape and like names, then values that are fused on
+one side and apart on the other, then what seems to be left over. Every step says why; what could not be
+placed is said as well. A draft is for people to read: nothing is applied that they did not ask for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from packager.errors import MigrationError
+from packager.migrations import (
+    Header,
+    Migration,
+    Step,
+    Transpose,
+    Values,
+    apply_steps,
+    default,
+    drop,
+    headers_of,
+    migration_text,
+    rename,
+    stored_values,
+)
+
+from .draft_steps import fused, old_template, rules_for
+from .matching import Family, Pair, families, matched, number_free, single
+
+# Buffers that are computed, not learned; a model that lacks them makes them itself.
+_COMPUTED = (
+    "num_batches_tracked position_ids token_type_ids attn_mask relative_position_index relative_coords_table "
+    "n_averaged inv_freq masked_bias total_ops total_params version _float_tensor"
+).split()
+_WRAPPERS = {"module": "DistributedDataParallel or AveragedModel", "_orig_mod": "torch.compile"}
+
+
+@dataclass(frozen=True)
+class SuggestedMigration:
+    """A draft: the migration, a reason for each step, old keys without a place, new keys without a value."""
+
+    migration: Migration
+    reasons: tuple[str, ...]
+    unplaced: tuple[str, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every old key has a place and every new key a value."""
+        return not self.unplaced and not self.missing
+
+    def __str__(self) -> str:
+        """The draft as a migration file, with the reasons as comments."""
+        return migration_text(self.migration, self.reasons, self._remarks())
+
+    def _remarks(self) -> str:
+        lines = []
+        for title, keys in (
+            ("Old keys that could not be placed (write a rename or a drop for them):", self.unplaced),
+            ("New keys that nothing gives a value to:", self.missing),
+        ):
+            if keys:
+                lines += [title, *(f"    {key}" for key in keys)]
+        return "\n".join(lines)
+
+
+def suggest_migration(old: Mapping[str, Any], target: Any, name: str = "suggested") -> SuggestedMigration:
+    """A draft that takes the state dict `old` to the keys and shapes of `target`.
+
+    `target` is a module, or a mapping as its state dict is. No values are read.
+
+    >>> import numpy as np
+    >>> old = {"module.fc.kernel": np.zeros((2, 3)), "module.fc.b": np.zeros(3)}
+    >>> new = {"fc.weight": np.zeros((3, 2)), "fc.bias": np.zeros(3)}
+    >>> draft = suggest_migration(old, new)
+    >>> [step.old.text for step in draft.migration.steps], draft.is_complete
+    (['module.{rest:any}', 'fc.kernel', 'fc.b'], True)
+    """
+    draft = _Draft(stored_values(old), headers_of(target))
+    draft.unwrap()
+    draft.move_prefixes()
+    draft.rename_families()
+    draft.finish()
+    migration = Migration(name, draft.steps)
+    unplaced = tuple(key for key in draft.values if not draft.is_placed(key))
+    missing = tuple(key for key in draft.target if key not in draft.values)
+    return SuggestedMigration(migration, tuple(draft.reasons), unplaced, missing)
+
+
+class _Draft:
+    """The steps so far, and what the old keys have become by them."""
+
+    def __init__(self, values: Values, target: Mapping[str, Header | None]) -> None:
+        self.values = values
+        self.target = target
+        self.steps: list[Step] = []
+        self.reasons: list[str] = []
+
+    def add(self, step: Step, reason: str) -> None:
+        """Carry out one more step."""
+        self.values, _ = apply_steps([step], self.values)
+        self.steps.append(step)
+        self.reasons.append(reason)
+
+    def is_placed(self, key: str) -> bool:
+        """Whether a key is one of the target, with its shape."""
+        wanted, found = self.target.get(key), self.values[key].header
+        if wanted is None or found is None:
+            return key in self.target
+        return wanted.shape == found.shape
+
+    def unplaced(self) -> dict[str, Header | None]:
+        """The keys that are not where they belong."""
+        return {key: value.header for key, value in self.values.items() if not self.is_placed(key)}
+
+    def _headers(self) -> dict[str, Header | None]:
+        return {key: value.header for key, value in self.values.items()}
+
+    def wanted(self) -> dict[str, Header | None]:
+        """The keys of the target that nothing has yet."""
+        return {
+            key: header
+            for key, header in self.target.items()
+            if key not in self.values or not self.is_placed(key)
+        }
+
+    # --- wrappers and prefixes ---
+
+    def unwrap(self) -> None:
+        """Take out what wrappers put into names."""
+        for segment, wrapper in _WRAPPERS.items():
+            if any(segment in key.split(".") for key in self.target):
+                continue
+            if any(key.startswith(f"{segment}.") for key in self.values):
+                step = rename(f"{segment}.{{rest:any}}", "{rest}", repeat=True)
+                self._try(step, f"{wrapper} puts {segment!r} before every name")
+            if any(f".{segment}." in key for key in self.values):
+                step = rename(f"{{a:any}}.{segment}.{{b:any}}", "{a}.{b}", repeat=True)
+                self._try(step, f"{wrapper} puts {segment!r} into names")
+
+    def move_prefixes(self) -> None:
+        """Exchange prefixes, as long as that brings keys to their places."""
+        for _ in range(8):
+            found = self._best_prefix()
+            if found is None:
+                return
+            (old, new), count = found
+            step = rename(f"{_literal(old)}{{rest:any}}", f"{_literal(new)}{{rest}}")
+            what = f"prefix {old!r} becomes {new!r}" if old and new else f"prefix {old or new!r} "
+            what += "" if old and new else ("goes away" if old else "is new")
+            if not self._try(step, f"{what}: {count} keys of the same name and shape"):
+                return
+
+    def _best_prefix(self) -> tuple[tuple[str, str], int] | None:
+        behind: dict[str, list[tuple[str, str]]] = {}
+        for key in self.wanted():
+            for prefix, rest in _cuts(key):
+                behind.setdefault(rest, []).append((prefix, key))
+        unplaced = self.unplaced()
+        gains: Counter[tuple[str, str]] = Counter()
+        for key, header in unplaced.items():
+            for prefix, rest in _cuts(key):
+                for new, wanted in behind.get(rest, ()):
+                    there = self.target[wanted]
+                    if prefix and new and number_free(prefix) != prefix:
+                        continue  # numbers that move are for whole families to say
+                    if header is not None and there is not None and header.shape == there.shape:
+                        gains[prefix, new] += 1
+        for (old, new), count in sorted(gains.items(), key=lambda item: (-item[1], len(item[0][0]))):
+            placed = sum(key.startswith(old) and key not in unplaced for key in self.values)
+            if count > max(placed, 1) or (count == 1 == len(unplaced) and not placed):
+                return (old, new), count
+        return None
+
+    def _try(self, step: Step, reason: str) -> bool:
+        """Add a step, unless it makes two keys one or takes a key from its place."""
+        before = sum(map(self.is_placed, self.values))
+        try:
+            values, _ = apply_steps([step], self.values)
+        except MigrationError:
+            return False
+        kept, self.values = self.values, values
+        after = sum(map(self.is_placed, self.values))
+        self.values = kept
+        if after < before:
+            return False
+        self.add(step, reason)
+        return True
+
+    # --- families ---
+
+    def rename_families(self) -> None:
+        """Rename what is alike; then cut, join, and rename once more what is left of families."""
+        order = {key: at for at, key in enumerate(self.values)}
+        there = {key: at for at, key in enumerate(self.target)}
+        unplaced, wanted = self.unplaced(), self.wanted()
+        olds = [one for one in families(self._headers(), order) if _meets(one, unplaced)]
+        news = [one for one in families(self.target, there) if _meets(one, wanted)]
+        pairs = matched(olds, news)
+        olds, news = _without(olds, pairs), _without(news, pairs)
+        parts = fused(olds, news)
+        used = {id(family) for part in parts for family in (*part.olds, *part.news)}
+        olds = [family for family in olds if id(family) not in used]
+        news = [family for family in news if id(family) not in used]
+        more = matched(olds, news, by_order=True)
+        olds = [one for family in _without(olds, more) for one in single(family) if one.pattern in unplaced]
+        news = [one for family in _without(news, more) for one in single(family) if one.pattern in wanted]
+        pairs += [*more, *matched(olds, news, by_order=True)]
+        pairs = _turned_like_their_neighbours(pairs)
+        for part in parts:
+            self.add(part.step, part.because)
+        for step, reason in rules_for(pairs, self.values):
+            self.add(step, reason)
+
+    def finish(self) -> None:
+        """Drop and add what is computed anyway, and drop everything once the target lacks nothing."""
+        missing = [key for key in self.target if key not in self.values]
+        for name in _COMPUTED:
+            keys = [key for key in self.unplaced() if key.rpartition(".")[2] == name]
+            if keys:
+                for template in _templates(keys, name):
+                    self.add(drop(template), f"{len(keys)} buffers that are computed, and the target has not")
+            if name == "num_batches_tracked":
+                self._add_counters([key for key in missing if key.rpartition(".")[2] == name])
+        if any(key not in self.values for key in self.target):
+            return
+        for family in families(self.unplaced(), {key: at for at, key in enumerate(self.values)}):
+            reason = "left over: every key of the target has a value without it"
+            self.add(drop(old_template(family)[0]), reason)
+
+    def _add_counters(self, keys: list[str]) -> None:
+        siblings = [key.rpartition(".")[0] + ".running_mean" for key in keys]
+        if keys and all(sibling in self.values for sibling in siblings):
+            step = default(
+                "{p:any}.num_batches_tracked",
+                0,
+                shape=(),
+                dtype="int64",
+                like="{p:any}.running_mean",
+            )
+            self._try(step, f"{len(keys)} counters that batch norms have since version 2")
+
+
+def _literal(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _cuts(key: str) -> Iterator[tuple[str, str]]:
+    """A key cut behind none, one, two or three of its segments."""
+    yield "", key
+    at = -1
+    for _ in range(3):
+        at = key.find(".", at + 1)
+        if at < 0:
+            return
+        yield key[: at + 1], key[at + 1 :]
+
+
+def _meets(family: Family, keys: Mapping[str, object]) -> bool:
+    """Whether one of the family's keys is among these."""
+    return any(family.key(numbers) in keys for numbers in family.members)
+
+
+def _without(families: list[Family], pairs: list[Pair]) -> list[Family]:
+    used = {id(family) for pair in pairs for family in (pair.old, pair.new)}
+    return [family for family in families if id(family) not in used]
+
+
+def _templates(keys: list[str], name: str) -> list[str]:
+    """Templates for buffers of one name, at the root and below."""
+    inside = any("." in key for key in keys)
+    return [*([f"{{p:any}}.{name}"] if inside else []), *([name] if name in keys else [])]
+
+
+def _turned_like_their_neighbours(pairs: list[Pair]) -> list[Pair]:
+    """Square values say nothing of whether they are to be turned round; those beside them do."""
+    votes: dict[tuple[str, ...], set[bool]] = {}
+    for pair in pairs:
+        if not _is_square(pair):
+            for kind in _kinds(pair):
+                votes.setdefault(kind, set()).add(pair.transforms == (Transpose(),))
+    found = []
+    for pair in pairs:
+        votes_here = [votes[kind] for kind in _kinds(pair) if kind in votes] if _is_square(pair) else []
+        if votes_here and votes_here[0] == {True} and not pair.transforms:
+            because = "square, and turned round as those beside it are: check it"
+            pair = Pair(pair.old, pair.new, pair.maps, (Transpose(),), pair.score, because)
+        found.append(pair)
+    return found
+
+
+def _kinds(pair: Pair) -> list[tuple[str, ...]]:
+    """What a pair has in common with its neighbours: the last two names, or the last one."""
+    old, new = pair.old.pattern.split("."), pair.new.pattern.split(".")
+    return [(*old[-2:], "->", *new[-2:]), (old[-1], "->", new[-1])]
+
+
+def _is_square(pair: Pair) -> bool:
+    return all(len(header.shape) == 2 and len(set(header.shape)) == 1 for header in pair.old.members.values())

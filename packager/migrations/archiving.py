@@ -1,0 +1,142 @@
+"""Migrations as bytes of an archive, and the judgement over what a stored one may run.
+
+The format is docs/spec/migrations.md: a list of tables in canonical msgpack, each as a TOML file would
+hold it (`migration_tables.py`), those of one class together and in the order in which they run. Reading them runs
+nothing. A stored migration may name functions, and may hold regular expressions, which can be made to
+run for years; both are carried out only where the archive's own code or the caller vouches for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from packager.archive import pack, unpack
+from packager.errors import ArchiveError, MigrationError, UntrustedTypeError
+from packager.objects import NameUse, Trust, TrustContext, grant_for, refusal
+
+from .chains import chain
+from .declaring import Migration, Step
+from .migration_tables import migration_from_table, table_of
+from .renaming import Rename, RenamePattern
+from .transforms import NamedFunction
+
+PATTERNS: Final = "packager.migrations:rename_pattern"
+"""What `trust=` must name before regular expressions out of an archive are used."""
+
+
+def pack_migrations(migrations: Mapping[str, Iterable[Migration]]) -> bytes:
+    """The bytes for migrations by class. Raises MigrationError for one that has no place in a table."""
+    return pack(
+        [
+            table_of(replace(migration, target=target, where=""))
+            for target, known in sorted(migrations.items())
+            for migration in chain(known)
+        ]
+    )
+
+
+def unpack_migrations(data: bytes | memoryview) -> dict[str, tuple[Migration, ...]]:
+    """The migrations by class; nothing is imported or judged.
+
+    Raises ArchiveError for bytes that are not what `pack_migrations` writes.
+
+    >>> from packager.migrations import drop
+    >>> stored = pack_migrations({"net:Net": [Migration("old", [drop("mask")], to=2)]})
+    >>> [migration.name for migration in unpack_migrations(stored)["net:Net"]]
+    ['old']
+    """
+    what = "stored migrations"
+    tables = unpack(bytes(data), what=what)
+    found: dict[str, list[Migration]] = {}
+    try:
+        if type(tables) is not list or not tables or not all(type(table) is dict for table in tables):
+            raise ArchiveError(f"{what}: expected a list of tables")
+        for number, table in enumerate(tables):
+            steps = table.get("step")
+            count = len(steps) if type(steps) is list else 0
+            lines = [f"{what}, {number}, step {step}" for step in range(count)]
+            migration = migration_from_table(table, f"{what}, {number}", lines=lines, stored=True)
+            if not migration.name or not migration.target:
+                raise ArchiveError(f"{what}, {number}: it has no name, or no class")
+            if any(one.name == migration.name for one in found.get(migration.target, ())):
+                raise ArchiveError(f"{what}, {number}: {migration.target} has two of this name")
+            found.setdefault(migration.target, []).append(migration)
+        if pack_migrations(found) != bytes(data):
+            raise ArchiveError(f"{what}: they are not spelled as the format demands")
+    except (MigrationError, TypeError) as error:
+        raise ArchiveError(str(error)) from error
+    return {target: tuple(migrations) for target, migrations in found.items()}
+
+
+def functions_of(migration: Migration) -> tuple[NameUse, ...]:
+    """The functions that a migration names, which are called with values of the state dict."""
+    return tuple(
+        NameUse(
+            *_split(transform.name),
+            "call",
+            f"migration {migration.name!r} of {migration.target}, {step.what}",
+        )
+        for step in migration.steps
+        for transform in _transforms(step)
+        if isinstance(transform, NamedFunction)
+    )
+
+
+def patterns_of(migration: Migration) -> tuple[str, ...]:
+    """The regular expressions of a migration."""
+    return tuple(step.pattern for step in migration.steps if isinstance(step, RenamePattern))
+
+
+def allowed_migrations(
+    migrations: Iterable[Migration],
+    trust_context: TrustContext,
+    trust: Collection[str],
+    find: Callable[[str, str], Any],
+) -> tuple[Migration, ...]:
+    """The migrations, ready to run: functions are looked up by `find`, which imports for an archive.
+
+    Raises UntrustedTypeError, for all together, for functions that neither the archive holds nor the
+    caller trusts, and for regular expressions unless the caller trusts these.
+    """
+    known, trusted = tuple(migrations), Trust(trust)
+    uses = [use for migration in known for use in functions_of(migration)]
+    refused = [
+        use for use in uses if grant_for(use.module, use.qualname, "call", trust_context, trusted) is None
+    ]
+    if refused:
+        raise refusal(refused, trust_context, "stored migrations")
+    patterns = [pattern for migration in known for pattern in patterns_of(migration)]
+    if patterns and not trusted.names(*_split(PATTERNS)):
+        raise UntrustedTypeError(
+            f"stored migrations: {len(patterns)} regular expressions, which can be made to run without end: "
+            f"{', '.join(f'/{pattern[:60]}/' for pattern in patterns[:5])}. If you know them to be harmless, "
+            f'load with trust=["{PATTERNS}"]'
+        )
+    return tuple(
+        replace(migration, steps=[_finding(step, find) for step in migration.steps], stored=False)
+        for migration in known
+    )
+
+
+def _finding(step: Step, find: Callable[[str, str], Any]) -> Step:
+    """The step, with functions that are looked up by `find`, and a regular expression that is one."""
+    if isinstance(step, RenamePattern):
+        step.check_pattern()
+    if not isinstance(step, Rename):
+        return step
+    transforms = tuple(
+        replace(transform, find=find) if isinstance(transform, NamedFunction) else transform
+        for transform in step.transforms
+    )
+    return replace(step, transforms=transforms)
+
+
+def _transforms(step: Step) -> tuple[Any, ...]:
+    return step.transforms if isinstance(step, Rename) else ()
+
+
+def _split(name: str) -> tuple[str, str]:
+    module, _, qualname = name.partition(":")
+    return module, qualname

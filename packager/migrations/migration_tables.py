@@ -1,0 +1,278 @@
+"""Migrations as plain tables: what a TOML file holds, and what an archive stores.
+
+A table has `name`, `class`, `from`, `to`, `unwrap` and the list `step`, each left out where it says
+nothing. Each step names one thing to do (rename, pattern, drop, default, split, merge) and what goes
+with it; transforms are a list of tables: `transforms = [{ transpose = [1, 0] }, { cast = "float32" }]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, get_args
+
+from packager.errors import MigrationError
+
+from .declaring import Migration, Spelling, Step
+from .dividing import DIVIDING
+from .renaming import RENAMING, RenamePattern
+from .templates import Template
+from .transforms import Cast, NamedFunction, Permute, Reshape, Roll, Scale, Slice, Transform, Transpose
+
+_STEPS: Mapping[str, Spelling] = {spelling.word: spelling for spelling in (*RENAMING, *DIVIDING)}
+_GATES = {"before": int, "unless": (str, list[str]), "if_all": (str, list[str])}
+
+
+class MigrationFileError(MigrationError, ValueError):
+    """A migration that cannot be read; the message gives the file and the line of every mistake."""
+
+
+def migration_from_table(
+    table: Mapping[str, Any],
+    where: str,
+    name: str = "",
+    lines: Sequence[str] = (),
+    places: Mapping[str, str] | None = None,
+    *,
+    stored: bool = False,
+) -> Migration:
+    """The migration that a table describes.
+
+    `where` names its source in messages, `lines` the place of each step, `places` those of single
+    keys; `name` is what it is called where the table does not say. Of a `stored` one, what only running
+    needs is not looked at: regular expressions, and whether its holes are numbers.
+
+    Raises MigrationFileError for all mistakes together.
+
+    >>> migration_from_table({"step": [{"drop": "{p:any}.attn_mask"}]}, "swin").steps[0].old.text
+    '{p:any}.attn_mask'
+    """
+    reading = _Reading()
+    reading.tried(_check_keys, table, {"name", "class", "from", "to", "unwrap", "step"}, where)
+    rows = reading.tried(_typed, table, "step", list, where, []) or []
+    known = [*lines[: len(rows)], *[where] * (len(rows) - len(lines))]
+    steps = [reading.tried(_step, row, line, stored) for row, line in zip(rows, known, strict=True)]
+    unwrap = reading.tried(_typed, table, "unwrap", (str, list[str]), where, [])
+    fields = {
+        field: reading.tried(_typed, table, key, kind, where, absent)
+        for field, key, kind, absent in (
+            ("name", "name", str, name),
+            ("target", "class", str, ""),
+            ("to", "to", int, None),
+            ("since", "from", int, None),
+        )
+    }
+    reading.require_sound()
+    names = (unwrap,) if isinstance(unwrap, str) else tuple(unwrap)
+    try:
+        place = (places or {}).get("to", where)
+        return Migration(steps=steps, unwrap=names, where=place, stored=stored, **fields)
+    except MigrationError as error:
+        raise MigrationFileError(_placed(error, (places or {}).get("from", where))) from None
+
+
+class _Reading:
+    """Goes on after a mistake, so that all can be told together."""
+
+    def __init__(self) -> None:
+        self._problems: list[str] = []
+
+    def tried(self, make: Callable[..., Any], *arguments: Any) -> Any:
+        """What `make` answers; None, and one more problem, where it cannot."""
+        try:
+            return make(*arguments)
+        except MigrationFileError as error:
+            self._problems.append(str(error))
+            return None
+
+    def require_sound(self) -> None:
+        """Raise MigrationFileError for all problems."""
+        if self._problems:
+            raise MigrationFileError("\n".join(self._problems))
+
+
+def table_of(migration: Migration) -> dict[str, Any]:
+    """The table of a migration. Raises MigrationError for a transform that has no place in one."""
+    table = {
+        "name": migration.name,
+        "class": migration.target or None,
+        "from": migration.since,
+        "to": migration.to,
+        "unwrap": list(migration.unwrap) or None,
+        "step": [step_table(step) for step in migration.steps],
+    }
+    return {key: value for key, value in table.items() if value is not None}
+
+
+def step_table(step: Step) -> dict[str, Any]:
+    """The table of one step; raises MigrationError as `table_of` does."""
+    table = _spelt(step, _STEPS)
+    gates = {"before": step.gates.before, "unless": step.gates.unless, "if_all": step.gates.if_all}
+    return {**table, **{key: _plain(value) for key, value in gates.items() if value not in (None, ())}}
+
+
+def _spelt(thing: Any, spellings: Mapping[str, Spelling]) -> dict[str, Any]:
+    """Return the table of a step or a transform, without what is as it would be anyway.
+
+    Raises MigrationError for one that has no spelling.
+    """
+    found = next((spelling for spelling in spellings.values() if type(thing) is spelling.kind), None)
+    if found is None:
+        raise MigrationError(
+            f"the transform {thing!r} cannot be written down; make it a function at the top of a module and "
+            "name that with NamedFunction"
+        )
+    usual = {field.name: field.default for field in fields(thing)}
+    values = {key: (name, getattr(thing, name)) for key, (name, _) in found.keys.items()}
+    return {
+        key: _plain(value)
+        for key, (name, value) in values.items()
+        if key == found.word or value != usual[name]
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Template):
+        return value.text
+    return value if isinstance(value, (str, int, float, type(None))) else _transform_table(value)
+
+
+def _transform_table(transform: Transform) -> dict[str, Any]:
+    table = _spelt(transform, _TRANSFORMS)
+    if isinstance(transform, Transpose) and transform.axes is None:
+        return {"transpose": True}
+    if isinstance(transform, Slice):
+        start, stop = transform.start or 0, transform.stop
+        return {"slice": [start] if stop is None else [start, stop], "axis": transform.axis}
+    return table
+
+
+def _step(row: Any, line: str, stored: bool) -> Step:
+    if not isinstance(row, Mapping):
+        raise MigrationFileError(f"{line}: a step is a table, found {row!r}")
+    spelling = _one_of(_STEPS, row, line, "a step", found=", ".join(word for word in _STEPS if word in row))
+    given = _attributes(spelling, row, line, _GATES)
+    try:
+        if "transforms" in given:
+            given["transforms"] = [_transform(inner, line) for inner in given["transforms"]]
+        step: Step = spelling.make(**given, line=line)
+        step.check()
+        if not stored:
+            step.check_numbers()
+            if isinstance(step, RenamePattern):
+                step.check_pattern()
+    except (MigrationError, TypeError) as error:
+        raise MigrationFileError(_placed(error, line)) from None
+    return step
+
+
+def _placed(error: Exception, line: str) -> str:
+    return f"{line}: {str(error).removeprefix(f'{line}: ')}"
+
+
+def _transform(row: Any, line: str) -> Transform:
+    if not isinstance(row, Mapping):
+        raise MigrationFileError(
+            f"{line}: a transform is a table such as {{ transpose = [1, 0] }}, found {row!r}"
+        )
+    spelling = _one_of(_TRANSFORMS, row, line, "a transform", found=repr(dict(row)))
+    given = _attributes(spelling, row, line, {})
+    try:
+        made: Transform = spelling.make(
+            **{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+        )
+    except (TypeError, KeyError) as error:
+        what = f"{spelling.word} cannot be read from {dict(row)!r}"
+        raise MigrationFileError(f"{line}: {what}: {error}") from None
+    return made
+
+
+def _one_of(
+    spellings: Mapping[str, Spelling], row: Mapping[str, Any], line: str, what: str, *, found: str
+) -> Spelling:
+    """Return the spelling whose word is in a table. Raises MigrationFileError where there is not one."""
+    words = [word for word in spellings if word in row]
+    if len(words) != 1:
+        raise MigrationFileError(
+            f"{line}: {what} has one of {', '.join(spellings)}; found {found or 'none of them'}"
+        )
+    return spellings[words[0]]
+
+
+def _attributes(
+    spelling: Spelling, row: Mapping[str, Any], line: str, more: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what a table gives, by the names of attributes; `more` are the types of further keys.
+
+    Raises MigrationFileError for keys that are not known or lack, and for values of another type.
+    """
+    _check_keys(row, {*spelling.keys, *more}, line)
+    known = {**spelling.keys, **{key: (key, types) for key, types in more.items()}}
+    if lacking := [key for key in spelling.required if key not in row]:
+        raise MigrationFileError(f"{line}: {spelling.word} needs {', '.join(map(repr, lacking))} beside it")
+    return {name: _typed(row, key, types, line, None) for key, (name, types) in known.items() if key in row}
+
+
+def _slice(start: Sequence[int], axis: int = 0) -> Slice:
+    return Slice(axis, *start)
+
+
+def _transpose(axes: bool | tuple[int, ...]) -> Transpose:
+    return Transpose(None if isinstance(axes, bool) else axes)
+
+
+def _scale(by: float) -> Scale:
+    return Scale(float(by))
+
+
+def _roll(by: int, axis: int = 0) -> Roll:
+    return Roll(axis, by)
+
+
+def _permute(groups: tuple[int, ...], order: tuple[int, ...], axis: int = 0) -> Permute:
+    return Permute(axis, groups, order)
+
+
+_INTS = list[int]
+_AXIS = ("axis", int)
+_TRANSFORMS: Mapping[str, Spelling] = {
+    spelling.word: spelling
+    for spelling in (
+        Spelling(Transpose, _transpose, {"transpose": ("axes", (bool, _INTS))}),
+        Spelling(Reshape, Reshape, {"reshape": ("shape", _INTS), "was": ("old", _INTS)}),
+        Spelling(Slice, _slice, {"slice": ("start", _INTS), "axis": _AXIS}),
+        Spelling(Roll, _roll, {"roll": ("by", int), "axis": _AXIS}),
+        Spelling(Cast, Cast, {"cast": ("dtype", str), "was": ("old", str)}),
+        Spelling(Scale, _scale, {"scale": ("by", (float, int))}),
+        Spelling(Permute, _permute, {"permute": ("groups", _INTS), "order": ("order", _INTS), "axis": _AXIS}),
+        Spelling(NamedFunction, NamedFunction, {"function": ("name", str), "result": ("result", _INTS)}),
+    )
+}
+
+
+def _check_keys(table: Mapping[str, Any], known: set[str], where: str) -> None:
+    if unknown := sorted(set(table) - known):
+        raise MigrationFileError(
+            f"{where}: unknown {', '.join(map(repr, unknown))}; expected {', '.join(sorted(known))}"
+        )
+
+
+def _typed(table: Mapping[str, Any], name: str, kind: Any, where: str, absent: Any) -> Any:
+    """Return the value of a key, `absent` where it has none. Raises MigrationFileError for another type."""
+    value = table.get(name, absent)
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if value is absent or any(_is_of(value, one) for one in kinds):
+        return value
+    wanted = " or ".join(
+        " of ".join([one.__name__, *(item.__name__ for item in get_args(one))]) for one in kinds
+    )
+    raise MigrationFileError(f"{where}: {name} = {value!r} is {type(value).__name__}, expected {wanted}")
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    """Say whether a value has a type, `list[int]` for one; a truth value is no number here."""
+    if items := get_args(kind):
+        return isinstance(value, list) and all(type(item) is items[0] for item in value)
+    return isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool)

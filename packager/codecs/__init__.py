@@ -15,6 +15,6 @@ else:
             "base": "CannotStore Child Codec Decoding Encoding Finish Node ObjectCodec Role StoredTensor "
             "TensorData CodecRegistry default_registry",
             "frameworks": "split_literal",
-            "tensors": "LIBRARIES tensor_in tensor_out",
+            "tensors": "LIBRARIES TENSOR_CODECS tensor_in tensor_out",
         },
     )

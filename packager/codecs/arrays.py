@@ -26,6 +26,7 @@ from .base import (
     StoredTensor,
     TensorData,
     expect,
+    expect_class,
     expect_sizes,
     expect_tensor,
     shares_methods,
@@ -193,6 +194,7 @@ class MaskedArrayCodec(Codec):
             expect(child.codec is not None or (child.kind == "scalar" and child.value is None), "arrays")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Build a masked array. Raises ValueError for parts that are no arrays."""
         import numpy
 
         if literal == "masked":
@@ -235,8 +237,7 @@ class SubclassCodec(Codec):
         import numpy
 
         cls, array = children
-        if not (isinstance(cls, type) and issubclass(cls, numpy.ndarray)):
-            raise ValueError(f"{cls!r} is not a class of arrays")
+        expect_class(cls, numpy.ndarray, "a class of arrays")
         return array.view(cls)
 
     def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:

@@ -257,6 +257,12 @@ def expect_sizes(values: Iterable[Any], what: str = "a shape", limit: int = MAX_
     expect(all(type(value) is int and 0 <= value < limit for value in values), what)
 
 
+def expect_class(cls: Any, base: Any, what: str) -> None:
+    """Raise ValueError, saying what was expected, unless `cls` is `base` or inherits from it."""
+    if not (isinstance(cls, type) and issubclass(cls, base)):
+        raise ValueError(f"{cls!r} is not {what}")
+
+
 def expect_tensor(child: Child, dtype: str | None = None) -> tuple[str, list[int]]:
     """Return the dtype and shape of a child that must be a tensor. Raises ValueError for another one."""
     expect(

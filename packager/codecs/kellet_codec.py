@@ -23,6 +23,7 @@ from .base import (
     ObjectCodec,
     TensorData,
     expect,
+    expect_class,
 )
 from .frameworks import Framework, Saved
 from .modules import HANDLES, HOOKS, HandleCodec, Hook, ModuleCodec, storable
@@ -205,6 +206,7 @@ class KelletHandleCodec(HandleCodec):
     def finish(
         self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
     ) -> None:
+        """Attach a handle to its registry. Raises ValueError where the owner has no hooks."""
         from kellet.hooks import HookRegistry
         from kellet.nn.storing import hook_registry
 
@@ -236,11 +238,10 @@ class HookCodec(ObjectCodec):
 
         return hook_object_attributes(obj)
 
-    def make(self, cls: type, version: int) -> Any:
+    def make(self, cls: Any, version: int) -> Any:
         import kellet.nn
 
-        if not issubclass(cls, kellet.nn.Hook):
-            raise ValueError(f"{cls!r} is not a Hook")
+        expect_class(cls, kellet.nn.Hook, "a Hook")
         return cls.__new__(cls)
 
     def fill(self, obj: Any, attributes: Mapping[str, object], version: int) -> None:
@@ -277,6 +278,7 @@ class GateCodec(Codec):
     def finish(
         self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
     ) -> None:
+        """Give a gate its Hook. Raises ValueError for another object."""
         import kellet.nn
 
         if not isinstance(children[0], kellet.nn.Hook):

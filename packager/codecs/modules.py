@@ -29,6 +29,7 @@ from .base import (
     ObjectCodec,
     Role,
     expect,
+    expect_class,
     shares_methods,
 )
 from .frameworks import EmptySlots, Framework, Saved, check_state, split_literal
@@ -119,10 +120,9 @@ class ModuleCodec(ObjectCodec):
         hooks = self.hook_attributes()
         return {name: stored[name] for name in names if name not in hooks}
 
-    def make(self, cls: type, version: int) -> Any:
-        if not issubclass(cls, self.framework.base()):
-            raise ValueError(f"{cls!r} is not a module of {self.framework.family}")
-        made: Any = cls.__new__(cls)  # type: ignore[call-overload]  # a class of modules, not of classes
+    def make(self, cls: Any, version: int) -> Any:
+        expect_class(cls, self.framework.base(), f"a module of {self.framework.family}")
+        made = cls.__new__(cls)
         made.__dict__.update(self._fresh())
         return made
 
@@ -131,6 +131,7 @@ class ModuleCodec(ObjectCodec):
         obj.__dict__.update(attributes)
 
     def set_state(self, obj: Any, state: Any, version: int) -> None:
+        """Hand a state to `__setstate__`. Raises ValueError for hooks, and for no dict of attributes."""
         if type(state) is not dict or not all(type(name) is str for name in state):
             raise ValueError(f"the state of {type(obj).__qualname__} is no dict of attributes")
         self._refuse_hooks(obj, state)
@@ -138,6 +139,7 @@ class ModuleCodec(ObjectCodec):
         type(obj).__setstate__(obj, {**self._fresh(), **state})
 
     def check_made(self, obj: Any) -> None:
+        """Check the tables and flags of a module. Raises ValueError for modules or names that are none."""
         self.framework.check_tables(obj)
         children = obj._modules
         named = type(children) in (dict, OrderedDict) and all(type(name) is str for name in children)
@@ -191,6 +193,7 @@ class ModuleCodec(ObjectCodec):
     def finish(
         self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
     ) -> None:
+        """Register hooks, or load a state. Raises ValueError for no hook, and no state of the module."""
         if literal != "hooks":
             self.framework.load_state(obj, literal, children, context.shared_state(EmptySlots))
             return

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node, Role, expect
+from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node, Role, expect, expect_class
 
 _STATE: Final = frozenset({"defaults", "param_groups", "state"})
 
@@ -19,11 +19,11 @@ class OptimizerCodec(Codec):
     """What the optimisers of both have in common."""
 
     def base(self) -> Any:
-        """The class `Optimizer` of the framework."""
+        """Return the class `Optimizer` of the framework."""
         raise NotImplementedError
 
     def hooks_of(self, optimizer: Any) -> list[str]:
-        """The attributes that hold hooks."""
+        """Return the attributes that hold hooks."""
         raise NotImplementedError
 
     def claims(self, cls: type) -> bool:
@@ -44,11 +44,10 @@ class OptimizerCodec(Codec):
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         cls, state = children
-        if not (isinstance(cls, type) and issubclass(cls, self.base())):
-            raise ValueError(f"{cls!r} is not an optimiser")
+        expect_class(cls, self.base(), "an optimiser")
         if cls.__module__.startswith(f"{self.base().__module__.partition('.')[0]}.optim"):
             self._check_state(cls, state)
-        made: Any = cls.__new__(cls)  # type: ignore[call-overload]  # a class of optimisers, not of classes
+        made: Any = cls.__new__(cls)
         type(made).__setstate__(made, state)
         return made
 
@@ -75,7 +74,7 @@ class OptimizerCodec(Codec):
         return type(members) is list and all(map(self.is_key, members))
 
     def is_key(self, value: Any) -> bool:
-        """Whether a value is a tensor of the framework, for which an optimiser keeps a state."""
+        """Check whether a value is a tensor of the framework, for which an optimiser keeps a state."""
         raise NotImplementedError
 
     def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
@@ -83,7 +82,7 @@ class OptimizerCodec(Codec):
 
 
 def _is_named(value: Any) -> bool:
-    """Whether a value is a dict itself, and all its keys are strings."""
+    """Check whether a value is a dict itself, and all its keys are strings."""
     return type(value) is dict and all(type(name) is str for name in value)
 
 

@@ -28,13 +28,20 @@ from .base import (
     StoredTensor,
     TensorData,
     expect,
+    expect_class,
     expect_sizes,
     shares_methods,
 )
 from .frameworks import EmptySlots, Saved, require_leaf
+from .torch_layouts import LAYOUTS, STRIDED
 from .torch_tensors import plain_data, tensor_of
 
 _KINDS: Final = ("Tensor", "Parameter", "Buffer")
+
+TENSOR_CODECS: Final = frozenset(
+    {"kellet.tensor", "numpy.masked", "numpy.ndarray", STRIDED, *(codec.name for codec in LAYOUTS)}
+)
+"""The codecs of tensors that are numbers and nothing else, so that data alone may hold them anywhere."""
 
 
 class TensorCodec(Codec):
@@ -52,6 +59,7 @@ class TensorCodec(Codec):
         return cls in _classes().values()
 
     def encode(self, obj: Any, context: Encoding) -> Node:
+        """Return the memory of a tensor. Raises CannotStore for graphs, and for dtypes without a name."""
         require_leaf(obj, context)
         array = array_of(obj)
         name = dtype_name(array.dtype)
@@ -121,8 +129,7 @@ class TensorSubclassCodec(Codec):
         import kellet
 
         cls, array = children
-        if not (isinstance(cls, type) and issubclass(cls, kellet.Tensor)):
-            raise ValueError(f"{cls!r} is not a class of tensors")
+        expect_class(cls, kellet.Tensor, "a class of tensors")
         make, (_, _, _), _ = kellet.from_numpy(array).__reduce_ex__(2)
         return make(cls, array, literal)
 

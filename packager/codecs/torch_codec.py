@@ -54,6 +54,7 @@ class TorchValueCodec(Codec):
         expect(isinstance(name, str) and name.replace(":", "_").isidentifier(), "a name")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Return the value of a name. Raises ValueError where this torch has none of that kind."""
         import torch
 
         kind, *parts = literal
@@ -162,6 +163,7 @@ class TorchModuleCodec(ModuleCodec):
         return ((table, kind) for kind, table in _tables(module))
 
     def register(self, module: Any, kind: str, hook: Any, options: Mapping[str, Any]) -> int:
+        """Register a hook. Raises ValueError for an unknown kind, and for parameters that are missing."""
         register = _REGISTER.get(kind)
         if register is None:
             raise ValueError(f"there is no kind of hook {kind!r}")
@@ -171,7 +173,7 @@ class TorchModuleCodec(ModuleCodec):
 
 
 def _tables(module: Any) -> list[tuple[str, dict[int, Any]]]:
-    """The hook tables of a module: attribute name and dict of hooks by id."""
+    """Return the hook tables of a module: attribute name and dict of hooks by id."""
     return [(kind, vars(module)[kind]) for kind in _REGISTER if kind in vars(module)]
 
 
@@ -235,6 +237,7 @@ class TorchHandleCodec(HandleCodec):
     def finish(
         self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
     ) -> None:
+        """Attach a handle to its module. Raises ValueError for what is no module."""
         kind, number = literal
         module = children[0]
         if not isinstance(module, TorchModuleCodec.framework.base()):
@@ -285,7 +288,7 @@ _LEFT_BEHIND: Final = "torch.nn.utils.parametrizations:weight_norm.<locals>._wei
 
 
 def is_refused(cls: type) -> bool:
-    """Whether instances of a class of modules, or of one that it inherits from, are never stored."""
+    """Check whether instances of a class of modules, or of one that it inherits from, are never stored."""
     return _why_refused(cls) is not None
 
 
@@ -314,7 +317,7 @@ def require_storable(module: Any) -> None:
 
 
 def computed_by_hooks(module: Any) -> list[str]:
-    """The attributes that forward pre-hooks of PyTorch set anew before every call, from parameters.
+    """Return the attributes that forward pre-hooks of PyTorch set anew before every call, from parameters.
 
     Weight and spectral norm of old, and pruning. Their last values need no graph.
     """
@@ -368,7 +371,7 @@ def _are_names(names: Any) -> bool:
 
 
 def is_obsolete(module: Any, hook: Any) -> bool:
-    """Whether a load hook is what `remove_parametrizations` leaves behind of weight_norm.
+    """Check whether a load hook is what `remove_parametrizations` leaves behind of weight_norm.
 
     It reads old state dicts into the parametrization that is gone, and no import leads to it.
     """

@@ -78,6 +78,7 @@ class QuantizedTensorCodec(LayoutCodec):
         return bool(tensor.is_quantized)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
+        """Return the integers and what maps them to numbers. Raises CannotStore for other schemes."""
         import torch
 
         name = str(obj.dtype).removeprefix("torch.")

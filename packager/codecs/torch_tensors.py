@@ -24,6 +24,7 @@ from .base import (
     StoredTensor,
     TensorData,
     expect,
+    expect_class,
     expect_sizes,
     expect_tensor,
     shares_methods,
@@ -78,6 +79,7 @@ class TensorCodec(Codec):
         return next((codec for codec in LAYOUTS if codec.takes(obj)), self)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
+        """Return the memory of a tensor. Raises CannotStore for graphs, other layouts and unknown dtypes."""
         import torch
 
         require_leaf(obj, context)
@@ -349,8 +351,7 @@ class TensorSubclassCodec(Codec):
         import torch
 
         cls, plain = children
-        if not (isinstance(cls, type) and issubclass(cls, torch.Tensor)):
-            raise ValueError(f"{cls!r} is not a class of tensors")
+        expect_class(cls, torch.Tensor, "a class of tensors")
         return plain.as_subclass(cls).requires_grad_(literal)
 
     def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:

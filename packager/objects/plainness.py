@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
+from packager.codecs import TENSOR_CODECS
+
 from .checking import CheckedTable
 from .defaults import is_listed
 from .paths import fills_by_target
@@ -33,9 +35,6 @@ _CODECS: Final = frozenset(
     kellet.device namedtuple numpy.dtype numpy.scalar re.pattern singleton slice torch.value
     """.split()
 ) | {"scalar subclass"}
-_TENSOR_CODECS: Final = frozenset(
-    "kellet.tensor numpy.masked numpy.ndarray torch.quantized torch.sparse torch.tensor".split()
-)
 # Codecs whose first child is judged elsewhere: a class by its name, a factory by its form.
 _NAMED: Final = frozenset({"collections.mapping", "enum", "namedtuple", "scalar subclass"})
 
@@ -59,7 +58,7 @@ class Plainness:
         self._table = table
         self._vouched = vouched
         self._with_types = with_types
-        self._codecs = _CODECS | _TENSOR_CODECS if with_tensors else _CODECS
+        self._codecs = _CODECS | TENSOR_CODECS if with_tensors else _CODECS
         self._seen: set[int] = set()
 
     def violations(self, operands: Iterable[Any]) -> Iterator[int]:

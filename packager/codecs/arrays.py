@@ -22,7 +22,6 @@ from .base import (
     Encoding,
     LiteralValue,
     Node,
-    Role,
     StoredTensor,
     TensorData,
     expect,
@@ -217,6 +216,7 @@ class SubclassCodec(Codec):
     name = "numpy.subclass"
     types = ("numpy:ndarray",)
     takes_attributes = True
+    creates = True
 
     def claims(self, cls: type) -> bool:
         import numpy
@@ -239,9 +239,6 @@ class SubclassCodec(Codec):
         cls, array = children
         expect_class(cls, numpy.ndarray, "a class of arrays")
         return array.view(cls)
-
-    def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        return ("create", "value")
 
 
 CODECS: Final = (*VALUE_CODECS, SubclassCodec(), ArrayCodec(), MaskedArrayCodec())

@@ -9,7 +9,8 @@ Writing a codec of your own
 1. Inherit `Codec`; give it a `name` ("yourpackage.thing"), and in `types` the classes it is for, as
    "module:Qualified.Name", so that nothing has to be imported to find it. Where nodes have items,
    pairs or attributes, say so by `takes_items`, `takes_pairs` or `takes_attributes`: other objects
-   are given none, so that no archive changes an object that the whole process shares.
+   are given none, so that no archive changes an object that the whole process shares. Where the first
+   child is a class, of which `decode` makes an instance, say `creates`.
 2. `encode` answers with a `Node`; `check` looks at a node from a file *without importing anything*
    and raises ValueError when `encode` could not have made it; `decode` builds the object.
 3. When the layout changes, raise `version`. `check` and `decode` are told the version that the file
@@ -166,6 +167,7 @@ class Codec:
     takes_items: ClassVar[bool] = False
     takes_pairs: ClassVar[bool] = False
     takes_attributes: ClassVar[bool] = False
+    creates: ClassVar[bool] = False
 
     def claims(self, cls: type) -> bool:
         """Check whether this codec takes instances of `cls`, which is one of `types` or a subclass of one."""
@@ -198,8 +200,8 @@ class Codec:
         raise NotImplementedError
 
     def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        """Return what decoding does with each child that is a named thing: "value" if not overridden."""
-        return tuple("value" for _ in range(count))
+        """Return what decoding does with each child that is a named thing, by `creates` if not overridden."""
+        return tuple("create" if self.creates and at == 0 else "value" for at in range(count))
 
     def finish_roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
         """Return the same for the second phase."""

@@ -10,13 +10,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node, Role, expect, expect_class
+from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_class
 
 _STATE: Final = frozenset({"defaults", "param_groups", "state"})
 
 
 class OptimizerCodec(Codec):
     """What the optimisers of both have in common."""
+
+    creates = True
 
     def base(self) -> Any:
         """Return the class `Optimizer` of the framework."""
@@ -76,9 +78,6 @@ class OptimizerCodec(Codec):
     def is_key(self, value: Any) -> bool:
         """Check whether a value is a tensor of the framework, for which an optimiser keeps a state."""
         raise NotImplementedError
-
-    def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        return ("create", "value")
 
 
 def _is_named(value: Any) -> bool:

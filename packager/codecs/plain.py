@@ -25,7 +25,6 @@ from .base import (
     Encoding,
     LiteralValue,
     Node,
-    Role,
     expect,
     expect_class,
     shares_methods,
@@ -111,6 +110,7 @@ class EnumCodec(Codec):
 
     name = "enum"
     types = ("enum:Enum",)
+    creates = True
 
     def claims(self, cls: type) -> bool:
         return issubclass(cls, enum.Enum)
@@ -140,9 +140,6 @@ class EnumCodec(Codec):
         if literal not in cls.__members__:
             raise ValueError(f"{cls!r} has no member {literal!r}")
         return cls.__members__[literal]
-
-    def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        return ("create",)
 
 
 class FractionCodec(Codec):
@@ -258,6 +255,7 @@ class NamedTupleCodec(Codec):
 
     name = "namedtuple"
     types = ("builtins:tuple",)
+    creates = True
 
     def claims(self, cls: type) -> bool:
         fields = getattr(cls, "_fields", None)
@@ -284,9 +282,6 @@ class NamedTupleCodec(Codec):
             raise ValueError(f"{cls!r} has other fields than in the archive")
         return tuple.__new__(cls, items)
 
-    def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        return tuple("value" if at else "create" for at in range(count))
-
 
 class ScalarSubclassCodec(Codec):
     """Instances of subclasses of int, float, str, bytes and complex that are made as their base is."""
@@ -294,6 +289,7 @@ class ScalarSubclassCodec(Codec):
     name = "scalar subclass"
     types = ("builtins:int", "builtins:float", "builtins:str", "builtins:bytes", "builtins:complex")
     takes_attributes = True
+    creates = True
 
     def claims(self, cls: type) -> bool:
         base = _scalar_base(cls)
@@ -318,9 +314,6 @@ class ScalarSubclassCodec(Codec):
         if base is None or type(value) is not base or issubclass(cls, enum.Enum):
             raise ValueError(f"{cls!r} is not made from {type(value).__name__}")
         return base.__new__(cls, value)
-
-    def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        return ("create", "value")
 
 
 def _scalar_base(cls: type) -> Any:

@@ -24,7 +24,6 @@ from .base import (
     Encoding,
     LiteralValue,
     Node,
-    Role,
     StoredTensor,
     TensorData,
     expect,
@@ -111,6 +110,7 @@ class TensorSubclassCodec(Codec):
     name = "kellet.subclass"
     types = ("kellet.core.tensor:Tensor",)
     takes_attributes = True
+    creates = True
 
     def claims(self, cls: type) -> bool:
         import kellet
@@ -132,9 +132,6 @@ class TensorSubclassCodec(Codec):
         expect_class(cls, kellet.Tensor, "a class of tensors")
         make, (_, _, _), _ = kellet.from_numpy(array).__reduce_ex__(2)
         return make(cls, array, literal)
-
-    def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        return ("create", "value")
 
 
 class DeviceCodec(Codec):

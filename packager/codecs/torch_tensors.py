@@ -20,7 +20,6 @@ from .base import (
     Encoding,
     LiteralValue,
     Node,
-    Role,
     StoredTensor,
     TensorData,
     expect,
@@ -326,6 +325,7 @@ class TensorSubclassCodec(Codec):
     name = "torch.subclass"
     types = ("torch:Tensor",)
     takes_attributes = True
+    creates = True
 
     def claims(self, cls: type) -> bool:
         import torch
@@ -353,9 +353,6 @@ class TensorSubclassCodec(Codec):
         cls, plain = children
         expect_class(cls, torch.Tensor, "a class of tensors")
         return plain.as_subclass(cls).requires_grad_(literal)
-
-    def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        return ("create", "value")
 
 
 def _dtype(name: str) -> Any:

@@ -53,7 +53,7 @@ class Part:
 
 
 def rules_for(pairs: Sequence[Pair], values: Values) -> list[tuple[Step, str]]:
-    """Steps that do for `values` what the pairs say and nothing else, the widest first, with reasons."""
+    """Return steps that do for `values` what the pairs say and no more, the widest first, with reasons."""
     wanted: dict[str, tuple[str, Pair]] = {}
     for pair in pairs:
         for old, new in pair.keys().items():
@@ -71,19 +71,19 @@ def rules_for(pairs: Sequence[Pair], values: Values) -> list[tuple[Step, str]]:
 
 
 def old_template(family: Family) -> tuple[str, list[str]]:
-    """The template of a family, and the name of the hole for each number."""
+    """Return the template of a family, and the name of the hole for each number."""
     names = [_NAMES[at % len(_NAMES)] for at in range(family.pattern.count("{}"))]
     return filled(family.pattern, [f"{{{name}:int}}" for name in names]), names
 
 
 def new_template(family: Family, names: Sequence[str], maps: Sequence[Linear]) -> str:
-    """The template of the new side; `names` are the holes of the old one."""
+    """Return the template of the new side; `names` are the holes of the old one."""
     holes = [f"{{{expression(name, line)}}}" for name, line in zip(names, maps, strict=True)]
     return filled(family.pattern, holes)
 
 
 def expression(name: str, line: Linear) -> str:
-    """The arithmetic of a hole, as a template writes it.
+    """Return the arithmetic of a hole, as a template writes it.
 
     >>> expression("n", Linear()), expression("n", Linear(1, -1)), expression("n", Linear(3, -3))
     ('n', 'n-1', '3*(n-1)')
@@ -97,7 +97,7 @@ def expression(name: str, line: Linear) -> str:
 
 
 def fused(olds: Sequence[Family], news: Sequence[Family]) -> list[Part]:
-    """Every way in which one family is several of the other side along an axis; none is used twice."""
+    """Find every way in which one family is several of the other side along an axis; none is used twice."""
     found: list[Part] = []
     used: set[int] = set()
     for whole, several, forward in (
@@ -117,7 +117,7 @@ def fused(olds: Sequence[Family], news: Sequence[Family]) -> list[Part]:
 def _candidates(
     pairs: Sequence[Pair], wanted: Mapping[str, tuple[str, Pair]], values: Values
 ) -> dict[_Rule, frozenset[str]]:
-    """Rules that are right for every key they match, with those keys."""
+    """Return the rules that are right for every key they match, with those keys."""
     found: dict[_Rule, frozenset[str]] = {}
     for pair in pairs:
         old, names = old_template(pair.old)
@@ -129,7 +129,7 @@ def _candidates(
 
 
 def _variants(old: list[str], new: list[str], transforms: tuple[Transform, ...]) -> Iterator[_Rule]:
-    """The rule for a family alone, then with what both sides share at either end left open."""
+    """Yield the rule for a family alone, then with what both sides share at either end left open."""
     plain = [part.replace(":int", "") for part in old]
     shortest = min(len(old), len(new)) - 1
     lead = trail = 0
@@ -147,7 +147,7 @@ def _variants(old: list[str], new: list[str], transforms: tuple[Transform, ...])
 
 
 def _matched(rule: _Rule, wanted: Mapping[str, tuple[str, Pair]], values: Values) -> frozenset[str]:
-    """The keys that a rule matches; none where it is wrong for any of them."""
+    """Return the keys that a rule matches; none where it is wrong for any of them."""
     try:
         step = rule.step()
     except MigrationError:
@@ -169,7 +169,7 @@ def _matched(rule: _Rule, wanted: Mapping[str, tuple[str, Pair]], values: Values
 def _fewest(
     candidates: Mapping[_Rule, frozenset[str]], wanted: Iterable[str]
 ) -> list[tuple[_Rule, set[str]]]:
-    """Rules that together match every wanted key, each time the one that matches most of the rest."""
+    """Choose rules that together match every wanted key, each time the one that matches most of the rest."""
     left = set(wanted)
     chosen: list[tuple[_Rule, set[str]]] = []
     while left:
@@ -184,7 +184,7 @@ def _fewest(
 
 
 def _does(steps: Sequence[Step], values: Values, wanted: Mapping[str, tuple[str, Pair]]) -> bool:
-    """Whether the steps, one after the other, bring every key where it belongs."""
+    """Say whether the steps, one after the other, bring every key where it belongs."""
     try:
         after, _ = apply_steps(steps, values)
     except MigrationError:
@@ -203,7 +203,7 @@ def _reason(keys: Iterable[str], wanted: Mapping[str, tuple[str, Pair]]) -> str:
 
 
 def _part(whole: Family, several: Sequence[Family], forward: bool) -> Part | None:
-    """The siblings that make up `whole`, those whose names are most like its own."""
+    """Return the siblings that make up `whole`, those whose names are most like its own."""
     best: tuple[int, list[Family], int, list[int], tuple[Linear, ...]] | None = None
     for group in _siblings(several):
         maps = number_maps(whole.members, group[0].members)
@@ -245,7 +245,7 @@ def _order(group: Sequence[Family]) -> str:
 
 
 def _siblings(several: Sequence[Family]) -> Iterator[list[Family]]:
-    """Families whose patterns differ in one name: those with the roles q, k, v in this order, or all."""
+    """Yield families whose patterns differ in one name: those with the roles q, k, v in order, or all."""
     groups: dict[tuple[object, ...], list[Family]] = {}
     for family in several:
         parts = family.pattern.split(".")
@@ -267,7 +267,7 @@ def _role(family: Family) -> str:
 
 
 def _axis(whole: Family, group: Sequence[Family], maps: tuple[Linear, ...]) -> int | None:
-    """The axis along which the group's values, side by side, have the shape of the whole, in every member."""
+    """Return the axis along which the group's values, side by side, have every member's shape."""
     rank = len(next(iter(whole.members.values())).shape)
     for axis in range(rank):
         if all(
@@ -287,7 +287,7 @@ def _beside(whole: tuple[int, ...], parts: Sequence[tuple[int, ...]], axis: int)
 
 
 def _stack(whole: Family, several: Sequence[Family]) -> Part | None:
-    """A family with one number more whose members, one behind the other, are the members of `whole`."""
+    """Find a family with one number more whose members, one behind the other, are those of `whole`."""
     for family in several:
         count = len(next(iter(family.members)))
         for at in range(count):

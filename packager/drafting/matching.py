@@ -31,7 +31,7 @@ class Family:
     place: float
 
     def key(self, numbers: Numbers) -> str:
-        """The key of one member."""
+        """Return the key of one member."""
         return filled(self.pattern, numbers)
 
     @property
@@ -52,14 +52,14 @@ class Pair:
     because: str
 
     def keys(self) -> dict[str, str]:
-        """Each old key with its new name."""
+        """Map each old key to its new name."""
         return {
             self.old.key(numbers): self.new.key(applied(self.maps, numbers)) for numbers in self.old.members
         }
 
 
 def families(headers: Mapping[str, Header | None], order: Mapping[str, int]) -> list[Family]:
-    """The keys of arrays by their patterns, in their order."""
+    """Return the keys of arrays by their patterns, in their order."""
     found: dict[str, dict[Numbers, Header]] = {}
     places: dict[str, int] = {}
     for key, header in headers.items():
@@ -75,12 +75,12 @@ def families(headers: Mapping[str, Header | None], order: Mapping[str, int]) -> 
 
 
 def number_free(key: str) -> str:
-    """A key with its numbers left open."""
+    """Return a key with its numbers left open."""
     return _NUMBER.sub("{}", key)
 
 
 def _folded(pattern: str, members: Mapping[Numbers, Header], place: float) -> Family:
-    """A family in whose pattern the numbers are written that all members share."""
+    """Return a family in whose pattern the numbers are written that all members share."""
     columns = [set(column) for column in zip(*members, strict=True)]
     shared = [str(min(column)) if len(column) == 1 else "{}" for column in columns]
     varying = [at for at, column in enumerate(columns) if len(column) > 1]
@@ -89,20 +89,20 @@ def _folded(pattern: str, members: Mapping[Numbers, Header], place: float) -> Fa
 
 
 def filled(pattern: str, numbers: Iterable[object]) -> str:
-    """A pattern with something in the place of each number."""
+    """Return a pattern with something in the place of each number."""
     first, *parts = pattern.split("{}")
     return first + "".join(f"{number}{part}" for number, part in zip(numbers, parts, strict=True))
 
 
 def single(family: Family) -> list[Family]:
-    """Each member as a family of its own, its numbers part of its name."""
+    """Return each member as a family of its own, its numbers part of its name."""
     return [
         Family(family.key(numbers), {(): header}, family.place) for numbers, header in family.members.items()
     ]
 
 
 def matched(olds: Sequence[Family], news: Sequence[Family], *, by_order: bool = False) -> list[Pair]:
-    """Pairs of families; each family is in one pair at most.
+    """Return pairs of families; each family is in one pair at most.
 
     Whole modules first, whose values must all fit; then single families. With `by_order`, what names do
     not tell apart is taken one after the other, where there are as many of one shape on both sides.
@@ -132,7 +132,7 @@ def matched(olds: Sequence[Family], news: Sequence[Family], *, by_order: bool = 
 
 
 def _units(known: Sequence[Family]) -> list[dict[tuple[str, ...], Family]]:
-    """The families of one module together, by what their last names mean."""
+    """Return the families of one module together, by what their last names mean."""
     found: dict[str, dict[tuple[str, ...], Family]] = {}
     for family in known:
         found.setdefault(family.parent, {})[tuple(words(family.pattern.rpartition(".")[2]))] = family
@@ -144,7 +144,7 @@ def _possible_unit(
     new: Mapping[tuple[str, ...], Family],
     possible: Mapping[tuple[int, int], Pair],
 ) -> tuple[Pair, ...] | None:
-    """The pairs of two modules that have the same values under the same names; None for others."""
+    """Return the pairs of two modules that have the same values under the same names; None for others."""
     if set(old) != set(new):
         return None
     pairs = [possible.get((id(old[name]), id(new[name]))) for name in old]
@@ -153,7 +153,7 @@ def _possible_unit(
 
 
 def _best(candidates: Sequence[tuple[Pair, ...]]) -> list[Pair]:
-    """The candidates with the likest names, each old and each new one once.
+    """Return the candidates with the likest names, each old and each new one once.
 
     A candidate that has no rival on either side is taken whatever it is called.
     """
@@ -178,7 +178,7 @@ def _best(candidates: Sequence[tuple[Pair, ...]]) -> list[Pair]:
 
 
 def _name(pairs: Sequence[Pair], side: Literal["old", "new"]) -> str:
-    """What a candidate is about on one side: a module, or a single family."""
+    """Return what a candidate is about on one side: a module, or a single family."""
     family: Family = getattr(pairs[0], side)
     return family.parent if len(pairs) > 1 else family.pattern
 
@@ -188,7 +188,7 @@ def _above(family: Family) -> str:
 
 
 def number_maps(old: Iterable[Numbers], new: Iterable[Numbers]) -> tuple[Linear, ...] | None:
-    """What takes each number of the old keys to that of the new ones; None where nothing simple does.
+    """Return what takes each number of the old keys to that of the new ones; None where nothing simple does.
 
     >>> number_maps([(1, 0), (2, 0)], [(0, 0), (3, 0)])
     (Linear(factor=3, offset=-3), Linear(factor=1, offset=0))
@@ -208,7 +208,7 @@ def number_maps(old: Iterable[Numbers], new: Iterable[Numbers]) -> tuple[Linear,
 
 
 def applied(maps: Sequence[Linear], numbers: Numbers) -> Numbers:
-    """Each number after its map."""
+    """Return each number after its map."""
     return tuple(line.apply(number) for line, number in zip(maps, numbers, strict=True))
 
 
@@ -250,13 +250,13 @@ def _possible(old: Family, new: Family, similarity: NameSimilarity) -> Pair | No
 
 
 def _score(pairs: Sequence[Pair], parents: Mapping[str, str]) -> float:
-    """How alike the names are, and whether what lies beside them went the same way."""
+    """Say how alike the names are, and whether what lies beside them went the same way."""
     mean = sum(pair.score for pair in pairs) / len(pairs)
     return mean + _NEIGHBOUR * (parents.get(_above(pairs[0].old)) == _above(pairs[0].new))
 
 
 def _by_order(possible: Sequence[Pair]) -> list[Pair]:
-    """Where names say nothing: as many old as new families of one shape, one after the other."""
+    """Match families where names say nothing: as many old as new ones of one shape, one after the other."""
     plain = [pair for pair in possible if not pair.transforms]
     found: list[Pair] = []
     classes: dict[tuple[object, ...], dict[str, dict[str, Family]]] = {}

@@ -54,7 +54,7 @@ class SuggestedMigration:
         return not self.unplaced and not self.missing
 
     def __str__(self) -> str:
-        """The draft as a migration file, with the reasons as comments."""
+        """Return the draft as a migration file, with the reasons as comments."""
         return migration_text(self.migration, self.reasons, self._remarks())
 
     def _remarks(self) -> str:
@@ -69,7 +69,7 @@ class SuggestedMigration:
 
 
 def suggest_migration(old: Mapping[str, Any], target: Any, name: str = "suggested") -> SuggestedMigration:
-    """A draft that takes the state dict `old` to the keys and shapes of `target`.
+    """Return a draft that takes the state dict `old` to the keys and shapes of `target`.
 
     `target` is a module, or a mapping as its state dict is. No values are read.
 
@@ -107,21 +107,21 @@ class _Draft:
         self.reasons.append(reason)
 
     def is_placed(self, key: str) -> bool:
-        """Whether a key is one of the target, with its shape."""
+        """Say whether a key is one of the target, with its shape."""
         wanted, found = self.target.get(key), self.values[key].header
         if wanted is None or found is None:
             return key in self.target
         return wanted.shape == found.shape
 
     def unplaced(self) -> dict[str, Header | None]:
-        """The keys that are not where they belong."""
+        """Return the keys that are not where they belong."""
         return {key: value.header for key, value in self.values.items() if not self.is_placed(key)}
 
     def _headers(self) -> dict[str, Header | None]:
         return {key: value.header for key, value in self.values.items()}
 
     def wanted(self) -> dict[str, Header | None]:
-        """The keys of the target that nothing has yet."""
+        """Return the keys of the target that nothing has yet."""
         return {
             key: header
             for key, header in self.target.items()
@@ -143,7 +143,7 @@ class _Draft:
                 self._try(step, f"{wrapper} puts {segment!r} into names")
 
     def move_prefixes(self) -> None:
-        """Exchange prefixes, as long as that brings keys to their places."""
+        """Replace prefixes, as long as that brings keys to their places."""
         for _ in range(8):
             found = self._best_prefix()
             if found is None:
@@ -250,7 +250,7 @@ def _literal(text: str) -> str:
 
 
 def _cuts(key: str) -> Iterator[tuple[str, str]]:
-    """A key cut behind none, one, two or three of its segments."""
+    """Yield a key cut behind none, one, two or three of its segments."""
     yield "", key
     at = -1
     for _ in range(3):
@@ -261,7 +261,7 @@ def _cuts(key: str) -> Iterator[tuple[str, str]]:
 
 
 def _meets(family: Family, keys: Mapping[str, object]) -> bool:
-    """Whether one of the family's keys is among these."""
+    """Say whether one of the family's keys is among these."""
     return any(family.key(numbers) in keys for numbers in family.members)
 
 
@@ -271,13 +271,13 @@ def _without(families: list[Family], pairs: list[Pair]) -> list[Family]:
 
 
 def _templates(keys: list[str], name: str) -> list[str]:
-    """Templates for buffers of one name, at the root and below."""
+    """Return templates for buffers of one name, at the root and below."""
     inside = any("." in key for key in keys)
     return [*([f"{{p:any}}.{name}"] if inside else []), *([name] if name in keys else [])]
 
 
 def _turned_like_their_neighbours(pairs: list[Pair]) -> list[Pair]:
-    """Square values say nothing of whether they are to be turned round; those beside them do."""
+    """Turn square values round where those beside them are: they themselves say nothing of it."""
     votes: dict[tuple[str, ...], set[bool]] = {}
     for pair in pairs:
         if not _is_square(pair):
@@ -294,7 +294,7 @@ def _turned_like_their_neighbours(pairs: list[Pair]) -> list[Pair]:
 
 
 def _kinds(pair: Pair) -> list[tuple[str, ...]]:
-    """What a pair has in common with its neighbours: the last two names, or the last one."""
+    """Return what a pair has in common with its neighbours: the last two names, or the last one."""
     old, new = pair.old.pattern.split("."), pair.new.pattern.split(".")
     return [(*old[-2:], "->", *new[-2:]), (old[-1], "->", new[-1])]
 

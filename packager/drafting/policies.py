@@ -17,7 +17,7 @@ _WITHOUT_RULE = ("implicit", "resources")
 def suggested_policy(
     plan: ExportPlan, *, of: str, like: Policy | None = None, notes: Mapping[str, str] | None = None
 ) -> str:
-    """A strict policy, as TOML, that decides as `plan` does; `of` says what was planned.
+    """Return a strict policy, as TOML, that decides as `plan` does; `of` says what was planned.
 
     Data files that the policy `like`, by which the plan was made, leaves out, and its answers, stay;
     `notes` say why, by pattern and question, where it was not simply asked for.
@@ -32,7 +32,7 @@ def suggested_policy(
 
 
 def _rules(plan: ExportPlan) -> Iterable[tuple[Rule, str]]:
-    """Rules for whole packages; where a package is divided, each module that differs has its own first."""
+    """Yield rules for whole packages; before that of a divided one, one for each module that differs."""
     tops: dict[str, dict[Action, list[PlannedModule]]] = {}
     for module in plan.modules:
         if module.rule not in _WITHOUT_RULE:

@@ -6,6 +6,7 @@ be told", and is followed. A function's block is True here: whether it is called
 
 from __future__ import annotations
 
+import operator
 import os
 import platform
 import re
@@ -26,6 +27,18 @@ _SYSTEM: dict[str, tuple[str, Callable[[], str]]] = {
     "platform": ("sys.platform", lambda: sys.platform),
     "os": ("os.name", lambda: os.name),
     "system": ("platform.system()", platform.system),
+}
+_SIGNS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": lambda here, value: here in value,
+    "not in": lambda here, value: here not in value,
+    "startswith": str.startswith,
+    "endswith": str.endswith,
 }
 
 
@@ -306,10 +319,10 @@ def evaluate(guard: Guard, ask: Callable[[str, str], RunsHere]) -> RunsHere:
         return ask(form, guard[1])
     if form == "version":
         because = f"Python is {sys.version_info[0]}.{sys.version_info[1]} here"
-        return _compare(tuple(sys.version_info[: guard[3]]), guard[1], guard[2]), because
+        return _SIGNS[guard[1]](tuple(sys.version_info[: guard[3]]), guard[2]), because
     if form in _SYSTEM:
         subject, here = _SYSTEM[form][0], _SYSTEM[form][1]()
-        return _compare(here, guard[1], guard[2]), f"{subject} is {here!r} here"
+        return _SIGNS[guard[1]](here, guard[2]), f"{subject} is {here!r} here"
     return None, ""
 
 
@@ -321,31 +334,6 @@ def _evaluate_many(decisive: bool, parts: tuple[Guard, ...], ask: Callable[[str,
     if any(value is None for value, _ in answers):
         return None, ""
     return not decisive, "; ".join(dict.fromkeys(because for _, because in answers))
-
-
-def _compare(here: Any, sign: str, value: Any) -> bool:
-    match sign:
-        case "==":
-            return bool(here == value)
-        case "!=":
-            return bool(here != value)
-        case "<":
-            return bool(here < value)
-        case "<=":
-            return bool(here <= value)
-        case ">":
-            return bool(here > value)
-        case ">=":
-            return bool(here >= value)
-        case "in":
-            return here in value
-        case "not in":
-            return here not in value
-        case "startswith":
-            return bool(here.startswith(value))
-        case "endswith":
-            return bool(here.endswith(value))
-    raise ValueError(f"a guard compares with {sign!r}, which no reader writes")
 
 
 def _holds_imports(module: SourceModule, block: Block) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from .expressions import Collected
@@ -24,63 +25,64 @@ _PASSIVE_DECORATORS = frozenset(
 )
 
 
+@dataclass(slots=True)
 class Scope:
-    """A function's own names; None stands for the module."""
+    """A function's own names; None stands for the module.
 
-    __slots__ = ("first", "globals", "imports", "kept", "locals", "me", "parameters", "parent", "texts")
+    `me` is what a method calls its `self` or `cls`, while it is not bound to anything else; `first` its
+    first parameter. `kept` are names put into containers and attributes, `texts` what a name is set to.
+    """
 
-    def __init__(self, parent: Scope | None) -> None:
-        self.parent = parent
-        self.me = ""  # what a method calls its `self` or `cls`, while it is not bound to anything else
-        self.first = ""  # its first parameter
-        self.parameters: set[str] = set()
-        self.kept: set[str] = set()  # names put into containers and attributes
-        self.locals: set[str] = set()
-        self.globals: set[str] = set()
-        self.imports: dict[str, list[tuple[int, int]]] = {}
-        self.texts: dict[str, list[ast.expr]] = {}  # what a name is set to, for computed imports
+    parent: Scope | None
+    me: str = ""
+    first: str = ""
+    parameters: set[str] = field(default_factory=set)
+    kept: set[str] = field(default_factory=set)
+    locals: set[str] = field(default_factory=set)
+    globals: set[str] = field(default_factory=set)
+    imports: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    texts: dict[str, list[ast.expr]] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
 class BlockDraft:
     """A Block while it is being filled."""
 
-    __slots__ = (
-        "children", "decorators", "detail", "dynamics", "function", "imports", "index", "kind", "line",
-        "order", "owner", "parent", "plain", "raises", "scope", "test", "used", "uses",
-    )  # fmt: skip
-
-    def __init__(
-        self, index: int, parent: BlockDraft | None, kind: str, order: int, line: int, scope: Scope | None
-    ):
-        self.index, self.kind, self.order, self.line, self.scope = index, kind, order, line, scope
-        self.parent = -1 if parent is None else parent.index
-        self.function: str = "" if parent is None else parent.function
-        self.detail = ""
-        self.test: Any = None
-        self.owner = -1
-        self.imports: list[int] = []
-        self.dynamics: list[int] = []
-        self.children: list[int] = []
-        self.used = Collected()
-        self.uses: set[int] = set()
-        self.raises, self.plain = -1, True
-        self.decorators: tuple[str, ...] = ()
+    index: int
+    parent: int
+    kind: str
+    order: int
+    line: int
+    scope: Scope | None
+    function: str
+    detail: str = ""
+    test: Any = None
+    owner: int = -1
+    imports: list[int] = field(default_factory=list)
+    dynamics: list[int] = field(default_factory=list)
+    children: list[int] = field(default_factory=list)
+    used: Collected = field(default_factory=Collected)
+    uses: set[int] = field(default_factory=set)
+    raises: int = -1
+    plain: bool = True
+    decorators: tuple[str, ...] = ()
 
 
+@dataclass(slots=True)
 class ClassDraft:
     """A ClassScan while it is being filled."""
 
-    __slots__ = ("bases", "block", "decorators", "index", "methods", "name", "names", "used")
+    name: str
+    block: int
+    index: int
+    decorators: tuple[str, ...]
+    bases: list[str] = field(default_factory=list)
+    methods: list[tuple[str, int]] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    used: Collected = field(default_factory=Collected)
 
-    def __init__(self, name: str, block: int, index: int) -> None:
-        self.name, self.block, self.index = name, block, index
-        self.decorators: tuple[str, ...] = ()
-        self.bases: list[str] = []
-        self.methods: list[tuple[str, int]] = []
-        self.names: set[str] = set()
-        self.used = Collected()
 
-
+@dataclass(slots=True)
 class Place:
     """Where a statement stands: its block, scope and class, and whether it surely runs within the block.
 
@@ -88,21 +90,13 @@ class Place:
     and the function stays one block.
     """
 
-    __slots__ = ("block", "klass", "qualname", "quiet", "scope", "sure", "used")
-
-    def __init__(
-        self,
-        block: BlockDraft,
-        scope: Scope | None,
-        klass: ClassDraft | None,
-        qualname: str,
-        sure: bool,
-        used: Collected,
-        quiet: bool = False,
-    ) -> None:
-        self.block, self.scope, self.klass, self.qualname, self.sure = block, scope, klass, qualname, sure
-        self.used = used
-        self.quiet = quiet
+    block: BlockDraft
+    scope: Scope | None
+    klass: ClassDraft | None
+    qualname: str
+    sure: bool
+    used: Collected
+    quiet: bool = False
 
     def inside(self, block: BlockDraft) -> Place:
         """Return the beginning of a block at this place."""
@@ -157,11 +151,13 @@ class Draft:
     def block(self, parent: BlockDraft | None, kind: str, line: int, scope: Scope | None) -> BlockDraft:
         """Begin a block inside `parent`."""
         self.order += 1
-        block = BlockDraft(len(self.blocks), parent, kind, self.order, line, scope)
-        self.blocks.append(block)
+        index, function = len(self.blocks), ""
         if parent is not None:
-            parent.children.append(block.index)
-        return block
+            parent.children.append(index)
+            function = parent.function
+        above = -1 if parent is None else parent.index
+        self.blocks.append(BlockDraft(index, above, kind, self.order, line, scope, function))
+        return self.blocks[index]
 
     def add_import(
         self,

@@ -74,27 +74,27 @@ class ScriptNames:
         self.classes = classes
 
     def full_name(self, callee: ast.expr) -> str:
-        """The dotted name of what is called, imports resolved; "" for what has none."""
+        """Return the dotted name of what is called, imports resolved; "" for what has none."""
         spelt = dotted(callee)
         top, dot, rest = spelt.partition(".")
         return f"{self.imports.get(top, top)}{dot}{rest}" if spelt else ""
 
     def methods(self, name: str) -> Iterator[FunctionNode]:
-        """The functions in the body of a class of the script."""
+        """Yield the functions in the body of a class of the script."""
         for part in self.classes[name].body if name in self.classes else ():
             if isinstance(part, FunctionNode):
                 yield part
 
 
 def root_of(node: ast.AST) -> str:
-    """The name at the root of a chain of attributes and subscripts; "" where there is none."""
+    """Return the name at the root of a chain of attributes and subscripts; "" where there is none."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def is_plain(node: ast.AST, names: ScriptNames, seen: frozenset[str] = frozenset()) -> bool:
-    """Whether an expression is a plain constant. `seen` are functions that are being looked at."""
+    """Say whether an expression is a plain constant. `seen` are functions that are being looked at."""
     if isinstance(node, ast.Await | ast.Yield | ast.YieldFrom):
         return False
     if isinstance(node, ast.Lambda):
@@ -105,7 +105,7 @@ def is_plain(node: ast.AST, names: ScriptNames, seen: frozenset[str] = frozenset
 
 
 def has_evident_effect(node: ast.AST, names: ScriptNames) -> bool:
-    """Whether an expression that runs with a definition reads, writes, prints, trains or draws lots."""
+    """Say whether an expression that runs with a definition reads, writes, prints, trains or draws lots."""
     if isinstance(node, ast.Lambda):
         return False
     if isinstance(node, ast.Call) and _EVIDENT.fullmatch(names.full_name(node.func)):
@@ -128,7 +128,7 @@ def _is_plain_call(call: ast.Call, names: ScriptNames, seen: frozenset[str]) -> 
 
 
 def _is_plain_class(name: str, names: ScriptNames, seen: frozenset[str]) -> bool:
-    """Whether making an instance does nothing but set attributes to plain values."""
+    """Say whether making an instance does nothing but set attributes to plain values."""
     node = names.classes[name]
     made = [one for one in names.methods(name) if one.name in ("__init__", "__new__", "__post_init__")]
     for base in node.bases:
@@ -154,7 +154,7 @@ _LOCAL_FILLS: Final = frozenset("append add extend insert update setdefault __in
 
 
 def _is_plain_body(function: FunctionNode, names: ScriptNames, seen: frozenset[str]) -> bool:
-    """Whether a call of a function computes a value of its arguments, and changes nothing but locals."""
+    """Say whether a call of a function computes a value of its arguments, and changes nothing but locals."""
     own = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
     own |= {
         part.id
@@ -223,7 +223,7 @@ class Effects:
         self._known: dict[int, _Summary] = {}
 
     def of(self, node: ast.stmt) -> Mapping[str, int]:
-        """The names that a statement changes when it runs, each with the line where it does."""
+        """Return the names that a statement changes when it runs, each with the line where it does."""
         found: dict[str, int] = {}
         for name, line in self._changes(node, top=True):
             found.setdefault(name, line)
@@ -234,11 +234,11 @@ class Effects:
         return found
 
     def of_function(self, function: FunctionNode) -> frozenset[str]:
-        """The global names that calls of a function change."""
+        """Return the global names that calls of a function change."""
         return self._summary(function).names
 
     def _changes(self, node: ast.AST, *, top: bool) -> Iterator[tuple[str, int]]:
-        """Names that are changed where `node` runs; bodies of functions run when they are called."""
+        """Yield the names that are changed where `node` runs; bodies of functions run when called."""
         if top and isinstance(node, FunctionNode | ast.ClassDef):
             yield from self._by_decorators(node)
             if isinstance(node, FunctionNode):
@@ -310,7 +310,7 @@ class Effects:
                     yield name, line
 
     def _by_bases(self, node: ast.ClassDef, depth: int = 0) -> Iterator[str]:
-        """What hooks of bases and metaclasses of the script change when a class is made."""
+        """Yield what hooks of bases and metaclasses of the script change when a class is made."""
         metas = [keyword.value for keyword in node.keywords if keyword.arg == "metaclass"]
         for base, hooks in (
             *((one, _CLASS_HOOKS) for one in node.bases),
@@ -329,7 +329,7 @@ class Effects:
             yield from self._by_bases(self._names.classes[name], depth + 1)
 
     def _summary(self, function: FunctionNode) -> _Summary:
-        """Changes of a function and of those inside it, which it may return."""
+        """Return the changes of a function and of those inside it, which it may return."""
         known = self._known.get(id(function))
         if known is not None:
             return known
@@ -364,6 +364,6 @@ def _locals(function: FunctionNode) -> set[str]:
 
 
 def _globals_written(node: ast.AST) -> frozenset[str]:
-    """The names that functions inside of `node` declare global and bind."""
+    """Return the names that functions inside of `node` declare global and bind."""
     declared = {name for part in ast.walk(node) if isinstance(part, ast.Global) for name in part.names}
     return frozenset(declared)

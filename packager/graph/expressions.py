@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .idioms import dotted
@@ -70,6 +71,7 @@ def lines_with_imports(source: bytes) -> list[int]:
     return lines
 
 
+@dataclass(slots=True)
 class Collected:
     """What one block loads.
 
@@ -80,20 +82,15 @@ class Collected:
     somewhere in the block; they may also be more.
     """
 
-    __slots__ = (
-        "attrs", "called", "globs", "imports", "name_globs", "names", "own_attrs", "own_globs", "soft",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-        self.called: set[str] = set()
-        self.imports: set[int] = set()
-        self.attrs: set[str] = set()
-        self.own_attrs: set[str] = set()
-        self.globs: set[str] = set()
-        self.own_globs: set[str] = set()
-        self.name_globs: set[tuple[str, str]] = set()
-        self.soft: set[str] = set()
+    names: set[str] = field(default_factory=set)
+    called: set[str] = field(default_factory=set)
+    imports: set[int] = field(default_factory=set)
+    attrs: set[str] = field(default_factory=set)
+    own_attrs: set[str] = field(default_factory=set)
+    globs: set[str] = field(default_factory=set)
+    own_globs: set[str] = field(default_factory=set)
+    name_globs: set[tuple[str, str]] = field(default_factory=set)
+    soft: set[str] = field(default_factory=set)
 
 
 class FoundDynamic(NamedTuple):
@@ -281,7 +278,7 @@ class Expressions:
 
 
 def _import_of_package(call: ast.Call) -> Iterator[FoundDynamic]:
-    """Return the package that a reader of resources is given as a literal."""
+    """Yield the package that a reader of resources is given as a literal."""
     match call.args[:1]:
         case [ast.Constant(value=str(package))] if package.replace(".", "").isidentifier():
             yield FoundDynamic(call.lineno, "import", "", 0, package, "package", (0, package, ()))
@@ -349,6 +346,7 @@ def _read_attribute(call: ast.Call, function: str, used: Collected) -> None:
 def _name_pattern(node: ast.expr | None) -> tuple[str, str]:
     """Return a computed string as a glob, and what a leading `__name__` or `__package__` anchors it to."""
     pieces: list[str] = []
+    anchor = ""
     waiting = [node]
     while waiting:
         part = waiting.pop()
@@ -365,15 +363,11 @@ def _name_pattern(node: ast.expr | None) -> tuple[str, str]:
                 pieces.append(_PLACEHOLDER.sub("*", text))
             case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")):
                 pieces.append(_PLACEHOLDER.sub("*", text))
-            case ast.Name(id="__name__"):
-                pieces.append("\0name")
-            case ast.Name(id="__package__") | ast.Attribute(value=ast.Name(id="__spec__"), attr="parent"):
-                pieces.append("\0package")
+            case ast.Name() | ast.Attribute() if not pieces and not anchor and dotted(part) in _PACKAGES:
+                anchor = _PACKAGES[dotted(part)]
             case _:
                 pieces.append("*")
-    anchor = pieces[0][1:] if pieces and pieces[0].startswith("\0") else ""
-    spelt = "".join("*" if piece.startswith("\0") else piece for piece in pieces[1 if anchor else 0 :])
-    return re.sub(r"\*+", "*", spelt), anchor
+    return re.sub(r"\*+", "*", "".join(pieces)), anchor
 
 
 def _from_list(node: ast.expr | None) -> tuple[tuple[str, str], ...]:

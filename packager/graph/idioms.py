@@ -43,6 +43,7 @@ _LOOKED_FOR = re.compile(r"find_spec|package|available|installed|import_module|d
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
 _BROAD_ERRORS = frozenset({"Exception", "BaseException"})
 _ATTACH = frozenset(["attach", "attach_stub"])
+_SUBJECTS = {"sys.platform": "platform", "os.name": "os", "platform.system": "system"}
 _COMPARISONS = {
     ast.Eq: "==",
     ast.NotEq: "!=",
@@ -226,14 +227,11 @@ def _read_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr) -> Guard:
     sign = _COMPARISONS.get(type(op))
     if sign is None:
         return UNKNOWN
-    subject, value = dotted(left), _literal(right)
-    if subject == "sys.platform":
-        return _comparison("platform", sign, value)
-    if subject == "os.name":
-        return _comparison("os", sign, value)
-    if isinstance(left, ast.Call) and dotted(left.func) == "platform.system":
-        return _comparison("system", sign, value)
-    return _version_comparison(left, sign, value)
+    called = isinstance(left, ast.Call)
+    form = _SUBJECTS.get(dotted(left.func if isinstance(left, ast.Call) else left), "")
+    if form and called == (form == "system"):
+        return _comparison(form, sign, _literal(right))
+    return _version_comparison(left, sign, _literal(right))
 
 
 def _not_none(left: ast.expr) -> Guard:

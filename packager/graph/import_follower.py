@@ -276,7 +276,7 @@ class ImportFollower:
     def _replace(self, module: SourceModule, text: bytes) -> None:
         module.replace(text)
         self._blocks.forget(module.name)
-        self.names.forget(module.name)
+        self.names.forget()
 
     def _add_edge(self, edge: Edge) -> None:
         self.edges.append(edge)

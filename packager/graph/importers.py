@@ -137,6 +137,7 @@ class OrderedImporter(Importer):
 
         Raises ObjMismatchError where that one has another object under the name: its source would
         be stored, and be that of the wrong object. torch.package warns, and goes on to the next.
+        Raises ObjNotFoundError, with the reason of each, where none has it.
         """
         missing = []
         for importer in self._importers:

@@ -49,7 +49,7 @@ class Script:
         self._because: dict[str, str] = {}
 
     def kept(self) -> set[int]:
-        """The numbers of the statements that are needed."""
+        """Return the numbers of the statements that are needed."""
         kept = {at for at, one in enumerate(self._statements) if _is_future(one.node)}
         while True:
             wanted = self._wanted(kept)
@@ -62,7 +62,7 @@ class Script:
             kept |= more
 
     def problems(self, kept: Collection[int], running: Mapping[str, Any]) -> Iterator[MainProblem]:
-        """What must not be kept, what would be lost, and what is not there to be kept."""
+        """Yield what must not be kept, what would be lost, and what is not there to be kept."""
         for at in sorted(kept):
             yield from self._running_again(self._statements[at])
         yield from self._lost(kept)
@@ -87,7 +87,7 @@ class Script:
         return wanted
 
     def _needed_binders(self, name: str, kept: Collection[int]) -> list[int]:
-        """What binds a name, without definitions that a later one replaces before they are used."""
+        """Return what binds a name, without definitions that a later one replaces before they are used."""
         binders = self._binders.get(name, [])
         start = self._start(name, kept)
         return [at for at in binders if at >= start]
@@ -108,7 +108,7 @@ class Script:
         return isinstance(node, FunctionNode) and not node.decorator_list
 
     def _registrations(self, kept: Collection[int]) -> set[int]:
-        """Definitions that enter themselves somewhere kept: by a decorator, or a hook of their class."""
+        """Find definitions that enter themselves somewhere kept: by a decorator, or a hook of their class."""
         own = self._own_names(kept)
         return {
             at
@@ -118,7 +118,7 @@ class Script:
         }
 
     def _own_names(self, kept: Collection[int]) -> set[str]:
-        """The names that kept statements bind, but for imported ones."""
+        """Return the names that kept statements bind, but for imported ones."""
         bound = {name for at in kept for name in self._statements[at].names.binds}
         return bound - {name for name in bound if name in self._names.imports}
 
@@ -144,7 +144,7 @@ class Script:
                     )
 
     def _absent(self, kept: Collection[int], running: Mapping[str, Any]) -> Iterator[MainProblem]:
-        """Needed names that only the program binds, or that code has put there."""
+        """Yield needed names that only the program binds, or that code has put there."""
         bound = {name for at in kept for name in self._statements[at].names.binds}
         if "*" in bound:
             return
@@ -174,7 +174,7 @@ class Script:
                     )
 
     def _changed(self, kept: Collection[int], running: Mapping[str, Any]) -> Iterator[MainProblem]:
-        """Literals that something has changed since."""
+        """Yield the literals that something has changed since."""
         cells = {id(self._statements[at].node): self._statements[at].cell for at in kept}
         nodes = [self._statements[at].node for at in sorted(kept)]
         for node, name, values in changed_values(nodes, self._effects, running):
@@ -207,7 +207,7 @@ def _script_names(statements: Sequence[Statement]) -> ScriptNames:
 
 
 def _flat(node: ast.stmt) -> Iterator[ast.stmt]:
-    """A statement, and those in its blocks; not those of functions and classes."""
+    """Yield a statement, and those in its blocks; not those of functions and classes."""
     yield node
     if not isinstance(node, FunctionNode | ast.ClassDef):
         for child in ast.iter_child_nodes(node):
@@ -219,7 +219,7 @@ def _flat(node: ast.stmt) -> Iterator[ast.stmt]:
 
 
 def _quiet_names(statements: Sequence[Statement], names: ScriptNames) -> frozenset[str]:
-    """Names that are bound to nothing but what is quiet; `TABLE["x"] = 1` binds no TABLE."""
+    """Return the names that are bound to nothing but what is quiet; `TABLE["x"] = 1` binds no TABLE."""
     votes: dict[str, bool] = {}
     for one in statements:
         targets = (
@@ -232,7 +232,7 @@ def _quiet_names(statements: Sequence[Statement], names: ScriptNames) -> frozens
 
 
 def _is_quiet(node: ast.stmt, names: ScriptNames) -> bool:
-    """Whether a name is bound to what cannot change, or to a logger, whose settings nothing stored needs."""
+    """Say whether a name is bound to what cannot change, or to a logger: its settings are not stored."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         return True
     value = getattr(node, "value", None) if isinstance(node, ast.Assign | ast.AnnAssign) else None
@@ -244,7 +244,7 @@ def _is_quiet(node: ast.stmt, names: ScriptNames) -> bool:
 
 
 def _running(node: ast.stmt, names: ScriptNames) -> Iterator[ast.stmt]:
-    """The statements of a kept one that are neither definition, import nor plain constant."""
+    """Yield the statements of a kept one that are neither definition, import nor plain constant."""
     if isinstance(node, FunctionNode):
         head = [*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one)]
         if any(has_evident_effect(one, names) for one in head):
@@ -273,7 +273,7 @@ def _running(node: ast.stmt, names: ScriptNames) -> Iterator[ast.stmt]:
 
 
 def _running_in_class(node: ast.stmt, names: ScriptNames) -> Iterator[ast.stmt]:
-    """The same for the body of a class, where a call mostly makes a descriptor: only what is evident."""
+    """Yield the same for the body of a class, where a call mostly makes a descriptor: what is evident."""
     if isinstance(node, FunctionNode | ast.ClassDef):
         yield from _running(node, names)
     elif isinstance(node, ast.Expr | ast.With | ast.AsyncWith):
@@ -284,7 +284,7 @@ def _running_in_class(node: ast.stmt, names: ScriptNames) -> Iterator[ast.stmt]:
 
 
 def _spelt(node: ast.stmt, line: int = 0) -> str:
-    """The beginning of a statement, or of the one at `line` inside of it, on one line."""
+    """Return the beginning of a statement, or of the one at `line` inside of it, on one line."""
     inner = [
         part
         for part in ast.walk(node)
@@ -304,9 +304,9 @@ _SCALARS = (int, float, complex, bool, str, bytes, type(None), type(...))
 def changed_values(
     nodes: Sequence[ast.stmt], effects: Effects, running: Mapping[str, Any]
 ) -> Iterable[tuple[ast.stmt, str, str]]:
-    """The statements of `nodes` that bind a literal to a name whose value is another one by now.
+    """Yield the statements of `nodes` that bind a literal to a name with another value by now.
 
-    Each with the name, and what is there and here. A name that stored functions write to, or hand on,
+    Each comes with the name, and what is there and here. A name that stored functions write to, or hand on,
     is state that they look after themselves (a cache), and left alone.
     """
     bound = [name for node in nodes for name in _stored(node)]
@@ -325,7 +325,7 @@ def changed_values(
 
 
 def _stored(node: ast.stmt) -> Iterable[str]:
-    """The names that a statement binds or writes into, as often as it does."""
+    """Yield the names that a statement binds or writes into, as often as it does."""
     for part in ast.walk(node) if not isinstance(node, FunctionNode | ast.ClassDef) else ():
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
             yield part.id
@@ -334,7 +334,7 @@ def _stored(node: ast.stmt) -> Iterable[str]:
 
 
 def _managed(node: ast.stmt, effects: Effects) -> Iterable[str]:
-    """The names that functions of a stored statement write to, or that their code hands to other code."""
+    """Yield the names that functions of a stored statement write to, or hand to other code."""
     for part in ast.walk(node):
         if isinstance(part, FunctionNode):
             yield from effects.of_function(part)
@@ -353,7 +353,7 @@ def _handed_on(node: ast.AST) -> Iterable[ast.Name]:
 
 
 def _same(literal: Any, value: Any) -> bool:
-    """Whether a value is what a literal makes; compared without asking foreign types."""
+    """Say whether a value is what a literal makes; compared without asking foreign types."""
     if type(literal) is not type(value):
         return False
     if isinstance(literal, _SCALARS):
@@ -370,7 +370,7 @@ def _same(literal: Any, value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    """A plain value in a few words; of others only the type, as their `repr` is code."""
+    """Return a plain value in a few words; of others only the type, as their `repr` is code."""
     if isinstance(value, _SCALARS) and type(value) in _SCALARS:
         return repr(value) if len(repr(value)) <= 30 else f"{repr(value)[:27]}..."
     if type(value) in (list, tuple, set, dict):

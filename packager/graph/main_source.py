@@ -36,7 +36,7 @@ class MainSource:
 
 
 def main_source(main: ModuleType | None = None) -> MainSource:
-    """The source of `main` (by default `sys.modules["__main__"]`): a file whole, of cells the definitions."""
+    """Return the source of `main` (default: the running one): a file whole, of cells the definitions."""
     main = sys.modules["__main__"] if main is None else main
     path = getattr(main, "__file__", None)
     if path is not None:
@@ -57,7 +57,7 @@ def main_source(main: ModuleType | None = None) -> MainSource:
 
 
 def main_definitions(names: Collection[str], main: ModuleType | None = None) -> MainSource:
-    """The source of what `names` of `main` need, with the problems that stand against storing it."""
+    """Return the source of what `names` of `main` need, with the problems that stand against storing it."""
     main = sys.modules["__main__"] if main is None else main
     path, package = getattr(main, "__file__", None), getattr(main, "__package__", None) or ""
     notebook = isinstance(getattr(main, "In", None), list)
@@ -83,7 +83,7 @@ class MainDefinitions:
 def needed_definitions(
     cells: Sequence[str], names: Collection[str], package: str = "", running: Mapping[str, Any] | None = None
 ) -> MainDefinitions:
-    """The statements of `cells`, one after another, that bind `names` or what these need.
+    """Return the statements of `cells`, one after another, that bind `names` or what these need.
 
     Lines keep their numbers within one cell; relative imports become absolute ones below `package`.
     `running` is what the running module holds: a needed name in it that no statement binds, or that holds
@@ -113,12 +113,12 @@ def needed_definitions(
 
 
 def _told(found: MainDefinitions, path: str | None) -> tuple[str, ...]:
-    """The problems with their places; a cell is named as IPython does, `In[3]`."""
+    """Return the problems with their places; a cell is named as IPython does, `In[3]`."""
     return tuple(f"{path or f'In[{one.cell}]'}:{one.line}: {one.reason}" for one in found.problems)
 
 
 def _cells(main: ModuleType) -> Sequence[str]:
-    """The cells of a notebook, in the order in which they ran; or what an interpreter kept of its input."""
+    """Return the cells of a notebook as they ran, or what an interpreter kept of its input."""
     inputs = vars(main).get("In")
     if isinstance(inputs, list) and all(isinstance(cell, str) for cell in inputs):
         return ["" if cell.startswith("%%") else _without_magic(cell) for cell in inputs]
@@ -131,7 +131,7 @@ def _cells(main: ModuleType) -> Sequence[str]:
 
 
 def _without_magic(cell: str) -> str:
-    """A cell without the lines for the notebook itself; one that is Python as it is stays so."""
+    """Return a cell without the lines for the notebook itself; one that is Python as it is stays so."""
     return cell if _parsed(cell) else _MAGIC.sub("", cell)
 
 
@@ -154,7 +154,7 @@ def _parsed(text: str) -> list[ast.stmt]:
 
 
 def _kept_text(text: str, nodes: Sequence[ast.stmt], package: str) -> str:
-    """The lines of the kept statements, everything else blank; empty where nothing is kept."""
+    """Return the lines of the kept statements, everything else blank; empty where nothing is kept."""
     if not nodes:
         return ""
     lines, kept = text.splitlines(), [""] * max(node.end_lineno or 0 for node in nodes)

@@ -61,7 +61,6 @@ class Names:
     def __init__(self, table: ModuleTable, bindings: LiveBindings) -> None:
         self._table = table
         self._bindings = bindings
-        self._stars: dict[str, list[SourceModule]] = {}
         self._starred: dict[str, dict[str, list[SourceModule]]] = {}
         self._settled: dict[tuple[str, str], Ending] = {}
 
@@ -87,23 +86,8 @@ class Names:
             return True
         return module.found.kind in _WITH_CODE and self.provider(module, name) is not None
 
-    def star_sources(self, module: SourceModule) -> list[SourceModule]:
-        """List the modules that `module` star-imports, the last first, since it wins."""
-        known = self._stars.get(module.name)
-        if known is None:
-            known = []
-            for statement in module.scan.imports:
-                if statement.names and statement.names[0][0] == "*" and self._binds_stars(module, statement):
-                    target = module.target(statement)
-                    if target is not None:
-                        known.append(self._table[target])
-            known.reverse()
-            self._stars[module.name] = known
-        return known
-
-    def forget(self, name: str) -> None:
-        """Forget the stars of one module, whose text was replaced."""
-        self._stars.pop(name, None)
+    def forget(self) -> None:
+        """Forget what was concluded from any module's text: one was replaced."""
         self._starred.clear()
         self._settled.clear()
 
@@ -290,7 +274,7 @@ class Names:
             endings.append(Ending("lazy" if lazy else "unknown", home, rest=parts if lazy else rest))
 
     def _behind(self, home: SourceModule, at: int, part: int, rest: tuple[str, ...]) -> list[_Path]:
-        """Go one step on, through what import `at` binds; nowhere from one beyond the top level."""
+        """Follow one step, through what import `at` binds; nowhere from one beyond the top level."""
         step = self.step(home, at, part)
         if step is None:
             return []
@@ -319,7 +303,12 @@ class Names:
         known = self._starred.get(module.name)
         if known is None:
             known = self._starred[module.name] = {}  # for stars that lead back here
-            for source in self.star_sources(module):
+            stars = [one for one in module.scan.imports if one.names and one.names[0][0] == "*"]
+            for statement in reversed(stars):
+                target = module.target(statement) if self._binds_stars(module, statement) else None
+                if target is None:
+                    continue
+                source = self._table[target]
                 exported = self._exported(source)
                 for name in source.scan.bindings:
                     if exported(name):

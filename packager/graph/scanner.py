@@ -126,8 +126,9 @@ class _Reader:
             self.draft.bind(node.name, place, "other", -1)
             self._push(node.body, place.called(f"{place.qualname}{node.name}."))
             return
-        klass = ClassDraft(f"{place.qualname}{node.name}", place.block.index, len(self.draft.classes))
-        klass.decorators = active_decorators(node.decorator_list)
+        decorators = active_decorators(node.decorator_list)
+        index = len(self.draft.classes)
+        klass = ClassDraft(f"{place.qualname}{node.name}", place.block.index, index, decorators)
         for base in node.bases:
             spelt = dotted(base.value if isinstance(base, ast.Subscript) else base)
             if spelt:
@@ -136,7 +137,7 @@ class _Reader:
                 self._collect(base, place)
         self.draft.classes.append(klass)
         if place.klass is None:
-            self.draft.bind(node.name, place, "class", len(self.draft.classes) - 1)
+            self.draft.bind(node.name, place, "class", index)
         else:
             place.klass.names.add(node.name)
         self._push(node.body, Place(place.block, None, klass, f"{klass.name}.", place.sure, klass.used))

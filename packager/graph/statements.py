@@ -47,7 +47,7 @@ class Statement:
 
 
 def read_statement(cell: int, node: ast.stmt) -> Statement:
-    """The statement with its names. A main guard binds nothing: where it is loaded it does not run."""
+    """Return the statement with its names. A main guard binds nothing: where it is loaded it does not run."""
     names = names_of(node)
     if is_main_guard(node):
         names = NamesOf(frozenset(), names.now, names.later)
@@ -55,12 +55,12 @@ def read_statement(cell: int, node: ast.stmt) -> Statement:
 
 
 def is_main_guard(node: ast.stmt) -> bool:
-    """Whether a statement runs in a program alone: `if __name__ == "__main__":`."""
+    """Say whether a statement runs in a program alone: `if __name__ == "__main__":`."""
     return isinstance(node, ast.If) and "__main__" in ast.dump(node.test)
 
 
 def aliases_of(node: ast.stmt, known: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
-    """Other names for what names stand for: `b = a`, `for b in (a, c):`, anywhere in a statement.
+    """Return other names for what names stand for: `b = a`, `for b in (a, c):`, anywhere in a statement.
 
     `known` are those of the statements before.
     """
@@ -82,7 +82,7 @@ def aliases_of(node: ast.stmt, known: Mapping[str, frozenset[str]]) -> dict[str,
 
 
 def binds_anew(node: ast.stmt, name: str) -> bool:
-    """Whether a statement binds `name` whatever was bound to it before."""
+    """Say whether a statement binds `name` whatever was bound to it before."""
     if not isinstance(
         node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
     ):
@@ -96,7 +96,7 @@ def binds_anew(node: ast.stmt, name: str) -> bool:
 
 
 def names_of(node: ast.stmt) -> NamesOf:
-    """The names of a statement at the top of a module, or of the body of a class that stands there."""
+    """Return the names of a statement at the top of a module, or of the body of a class that stands there."""
     if isinstance(node, ast.ClassDef):
         return _names_of_class(node)
     table = symtable.symtable(ast.unparse(ast.Module([node], [])), "<main>", "exec")
@@ -116,7 +116,7 @@ _AT_ONCE = frozenset(["listcomp", "setcomp", "dictcomp", "genexpr"])
 
 
 def _names_of_class(node: ast.ClassDef) -> NamesOf:
-    """A class: its head, and its body, where a name is the module's until the class has bound it."""
+    """Return a class: its head, and its body, where a name is the module's until the class has bound it."""
     head = copy.copy(node)  # with its type parameters, where this Python has them
     head.body = [ast.Pass()]
     table = symtable.symtable(ast.unparse(ast.Module([head], [])), "<main>", "exec")
@@ -135,7 +135,7 @@ def _names_of_class(node: ast.ClassDef) -> NamesOf:
 
 
 def _globals(table: symtable.SymbolTable) -> set[str]:
-    """The global names that a scope and those inside it mention."""
+    """Return the global names that a scope and those inside it mention."""
     found = {one.get_name() for one in table.get_symbols() if one.is_global()}
     for child in table.get_children():
         found |= _globals(child)
@@ -143,7 +143,7 @@ def _globals(table: symtable.SymbolTable) -> set[str]:
 
 
 def _deleted(node: ast.stmt) -> set[str]:
-    """Names that are only deleted: symtable counts that as binding."""
+    """Return the names that are only deleted: symtable counts that as binding."""
     names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
     deleted = {part.id for part in names if isinstance(part.ctx, ast.Del)}
     return deleted - {part.id for part in names if isinstance(part.ctx, ast.Store)}
@@ -162,7 +162,7 @@ def _stored(target: ast.AST | None) -> Iterator[ast.Name]:
 
 
 def _rooted(target: ast.expr) -> Iterator[ast.Name]:
-    """The names at the roots of `Net.width = 3`, `TABLE["x"] = f`: they belong to what Net and TABLE need."""
+    """Yield the names at the roots of `Net.width = 3`, `TABLE["x"] = f`: what Net and TABLE need."""
     for part in ast.walk(target):
         if isinstance(part, ast.Attribute | ast.Subscript) and isinstance(part.ctx, ast.Store):
             inner: ast.expr = part

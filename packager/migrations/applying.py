@@ -46,7 +46,7 @@ class _Move:
 def apply_steps(
     steps: Iterable[Step], values: Values, version: int | None = None
 ) -> tuple[Values, list[Row]]:
-    """The values after all steps, and a row for every change or skip; `values` itself stays as it is.
+    """Return the values after all steps, and a row for every change or skip; `values` itself stays as it is.
 
     `version` is that of the state dict, None for one that has none. Raises MigrationError, for all
     keys of the step together, for two values with one name, shapes that do not fit, and merges of
@@ -62,7 +62,7 @@ def apply_steps(
 def step_by_step(
     steps: Iterable[Step], values: Values, version: int | None = None
 ) -> Iterator[tuple[Step, Values, list[Row]]]:
-    """Each step with the values after it and its rows; raises as `apply_steps` does."""
+    """Yield each step with the values after it and its rows; raises as `apply_steps` does."""
     entered = dict.fromkeys(values)
     for step in steps:
         if not step.gates.open_at(version):
@@ -80,7 +80,7 @@ def step_by_step(
 
 
 def _idle(step: Step, entered: Collection[str]) -> Row:
-    """Why a step found nothing to do."""
+    """Say why a step found nothing to do."""
     if isinstance(step, Default) and step.like is None:
         return Row(step.described(), (), (), skipped=f"{step.new.text!r} is there already")
     if reason := step.gates.reason_shut({}, entered):
@@ -89,7 +89,7 @@ def _idle(step: Step, entered: Collection[str]) -> Row:
 
 
 def _moves(step: Step, values: Values, entered: Collection[str]) -> tuple[list[_Move], list[Row]]:
-    """What a step does to these values; its problems are raised together."""
+    """Return what a step does to these values; its problems are raised together."""
     moves: list[_Move] = []
     skips: list[Row] = []
     problems: list[str] = []
@@ -107,7 +107,7 @@ def _moves(step: Step, values: Values, entered: Collection[str]) -> tuple[list[_
 
 
 def _moved(step: Step, moves: list[_Move], values: Values) -> Values:
-    """The values after the moves, each new key where its first old one stood.
+    """Return the values after the moves, each new key where its first old one stood.
 
     Raises MigrationError, naming both sources, where two values would have one name.
     """

@@ -1,9 +1,9 @@
 """Migrations as bytes of an archive, and the judgement over what a stored one may run.
 
 The format is docs/spec/migrations.md: a list of tables in canonical msgpack, each as a TOML file would
-hold it (`migration_tables.py`), those of one class together and in the order in which they run. Reading them runs
-nothing. A stored migration may name functions, and may hold regular expressions, which can be made to
-run for years; both are carried out only where the archive's own code or the caller vouches for them.
+hold it (`migration_tables.py`), those of one class together and in the order in which they run. Reading
+them runs nothing. A stored migration may name functions, and may hold regular expressions, which can be
+made to run for years; both are carried out only where the archive's own code or the caller vouches for them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ PATTERNS: Final = "packager.migrations:rename_pattern"
 
 
 def pack_migrations(migrations: Mapping[str, Iterable[Migration]]) -> bytes:
-    """The bytes for migrations by class. Raises MigrationError for one that has no place in a table."""
+    """Return the bytes for migrations by class.
+
+    Raises MigrationError for one that has no place in a table.
+    """
     return pack(
         [
             table_of(replace(migration, target=target, where=""))
@@ -38,7 +41,7 @@ def pack_migrations(migrations: Mapping[str, Iterable[Migration]]) -> bytes:
 
 
 def unpack_migrations(data: bytes | memoryview) -> dict[str, tuple[Migration, ...]]:
-    """The migrations by class; nothing is imported or judged.
+    """Return the migrations by class; nothing is imported or judged.
 
     Raises ArchiveError for bytes that are not what `pack_migrations` writes.
 
@@ -71,7 +74,7 @@ def unpack_migrations(data: bytes | memoryview) -> dict[str, tuple[Migration, ..
 
 
 def functions_of(migration: Migration) -> tuple[NameUse, ...]:
-    """The functions that a migration names, which are called with values of the state dict."""
+    """Return the functions that a migration names, which are called with values of the state dict."""
     return tuple(
         NameUse(
             *_split(transform.name),
@@ -85,7 +88,7 @@ def functions_of(migration: Migration) -> tuple[NameUse, ...]:
 
 
 def patterns_of(migration: Migration) -> tuple[str, ...]:
-    """The regular expressions of a migration."""
+    """Return the regular expressions of a migration."""
     return tuple(step.pattern for step in migration.steps if isinstance(step, RenamePattern))
 
 
@@ -95,7 +98,7 @@ def allowed_migrations(
     trust: Collection[str],
     find: Callable[[str, str], Any],
 ) -> tuple[Migration, ...]:
-    """The migrations, ready to run: functions are looked up by `find`, which imports for an archive.
+    """Return the migrations, ready to run: functions are looked up by `find`, which imports for an archive.
 
     Raises UntrustedTypeError, for all together, for functions that neither the archive holds nor the
     caller trusts, and for regular expressions unless the caller trusts these.
@@ -121,7 +124,7 @@ def allowed_migrations(
 
 
 def _finding(step: Step, find: Callable[[str, str], Any]) -> Step:
-    """The step, with functions that are looked up by `find`, and a regular expression that is one."""
+    """Return the step, with functions that are looked up by `find`, and a regular expression that is one."""
     if isinstance(step, RenamePattern):
         step.check_pattern()
     if not isinstance(step, Rename):

@@ -86,7 +86,16 @@ def attach(cls: type, *migrations: Migration) -> AttachedMigrations:
 
 
 def with_migrations(*migrations: Migration) -> Callable[[Class], Class]:
-    """A class decorator that does what `attach` does."""
+    """Return a class decorator that does what `attach` does, and raises what it raises.
+
+    >>> from kellet import nn
+    >>> from packager.migrations import Migration, attached, rename
+    >>> @with_migrations(Migration("fc", [rename("proj.{rest}", "fc.{rest}")], to=2))
+    ... class Head(nn.Module):
+    ...     _version = 2
+    >>> [migration.name for migration in attached(Head)]
+    ['fc']
+    """
 
     def decorate(cls: Class) -> Class:
         attach(cls, *migrations)

@@ -42,13 +42,16 @@ LOADS: WeakKeyDictionary[Any, dict[str, MigrationRun]] = WeakKeyDictionary()
 
 
 def attached(cls: type) -> tuple[Migration, ...]:
-    """The migrations attached to this very class, in the order in which they run."""
+    """Return the migrations attached to this very class, in the order in which they run."""
     place = vars(cls).get(PLACE)
     return place.migrations if isinstance(place, Attached) else ()
 
 
 def migrations_ran(module: Any) -> tuple[MigrationRun, ...]:
-    """The migrations that ran when the state of `module`, and of the modules below, was last loaded."""
+    """Return the migrations that ran when the state of `module`, or of one below, was last loaded.
+
+    `module` has `named_modules()`, as those of kellet and PyTorch do.
+    """
     return tuple(
         MigrationRun(path, ran.target, ran.version, ran.names)
         for path, inner in module.named_modules()
@@ -57,7 +60,7 @@ def migrations_ran(module: Any) -> tuple[MigrationRun, ...]:
 
 
 def framework_of(cls: type) -> str | None:
-    """Whose class of modules this is, "kellet" or "torch"; None for other classes."""
+    """Say whose class of modules this is, "kellet" or "torch"; None for other classes."""
     for name in ("kellet", "torch"):
         nn = sys.modules.get(f"{name}.nn")
         if nn is not None and issubclass(cls, nn.Module):

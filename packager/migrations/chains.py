@@ -43,7 +43,7 @@ class MigrationPlan:
         return tuple(row for row in self.rows if row.skipped == NO_MATCH)
 
     def against(self, target: Any) -> LoadReport:
-        """What would be missing or unexpected in `target`: a module, or a mapping that is a state dict."""
+        """Compare with `target`, a module or a state dict: what would be missing there, or unexpected."""
         return load_report(self.values, target)
 
     def require_matched(self, *, strict: bool = False) -> None:
@@ -61,7 +61,7 @@ class MigrationPlan:
 
 
 def chain(migrations: Iterable[Migration]) -> tuple[Migration, ...]:
-    """The migrations in the order in which they run: by the version they reach, unversioned ones first.
+    """Sort migrations into the order in which they run: by the version they reach, unversioned ones first.
 
     Raises MigrationError, for all together, for two that reach the same version of the same class, and
     for a version from which none goes on.
@@ -90,12 +90,19 @@ def chain(migrations: Iterable[Migration]) -> tuple[Migration, ...]:
 def plan_migration(
     migrations: Migration | Iterable[Migration], state: Mapping[str, Any], version: int | None = None
 ) -> MigrationPlan:
-    """What the migrations would make of `state`, which has this version; no value is read.
+    """Plan what the migrations would make of `state`, which has this version; no value is read.
 
     A migration that reaches version `to` runs for state dicts that are older, or have none. `state`
     may be a checkpoint that holds the state dict under one of the keys of `unwrap`.
 
     Raises MigrationError for whatever could not be carried out.
+
+    >>> import numpy as np
+    >>> from packager.migrations import rename
+    >>> print(plan_migration(Migration("names", [rename("a", "b")]), {"a": np.ones(2, "f4")}))
+    step           old key  new key  shape       becomes
+    rename a -> b  a        b        float32[2]  float32[2]
+    1 changes, 0 skipped, 1 keys afterwards
     """
     known = chain((migrations,) if isinstance(migrations, Migration) else migrations)
     with gc_paused():
@@ -124,7 +131,9 @@ def migrate(
     *,
     strict: bool = False,
 ) -> MigratedDict:
-    """The migrated state dict. Nothing of `state` is changed or copied; values are made when asked for.
+    """Return the migrated state dict; values are made when asked for.
+
+    Nothing of `state` is changed or copied.
 
     `state` may be a whole checkpoint, of which `unwrap` finds the state dict; versions of modules in
     its `_metadata` move along. `load_state_dict` takes the result as it is.
@@ -153,7 +162,7 @@ def migrate(
 
 
 def unwrapped_by(migrations: Iterable[Migration], state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The state dict inside a checkpoint, as the migrations' `unwrap` say; else `state` itself."""
+    """Return the state dict inside a checkpoint, as the migrations' `unwrap` say; else `state` itself."""
     for migration in migrations:
         state = unwrapped(state, migration.unwrap)
     return state
@@ -162,7 +171,7 @@ def unwrapped_by(migrations: Iterable[Migration], state: Mapping[str, Any]) -> M
 def cannot_go_back(
     migrations: Migration | Iterable[Migration], state: Mapping[str, Any], version: int | None = None
 ) -> tuple[str, ...]:
-    """Why the migrated `state` would not come back as it was, a line for each step; empty where it would.
+    """Say why the migrated `state` would not come back as it was, a line for each step; empty where it would.
 
     No value is read. Raises MigrationError for what cannot be carried out in the first place.
 
@@ -199,7 +208,7 @@ def cannot_go_back(
 
 
 def unwrapped(checkpoint: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any]:
-    """The state dict inside a checkpoint: under the first of `names` that is there, else itself.
+    """Return the state dict inside a checkpoint: under the first of `names` that is there, else itself.
 
     Raises MigrationError when what is there is no mapping.
 
@@ -216,7 +225,7 @@ def unwrapped(checkpoint: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[
 
 
 def migrated_metadata(metadata: Mapping[str, Any], migration: Migration) -> dict[str, Any]:
-    """Per-module versions under the module paths that renamed keys have.
+    """Return per-module versions under the module paths that renamed keys have.
 
     `metadata` maps module paths ("" is the root) to what is known of them, as `_metadata` of a state
     dict does. A path moves as the keys below it move.
@@ -236,7 +245,7 @@ def migrated_metadata(metadata: Mapping[str, Any], migration: Migration) -> dict
 
 
 def _require_start(migration: Migration, version: int | None, ran: list[str]) -> None:
-    """The first migration of a chain must go from the state dict's version or an older one."""
+    """Return the first migration of a chain must go from the state dict's version or an older one."""
     if not ran and None not in (migration.since, version) and version < migration.since:  # type: ignore[operator]  # neither is None
         raise MigrationError(
             f"the state dict has version {version}; {migration} is the oldest that is known, and starts "
@@ -275,7 +284,7 @@ _HEADINGS = ("step", "old key", "new key", "shape", "becomes")
 
 
 def _plan_table(plan: MigrationPlan) -> str:
-    """The plan in columns, and a last line that counts."""
+    """Return the plan in columns, and a last line that counts."""
     rows = [cells for row in plan.rows for cells in _plan_lines(row)]
     widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
     lines = [_line(cells, widths) for cells in (_HEADINGS, *rows)]
@@ -285,7 +294,7 @@ def _plan_table(plan: MigrationPlan) -> str:
 
 
 def _plan_lines(row: Row) -> list[tuple[str, ...]]:
-    """One line per key: a split has several new ones, a merge several old ones."""
+    """Return one line per key: a split has several new ones, a merge several old ones."""
     if row.skipped:
         return [(row.step, ", ".join(row.old), f"skipped: {row.skipped}", "", "")]
     height = max(len(row.old), len(row.new), 1)

@@ -47,8 +47,8 @@ def load_checkpoint(
     file is executed, and values are read one by one. `unwrap` names the state dict where there are
     several; without it the first one that the migrations' own `unwrap` names is taken.
 
-    Returns what `load_state_dict` returns, and raises what it raises; LegacyFormatError and
-    MigrationError where the file cannot be read or migrated.
+    Returns what `load_state_dict` returns, and raises what it raises; TypeError for what has none,
+    LegacyFormatError and MigrationError where the file cannot be read or migrated.
 
     >>> import numpy, tempfile
     >>> from kellet import nn

@@ -51,11 +51,11 @@ class Gates:
     if_all: tuple[Template, ...] = ()
 
     def open_at(self, version: int | None) -> bool:
-        """Whether a state dict of this version is old enough."""
+        """Say whether a state dict of this version is old enough."""
         return self.before is None or version is None or version < self.before
 
     def reason_shut(self, values: Mapping[str, str | int], entered: Collection[str]) -> str:
-        """Why the gates are shut for this match; "" where they are open."""
+        """Say why the gates are shut for this match; "" where they are open."""
         for template in self.unless:
             if found := _present(template, values, entered):
                 return f"{found!r} is there already"
@@ -66,7 +66,7 @@ class Gates:
 
 
 def _present(template: Template, values: Mapping[str, str | int], entered: Collection[str]) -> str:
-    """A key that the template, with the holes filled that `values` knows, fits; "" when there is none."""
+    """Return a key that the template fits, with the holes filled that `values` knows; "" for none."""
     if all(hole.name in values for hole in template.holes):
         key = template.fill(values)
         return key if key in entered else ""
@@ -90,7 +90,7 @@ class Step:
         raise NotImplementedError
 
     def described(self) -> str:
-        """The step in one line, and before it the line of the file."""
+        """Return the step in one line, and before it the line of the file."""
         return f"{self.line}: {self.what}" if self.line else self.what
 
     @property
@@ -104,12 +104,12 @@ class Step:
         return (), ()
 
     def inverse(self) -> Step | None:
-        """The step that goes back; None where nothing can. Its gates stand open."""
+        """Return the step that goes back; None where nothing can. Its gates stand open."""
         back = self._back()
         return None if back is None or back._number_problems() else back
 
     def _back(self) -> Step | None:
-        """What turns each key and value back, whether its holes can be read or not."""
+        """Return what turns each key and value back, whether its holes can be read or not."""
         return None
 
     def check(self) -> None:
@@ -132,7 +132,7 @@ class Step:
         return _mixed_holes(*self.templates, (*self.gates.unless, *self.gates.if_all))
 
     def candidates(self, values: Values) -> list[Candidate]:
-        """Every place where the step could apply."""
+        """List every place where the step could apply."""
         raise NotImplementedError
 
 
@@ -180,7 +180,7 @@ class Migration:
         return f"migration {self.name!r}{where}"
 
     def is_due(self, version: int | None) -> bool:
-        """Whether a state dict of this version has to go through it; None counts as the oldest."""
+        """Say whether a state dict of this version has to go through it; None counts as the oldest."""
         return self.to is None or version is None or version < self.to
 
     @property
@@ -189,7 +189,7 @@ class Migration:
         return not self.unwrap and all(step.inverse() is not None for step in self.steps)
 
     def inverse(self) -> Migration:
-        """The migration back. Raises TemplateError naming every step that has no inverse."""
+        """Return the migration back. Raises TemplateError naming every step that has no inverse."""
         back = [step.inverse() for step in reversed(self.steps)]
         stuck = [step.described() for step in self.steps if step.inverse() is None]
         if stuck or self.unwrap:
@@ -228,7 +228,7 @@ class Spelling:
 
 
 def matches(template: Template, values: Values) -> list[tuple[str, dict[str, str | int]]]:
-    """The keys that a template fits, with what its holes stand for."""
+    """Return the keys that a template fits, with what its holes stand for."""
     if template.is_literal:
         key = template.fill({})
         return [(key, {})] if key in values else []
@@ -236,12 +236,12 @@ def matches(template: Template, values: Values) -> list[tuple[str, dict[str, str
 
 
 def several(texts: Templates) -> tuple[str, ...]:
-    """One text or several, as several."""
+    """Return one text or several as several."""
     return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
 def beside(text: str, *sources: Template | str | None) -> Template:
-    """A template of the other side: its holes are of the kinds that they have on the first."""
+    """Return a template of the other side: its holes are of the kinds that they have on the first."""
     kinds = {
         hole.name: hole.kind for source in sources if isinstance(source, Template) for hole in source.holes
     }
@@ -250,7 +250,7 @@ def beside(text: str, *sources: Template | str | None) -> Template:
 
 
 def gates_of(sources: Iterable[Template], before: int | None, unless: Templates, if_all: Templates) -> Gates:
-    """The gates of a step whose templates are `sources`."""
+    """Return the gates of a step whose templates are `sources`."""
     known = tuple(sources)
     return Gates(
         before,
@@ -307,7 +307,7 @@ def _mixed_holes(given: Sequence[Template], made: Sequence[Template], gates: Seq
 
 
 def _reckoned(template: Template, homes: dict[str, _Home]) -> Iterator[str]:
-    """Arithmetic on holes that take their value as text."""
+    """Tell of arithmetic on holes that take their value as text."""
     for hole in template.holes:
         home = homes.get(hole.name)
         if hole.linear != Linear() and home is not None and not _is_number(home[0]):
@@ -318,7 +318,7 @@ def _reckoned(template: Template, homes: dict[str, _Home]) -> Iterator[str]:
 
 
 def _contradictions(template: Template, homes: dict[str, _Home]) -> Iterator[str]:
-    """Holes that are one thing here, and another where they stand first, here or in another template."""
+    """Tell of holes that are one thing here, and another where they stand first, in any template."""
     here: dict[str, _Home] = {}
     for hole in template.holes:
         for first, home in (

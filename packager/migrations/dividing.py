@@ -111,7 +111,7 @@ class Merge(Step):
             require_holes(self.new, template, self.line)
 
     def candidates(self, values: Values) -> list[Candidate]:
-        """The groups of keys whose holes agree, in the order of the templates (or of the numbers)."""
+        """Return the groups of keys whose holes agree, in the order of the templates (or of the numbers)."""
         groups: dict[tuple[tuple[str, str | int], ...], dict[int, str]] = {}
         shared = {hole.name for hole in self.new.holes} if self.over is None else None
         for at, template in enumerate(self.old):
@@ -147,7 +147,7 @@ class Merge(Step):
         return ((self.new.fill(holes), whole),)
 
     def _check_sizes(self, members: list[Value]) -> None:
-        """What is merged must be what going back would cut it into."""
+        """Return what is merged must be what going back would cut it into."""
         found = [
             member.header.shape[checked_axis("merge", self.axis, member.header.shape)]
             for member in members
@@ -162,7 +162,10 @@ class Merge(Step):
 
 
 def _check_parts(step: Split | Merge, many: tuple[Template, ...], one: Template) -> None:
-    """With `over` there is one template on the side of the parts, and it alone has that hole."""
+    """Check that with `over` there is one template of the parts, and that it alone has that hole.
+
+    Raises TemplateError.
+    """
     require_lengths(step, "sizes", step.sizes)
     if step.over is None:
         return
@@ -186,7 +189,14 @@ def split(
     if_all: Templates = (),
     line: str = "",
 ) -> Split:
-    """Cut values into parts; with `over`, into one for each number of that hole."""
+    """Cut values along `axis` into parts under several names, of the lengths `sizes` or equal ones.
+
+    With `over` there is one template of the parts: one part for each number of that int hole, and the axis
+    goes away. Gates as for `rename`. Raises TemplateError for templates that cannot be read.
+
+    >>> split("qkv.weight", ["q.weight", "k.weight", "v.weight"]).inverse().what
+    'merge q.weight, k.weight, v.weight -> qkv.weight'
+    """
     source = Template.parse(old)
     targets = tuple(beside(text, source, over) for text in several(new))
     gates = gates_of((source,), before, unless, if_all)
@@ -205,7 +215,15 @@ def merge(
     if_all: Templates = (),
     line: str = "",
 ) -> Merge:
-    """Put values behind one another; with `over`, those of each number of that hole on a new axis."""
+    """Put values under several names behind one another, along `axis`.
+
+    With `over` there is one template of the parts: they are stacked along a new axis, in the order of that
+    int hole's numbers. `sizes` are the lengths of the parts, for the way back. Gates as for `rename`.
+    Raises TemplateError for templates that cannot be read.
+
+    >>> merge("experts.{e:int}.weight", "experts.weight", over="e").what
+    'merge experts.{e:int}.weight -> experts.weight'
+    """
     texts = [Template.parse(text) for text in several(old)]
     kinds = {hole.name: hole.kind for template in texts for hole in template.holes if hole.kind}
     sources = tuple(template.with_kinds(kinds) for template in texts)

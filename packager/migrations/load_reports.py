@@ -116,13 +116,13 @@ def load_report(values: Mapping[str, Value], target: Any) -> LoadReport:
 
 
 def headers_of(target: Any) -> dict[str, Header | None]:
-    """The keys of a module, or of a mapping that is a state dict, each with its header."""
+    """Return the keys of a module, or of a mapping that is a state dict, each with its header."""
     state = target if isinstance(target, Mapping) else target.state_dict()
     return {key: value.header for key, value in stored_values(state).items()}
 
 
 def words(key: str) -> list[str]:
-    """The words of a key, those with one meaning under one name.
+    """Return the words of a key, those with one meaning under one name.
 
     >>> words("bert.encoder.layer.{}.attention.self.query.weight")
     ['bert', 'encoder', 'block', '{}', 'attn', 'self', 'q', 'weight']
@@ -133,7 +133,7 @@ def words(key: str) -> list[str]:
 
 
 def leaf(key: str) -> str:
-    """What the last word of a key means: "weight", "bias", ...
+    """Return what the last word of a key means: "weight", "bias", ...
 
     >>> leaf("norm.gamma"), leaf("attn.in_proj_bias")
     ('weight', 'bias')
@@ -152,7 +152,7 @@ class NameSimilarity:
         self._weights = {word: math.log(total / count) + 0.2 for word, count in known.items()}
 
     def __call__(self, one: str, other: str) -> float:
-        """From 0, nothing in common, to 1, the same words."""
+        """Return from 0, nothing in common, to 1, the same words."""
         left, right = self._words[one], self._words[other]
         shared, every = left & right, left | right
         whole = sum(self._weights[word] * count for word, count in every.items())
@@ -163,7 +163,7 @@ class NameSimilarity:
 def _near(
     unexpected: Mapping[str, Header | None], missing: Mapping[str, Header | None]
 ) -> tuple[NearName, ...]:
-    """For each missing key the unexpected one of its shape with the longest equal end, or the likest name."""
+    """Find for each missing key the unexpected one of its shape with the longest equal end or likest name."""
     if len(unexpected) * len(missing) > _MOST:
         return ()
     similarity = NameSimilarity([*unexpected, *missing])

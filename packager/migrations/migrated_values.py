@@ -1,7 +1,7 @@
 """A migrated state dict before anything is read: each key with its header and where its value comes from.
 
 Steps work on these records alone, so a plan costs no bytes, and renaming or dropping never will. The
-value itself is made when somebody asks for it, from the stored ones.
+value itself is made from the stored ones when it is asked for.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Value:
     origin: Origin
 
     def changed(self, transform: Transform) -> Value:
-        """This value after `transform`. Raises TransformError when it cannot be done."""
+        """Return this value after `transform`. Raises TransformError when it cannot be done."""
         if self.header is None:
             raise TransformError("the value is not an array")
         return Value(transform.header(self.header), Changed(self.origin, transform))
@@ -75,7 +75,7 @@ Values = dict[str, Value]
 
 
 def stored_values(state: Mapping[str, Any]) -> dict[str, Value]:
-    """The entering state dict as records; no bytes are read.
+    """Return the entering state dict as records; no bytes are read.
 
     A mapping that has `header(key)` is asked for shape and dtype (`Header`, or None for what is no
     array), a stored state dict for the `spec` of a tensor; only the values of others are looked at.
@@ -103,12 +103,12 @@ def _header_of_spec(state: StateDictView, key: str) -> Header | None:
 
 
 def is_array(value: Any) -> bool:
-    """Whether `value` has a shape and a dtype, whichever library it comes from."""
+    """Say whether `value` has a shape and a dtype, whichever library it comes from."""
     return hasattr(value, "shape") and hasattr(value, "dtype")
 
 
 def stored_keys(origin: Origin) -> list[str]:
-    """The keys of the entering state dict that a value is made of, in order, each once."""
+    """Return the keys of the entering state dict that a value is made of, in order, each once."""
     found: dict[str, None] = {}
     work = [origin]
     while work:
@@ -125,7 +125,7 @@ def stored_keys(origin: Origin) -> list[str]:
 
 
 def joined(values: list[Value], axis: int, stack: bool) -> Value:
-    """Values behind one another. Raises TransformError where shapes or dtypes do not fit together."""
+    """Join values behind one another. Raises TransformError where shapes or dtypes do not fit together."""
     headers = [value.header for value in values]
     first = headers[0]
     if first is None or any(header is None for header in headers):
@@ -147,7 +147,10 @@ def joined(values: list[Value], axis: int, stack: bool) -> Value:
 
 
 def cut(value: Value, axis: int, sizes: list[int] | None, count: int) -> list[Value]:
-    """The parts of a value along an axis, of the given sizes or equal ones."""
+    """Return the parts of a value along an axis, of the given sizes or equal ones.
+
+    Raises TransformError where the sizes do not add up to the length of the axis.
+    """
     if value.header is None:
         raise TransformError("the value is not an array")
     axis = checked_axis("split", axis, value.header.shape)
@@ -192,18 +195,21 @@ class MigratedDict(LazyStateDict):
         return len(self._values)
 
     def header(self, key: str) -> Header | None:
-        """The shape and dtype of a value, without making it."""
+        """Return the shape and dtype of a value, without making it."""
         return self._values[key].header
 
     def lazy(self, key: str) -> Any:
-        """A value to be read piece by piece: a LegacyTensor where it is no more than a view of one, else a
-        LazyArray; the value itself where it is no array."""
+        """Return a value to be read piece by piece.
+
+        A LegacyTensor where it is no more than a view of one, else a LazyArray; the value itself where it
+        is no array.
+        """
         value = self._values[key]
         return self[key] if value.header is None else bare(_make(value.origin, self._state, lazy=True))
 
 
 def _make(origin: Origin, state: Mapping[str, Any], *, lazy: bool = False) -> Any:
-    """What an origin stands for: made of the stored values, or lazily of lazy ones."""
+    """Return what an origin stands for: made of the stored values, or lazily of lazy ones."""
     transforms: list[Transform] = []
     while isinstance(origin, Changed):  # chains may be long: no recursion
         transforms.append(origin.transform)
@@ -233,7 +239,7 @@ def _make_first(origin: Stored | Joined | Filled, state: Mapping[str, Any], lazy
 
 
 def _made_whole(value: Any, transforms: list[Transform]) -> Any:
-    """What transforms that need a whole array make of it; the last one comes first."""
+    """Return what transforms that need a whole array make of it; the last one comes first."""
     header = Header(value.shape, value.dtype)
     for transform in reversed(transforms):
         header = transform.header(header)

@@ -33,7 +33,18 @@ _HEADER = re.compile(r"\s*\[\[\s*step\s*\]\]")
 
 
 def read_migration(path: str | Path) -> Migration:
-    """Read a migration file. Raises MigrationFileError, and OSError where it cannot be opened."""
+    """Read a migration file.
+
+    Raises MigrationFileError, once for all mistakes, each with its line, and OSError where the file cannot
+    be opened.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "swin.toml")
+    ...     _ = path.write_text('[[step]]\\ndrop = "mask"')
+    ...     read_migration(path).name
+    'swin'
+    """
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -65,7 +76,7 @@ def migration_from_text(text: str, where: str = "migration") -> Migration:
 
 
 def migration_text(migration: Migration, comments: Sequence[str] = (), remarks: str = "") -> str:
-    """A migration as the text of a TOML file, with a comment above each step, and `remarks` at the end.
+    """Return a migration as the text of a TOML file; `comments` stand above the steps, `remarks` at the end.
 
     Raises MigrationError for a transform that has no place in a file.
 

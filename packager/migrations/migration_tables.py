@@ -36,7 +36,7 @@ def migration_from_table(
     *,
     stored: bool = False,
 ) -> Migration:
-    """The migration that a table describes.
+    """Return the migration that a table describes.
 
     `where` names its source in messages, `lines` the place of each step, `places` those of single
     keys; `name` is what it is called where the table does not say. Of a `stored` one, what only running
@@ -78,7 +78,7 @@ class _Reading:
         self._problems: list[str] = []
 
     def tried(self, make: Callable[..., Any], *arguments: Any) -> Any:
-        """What `make` answers; None, and one more problem, where it cannot."""
+        """Return what `make` answers; None, and one more problem, where it cannot."""
         try:
             return make(*arguments)
         except MigrationFileError as error:
@@ -92,7 +92,7 @@ class _Reading:
 
 
 def table_of(migration: Migration) -> dict[str, Any]:
-    """The table of a migration. Raises MigrationError for a transform that has no place in one."""
+    """Return the table of a migration. Raises MigrationError for a transform that has no place in one."""
     table = {
         "name": migration.name,
         "class": migration.target or None,
@@ -105,7 +105,7 @@ def table_of(migration: Migration) -> dict[str, Any]:
 
 
 def step_table(step: Step) -> dict[str, Any]:
-    """The table of one step; raises MigrationError as `table_of` does."""
+    """Return the table of one step; raises MigrationError as `table_of` does."""
     table = _spelt(step, _STEPS)
     gates = {"before": step.gates.before, "unless": step.gates.unless, "if_all": step.gates.if_all}
     return {**table, **{key: _plain(value) for key, value in gates.items() if value not in (None, ())}}

@@ -163,6 +163,7 @@ class Default(Step):
         return f"default {self.new.text}"
 
     def check(self) -> None:
+        """Raise TemplateError for what no state dict can make right, and for holes without a sibling."""
         require_dtypes(self, self.dtype)
         require_lengths(self, "shape", self.shape)
         if self.like is not None:
@@ -207,7 +208,13 @@ def rename(
     if_all: Templates = (),
     line: str = "",
 ) -> Rename:
-    """Give keys another name, and their values through `transforms`.
+    """Give keys another name, and put their values through `transforms`.
+
+    `old` and `new` are templates; `repeat` renames again what still fits. The gates: `before` applies the
+    step to state dicts older than that version, `unless` and `if_all` name keys that must not, or must, be
+    there. `line` is the place in a file, for messages; all of these are those of every step.
+
+    Raises TemplateError for templates that cannot be read.
 
     >>> rename("mlp.linear_{n:int}.{rest:any}", "mlp.{3*(n-1)}.{rest}", before=2).gates.before
     2
@@ -226,7 +233,16 @@ def rename_pattern(
     if_all: Templates = (),
     line: str = "",
 ) -> RenamePattern:
-    """Replace what a regular expression finds in keys: one-way, for what templates cannot say."""
+    """Replace what a regular expression finds in keys: one-way, for what templates cannot say.
+
+    Gates as for `rename`. From an archive it runs only where the caller trusts it by name. Raises
+    TemplateError for what is no regular expression.
+
+    Source: re.sub.
+
+    >>> rename_pattern("conv[0-9]", "conv").what
+    'rename /conv[0-9]/ -> conv'
+    """
     step = unchecked_pattern(pattern, replacement, before=before, unless=unless, if_all=if_all, line=line)
     step.check_pattern()
     return step
@@ -241,7 +257,7 @@ def unchecked_pattern(
     if_all: Templates = (),
     line: str = "",
 ) -> RenamePattern:
-    """The same, of somebody who may not be trusted: it is not even compiled."""
+    """Return the same for a source that may not be trusted: the expression is not compiled."""
     gates = gates_of((), before, unless, if_all)
     return RenamePattern(pattern, replacement, gates=gates, line=line)
 
@@ -249,7 +265,13 @@ def unchecked_pattern(
 def drop(
     old: str, *, before: int | None = None, unless: Templates = (), if_all: Templates = (), line: str = ""
 ) -> Drop:
-    """Leave keys out."""
+    """Leave out the keys that the template `old` fits.
+
+    Gates as for `rename`. Raises TemplateError for a template that cannot be read.
+
+    >>> drop("{p:any}.attn_mask").what
+    'drop {p:any}.attn_mask'
+    """
     source = Template.parse(old)
     return Drop(source, gates=gates_of((source,), before, unless, if_all), line=line)
 
@@ -266,7 +288,16 @@ def default(
     if_all: Templates = (),
     line: str = "",
 ) -> Default:
-    """Add a constant where there is no such key, shaped as given or as a sibling is."""
+    """Add a constant where there is no such key, shaped as given or as a sibling is.
+
+    `dtype` is spelt as NumPy does. `like` is the template of siblings that are there: each makes one
+    constant, of its shape and dtype where these are not given. Gates as for `rename`.
+
+    Raises TemplateError for a template that cannot be read, and without a shape, a dtype or a sibling.
+
+    >>> default("{p:any}.bias", 0, like="{p:any}.weight", shape=(4,)).what
+    'default {p:any}.bias'
+    """
     sibling = None if like is None else Template.parse(like)
     if sibling is None and (shape is None or dtype is None):
         raise TemplateError(f"{line or repr(new)}: a default needs a shape and a dtype, or a sibling (like)")

@@ -53,11 +53,11 @@ class Linear:
     offset: int = 0
 
     def apply(self, value: int) -> int:
-        """The number that is written for `value`."""
+        """Return the number that is written for `value`."""
         return self.factor * value + self.offset
 
     def undo(self, written: int) -> int | None:
-        """The value for which `written` stands; None when there is none."""
+        """Return the value for which `written` stands; None when there is none."""
         quotient, rest = divmod(written - self.offset, self.factor)
         return None if rest else quotient
 
@@ -113,7 +113,7 @@ class Template:
         return not self.holes
 
     def with_kinds(self, kinds: Mapping[str, str], otherwise: str = "segment") -> Template:
-        """The template with the kinds of holes that it leaves open taken from elsewhere."""
+        """Return the template with the kinds of holes that it leaves open taken from elsewhere."""
         parts = tuple(
             Hole(part.name, part.kind or kinds.get(part.name, otherwise), part.linear)
             if isinstance(part, Hole)
@@ -123,7 +123,7 @@ class Template:
         return Template(self.text, parts)
 
     def match(self, key: str) -> dict[str, str | int] | None:
-        """What the holes stand for in `key`, or None when the template does not fit it."""
+        """Return what the holes stand for in `key`, or None when the template does not fit it."""
         found = self._spans(key)
         if found is None:
             return None
@@ -141,7 +141,7 @@ class Template:
         return values
 
     def fill(self, values: HoleValues) -> str:
-        """The key that the template stands for.
+        """Return the key that the template stands for.
 
         Raises TemplateError when a number would be negative, and for arithmetic on what is text.
         """
@@ -225,7 +225,7 @@ def _parse_arithmetic(inside: str, text: str, column: int) -> tuple[str, Linear]
 
 
 def _linear(node: ast.expr) -> tuple[int, int]:
-    """`node` as (factor, offset); ValueError for anything that is not linear with whole numbers."""
+    """Return `node` as (factor, offset). Raises ValueError for what is not linear with whole numbers."""
     match node:
         case ast.Name():
             return 1, 0
@@ -261,7 +261,7 @@ def _error(text: str, column: int, what: str) -> TemplateError:
 
 
 def _reads_straight(parts: tuple[str | Hole, ...]) -> bool:
-    """Whether a backtracking matcher reads every key in time proportional to its length.
+    """Say whether a backtracking matcher reads every key in time proportional to its length.
 
     An `any` hole at the end takes what is left. A segment before a dot, and a number before
     something that is no digit, can end in one place only. One other hole may be there, whose end is
@@ -288,7 +288,7 @@ def _ends_in_one_place(hole: Hole, after: str) -> bool:
 
 
 def _starts_anew(hole: Hole, before: str) -> bool:
-    """Whether what the hole takes after one place of `before` ends ahead of the next such place."""
+    """Say whether what the hole takes after one place of `before` ends ahead of the next such place."""
     return not before.isdecimal() if hole.kind == "int" else "." in before
 
 
@@ -310,7 +310,7 @@ def _match_by_table(parts: tuple[str | Hole, ...], key: str) -> tuple[str, ...] 
 
 
 def _fill_row(kind: str, key: str, here: list[bool], after: list[bool]) -> None:
-    """Where a hole may start: right before a character that it takes, if the rest fits somewhere behind."""
+    """Mark where a hole may start: before a character that it takes, if the rest fits somewhere behind."""
     reachable = after[-1]  # some end of the hole, at or behind the place looked at, lets the rest fit
     here[-1] = reachable and kind == "any"
     for at in range(len(key) - 1, -1, -1):

@@ -54,13 +54,13 @@ class Transform(Protocol):
     """One step on a value."""
 
     def header(self, before: Header) -> Header:
-        """What becomes of a value with this header. Raises TransformError when it cannot be done."""
+        """Return what becomes of a value with this header. Raises TransformError when it cannot be done."""
 
     def apply(self, value: Any) -> Any:
-        """The changed value; `value` itself stays as it is."""
+        """Return the changed value; `value` itself stays as it is."""
 
     def inverse(self) -> Transform | None:
-        """What gives the old value back, whatever it was; None where nothing can."""
+        """Return what gives the old value back, whatever it was; None where nothing can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,7 @@ class Reshape:
     old: tuple[int, ...] | None = None
 
     def header(self, before: Header) -> Header:
+        """Return the header afterwards. Raises TransformError where the number of elements differs."""
         known = math.prod(n for n in self.shape if n != -1)
         rest = before.size // known if self.shape.count(-1) == 1 and known else 0
         shape = tuple(rest if n == -1 else n for n in self.shape)
@@ -178,6 +179,7 @@ class Cast:
     old: str | None = None
 
     def header(self, before: Header) -> Header:
+        """Return the header afterwards. Raises TransformError where the dtype is not `old`."""
         if self.old is not None and before.dtype != self.old:
             raise TransformError(f"cast of {before.dtype} to {self.dtype}: the rule says it was {self.old}")
         return replace(before, dtype=self.dtype)
@@ -203,6 +205,7 @@ class Scale:
     by: float
 
     def header(self, before: Header) -> Header:
+        """Return the header afterwards. Raises TransformError where the values are not floating point."""
         if not before.dtype.startswith(("float", "bfloat", "complex")):
             raise TransformError(f"scale of {before.dtype} values: cast them to a floating point dtype first")
         return before
@@ -280,6 +283,7 @@ class NamedFunction:
         return before if self.result is None else Header(self.result, before.dtype)
 
     def apply(self, value: Any) -> Any:
+        """Call the function. Raises TransformError for a result of another shape than `result`."""
         made = self._function()(value)
         if self.result is not None and header_of(made).shape != self.result:
             raise TransformError(
@@ -309,7 +313,7 @@ LAZY = (Transpose, Reshape, Slice, Roll, Cast, Scale, Permute)
 
 
 def header_of(value: Any) -> Header:
-    """The header of an array of NumPy, kellet or PyTorch.
+    """Return the header of an array of NumPy, kellet or PyTorch.
 
     >>> import numpy as np
     >>> header_of(np.zeros((2, 3), np.float32))
@@ -319,24 +323,24 @@ def header_of(value: Any) -> Header:
 
 
 def is_dtype(name: str) -> bool:
-    """Whether a dtype of NumPy, ml_dtypes, kellet or PyTorch has this name, as headers spell it."""
+    """Say whether a dtype of NumPy, ml_dtypes, kellet or PyTorch has this name, as headers spell it."""
     return name in DTYPES and DTYPES[name].in_torch
 
 
 def checked_axis(what: str, axis: int, shape: Sequence[int]) -> int:
-    """`axis` counted from the front. Raises TransformError where the shape has no such axis."""
+    """Return `axis` counted from the front. Raises TransformError where the shape has no such axis."""
     if not -len(shape) <= axis < len(shape):
         raise TransformError(f"{what} along axis {axis}: the value has shape {_shown(shape)}")
     return axis % len(shape)
 
 
 def find_function(module: str, name: str) -> Any:
-    """The function of that name in a module that is imported. Raises ImportError and AttributeError."""
+    """Return the function `name` of a module. Raises ImportError and AttributeError where it is not there."""
     return resolve_name(importlib.import_module(module), name)
 
 
 def _as_the_caller_imports() -> Find:
-    """What finds functions as the code outside of this package does that is asking now.
+    """Return what finds functions as the code outside of this package does that is asking now.
 
     Code out of an archive has an `__import__` of its own. Migrations that it reads from a file, or makes by
     functions of this package, are its own too, so it is the first frame above all of these that counts.

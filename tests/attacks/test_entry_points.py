@@ -26,7 +26,7 @@ from packager import PackageExporter, PackageImporter, PackagingError, sys_impor
 from packager.archive import ArchiveReader, ArchiveWriter, CheckRecord, EntryPoint, ModuleRecord
 from packager.calls import EntryMethodError
 from packager.cli import main
-from packager.loading.objects import StoredObjectError
+from packager.loading.stored_objects import StoredObjectError
 
 X = np.arange(6, dtype="f4").reshape(3, 2)
 SHOP = """

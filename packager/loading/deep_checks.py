@@ -1,8 +1,9 @@
-"""Parsing what an archive holds in a child process, whose memory and time are limited.
+"""Verifying an archive from a path or a file object, on the surface or in depth; nothing of it is run.
 
 A parser that is fed by an enemy may run out of memory, of time or of its stack, whatever was checked
-before. So sources and stored objects are handed, byte by byte checked, to a process that holds
-nothing of ours: when it dies, the entry that killed it is named, and another goes on with the rest.
+before. So in depth sources and stored objects are handed, byte by byte checked, to a child process
+(`parsing_process.py`) whose memory and time are limited, and that holds nothing of ours: when it dies,
+the entry that killed it is named, and another goes on with the rest.
 """
 
 from __future__ import annotations
@@ -14,17 +15,66 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
-from packager.archive import ArchiveReader, EntryRecord, TensorReader
+from packager.archive import ArchiveReader, EntryCheck, EntryRecord, TensorReader, Verification
+from packager.archive import verify as verify_reader
 from packager.errors import ArchiveError
-from packager.objects import Trust
+from packager.objects import Trust, storages_of_extras
 
-from .code import PackagedCode
-from .objects import require_factory_allowed, storages_of, trust_context_of
+from .packaged_code import PackagedCode
+from .stored_objects import require_factory_allowed, storages_of, trust_context_of
+
+
+def verify(
+    file: str | os.PathLike[str] | BinaryIO | bytes,
+    *,
+    deep: bool = False,
+    trust: Collection[str] = (),
+    memory: int = 1 << 30,
+    seconds: float = 120,
+    progress: Callable[[int, int], None] | None = None,
+) -> Verification:
+    """Check everything about an archive that can be checked without running any of it.
+
+    That is the layout, both digests of every chunk, the manifest and what its records name, msgpack,
+    and safetensors headers against their indexes. With `deep=True` every source is compiled, its code
+    thrown away, and the names in every stored object are audited, as `load_object` would with this
+    `trust`: in a child process that is ended when it takes more than `memory` bytes (where the system
+    can tell) or all of it more than `seconds`. `progress(done, total)` is called with bytes.
+
+    `file` is a path, the folder of an unzipped archive, a file object or bytes. It is read with
+    bounds, not mapped: one that others cut short meanwhile gives an error.
+
+    Every problem is in the answer. Raises ArchiveError where the file is no archive at all, OSError
+    where it cannot be opened.
+
+    >>> import io
+    >>> from packager import PackageExporter
+    >>> file = io.BytesIO()
+    >>> with PackageExporter(file, policy="auto") as exporter:
+    ...     exporter.save_source_string("broken", "def f(:", dependencies=False)
+    >>> verify(file).ok
+    True
+    >>> print(verify(file, deep=True).problems[0].message)
+    entry 'broken.py', line 1: this Python cannot parse it: invalid syntax
+    """
+    with ArchiveReader(file, mmap=False) as reader, contextlib.ExitStack() as stack:
+        checks: Mapping[str, EntryCheck] = {}
+        if deep:
+            with contextlib.suppress(ArchiveError):  # a manifest that cannot be read is a problem below
+                process = stack.enter_context(ParsingProcess(reader, Limits(memory, seconds), trust))
+                checks = {
+                    "source": process.source,
+                    "object": process.stored,
+                    "extras": process.extras,
+                    "migration": process.migrations,
+                }
+        return verify_reader(reader, checks=checks, progress=progress)
 
 
 class ParsingError(ArchiveError):
@@ -59,8 +109,15 @@ class ParsingProcess:
         Trust(self._trust)  # what is wrong with it is the caller's, and not for the child to find
         self._child: subprocess.Popen[bytes] | None = None
         self._deadline = time.monotonic() + limits.seconds
-        self._trust_context = trust_context_of(reader, PackagedCode(reader))
-        self._settings = json.dumps(_settings(reader, limits, self._trust)).encode() + b"\n"
+        code = PackagedCode(reader)
+        self._trust_context = trust_context_of(reader, code)
+        self._settings = {
+            "memory": limits.memory,
+            "trust": self._trust,
+            "interned": [name for name in code.modules if self._trust_context.interned(name)],
+            "externs": sorted(self._trust_context.externs),
+            "distributions": dict(self._trust_context.distributions),
+        }
         manifest = reader.manifest
         self._objects = {record.entry: record for record in manifest.objects}
         self._states = {record.extras: record for record in manifest.state_dicts if record.extras}
@@ -84,8 +141,6 @@ class ParsingProcess:
 
     def extras(self, reader: ArchiveReader, entry: EntryRecord) -> None:
         """Read the records beside a state dict, and audit the names in them."""
-        from packager.objects import storages_of_extras
-
         record, storages = self._states.get(entry.name), {}
         if record is not None:
             storages = storages_of_extras(TensorReader(reader, record.entry))
@@ -139,10 +194,10 @@ class ParsingProcess:
             raise ParsingError(problem)
 
     def _running(self) -> subprocess.Popen[bytes]:
-        """The child, started anew where the one before has died."""
+        """Return the child, started anew where the one before has died."""
         if self._child is None:
             self._child = child = _started()
-            _send(child, self._settings)
+            _send(child, json.dumps(self._settings).encode() + b"\n")
             if child.stdout is None or child.stdout.readline() != b"ready\n":
                 raise RuntimeError(
                     f"{sys.executable} cannot be started to parse in: exit code {child.wait()}"
@@ -168,21 +223,8 @@ class ParsingProcess:
         )
 
 
-def _settings(reader: ArchiveReader, limits: Limits, trust: tuple[str, ...]) -> dict[str, Any]:
-    """What the child has to know: names that the archive brings, and whom the caller trusts."""
-    code = PackagedCode(reader)
-    trust_context = trust_context_of(reader, code)
-    return {
-        "memory": limits.memory,
-        "trust": trust,
-        "interned": [name for name in code.modules if trust_context.interned(name)],
-        "externs": sorted(trust_context.externs),
-        "distributions": dict(trust_context.distributions),
-    }
-
-
 def _started() -> subprocess.Popen[bytes]:
-    """A process of this Python with this `sys.path`, whatever the folder that it starts in.
+    """Start a process of this Python with this `sys.path`, whatever the folder that it starts in.
 
     Without site, so that nothing runs which lies beside installed packages. An editable install may be
     found by its .pth alone: our own packages are looked for where they were found here.
@@ -200,7 +242,7 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 def _own_folders() -> list[str]:
-    """The folders that kellet and packager lie in."""
+    """Return the folders that kellet and packager lie in."""
     specs = [find_spec(name) for name in ("packager", "kellet")]
     folders = [folder for spec in specs if spec for folder in spec.submodule_search_locations or ()]
     return [os.path.dirname(os.path.abspath(folder)) for folder in folders]

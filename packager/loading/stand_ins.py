@@ -14,21 +14,19 @@ from collections.abc import Callable, Iterator, MutableMapping
 from types import ModuleType
 from typing import Any
 
-from .code import PackagedCode
-from .code_builtins import CodeBuiltins
-from .importing import ImportRules, named_in, say_true_names
+from .packaged_code import ImportRules, PackagedCode, named_in, say_true_names
 
 
-class Proxies:
+class StandIns:
     """The stand-ins of one archive by the real module's name, each made when first asked for."""
 
-    def __init__(self, rules: ImportRules, code: PackagedCode, builtins_of_code: CodeBuiltins) -> None:
+    def __init__(self, rules: ImportRules, code: PackagedCode, builtins_of_code: ModuleType) -> None:
         self._makers: dict[str, Callable[[], dict[str, Any]]] = {
-            "builtins": lambda: builtins_of_code.__dict__,
+            "builtins": lambda: vars(builtins_of_code),
             "sys": lambda: {"modules": ModulesView(rules, self)},
             "importlib": lambda: {
                 "import_module": _import_module(rules, self),
-                "__import__": builtins_of_code["__import__"],
+                "__import__": vars(builtins_of_code)["__import__"],
             },
             "importlib.util": lambda: _util(rules, builtins_of_code),
             "importlib.resources": lambda: _resources(rules),
@@ -39,7 +37,7 @@ class Proxies:
         self._made: dict[str, ModuleType] = {}
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The stand-in for the real module `name`, or `default` where it needs none."""
+        """Return the stand-in for the real module `name`, or `default` where it needs none."""
         if name not in self._makers:
             return default
         if name not in self._made:
@@ -52,19 +50,19 @@ class Proxies:
 class ModuleProxy(ModuleType):
     """A module with some names replaced; everything else is read from, and set on, the real one."""
 
-    def __init__(self, real: ModuleType, replaced: dict[str, Any], proxies: Proxies) -> None:
+    def __init__(self, real: ModuleType, replaced: dict[str, Any], stand_ins: StandIns) -> None:
         super().__init__(real.__name__, real.__doc__)
         own = self.__dict__
         for name in ("__spec__", "__loader__", "__package__", "__file__", "__path__"):
             if hasattr(real, name):
                 own[name] = getattr(real, name)
         own.update(replaced)
-        own["_kellet_real"], own["_kellet_proxies"] = real, proxies
+        own["_kellet_real"], own["_kellet_stand_ins"] = real, stand_ins
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.__dict__["_kellet_real"], name)
         if isinstance(value, ModuleType):
-            return self.__dict__["_kellet_proxies"].get(value.__name__, value)
+            return self.__dict__["_kellet_stand_ins"].get(value.__name__, value)
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -80,8 +78,8 @@ class ModuleProxy(ModuleType):
 class BuiltinsProxy(ModuleProxy):
     """`builtins` as packaged code sees it: what is set on it can be used as a name there, too."""
 
-    def __init__(self, real: ModuleType, replaced: dict[str, Any], proxies: Proxies) -> None:
-        super().__init__(real, replaced, proxies)
+    def __init__(self, real: ModuleType, replaced: dict[str, Any], stand_ins: StandIns) -> None:
+        super().__init__(real, replaced, stand_ins)
         self.__dict__["_kellet_names"] = replaced
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -103,9 +101,9 @@ class ModulesView(MutableMapping[str, Any]):
     well as for its `__name__`.
     """
 
-    def __init__(self, rules: ImportRules, proxies: Proxies) -> None:
+    def __init__(self, rules: ImportRules, stand_ins: StandIns) -> None:
         self._rules = rules
-        self._proxies = proxies
+        self._stand_ins = stand_ins
 
     def _key(self, name: str) -> str:
         top, dot, rest = name.partition(".")
@@ -116,7 +114,7 @@ class ModulesView(MutableMapping[str, Any]):
             module = sys.modules[self._key(name)]
         except KeyError:
             raise KeyError(name) from None
-        return self._proxies.get(name, module)
+        return self._stand_ins.get(name, module)
 
     def __setitem__(self, name: str, module: Any) -> None:
         sys.modules[self._key(name)] = module
@@ -143,30 +141,30 @@ class ModulesView(MutableMapping[str, Any]):
         return sum(1 for _ in self)
 
     def copy(self) -> dict[str, Any]:
-        """A plain dict of what is loaded, as `sys.modules.copy()` gives."""
+        """Return a plain dict of what is loaded, as `sys.modules.copy()` does."""
         return dict(self)
 
 
-def _import_module(rules: ImportRules, proxies: Proxies) -> Callable[..., Any]:
+def _import_module(rules: ImportRules, stand_ins: StandIns) -> Callable[..., Any]:
     def import_module(name: str, package: str | None = None) -> Any:
         try:
             found = importlib.import_module(*_absolute(rules, name, package))
         except ImportError as error:
             say_true_names(error)
             raise
-        return proxies.get(name, found)
+        return stand_ins.get(name, found)
 
     return import_module
 
 
 def _absolute(rules: ImportRules, name: str, package: str | None) -> tuple[str, str | None]:
-    """A name, and the package that it may be relative to, as they are called in this process."""
+    """Return a name, and the package that it may be relative to, as they are called in this process."""
     if not name.startswith("."):
         return rules.in_process(name), package
     return name, package and rules.in_process(package)
 
 
-def _util(rules: ImportRules, builtins_of_code: CodeBuiltins) -> dict[str, Any]:
+def _util(rules: ImportRules, builtins_of_code: ModuleType) -> dict[str, Any]:
     from importlib import util
 
     def find_spec(name: str, package: str | None = None) -> Any:
@@ -225,7 +223,7 @@ def _pkgutil(rules: ImportRules) -> dict[str, Any]:
     return {"get_data": _with_name_in_process(pkgutil.get_data, rules), "resolve_name": resolve_name}
 
 
-def _runpy(rules: ImportRules, builtins_of_code: CodeBuiltins) -> dict[str, Any]:
+def _runpy(rules: ImportRules, builtins_of_code: ModuleType) -> dict[str, Any]:
     import runpy
 
     # What packaged code runs by name or by path is packaged code: it gets the same `__import__`.

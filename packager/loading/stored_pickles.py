@@ -1,55 +1,47 @@
 """Real pickles, for people who come from torch.package: refused unless the caller says otherwise.
 
 A pickle runs code when it is read, whatever its names are. Its classes come from the archive's own
-world, as its other code does.
+modules, as its other code does.
 """
 
 from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable
 from typing import Any
 
-from packager.archive import ArchiveReader
 from packager.errors import PickleRefusedError
+
+from .opening import OpenArchive
 
 
 def load_pickle(
-    archive: ArchiveReader,
-    entry: str,
-    in_process: Callable[[str], str],
-    *,
-    allowed: bool,
-    importer: Any,
-    made: dict[int, Any],
+    opened: OpenArchive, entry: str, *, allowed: bool, importer: Any, made: dict[int, Any]
 ) -> Any:
     """Read the pickle at `entry`.
 
-    `in_process` gives the name that a stored module has in this process; `made` keeps what
-    `__reduce_package__` made, by number, over all pickles of an importer.
+    `importer` is handed to functions of `__reduce_package__`; `made` keeps what they made, by number,
+    over all pickles of an importer.
 
     Raises PickleRefusedError unless `allowed`, ModuleNotFoundError and what else unpickling raises.
     """
     if not allowed:
         raise PickleRefusedError(
-            f"{entry!r} is a pickle, and reading it runs code of whoever wrote it; if you trust the archive, "
+            f"{entry!r} is a pickle, and reading it runs code of its author; if you trust the archive, "
             "open it with allow_pickle=True, or export the object again with save_object"
         )
-    return _Unpickler(archive.read(entry), in_process, importer, made).load()
+    return _Unpickler(opened, entry, importer, made).load()
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(
-        self, data: bytes, in_process: Callable[[str], str], importer: Any, made: dict[int, Any]
-    ) -> None:
-        super().__init__(io.BytesIO(data))
-        self._in_process = in_process
+    def __init__(self, opened: OpenArchive, entry: str, importer: Any, made: dict[int, Any]) -> None:
+        super().__init__(io.BytesIO(opened.reader.read(entry)))
+        self._opened = opened
         self._importer = importer
         self._made = made
 
     def find_class(self, module_name: str, global_name: str) -> Any:
-        return super().find_class(self._in_process(module_name), global_name)
+        return super().find_class(self._opened.loaded().rules.in_process(module_name), global_name)
 
     def persistent_load(self, pid: Any) -> Any:
         if not isinstance(pid, tuple) or not pid or pid[0] != "reduce_package":

@@ -32,6 +32,7 @@ __all__ = [
     "files_into",
     "keep_file",
     "keep_folder",
+    "new_folder",
     "os_error_mend",
     "replaced_file",
     "replaced_folder",
@@ -144,6 +145,26 @@ def replaced_folder(folder: Path) -> Iterator[Path]:
         if folder.exists():
             folder.rmdir()
         os.rename(part, folder)
+
+
+@contextlib.contextmanager
+def new_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Let the block make `folder` where it is to lie, and remove it again after an error.
+
+    For what cannot be renamed. Raises FileExistsError, and touches nothing, where something is in it.
+    """
+    if os.path.lexists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
+        raise FileExistsError(errno.EEXIST, "something is there already", os.fspath(folder))
+    was_there = os.path.isdir(folder)
+    try:
+        yield
+    except BaseException:
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
+        if was_there:
+            os.mkdir(folder)
+        raise
 
 
 @contextlib.contextmanager

@@ -1,12 +1,13 @@
-"""What the commands that run an archive share: how it is named, trusted, and opened."""
+"""What the commands that read or run an archive share: how it is named, trusted, and opened."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .screen import progress
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from packager.package_importer import PackageImporter
 
 
+FILE_HELP = "the archive, the folder of an unzipped one, or - for standard input"
+
 _FRAMES = 8
 """How many of the innermost calls are shown where a model fails."""
 
@@ -22,10 +25,10 @@ _FRAMES = 8
 def add_archive(parser: argparse.ArgumentParser) -> None:
     """Declare the archive, and how far it is believed."""
     parser.add_argument("file", metavar="FILE", help="the archive")
-    add_belief(parser)
+    add_trust_options(parser)
 
 
-def add_belief(parser: argparse.ArgumentParser) -> None:
+def add_trust_options(parser: argparse.ArgumentParser) -> None:
     """Declare how far an archive is believed: its names, and what it says of the environment."""
     parser.add_argument(
         "--trust",
@@ -43,9 +46,14 @@ def add_belief(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def source_of(file: str) -> Any:
+    """Return what the reader is given for an argument FILE: standard input for `-`."""
+    return sys.stdin.buffer if file == "-" else file
+
+
 @contextmanager
 def opened(options: argparse.Namespace) -> Iterator[PackageImporter]:
-    """The importer of the archive that was named; long reads show how far they are.
+    """Give the importer of the archive that was named; long reads show how far they are.
 
     Raises TargetError where code of the archive raises something in the block.
     """

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
+    from packager.analysis import TraceComparison
+    from packager.exporting import ExportPlan
     from packager.package_exporter import PackageExporter
     from packager.policy import Answer, Policy
 
@@ -99,7 +102,7 @@ def exporter_for(
     policy: Policy | None = None,
     **more: Any,
 ) -> PackageExporter:
-    """The exporter that the options describe, or with another policy; nothing has been asked of it yet."""
+    """Return the exporter that the options describe, or with another policy; it was asked nothing yet."""
     from packager.calls import put_folder_on_path
     from packager.package_exporter import PackageExporter
 
@@ -114,7 +117,7 @@ def exporter_for(
 
 
 def policy_of(options: argparse.Namespace) -> Policy:
-    """The policy that was named, and before it what the command line says."""
+    """Return the policy that was named, and before it what the command line says."""
     from packager.policy import GlobGroup, Rule, as_policy
 
     given = [
@@ -133,8 +136,44 @@ def request_target(exporter: PackageExporter, target: str) -> None:
     exporter.save_module(module, names=[name.partition(".")[0]] if name else None)
 
 
+def add_trace_options(parser: argparse.ArgumentParser) -> Any:
+    """Declare what a traced call needs; the group of options is returned."""
+    group = parser.add_argument_group(
+        "trace", "Run the target once in a fresh process, and see what it really uses."
+    )
+    group.add_argument("--trace", action="store_true", help="trace a call, and compare it with the plan")
+    group.add_argument(
+        "--kwargs", type=json_object, default={}, metavar="JSON", help="arguments of the factory"
+    )
+    group.add_argument(
+        "--input", metavar="X.npz", help="arrays to call the object with: by name, or arg0, arg1, ..."
+    )
+    return group
+
+
+def trace_and_prune(
+    plan: ExportPlan, options: argparse.Namespace, save: Callable[[PackageExporter], None]
+) -> tuple[TraceComparison, str]:
+    """Trace the call, compare it with `plan`, and make a policy for that call alone, as TOML.
+
+    `save` asks another exporter for what `plan` is the plan of: what is left out brings less with it,
+    and answers bring more. Raises TraceError where the call fails.
+    """
+    from packager.analysis import compare_trace, pruned, trace_call
+    from packager.drafting import suggested_policy
+
+    comparison = compare_trace(plan, trace_call(options.target, options.kwargs, options.input))
+    policy = pruned(policy_of(options), comparison)
+    exporter = exporter_for(options, io.BytesIO(), policy=policy)
+    save(exporter)
+    unread = dict.fromkeys(comparison.unused_files, "the trace did not open it")
+    loaded = {place.id: f"the trace loaded it: {place.text}" for place in comparison.imports if place.id}
+    text = suggested_policy(exporter.plan(), of=options.target, like=policy, notes={**unread, **loaded})
+    return comparison, text
+
+
 def json_object(text: str) -> Mapping[str, Any]:
-    """An argument that is a JSON object, for argparse."""
+    """Read an argument that is a JSON object, for argparse. Raises its ArgumentTypeError for others."""
     try:
         value = json.loads(text)
     except ValueError as error:
@@ -145,7 +184,7 @@ def json_object(text: str) -> Mapping[str, Any]:
 
 
 def policy_name(text: str) -> str | None:
-    """An argument that names a policy or a policy file, for argparse; None for `none`."""
+    """Check an argument that names a policy or a policy file; None for `none`. Raises ArgumentTypeError."""
     from packager.policy import require_preset
 
     if text == "none" or text.endswith(".toml"):
@@ -157,7 +196,7 @@ def policy_name(text: str) -> str | None:
 
 
 def pattern(text: str) -> str:
-    """An argument that is a glob pattern, for argparse."""
+    """Check an argument that is a glob pattern, for argparse. Raises ArgumentTypeError for others."""
     from packager.policy import GlobGroup
 
     try:
@@ -168,7 +207,7 @@ def pattern(text: str) -> str:
 
 
 def answer(text: str) -> tuple[str, Answer]:
-    """An argument that answers a question of the plan, for argparse: the question's id, and names."""
+    """Read an argument that answers a question of the plan: its id, and names. Raises ArgumentTypeError."""
     question, equals, names = text.rpartition("=")
     if not equals or not names or ":" not in question:
         raise argparse.ArgumentTypeError(

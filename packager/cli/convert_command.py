@@ -62,7 +62,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Open, write, and say what was read, what was written and what was left out."""
+    """Write the new file, and say what was in it. Raises MigrationError for a --name of another form."""
     from packager.errors import MigrationError
     from packager.weights import open_checkpoint, write_checkpoint
 

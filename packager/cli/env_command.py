@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from packager.atomic import files_into, replaced_file
+from packager.atomic import cache_folder, files_into, replaced_file
 
 from .building import add_find_links
 from .screen import print_json, print_text
@@ -65,7 +66,8 @@ def _add_lock(parts: Any) -> None:
         description="Write the recorded versions as requirements.txt or pylock.toml (PEP 751). Digests are "
         "those of the wheels in the archive; without any, an index is asked for pylock.toml, which needs "
         "them, and requirements.txt has versions alone. For that pip runs under the Python of --python, and "
-        "that Python runs what is installed for it.",
+        "that Python runs what is installed for it. What no index has, as kellet itself, is named by its "
+        "wheel and digest.",
     )
     lock.add_argument("file", metavar="FILE", help="the archive")
     lock.add_argument(
@@ -79,7 +81,7 @@ def _add_lock(parts: Any) -> None:
         "--wheels",
         type=Path,
         metavar="FOLDER",
-        help="where wheels go that no index has (default: wheels, beside pylock.toml)",
+        help="where wheels go that no index has (default: wheels, beside the lock file)",
     )
     lock.add_argument("--python", metavar="PYTHON", help=_PYTHON)
     add_find_links(lock)
@@ -106,7 +108,7 @@ def _add_create(parts: Any) -> None:
 
 
 def run_check(options: argparse.Namespace) -> int:
-    """Compare, print the report, and say by the exit code whether the archive can be loaded."""
+    """Print the report, and say by the exit code whether the archive can be loaded."""
     from packager.archive import ArchiveReader
     from packager.environment import Distributions, Interpreter, RecordedEnvironment, compare_environment
 
@@ -132,40 +134,33 @@ def run_check(options: argparse.Namespace) -> int:
 
 
 def run_lock(options: argparse.Namespace) -> int:
-    """Write the lock file, or print it."""
+    """Write the lock file, or print it, and the wheels that it names. Raises FileNotFoundError."""
     from packager.archive import ArchiveReader
-    from packager.environment import (
-        Interpreter,
-        RecordedEnvironment,
-        pylock_text,
-        requirements_text,
-        resolve_wheels,
-        wheels_held,
-    )
+    from packager.environment import RecordedEnvironment, pylock, requirements_lock
 
     output: Path | None = options.output
-    folder: Path | None = options.wheels
-    seen = ""  # the folder, as a pylock file names it
-    if output is not None and output.suffix == ".toml":
-        folder = folder or output.parent / "wheels"
-        seen = _seen_from(output, folder)
-    # A lock file and the wheels that it names come together, or neither does.
-    with ArchiveReader(options.file) as reader, files_into(folder) if folder else nullcontext() as part:
-        recorded = RecordedEnvironment.of(reader.manifest)
-        if part is None or not seen:
-            text = requirements_text(recorded, wheels_held(reader, part))
+    if output is not None and not output.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(output.parent))
+    is_pylock = output is not None and output.suffix == ".toml"
+    how = {"python": options.python, "find_links": options.find_links}
+    with ArchiveReader(options.file) as reader:
+        if is_pylock or options.wheels or RecordedEnvironment.of(reader.manifest).local_versions:
+            folder = options.wheels or (output.parent / "wheels" if output else cache_folder("wheels"))
+            beside: AbstractContextManager[Path] = files_into(folder.absolute())
         else:
-            wheels = wheels_held(reader, part) if _holds_wheels(reader) else ()
-            python = None if wheels else Interpreter.ask(options.python)
-            wheels = wheels or resolve_wheels(
-                reader, part, python=options.python, find_links=options.find_links
-            )
-            text = pylock_text(wheels, seen, python)
-        if output is None:
-            print_text(text)
-        else:
-            with replaced_file(output) as file:
-                file.write(text.encode())
+            folder, beside = Path(), nullcontext(Path())  # nothing will lie there
+        # A lock file and the wheels that it names come together, or neither does.
+        with beside as part:
+            if output is not None and is_pylock:
+                text = pylock(reader, part, _seen_from(output, folder), **how)
+            else:
+                place = folder.absolute()
+                text = requirements_lock(reader, part, place, every_wheel=bool(options.wheels), **how)
+            if output is None:
+                print_text(text)
+            else:
+                with replaced_file(output) as file:
+                    file.write(text.encode())
     return 0
 
 
@@ -190,12 +185,6 @@ def run_create(options: argparse.Namespace) -> int:
         if made.report:
             print_text(f"{options.file}: {made.report}")
     return 1 if made.report.missing else 0
-
-
-def _holds_wheels(reader: Any) -> bool:
-    from packager.environment import vendored_wheels
-
-    return bool(vendored_wheels(reader.manifest))
 
 
 def _seen_from(output: Path, folder: Path) -> str:

@@ -9,9 +9,15 @@ from typing import Any
 
 from packager.atomic import replaced_file
 
-from .building import add_find_links, add_policy_options, add_target, exporter_for
+from .building import (
+    add_find_links,
+    add_policy_options,
+    add_target,
+    add_trace_options,
+    exporter_for,
+    trace_and_prune,
+)
 from .screen import print_json, print_text, stages
-from .tracing import add_trace_options, trace_and_prune
 
 _EXAMPLES = """\
 examples:
@@ -81,7 +87,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Build, plan, write, and say what was written."""
+    """Write the archive, and say what was written."""
     obj = _built(options)
     with stages() as show:
         exporter = exporter_for(

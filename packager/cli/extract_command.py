@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from packager.atomic import replaced_folder
 
-from .reading import FILE_HELP, source_of
+from .archives import FILE_HELP, source_of
 from .screen import print_text, progress
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write beside the target, then put the folder in place in one step."""
+    """Write the folder in one step. Raises PackageError where it holds something, or nothing matches."""
     from packager.archive import ArchiveReader
     from packager.errors import PackageError
 

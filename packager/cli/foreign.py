@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def inspect_foreign(options: argparse.Namespace, refused: ArchiveError) -> int:
     """Show a file of weights of another kind; nothing of it is run, and no tensor is read.
 
-    A damaged archive is never read as something else: what the reader said of it is raised again.
+    Raises ArchiveError for a damaged archive, which is never read as something else: what the reader said.
     """
     if options.file == "-" or options.file.endswith(".kellet"):
         raise refused

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
-from .reading import FILE_HELP, source_of
+from .archives import FILE_HELP, source_of
 from .screen import print_json, print_table, print_text
 
 _EXAMPLES = """\

@@ -73,7 +73,7 @@ def add_unwrap(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Plan, and write where that was asked for."""
+    """Plan the migration, and write where that was asked for."""
     from packager.migrations import cannot_go_back, migrate, open_wrapped, plan_migration
 
     given = _migrations(options)
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def target_state(target: str) -> Any:
-    """What a target names: a module that is made here, or the state dict in a file."""
+    """Return what a target names: a module made here, or the state dict in a file. Raises TargetError."""
     import os
 
     if os.path.exists(target):

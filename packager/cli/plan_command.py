@@ -35,7 +35,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Plan, print, and say by the exit code whether an export would go through."""
+    """Print the plan, and say by the exit code whether an export would go through."""
     exporter = exporter_for(options, io.BytesIO())
     with stages() as exporter.progress:
         request_target(exporter, options.target)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .archives import add_belief
+from .archives import add_trust_options
 from .main import EXIT_CODES, carry_out
 from .screen import print_text
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from packager.environment import EnvironmentReport, RecordedEnvironment
 
 
-OLDEST_NUMPY = "numpy>=1.24"
-"""What the carried loader needs; 1.24 is the oldest that it was tried with."""
+OLDEST_NUMPY = "numpy>=1.26"
+"""What the carried loader needs; the same as in the requirements of the distribution."""
 
 _EXAMPLES = """\
 examples:
@@ -84,7 +84,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--tolerance", type=float, default=1e-5, metavar="X", help="for --check (default: 1e-5)"
     )
-    add_belief(parser)
+    add_trust_options(parser)
     parser.add_argument("--json", action="store_true", help="print the outcome for machines")
     return parser
 

@@ -32,7 +32,7 @@ def print_text(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """Text out of a file, which may be an enemy's, for a terminal: control characters are spelled out.
+    """Spell out the control characters in text of a file that is not trusted, for a terminal.
 
     >>> printable("a line\\n\\x1b[2J\\u202etxt")
     'a line\\n\\\\x1b[2J\\\\u202etxt'
@@ -74,7 +74,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def stages() -> Iterator[Callable[[str, int, int], None] | None]:
-    """As `progress`, for work of several steps: a function of (step, done, total).
+    """Give a function of (step, done, total), as `progress` does for work of one step.
 
     Where the total is 0, nobody knows it, and modules are counted instead of bytes.
     """

@@ -10,9 +10,16 @@ from typing import Any
 
 from packager.atomic import replaced_file
 
-from .building import add_policy_options, add_target, exporter_for, policy_of, request_target
+from .building import (
+    add_policy_options,
+    add_target,
+    add_trace_options,
+    exporter_for,
+    policy_of,
+    request_target,
+    trace_and_prune,
+)
 from .screen import print_text, printable, stages
-from .tracing import add_trace_options, trace_and_prune
 
 _EXAMPLES = """\
 examples:

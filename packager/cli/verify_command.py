@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .reading import FILE_HELP, source_of
+from .archives import FILE_HELP, source_of
 from .screen import print_json, print_text, progress
 
 _EXAMPLES = """\
@@ -57,7 +57,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Verify, print every problem, and say by the exit code whether there was one."""
+    """Print every problem, and say by the exit code whether there was one."""
     from packager.loading import verify
     from packager.sizes import size_text
 

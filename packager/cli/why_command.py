@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Explain one module, of a plan or of an archive."""
+    """Say why one module is in a plan or an archive."""
     if os.path.exists(options.target):
         return _why_recorded(options)
     exporter = exporter_for(options, io.BytesIO())

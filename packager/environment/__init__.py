@@ -24,10 +24,10 @@ else:
         __name__,
         {
             "creating": "create_environment",
-            "distributions": "Distributions installed_closure",
+            "distributions": "Distributions environment_facts",
             "interpreter": "Interpreter",
-            "locks": "pylock_text requirements_text resolve_wheels wheels_held",
-            "own": "own_files",
+            "locks": "pylock requirements_lock requirements_text",
+            "own": "loader_files own_files",
             "recorded": "EnvironmentReport RecordedEnvironment RecordedExtern compare_environment "
             "recorded_fingerprint",
             "wheel_platforms": "Target parse_targets",

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from packager.atomic import new_folder
+
 from .distributions import Distributions
 from .errors import EnvironmentBuildError, ToolMissingError
 from .gathering import gather_wheels
-from .installers import Installer, Wanted, choose_installer, disk_full, explained, is_full, logged, run_tool
+from .installers import Installer, choose_installer, disk_full, explained, is_full, logged, run_tool
 from .interpreter import Interpreter
 from .recorded import EnvironmentReport, RecordedEnvironment, compare_environment
 from .wheels import WheelArchive, vendored_wheels
@@ -44,11 +45,14 @@ def create_environment(
     """Make a virtual environment in `folder`, which must not be there or be empty.
 
     Every distribution that the archive names as extern is installed in the recorded version, what
-    these require in the versions that stood beside them. kellet itself comes from the running
-    packager where that has the recorded version. Wheels in the archive are taken before any index;
-    with `offline` nothing else is. `python` is the interpreter, by default the running one;
-    `installer` "pip", "uv" or "auto"; `find_links` are further folders with wheels. Wheels are unpacked
-    and nothing in them is run; sources are never built. Whoever starts Python in the new environment runs
+    these require in the versions that stood beside them. Wheels in the archive are taken before any index;
+    with `offline` nothing else is. What came from a folder or file is never asked of an index: kellet's wheel
+    is the archive's, or one of the running packager where that has the recorded version; another that has
+    no wheel, in the archive or in a folder of `find_links`, is left out, and the report names it. Each of
+    these is installed by its digest.
+
+    `python` is the interpreter, by default the running one; `installer` "pip", "uv" or "auto". Wheels are
+    unpacked and nothing in them is run; sources are never built. To start Python in the new environment runs
     what it finds there, .pth files and sitecustomize among it.
 
     Raises the errors of `packager.environment.errors`; nothing is left behind then.
@@ -58,9 +62,12 @@ def create_environment(
     tool = choose_installer(installer)
     target = os.path.abspath(folder)
     what = f"environment {target}"
-    with _whole_or_nothing(target, what), tempfile.TemporaryDirectory(prefix="kellet-env-") as work:
-        gather_wheels(archive, interpreter, Path(work), what, offline=offline)
-        wanted = Wanted.of(recorded, [work, *find_links], offline=offline)
+    with (
+        _typed_errors(what),
+        new_folder(target),
+        tempfile.TemporaryDirectory(prefix="kellet-env-") as work,
+    ):
+        wanted = gather_wheels(archive, interpreter, Path(work), what, find_links=find_links, offline=offline)
         _make_venv(tool, interpreter, target, what)
         environment_python = _python_in(target)
         # Asked while nothing is installed, and never run again: a wheel may bring another `bin/python`.
@@ -73,29 +80,27 @@ def create_environment(
     report = compare_environment(
         recorded.fingerprint, recorded.externs, made.fingerprint, Distributions(made.path)
     )
-    return CreatedEnvironment(environment_python, tool.name, tuple(wanted.requirements), report)
+    return CreatedEnvironment(environment_python, tool.name, tuple(wanted.versions), report)
 
 
 @contextmanager
-def _whole_or_nothing(target: str, what: str) -> Iterator[None]:
-    """Remove the folder again when anything goes wrong; one that holds something is not touched at all."""
-    if os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):
-        raise EnvironmentBuildError(f"{what}: something is there already; remove it, or name another folder")
-    was_there = os.path.isdir(target)
+def _typed_errors(what: str) -> Iterator[None]:
+    """Raise EnvironmentBuildError, or its DiskFullError, for errors of the system."""
     try:
         yield
-    except BaseException as error:
-        shutil.rmtree(target, ignore_errors=True)
-        if was_there:
-            os.mkdir(target)
+    except EnvironmentBuildError:
+        raise
+    except FileExistsError as error:
+        raise EnvironmentBuildError(
+            f"{what}: something is there already; remove it, or name another folder"
+        ) from error
+    except OSError as error:
         if is_full(error):
             raise disk_full(what) from error
-        if isinstance(error, OSError) and not isinstance(error, EnvironmentBuildError):
-            raise EnvironmentBuildError(
-                f"{what}: {error.strerror or error}; nothing was left behind; name a folder that can be "
-                "written to"
-            ) from error
-        raise
+        raise EnvironmentBuildError(
+            f"{what}: {error.strerror or error}; nothing was left behind; name a folder that can be "
+            "written to"
+        ) from error
 
 
 def _make_venv(tool: Installer, python: Interpreter, target: str, what: str) -> None:

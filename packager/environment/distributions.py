@@ -8,17 +8,20 @@ takes 160 to 600 ms for the same map and knows neither editable nor compiled.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from packager.policy import Origin, OriginKind
+from packager.version import OWN_NAME
 
 from .installed import Installed, names_in
-from .versions import normalized_name
+from .versions import Fingerprint, normalized_name
 
 _SITE_FOLDERS = ("site-packages", "dist-packages")
 _METADATA_FOLDER = re.compile(
@@ -52,26 +55,31 @@ class Distributions:
             self._scan(folder)
 
     def version(self, distribution: str) -> str | None:
-        """The installed version of a distribution by its name; None where it is absent."""
+        """Return the installed version of a distribution by its name; None where it is absent."""
         found = self._installed.get(normalized_name(distribution))
         return found.version if found else None
 
     def versions(self) -> Mapping[str, str]:
-        """Version by normalised name, of everything installed, sorted by name."""
+        """Return versions by normalised name, of everything installed, sorted by name."""
         return {name: self._installed[name].version for name in sorted(self._installed)}
 
+    def place(self, distribution: str) -> str:
+        """Return the folder or file that a distribution was installed from; "" where that was an index."""
+        found = self._installed.get(normalized_name(distribution))
+        return found.place if found else ""
+
     def metadata(self, distribution: str) -> bytes:
-        """The head of a distribution's METADATA, without its description; empty where it is absent."""
+        """Return the head of a distribution's METADATA, without its description; empty where it is absent."""
         found = self._installed.get(normalized_name(distribution))
         return found.metadata_head if found else b""
 
     def metadata_file(self, distribution: str, name: str) -> bytes:
-        """A file of a distribution's metadata folder, as `entry_points.txt`; empty where it is absent."""
+        """Return a file of a distribution's metadata folder, as `entry_points.txt`; empty where absent."""
         found = self._installed.get(normalized_name(distribution))
         return found.metadata_file(name) if found else b""
 
     def origin(self, name: str, file: str | None = None) -> Origin:
-        """Where module `name` comes from.
+        """Return where module `name` comes from.
 
         `file` is the path of its source, where the caller has found it: it settles which of two
         packages of one name is meant. Without it the first one along the path is.
@@ -83,11 +91,11 @@ class Distributions:
             return Origin("stdlib")
         owner = self.owner(name, file)
         if owner is not None:
-            return Origin(_kind(owner), owner.name, owner.version)
+            return Origin(_kind(owner), owner.name, owner.version, owner.place)
         return Origin("project" if self._is_at_hand(top, file) else "unknown")
 
     def owner(self, name: str, file: str | None = None) -> Installed | None:
-        """The distribution that module `name` belongs to; None where no distribution claims it."""
+        """Return the distribution that module `name` belongs to; None where no distribution claims it."""
         candidates = self._claims.get(name.partition(".")[0], ())
         if file is not None:
             candidates = [one for one in candidates if one.holds(file)]
@@ -149,8 +157,20 @@ class Distributions:
         return not inside and not where.startswith(tuple(self._sites))
 
 
-def installed_closure(distributions: Iterable[str], installed: Distributions) -> Mapping[str, str]:
-    """The versions of `distributions` and of everything installed that they require, sorted by name.
+def environment_facts(distributions: Iterable[str], installed: Distributions) -> Mapping[str, Any]:
+    """Return what an archive records of this environment, as plain data.
+
+    That is the fingerprint; the versions of `distributions` and of everything installed that they require,
+    sorted by name; and `local`, where there are any, those of them that came from no index.
+    """
+    versions = _closure(distributions, installed)
+    local = [name for name in versions if name != OWN_NAME and installed.place(name)]
+    facts = {**dataclasses.asdict(Fingerprint.here()), "distributions": versions}
+    return {**facts, "local": local} if local else facts
+
+
+def _closure(distributions: Iterable[str], installed: Distributions) -> dict[str, str]:
+    """Return the versions of `distributions` and of what they require.
 
     Requirements of extras are left out. Other markers are not evaluated: what is installed although
     it is for another platform does no harm in a list of versions to keep to.

@@ -1,50 +1,109 @@
-"""The wheels that are at hand before any index is asked: the archive's, and kellet's own."""
+"""The wheels that are at hand before any index is asked: the archive's, kellet's own, and those of folders.
+
+What no index has is taken by its file and digest alone. To ask an index for its name would bring whatever
+another has put there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from packager.version import OWN_NAME
 
 from .errors import EnvironmentBuildError
-from .installers import wrong_platform
+from .installers import Wanted, wrong_platform
 from .interpreter import Interpreter
 from .own import own_version, own_wheel
 from .recorded import RecordedEnvironment
-from .wheels import Wheel, WheelArchive, extract_wheels, fitting, vendored_wheels
+from .versions import exact_requirement
+from .wheels import Wheel, WheelArchive, extract_wheels, fitting, vendored_wheels, wheels_in
 
 
 def gather_wheels(
-    archive: WheelArchive, python: Interpreter, folder: Path, what: str, *, offline: bool = False
-) -> None:
-    """Lay the archive's wheels that may fit `python` into `folder`.
+    archive: WheelArchive,
+    python: Interpreter,
+    folder: Path,
+    what: str,
+    *,
+    find_links: Sequence[str] = (),
+    offline: bool = False,
+) -> Wanted:
+    """Lay the archive's wheels that may fit `python` into `folder`, and say what is to be installed.
 
-    kellet itself comes from the running packager where that has the recorded version, and the archive
-    has no wheel of it.
-
-    Raises, with `offline` and before anything is written, WrongPlatformError for an extern whose
-    wheels are for others, and EnvironmentBuildError for one that has none.
+    Raises EnvironmentBuildError where kellet has no wheel; with `offline` and before anything is written,
+    WrongPlatformError for an extern whose wheels are for others, and EnvironmentBuildError for one that has
+    none.
     """
     recorded = RecordedEnvironment.of(archive.manifest)
     held = vendored_wheels(archive.manifest)
     usable = fitting(held, python)
-    names = {wheel.name for wheel in usable}
-    own = OWN_NAME not in names and recorded.distributions.get(OWN_NAME, "") == own_version()
     if offline:
-        _require_all(recorded, held, names | ({OWN_NAME} if own else set()), python, what)
+        _require_all(recorded, held, {wheel.name for wheel in usable}, python, what)
+    extract_wheels(archive, [wheel for wheel in usable if wheel.name not in recorded.local], folder)
+    local = local_wheels(archive, python, folder, what, find_links)
+    exact, beside = (
+        {name: version for name, version in versions.items() if name not in recorded.local}
+        for versions in (recorded.distributions, recorded.versions)
+    )
+    return Wanted(
+        [direct_reference(name, path) for name, path in local.items()]
+        + [exact_requirement(name, version) for name, version in exact.items()],
+        # A name in both lists would be told as a conflict between them, not as a version that is missing.
+        [exact_requirement(name, version) for name, version in beside.items() if name not in exact],
+        [str(folder), *find_links],
+        offline,
+        [exact_requirement(name, recorded.all_versions[name]) for name in (*local, *exact)],
+    )
+
+
+def local_wheels(
+    archive: WheelArchive, python: Interpreter, folder: Path, what: str, find_links: Sequence[str] = ()
+) -> Mapping[str, Path]:
+    """Return the wheels, by name, of the recorded distributions that no index has, as far as there are any.
+
+    Those of the archive are laid into `folder`. kellet's own is made there from the running packager, where
+    that has the recorded version and the archive has none. Others lie in folders of `find_links`.
+
+    Raises EnvironmentBuildError where kellet has no wheel.
+    """
+    wanted = RecordedEnvironment.of(archive.manifest).local_versions
+    usable = [wheel for wheel in fitting(vendored_wheels(archive.manifest), python) if wheel.name in wanted]
     extract_wheels(archive, usable, folder)
-    if own:
+    if all(wheel.name != OWN_NAME for wheel in usable) and wanted.get(OWN_NAME, "") == own_version():
         name, data = own_wheel()
         (folder / name).write_bytes(data)
+    found = wheels_in([folder, *map(Path, find_links)], wanted, python)
+    if OWN_NAME in wanted and OWN_NAME not in found:
+        raise EnvironmentBuildError(
+            f"{what}: there is no wheel of kellet {wanted[OWN_NAME]}: the archive has none, no index has it, "
+            f"and this is kellet {own_version()}; run the command of that version, or name a folder that has "
+            "its wheel with --find-links"
+        )
+    return found
+
+
+def direct_reference(name: str, wheel: Path, place: Path | None = None) -> str:
+    """Return the requirement for one wheel by its digest; `place` is where it will lie.
+
+    Source: PEP 508, and the binary direct references of PEP 610; pip takes the fragment for a hash.
+    """
+    return f"{name} @ {(place or wheel).absolute().as_uri()}#sha256={sha256_of(wheel)}"
+
+
+def sha256_of(wheel: Path) -> str:
+    """Return the sha256 of a file, as indexes and lock files give it."""
+    with open(wheel, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _require_all(
     recorded: RecordedEnvironment, held: Sequence[Wheel], there: set[str], python: Interpreter, what: str
 ) -> None:
-    for name in recorded.distributions:
+    for name, version in recorded.distributions.items():
         others = [wheel for wheel in held if wheel.name == name]
-        if name in there:
+        if name in there or (name == OWN_NAME and version == own_version()):
             continue
         if others:
             raise wrong_platform(what, others, python)

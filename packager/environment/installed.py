@@ -28,7 +28,7 @@ class Installed:
 
     @classmethod
     def read(cls, location: str, folder: str, name: str, version: str | None) -> Installed:
-        """From the name of a metadata folder; an `.egg-info` without a version is looked into."""
+        """Read the name of a metadata folder; an `.egg-info` without a version is looked into."""
         metadata = os.path.join(location, folder)
         return cls(normalized_name(name), version or _version_in_metadata(metadata), location, metadata)
 
@@ -60,8 +60,13 @@ class Installed:
         """The source folders of an install in place; empty for an ordinary one."""
         if self.is_egg and os.path.basename(self.location) not in ("site-packages", "dist-packages"):
             return (self.location,)
-        root = _editable_root(self._text("direct_url.json"))
-        return tuple(dict.fromkeys([*self._editable_map.values(), *([root] if root else [])]))
+        root, is_editable = _local_place(self._text("direct_url.json"))
+        return tuple(dict.fromkeys([*self._editable_map.values(), *([root] if is_editable else [])]))
+
+    @cached_property
+    def place(self) -> str:
+        """The folder or file it was installed from, where that was no index; empty for all others."""
+        return _local_place(self._text("direct_url.json"))[0] or next(iter(self.editable), "")
 
     @property
     def metadata_head(self) -> bytes:
@@ -70,16 +75,16 @@ class Installed:
         return whole.replace(b"\r\n", b"\n").partition(b"\n\n")[0].rstrip(b"\n") + b"\n" if whole else b""
 
     def metadata_file(self, name: str) -> bytes:
-        """A file of the metadata folder; empty where it is absent."""
+        """Return a file of the metadata folder; empty where it is absent."""
         return _read(os.path.join(self.metadata, name))
 
     def holds(self, file: str) -> bool:
-        """Whether the source at path `file` can belong to this distribution, by where it lies."""
+        """Check whether the source at path `file` can belong to this distribution, by where it lies."""
         folders = self.editable or (self.location,)
         return any(file == folder or file.startswith(os.path.join(folder, "")) for folder in folders)
 
     def claim_depth(self, module: str) -> int:
-        """How many leading parts of `module` are folders or files of this distribution."""
+        """Count the leading parts of `module` that are folders or files of this distribution."""
         parts, depth = module.split("."), 0
         for count in range(1, len(parts) + 1):
             path = "/".join(parts[:count]).encode()
@@ -136,17 +141,17 @@ def _version_in_metadata(metadata: str) -> str:
     return "0"
 
 
-def _editable_root(direct_url: str) -> str | None:
+def _local_place(direct_url: str) -> tuple[str, bool]:
+    """Return the path that a direct_url.json names, and whether it is installed in place; "" for no path."""
     try:
         stated = json.loads(direct_url)
-        editable, url = stated["dir_info"]["editable"], stated["url"]
-    except (ValueError, KeyError, TypeError):
-        return None
-    parts = urlsplit(url)
-    if not editable or parts.scheme != "file":
-        return None
+        parts, is_editable = urlsplit(stated["url"]), bool(stated.get("dir_info", {}).get("editable"))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return "", False
+    if parts.scheme != "file":
+        return "", False
     path = unquote(parts.path)  # urllib.request has a function for this, and takes 60 ms to import
-    return os.path.abspath(path.lstrip("/") if os.name == "nt" else path)
+    return os.path.abspath(path.lstrip("/") if os.name == "nt" else path), is_editable
 
 
 def _names_behind_pth(path: str) -> dict[str, str]:
@@ -198,7 +203,7 @@ def _listed(folder: str) -> list[str]:
 
 
 def names_in(folder: str) -> list[str]:
-    """What lies directly in `folder`, a path that leads into a ZIP file; nothing for any other path."""
+    """List what lies directly in `folder`, a path that leads into a ZIP file; nothing for any other path."""
     file, inner = _split(folder)
     if file is None:
         return []
@@ -208,7 +213,7 @@ def names_in(folder: str) -> list[str]:
 
 
 def read_in(path: str) -> bytes:
-    """A file inside a ZIP file; empty where there is none."""
+    """Read a file inside a ZIP file; empty where there is none."""
     file, inner = _split(path)
     if file is None or inner not in _names(file):
         return b""

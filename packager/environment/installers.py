@@ -24,7 +24,6 @@ from .errors import (
     WrongPythonError,
 )
 from .interpreter import Interpreter
-from .recorded import RecordedEnvironment
 from .versions import exact_requirement, normalized_name
 from .wheel_platforms import Target
 from .wheels import Wheel
@@ -34,23 +33,16 @@ InstallerName = Literal["pip", "uv"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be installed: requirements, versions to keep to, folders with wheels, and whence else."""
+    """What is to be installed: requirements, versions to keep to, folders with wheels.
+
+    `offline` leaves out every index. `versions` are the requirements without the places of files.
+    """
 
     requirements: Sequence[str]
     constraints: Sequence[str] = ()
     folders: Sequence[str] = ()
     offline: bool = False
-
-    @classmethod
-    def of(cls, recorded: RecordedEnvironment, folders: Sequence[str], *, offline: bool = False) -> Wanted:
-        """The recorded externs in their exact versions, beside what stood beside them."""
-        exact = recorded.distributions
-        # A name in both lists would be told as a conflict between them, not as a version that is missing.
-        beside = {name: version for name, version in recorded.versions.items() if name not in exact}
-        requirements, constraints = (
-            [exact_requirement(*pair) for pair in versions.items()] for versions in (exact, beside)
-        )
-        return cls(requirements, constraints, folders, offline)
+    versions: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -88,12 +80,12 @@ class Installer:
 
 
 def pip_command(files: str | os.PathLike[str]) -> list[str]:
-    """pip of the running Python, without modules of the current folder; it logs into the folder `files`."""
+    """Return the command of the running Python's pip, which logs into the folder `files`."""
     return [sys.executable, "-P", "-m", "pip", "--log", os.path.join(files, _LOG)]
 
 
 def logged(files: str | os.PathLike[str]) -> str:
-    """What pip has logged in the folder `files`; nothing where no pip has run."""
+    """Read what pip has logged in the folder `files`; nothing where no pip has run."""
     try:
         with open(os.path.join(files, _LOG), encoding="utf-8", errors="replace") as file:
             return file.read()
@@ -102,7 +94,7 @@ def logged(files: str | os.PathLike[str]) -> str:
 
 
 def choose_installer(choice: str = "auto") -> Installer:
-    """The installer of that name; `auto` takes uv where it is on PATH, else pip.
+    """Return the installer of that name; `auto` takes uv where it is on PATH, else pip.
 
     Raises ToolMissingError where it is not there.
     """
@@ -159,7 +151,7 @@ def explained(
     log: str = "",
     mend: str = "give a folder that has its wheel with --find-links, or export again with --vendor-wheels",
 ) -> EnvironmentBuildError:
-    """The error that an installer's output means; the end of the output goes along as a note.
+    """Return the error that an installer's output means; the end of the output goes along as a note.
 
     `wheels` are those that an archive holds, for whichever Pythons and platforms; `log` is what pip has
     logged besides; `mend` is what to do where nobody offers a version.
@@ -222,7 +214,7 @@ def _wrong_python(what: str, subject: str, wants: str, python: Interpreter) -> W
 
 
 def wrong_platform(what: str, held: Sequence[Wheel], python: Interpreter) -> WrongPlatformError:
-    """The error for wheels that are there, for other Pythons or platforms alone."""
+    """Return the error for wheels that are there, for other Pythons or platforms alone."""
     return WrongPlatformError(
         f"{what}: the archive has {held[0].name} for {', '.join(wheel.target for wheel in held)}; this is "
         f"{python.tag} on {python.fingerprint.platform}; name another Python with --python, or export again "
@@ -231,12 +223,12 @@ def wrong_platform(what: str, held: Sequence[Wheel], python: Interpreter) -> Wro
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether an error of the system says that there is no room."""
+    """Check whether an error of the system says that there is no room."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def disk_full(what: str) -> DiskFullError:
-    """The error for no room."""
+    """Return the error for no room."""
     return DiskFullError(
         f"{what}: no space left on the disk; nothing was left behind; make room, or let TMPDIR and the "
         "target lie elsewhere"

@@ -63,12 +63,12 @@ class Interpreter:
 
     @classmethod
     def here(cls) -> Interpreter:
-        """The running one."""
+        """Return the running one."""
         return cls(sys.executable, Fingerprint.here(), tuple(sys.path))
 
     @classmethod
     def ask(cls, executable: str | os.PathLike[str] | None = None) -> Interpreter:
-        """The Python at a path, or of a name on PATH; None is the running one.
+        """Ask the Python at a path, or of a name on PATH, what it is; None is the running one.
 
         That Python is run (`-I -S`), but no code of what is installed for it: no .pth, no sitecustomize.
 

@@ -6,7 +6,6 @@ wheels, or where an index was asked.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -17,8 +16,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from .distributions import Distributions
 from .errors import EnvironmentBuildError
-from .gathering import gather_wheels
+from .gathering import direct_reference, gather_wheels, local_wheels, sha256_of
 from .installers import Wanted, choose_installer, explained, logged, run_tool
 from .interpreter import Interpreter
 from .recorded import RecordedEnvironment
@@ -35,8 +35,32 @@ class LockedWheel:
     url: str = ""
 
 
+def requirements_lock(
+    archive: WheelArchive,
+    folder: Path,
+    place: Path,
+    *,
+    every_wheel: bool = False,
+    python: str | os.PathLike[str] | None = None,
+    find_links: Sequence[str] = (),
+) -> str:
+    """Return the text of `requirements.txt`; write into `folder` the wheels of what no index has.
+
+    These are named by file and digest, as they will lie in `place`; without a wheel, by the folder that they
+    are installed from here. All others have exact versions, and digests where the archive holds wheels;
+    with `every_wheel` these are written, too.
+
+    Raises EnvironmentBuildError for a distribution that no index has, and that is not here.
+    """
+    recorded = RecordedEnvironment.of(archive.manifest)
+    wheels, projects = _local(archive, recorded, python, folder, find_links)
+    direct = {name: direct_reference(name, path, place / path.name) for name, path in wheels.items()}
+    direct |= {name: f"{name} @ {path.as_uri()}" for name, path in projects.items()}
+    return requirements_text(recorded, wheels_held(archive, folder if every_wheel else None), direct)
+
+
 def wheels_held(archive: WheelArchive, folder: Path | None = None) -> tuple[LockedWheel, ...]:
-    """The wheels in an archive with their digests; also written into `folder`, where one is given."""
+    """Return the wheels in an archive with their digests; write them into `folder`, where one is given."""
     held = vendored_wheels(archive.manifest)
     if folder is None:
         digests = {wheel.file: wheel_digest(archive, wheel) for wheel in held}
@@ -46,29 +70,66 @@ def wheels_held(archive: WheelArchive, folder: Path | None = None) -> tuple[Lock
     return tuple(LockedWheel(wheel, digests[wheel.file]) for wheel in held)
 
 
-def requirements_text(recorded: RecordedEnvironment, held: Sequence[LockedWheel] = ()) -> str:
-    """`requirements.txt`: exact versions; with the digests of `held`, where there are wheels.
+def requirements_text(
+    recorded: RecordedEnvironment,
+    held: Sequence[LockedWheel] = (),
+    direct: Mapping[str, str] | None = None,
+) -> str:
+    """Return `requirements.txt`: exact versions; with the digests of `held`, where there are wheels.
+
+    `direct` has the lines of those that are taken from a place of their own, by name.
 
     >>> from packager.environment import Fingerprint, RecordedExtern
     >>> numpy = RecordedExtern(("numpy",), "numpy", "2.1.0", "numpy>=2.1.0,<3")
     >>> print(requirements_text(RecordedEnvironment(Fingerprint.here(), (numpy,))), end="")
     numpy==2.1.0
     """
+    lines = dict(direct or {})
     if held:
-        return "".join(
-            f"{name}=={version} \\\n"
-            + " \\\n".join(f"    --hash=sha256:{one.sha256}" for one in wheels)
-            + "\n"
-            for (name, version), wheels in _by_version(held).items()
-        )
-    versions = {**recorded.versions, **recorded.distributions}
-    return "".join(f"{exact_requirement(name, versions[name])}\n" for name in sorted(versions))
+        for (name, version), wheels in _by_version(held).items():
+            hashes = " \\\n".join(f"    --hash=sha256:{one.sha256}" for one in wheels)
+            lines.setdefault(name, f"{name}=={version} \\\n{hashes}")
+    else:
+        for name, version in recorded.all_versions.items():
+            lines.setdefault(name, exact_requirement(name, version))
+    return "".join(f"{lines[name]}\n" for name in sorted(lines))
+
+
+def pylock(
+    archive: WheelArchive,
+    folder: Path,
+    seen: str,
+    *,
+    python: str | os.PathLike[str] | None = None,
+    find_links: Sequence[str] = (),
+) -> str:
+    """Return the text of `pylock.toml`, and write into `folder` the wheels that no index has.
+
+    `seen` is that folder, seen from the file. Wheels are those of the archive; where it has none, those
+    that the index has that pip is configured with. kellet's own is always among them.
+
+    Raises the errors of `packager.environment.errors`.
+    """
+    recorded = RecordedEnvironment.of(archive.manifest)
+    held = wheels_held(archive, folder)
+    wheels, projects = _local(archive, recorded, python, folder, find_links)
+    if not held:
+        resolved = resolve_wheels(archive, folder, python=python, find_links=find_links)
+        return pylock_text(resolved, seen, Interpreter.ask(python)) + _pylock_projects(projects, recorded)
+    files = {one.wheel.file for one in held}
+    own = [
+        LockedWheel(Wheel.parse(path.name), sha256_of(path))
+        for path in wheels.values()
+        if path.name not in files
+    ]
+    return pylock_text((*held, *own), seen) + _pylock_projects(projects, recorded)
 
 
 def pylock_text(wheels: Sequence[LockedWheel], folder: str, python: Interpreter | None = None) -> str:
-    """`pylock.toml`: every wheel with its digest; those without a URL lie in `folder`, seen from the file.
+    """Return `pylock.toml`: every wheel with its digest; those without a URL lie in `folder`.
 
-    With `python` the file is for its series, system and machine alone.
+    That is the folder as it is seen from the file. With `python` the file is for its series, system and
+    machine alone.
 
     Source: PEP 751.
     """
@@ -98,22 +159,57 @@ def resolve_wheels(
 
     Raises the errors of `packager.environment.errors`.
     """
-    recorded = RecordedEnvironment.of(archive.manifest)
     interpreter = Interpreter.ask(python)
     choose_installer("pip")
     what = f"lock file for Python {interpreter.fingerprint.python_series}"
     with tempfile.TemporaryDirectory(prefix="kellet-lock-") as work:
         links = Path(work, "wheels")
         links.mkdir()
-        gather_wheels(archive, interpreter, links, what)
+        wanted = gather_wheels(archive, interpreter, links, what, find_links=find_links)
         report = Path(work, "report.json")
-        code, output = run_tool(
-            _dry_run(interpreter, Wanted.of(recorded, [str(links), *find_links]), report, work)
-        )
+        code, output = run_tool(_dry_run(interpreter, wanted, report, work))
         if code:
             raise explained(output, what, interpreter, vendored_wheels(archive.manifest), log=logged(work))
         found = json.loads(report.read_text(encoding="utf-8"))["install"]
         return tuple(_locked(row["download_info"], folder, what) for row in found)
+
+
+def _local(
+    archive: WheelArchive,
+    recorded: RecordedEnvironment,
+    python: str | os.PathLike[str] | None,
+    folder: Path,
+    find_links: Sequence[str],
+) -> tuple[Mapping[str, Path], Mapping[str, Path]]:
+    """Return what no index has, by name: wheels in `folder`, and folders of projects that have no wheel."""
+    if not recorded.local_versions:
+        return {}, {}
+    wheels = dict(local_wheels(archive, Interpreter.ask(python), folder, "lock file", find_links))
+    for name, path in wheels.items():
+        if path.parent != folder:
+            wheels[name] = Path(shutil.copy(path, folder))
+    installed = Distributions()
+    projects = {}
+    for name, version in recorded.local_versions.items():
+        place = Path(installed.place(name) or os.devnull)
+        if name in wheels:
+            continue
+        if not place.is_dir() or installed.version(name) != version:
+            raise EnvironmentBuildError(
+                f"lock file: {name} {version} was installed from a folder or file, no index is asked for it, "
+                "and there is no wheel of it; name a folder that has one with --find-links, or export again "
+                "with --vendor-wheels"
+            )
+        projects[name] = place
+    return wheels, projects
+
+
+def _pylock_projects(projects: Mapping[str, Path], recorded: RecordedEnvironment) -> str:
+    return "".join(
+        f"\n[[packages]]\nname = {_toml(name)}\nversion = {_toml(recorded.all_versions[name])}\n"
+        f"directory = {{ path = {_toml(str(path))} }}\n"
+        for name, path in projects.items()
+    )
 
 
 def _dry_run(python: Interpreter, wanted: Wanted, report: Path, work: str) -> list[str]:
@@ -128,7 +224,7 @@ def _locked(found: Mapping[str, Any], folder: Path, what: str) -> LockedWheel:
     digest = found.get("archive_info", {}).get("hashes", {}).get("sha256", "")
     if parts.scheme == "file":
         path = unquote(parts.path)
-        digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        digest = sha256_of(Path(path))
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, folder / wheel.file)
         url = ""

@@ -1,20 +1,22 @@
-"""packager itself as files: what a runnable archive carries, and a wheel of it.
+"""This distribution itself as files: what a runnable archive carries, and a wheel of it.
 
-Both import packages of this distribution, and msgpack's pure-Python form. They are read as they are
-installed here, from a folder or from an archive that carries them itself.
+Both import packages, and msgpack's pure-Python form. They are read as they are installed here, from a folder
+or from an archive that carries them itself.
 """
 
 from __future__ import annotations
 
+import ast
 import base64
 import hashlib
 import io
 import zipfile
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from packager.version import OWN_NAME
+from packager.version import OWN_NAME, OWN_PACKAGES
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError
@@ -23,14 +25,18 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 
-_PACKAGES = ("kellet", "packager")
 # msgpack chooses this form by itself where its compiled module is not beside it.
 _BESIDE = {"msgpack": ("msgpack",)}
+# What starts a load, and what is found by a name that is no import: codecs by that of a type, a child
+# process. What `packager` offers is carried besides, for processes that serve a model; all but this.
+_NOT_OFFERED = "PackageExporter"
+_LOADING = ("packager/codecs/", "packager/loading/")
+_COMMANDS = ("runnable", "run_command", "check_command", "verify_command")
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def own_files(*, beside: bool = False) -> Mapping[str, bytes]:
-    """Every source file of this distribution by its path, sorted, with its metadata.
+    """Return every source file of this distribution by its path, sorted, with its metadata.
 
     With `beside` also what it needs beside NumPy to load an archive: msgpack in pure Python.
 
@@ -39,25 +45,40 @@ def own_files(*, beside: bool = False) -> Mapping[str, bytes]:
     (True, True)
     """
     installed = Distributions()
-    found = _distribution(OWN_NAME, _PACKAGES, installed)
+    found = _distribution(OWN_NAME, OWN_PACKAGES, installed)
     if beside:
         for name, packages in _BESIDE.items():
             found |= _distribution(name, packages, installed)
     return {name: found[name] for name in sorted(found)}
 
 
+def loader_files() -> Mapping[str, bytes]:
+    """Return what is needed beside NumPy to load an archive, run, check and verify it, by path, sorted.
+
+    That is kellet, msgpack, and of packager the files that loading may enter: those that the roots below
+    import, at whatever depth and inside functions too. Names of a face count as the files that they live in.
+
+    >>> files = loader_files()
+    >>> "packager/package_importer.py" in files, "packager/package_exporter.py" in files
+    (True, False)
+    """
+    files = own_files(beside=True)
+    needed = _imported(files)
+    return {name: data for name, data in files.items() if not name.startswith("packager/") or name in needed}
+
+
 def own_version() -> str | None:
-    """The version of this distribution as it is installed; None where it runs without being installed."""
+    """Return the version of this distribution as installed; None where it runs without being installed."""
     return Distributions().version(OWN_NAME)
 
 
 def own_wheel() -> tuple[str, bytes]:
-    """A wheel of this distribution as it is installed here: its file name, and its bytes."""
+    """Return a wheel of this distribution as it is installed here: its file name, and its bytes."""
     return wheel_of(own_files(), OWN_NAME, _version(OWN_NAME, Distributions()))
 
 
 def wheel_of(contents: Mapping[str, bytes], name: str, version: str) -> tuple[str, bytes]:
-    """A pure-Python wheel of `contents`, which hold METADATA already: its file name, and its bytes.
+    """Return a pure-Python wheel of `contents`, which hold METADATA already: file name, and bytes.
 
     The same contents give the same bytes.
 
@@ -79,6 +100,57 @@ def wheel_of(contents: Mapping[str, bytes], name: str, version: str) -> tuple[st
             entry.compress_type = zipfile.ZIP_DEFLATED
             wheel.writestr(entry, data)
     return f"{name}-{version}-py3-none-any.whl", target.getvalue()
+
+
+def _imported(files: Mapping[str, bytes]) -> set[str]:
+    """Return the files of packager that are reached from the roots by imports."""
+    waiting = {name for name in files if name.startswith(_LOADING)}
+    waiting |= {"packager/__init__.py", *(f"packager/cli/{name}.py" for name in _COMMANDS)}
+    for name, home in _homes(files["packager/__init__.py"]).items():
+        if name != _NOT_OFFERED:
+            waiting |= set(_files_of(f"packager/{home.removesuffix('.py')}", name, files))
+    found: set[str] = set()
+    while waiting:
+        path = waiting.pop()
+        if path in files and path not in found:
+            found.add(path)
+            waiting |= set(_imports(path, files)) - found
+    return found
+
+
+def _imports(path: str, files: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield the files that the one at `path` imports, those for type checkers left out."""
+    left: list[ast.AST] = [ast.parse(files[path])]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            left += node.orelse
+            continue
+        left += ast.iter_child_nodes(node)
+        if isinstance(node, ast.ImportFrom):
+            parts = path.split("/")[: -node.level] if node.level else []
+            parts += node.module.split(".") if node.module else []
+            yield from ("/".join([*parts[:depth], "__init__.py"]) for depth in range(1, len(parts)))
+            for alias in node.names:
+                yield from _files_of("/".join(parts), alias.name, files)
+
+
+def _files_of(module: str, name: str, files: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Return where `name` of a module lives: in its file, or in one of a package."""
+    face = f"{module}/__init__.py"
+    if face not in files:
+        return (f"{module}.py",)
+    return face, f"{module}/{_homes(files[face]).get(name, f'{name}.py')}"
+
+
+@lru_cache
+def _homes(face: bytes) -> Mapping[str, str]:
+    """Return the file of each name that an `__init__` hands to `lazy_names`."""
+    for node in ast.walk(ast.parse(face)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "lazy_names":
+            listed = ast.literal_eval(node.args[1])
+            return {name: f"{home}.py" for home, names in listed.items() for name in names.split()}
+    return {}
 
 
 def _distribution(name: str, packages: tuple[str, ...], installed: Distributions) -> dict[str, bytes]:
@@ -125,7 +197,7 @@ def _version(name: str, installed: Distributions) -> str:
 
 
 def _how_to_install(name: str) -> str:
-    if name in (OWN_NAME, *_PACKAGES):
+    if name in (OWN_NAME, *OWN_PACKAGES):
         return "install its wheel, or its checkout: python -m pip install CHECKOUT"
     return f"install it: python -m pip install {name}"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -29,7 +29,8 @@ class RecordedExtern:
     """What an archive asks of the environment: modules, and the distribution that brings them.
 
     `distribution`, `version` and `requirement` are empty where modules were externed by a rule
-    although no distribution is known for them. The code goes on without what is `optional`.
+    although no distribution is known for them. The code goes on without what is `optional`. A `local`
+    distribution was installed from a folder or file: what has its name on an index may be another.
     """
 
     modules: tuple[str, ...]
@@ -37,27 +38,31 @@ class RecordedExtern:
     version: str = ""
     requirement: str = ""
     optional: bool = False
+    local: bool = False
 
 
 @dataclass(frozen=True)
 class RecordedEnvironment:
     """Python and platform, the externs by distribution, and the versions that were beside them.
 
-    `versions` has the distributions that the externs require in turn, as they were installed; it is
-    empty in archives that were made before packager recorded them.
+    `versions` has the distributions that the externs require in turn, as they were installed; `local` those
+    that came from a folder or file, kellet always among them. Both are empty where they were not recorded.
     """
 
     fingerprint: Fingerprint
     externs: tuple[RecordedExtern, ...]
     versions: Mapping[str, str] = field(default_factory=dict)
+    local: frozenset[str] = frozenset({OWN_NAME})
 
     @classmethod
     def of(cls, manifest: Manifest) -> RecordedEnvironment:
         """Read it from a manifest. Raises ArchiveError where that cannot be understood."""
+        local = _local(manifest.environment.get("local", []))
         return cls(
             recorded_fingerprint(manifest),
-            tuple(_by_distribution(manifest.externs)),
+            tuple(_by_distribution(manifest.externs, local)),
             _versions(manifest.environment.get("distributions", {})),
+            local,
         )
 
     @property
@@ -65,6 +70,17 @@ class RecordedEnvironment:
         """The exact version of each distribution that the archive names as extern, sorted by name."""
         found = {normalized_name(one.distribution): one.version for one in self.externs if one.version}
         return {name: found[name] for name in sorted(found)}
+
+    @property
+    def all_versions(self) -> Mapping[str, str]:
+        """The versions of the externs and of all that stood beside them, sorted by name."""
+        found = {**self.versions, **self.distributions}
+        return {name: found[name] for name in sorted(found)}
+
+    @property
+    def local_versions(self) -> Mapping[str, str]:
+        """The versions of those that came from a folder or file, by name."""
+        return {name: version for name, version in self.all_versions.items() if name in self.local}
 
     @property
     def homeless(self) -> tuple[str, ...]:
@@ -90,10 +106,14 @@ class Difference:
 
 @dataclass(frozen=True)
 class EnvironmentReport:
-    """All differences between a recorded environment and this one; false where there are none."""
+    """All differences between a recorded environment and this one; false where there are none.
+
+    `requirements` are those that an index can meet, `local` the distributions that none has.
+    """
 
     differences: tuple[Difference, ...]
     requirements: tuple[str, ...] = ()
+    local: tuple[str, ...] = ()
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -104,7 +124,8 @@ class EnvironmentReport:
     def install_command(self) -> str:
         """The command that brings what is missing or too old or too new; empty where nothing can.
 
-        This distribution itself is never in it: no index has it, and whatever has its name there is another.
+        A distribution that came from a folder or file is never in it, nor is kellet: no index has it, and
+        whatever has its name there is another.
         """
         if not self.requirements:
             return ""
@@ -117,8 +138,7 @@ class EnvironmentReport:
         if not self.differences:
             return "the environment is as recorded"
         lines = ["the environment is not as recorded:", *(f"    {one}" for one in self.differences)]
-        if any(one.subject == OWN_NAME for one in self.differences):
-            lines.append(f"{OWN_NAME} is on no index: install its wheel, or its checkout")
+        lines += [f"{name} is on no index: install its wheel, or its {_source(name)}" for name in self.local]
         if self.install_command:
             lines.append(f"to bring it there: {self.install_command}")
         return "\n".join(lines)
@@ -143,18 +163,22 @@ def compare_environment(
     here = here or Fingerprint.here()
     installed = installed or Distributions()
     differences = _interpreter(recorded, here)
-    wanted = []
+    wanted, local = [], []
     for extern in externs:
         difference = _extern(extern, installed)
         if difference is not None:
             differences.append(difference)
-            if extern.requirement and normalized_name(extern.distribution) != OWN_NAME:
+            name = normalized_name(extern.distribution)
+            if extern.local or name == OWN_NAME or installed.place(name):
+                local.append(extern.distribution)
+            elif extern.requirement:
                 wanted.append(extern.requirement)
-    return EnvironmentReport(tuple(differences), tuple(dict.fromkeys(wanted)))
+    requirements, local_names = (tuple(dict.fromkeys(names)) for names in (wanted, local))
+    return EnvironmentReport(tuple(differences), requirements, local_names)
 
 
 def recorded_fingerprint(manifest: Manifest) -> Fingerprint:
-    """The Python and platform that an archive was made with. Raises ArchiveError where they are missing."""
+    """Return the Python and platform that an archive was made with. Raises ArchiveError without them."""
     found = {name: manifest.environment.get(name) for name in Fingerprint.__dataclass_fields__}
     odd = [name for name, value in found.items() if type(value) is not str]
     if odd:
@@ -171,7 +195,15 @@ def _versions(recorded: object) -> Mapping[str, str]:
     return recorded
 
 
-def _by_distribution(externs: Iterable[ExternRecord]) -> list[RecordedExtern]:
+def _local(recorded: object) -> frozenset[str]:
+    if type(recorded) is not list:
+        raise _not_understood("environment, local", "no list", "names of distributions")
+    for name in recorded:
+        _check(name, "0", "environment, local")
+    return frozenset({OWN_NAME, *map(normalized_name, recorded)})
+
+
+def _by_distribution(externs: Iterable[ExternRecord], local: Collection[str]) -> list[RecordedExtern]:
     grouped: dict[str, list[ExternRecord]] = {}
     for record in externs:
         if record.origin not in ("stdlib", "builtin"):
@@ -184,6 +216,7 @@ def _by_distribution(externs: Iterable[ExternRecord]) -> list[RecordedExtern]:
             records[0].version or "",
             records[0].requirement or "",
             all(record.optional for record in records),
+            normalized_name(records[0].distribution or "") in local,
         )
         for records in grouped.values()
     ]
@@ -235,12 +268,20 @@ def _extern(extern: RecordedExtern, installed: Distributions) -> Difference | No
         absent = [name for name in extern.modules if installed.origin(name).kind == "unknown"]
         return _absent(extern, ", ".join(absent), "a module of no distribution") if absent else None
     version = installed.version(extern.distribution)
-    recorded = f"{extern.version} ({extern.requirement})" if extern.requirement else extern.version
+    recorded = extern.version
+    if extern.requirement:
+        recorded = f"{extern.version} ({extern.requirement})"
     if version is None:
         return _absent(extern, extern.distribution, recorded)
     if extern.requirement and not Requirement.parse(extern.requirement).allows(version):
-        return Difference("version", extern.distribution, recorded, version)
+        place = installed.place(extern.distribution)
+        found = f"{version} from {place}" if place else version
+        return Difference("version", extern.distribution, recorded, found)
     return None
+
+
+def _source(name: str) -> str:
+    return "checkout" if name == OWN_NAME else "project's folder"
 
 
 def _absent(extern: RecordedExtern, subject: str, recorded: str) -> Difference:

@@ -9,18 +9,19 @@ from __future__ import annotations
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from packager.version import OWN_NAME
 
+from .distributions import Distributions
 from .errors import EnvironmentBuildError, ToolMissingError
 from .installers import choose_installer, disk_full, explained, is_full, logged, pip_command, run_tool
 from .own import own_version, own_wheel
 from .versions import exact_requirement, normalized_name
 from .wheel_platforms import Target
-from .wheels import Wheel
+from .wheels import Wheel, wheels_in
 
 
 def fetch_wheels(
@@ -29,15 +30,18 @@ def fetch_wheels(
     targets: Sequence[Target],
     folder: Path,
     *,
+    local: Collection[str] = (),
     find_links: Sequence[str] = (),
 ) -> tuple[Wheel, ...]:
     """Bring the wheels of `externs` (exact versions by name) into `folder`, for every target.
 
-    What they require in turn comes in the version that `versions` names, where it names one. kellet's
-    own wheel is made from the running packager where that is the version asked for.
+    What they require in turn comes in the version that `versions` names, where it names one. No index is
+    asked for `local` ones, nor for kellet: their wheels are those in folders of `find_links`; kellet's is
+    made from the running packager where that is the version asked for.
 
-    Raises NoSuchVersionError where there is no wheel for a target, SourceOnlyError where there are
-    sources alone, which are never built, ToolMissingError without pip or packaging, DiskFullError.
+    Raises EnvironmentBuildError for a local one without a wheel, NoSuchVersionError where there is no wheel
+    for a target, SourceOnlyError where there are sources alone, which are never built, ToolMissingError
+    without pip or packaging, DiskFullError.
     """
     choose_installer("pip")
     fetched: dict[str, Path] = {}
@@ -46,7 +50,7 @@ def fetch_wheels(
             for target in targets:
                 place = Path(work, str(target))
                 place.mkdir()
-                _fetch_for(target, externs, versions, place, find_links)
+                _fetch_for(target, externs, versions, place, {OWN_NAME, *local}, find_links)
                 fetched |= {path.name: path for path in place.iterdir()}
             for path in fetched.values():
                 shutil.move(path, folder / path.name)
@@ -62,18 +66,18 @@ def _fetch_for(
     externs: Mapping[str, str],
     versions: Mapping[str, str],
     place: Path,
+    local: Collection[str],
     find_links: Sequence[str],
 ) -> None:
-    """Round by round: the wheels that are wanted, then what these require and nobody asked for yet."""
+    """Fetch round by round: the wheels that are wanted, then those that these require."""
     asked: set[tuple[str, str]] = set()
     wanted = {name: exact_requirement(name, version) for name, version in externs.items()}
     extras: dict[str, set[str]] = {}
     while wanted:
         before = set(place.iterdir())
-        if OWN_NAME in wanted and externs.get(OWN_NAME, versions.get(OWN_NAME)) == own_version():
-            del wanted[OWN_NAME]
-            name, data = own_wheel()
-            (place / name).write_bytes(data)
+        for name in sorted(set(wanted) & set(local)):
+            del wanted[name]
+            _fetch_local(target, name, externs.get(name) or versions.get(name), place, find_links)
         if wanted:
             _download(target, list(wanted.values()), place, find_links)
         wanted = {}
@@ -86,6 +90,25 @@ def _fetch_for(
                     wanted[name] = (
                         exact_requirement(name, version) if version else f"{name}{required.specifier}"
                     )
+
+
+def _fetch_local(
+    target: Target, name: str, version: str | None, place: Path, find_links: Sequence[str]
+) -> None:
+    """Bring the wheel of what no index has. Raises EnvironmentBuildError where there is none here."""
+    if name == OWN_NAME and version in (None, own_version()):
+        file, data = own_wheel()
+        (place / file).write_bytes(data)
+        return
+    found = wheels_in(map(Path, find_links), {name: version}, target.interpreter)
+    if name not in found:
+        source = Distributions().place(name) or "its project's folder"
+        raise EnvironmentBuildError(
+            f"wheels for {target}: {name} {version or ''} is installed from {source}, and no index is asked "
+            f"for it; build its wheel (python -m pip wheel --no-deps {source} --wheel-dir wheels), and name "
+            "that folder with --find-links"
+        )
+    shutil.copy(found[name], place)
 
 
 def _with_new_extras(place: Path, extras: Mapping[str, set[str]], asked: set[tuple[str, str]]) -> set[Path]:

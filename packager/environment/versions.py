@@ -44,7 +44,7 @@ class Fingerprint:
 
     @classmethod
     def here(cls) -> Fingerprint:
-        """The fingerprint of the running interpreter."""
+        """Return the fingerprint of the running interpreter."""
         return cls(
             python=platform.python_version(),
             implementation=sys.implementation.name,
@@ -76,7 +76,7 @@ class Requirement:
 
     @classmethod
     def parse(cls, text: str) -> Requirement:
-        """From its text; raises ValueError where it is more than a name and plain comparisons."""
+        """Read its text; raises ValueError where it is more than a name and plain comparisons."""
         match = re.fullmatch(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(.*?)\s*", text)
         clauses = (
             [_CLAUSE.fullmatch(part.strip()) for part in match[2].split(",")] if match and match[2] else []
@@ -88,7 +88,7 @@ class Requirement:
         return cls(match[1], tuple((clause[1], clause[2]) for clause in clauses if clause))
 
     def allows(self, version: str) -> bool:
-        """Whether `version` will do; one that is not PEP 440 does only where it is asked for exactly."""
+        """Check whether `version` will do; one that is not PEP 440 does where it is asked for exactly."""
         found = version_key(version)
         if found is None:
             return not self.clauses or self.clauses == (("==", version),)
@@ -99,7 +99,7 @@ class Requirement:
 
 
 def requirement_for(distribution: str, version: str) -> Requirement:
-    """What an archive made with this version asks for: not older, and the same major version.
+    """Return what an archive made with this version asks for: not older, and the same major version.
 
     Before 1.0 the minor version counts as the major one. A version that is not PEP 440 is asked
     for exactly; of a local version (`2.4.0+cpu`) only the public part is.
@@ -117,7 +117,7 @@ def requirement_for(distribution: str, version: str) -> Requirement:
 
 
 def exact_requirement(name: str, version: str) -> str:
-    """The requirement for exactly this version; of a local one (`2.4.0+cpu`), for its public part.
+    """Return the requirement for exactly this version; of a local one (`2.4.0+cpu`), its public part.
 
     >>> exact_requirement("torch", "2.4.0+cpu")
     'torch==2.4.0'
@@ -128,7 +128,7 @@ def exact_requirement(name: str, version: str) -> str:
 
 
 def normalized_name(name: str) -> str:
-    """The one spelling of a distribution's name: lower case, runs of `-`, `_` and `.` as one `-`.
+    """Return the one spelling of a distribution's name: lower case, runs of `-`, `_`, `.` as one `-`.
 
     >>> normalized_name("Scikit_Learn")
     'scikit-learn'
@@ -139,7 +139,7 @@ def normalized_name(name: str) -> str:
 
 
 def version_key(version: str) -> VersionKey | None:
-    """A key that sorts versions as PEP 440 does; None for what it does not describe.
+    """Return a key that sorts versions as PEP 440 does; None for what it does not describe.
 
     >>> sorted(["1.0", "1.0rc1", "1.0.dev3", "1.0.post1", "1.0.1"], key=version_key)
     ['1.0.dev3', '1.0rc1', '1.0', '1.0.post1', '1.0.1']

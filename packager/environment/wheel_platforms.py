@@ -31,7 +31,7 @@ class Target:
 
     @classmethod
     def parse(cls, text: str) -> Target:
-        """From its text; `here` is the running Python. Raises EnvironmentBuildError for anything else."""
+        """Read its text; `here` is the running Python. Raises EnvironmentBuildError for anything else."""
         if text == "here":
             return cls.here()
         match = _TARGET.fullmatch(text)
@@ -44,12 +44,12 @@ class Target:
 
     @classmethod
     def here(cls) -> Target:
-        """The running Python, on Linux with the glibc that it has."""
+        """Return the running Python, on Linux with the glibc that it has."""
         return cls.of(Interpreter.here())
 
     @classmethod
     def of(cls, python: Interpreter) -> Target:
-        """A Python of this machine, on Linux with the glibc that there is."""
+        """Return a Python of this machine, on Linux with the glibc that there is."""
         tag = python.fingerprint.platform.replace("-", "_").replace(".", "_")
         libc, version = platform.libc_ver()
         if tag.startswith("linux_") and libc == "glibc":
@@ -123,7 +123,7 @@ class Target:
 
 
 def parse_targets(texts: Iterable[str]) -> tuple[Target, ...]:
-    """Targets from lists with commas, each once.
+    """Read targets from lists with commas, each once.
 
     >>> [str(target) for target in parse_targets(["cp311-win_amd64,cp312-win_amd64", "cp311-win_amd64"])]
     ['cp311-win_amd64', 'cp312-win_amd64']

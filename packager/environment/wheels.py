@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,7 +17,7 @@ from packager.archive import CHUNK, Manifest
 
 from .errors import EnvironmentBuildError
 from .interpreter import Interpreter
-from .versions import normalized_name
+from .versions import normalized_name, version_key
 
 WHEELS = ".data/wheels/"
 """Where an archive keeps wheels; section 12 of the format."""
@@ -55,7 +55,7 @@ class Wheel:
 
     @classmethod
     def parse(cls, file: str) -> Wheel:
-        """From the name of a file. Raises EnvironmentBuildError for what is no name of a wheel."""
+        """Read the name of a file. Raises EnvironmentBuildError for what is no name of a wheel."""
         match = _NAME.fullmatch(file)
         if match is None:
             raise EnvironmentBuildError(
@@ -70,7 +70,7 @@ class Wheel:
         return f"{'.'.join(self.pythons)}-{'.'.join(self.platforms)}"
 
     def may_fit(self, python: Interpreter) -> bool:
-        """Whether Python, system and machine are right; how old the system may be is left to installers.
+        """Check that Python, system and machine are right; how old the system may be is left to installers.
 
         >>> Wheel.parse("pure-1-py3-none-any.whl").may_fit(Interpreter.here())
         True
@@ -88,7 +88,7 @@ class Wheel:
 
 
 def vendored_wheels(manifest: Manifest) -> tuple[Wheel, ...]:
-    """The wheels that an archive holds, sorted by name."""
+    """Return the wheels that an archive holds, sorted by name."""
     return tuple(
         Wheel.parse(entry.name.removeprefix(WHEELS))
         for entry in manifest.entries
@@ -97,8 +97,23 @@ def vendored_wheels(manifest: Manifest) -> tuple[Wheel, ...]:
 
 
 def fitting(wheels: Iterable[Wheel], python: Interpreter) -> tuple[Wheel, ...]:
-    """Those that may fit a Python."""
+    """Pick those that may fit a Python."""
     return tuple(wheel for wheel in wheels if wheel.may_fit(python))
+
+
+def wheels_in(
+    folders: Iterable[Path], wanted: Mapping[str, str | None], python: Interpreter
+) -> dict[str, Path]:
+    """Return the first wheel in `folders` of each name that may fit; with a version, the first of that."""
+    found: dict[str, Path] = {}
+    for folder in folders:
+        for path in sorted(folder.glob("*.whl")):
+            wheel = Wheel.parse(path.name)
+            if wheel.name in wanted and wheel.name not in found and wheel.may_fit(python):
+                version = wanted[wheel.name]
+                if version is None or _is_same_version(wheel.version, version):
+                    found[wheel.name] = path
+    return found
 
 
 def extract_wheels(archive: WheelArchive, wheels: Sequence[Wheel], folder: Path) -> dict[str, str]:
@@ -115,8 +130,12 @@ def extract_wheels(archive: WheelArchive, wheels: Sequence[Wheel], folder: Path)
 
 
 def wheel_digest(archive: WheelArchive, wheel: Wheel) -> str:
-    """The sha256 of a whole wheel, as indexes and lock files give it."""
+    """Return the sha256 of a whole wheel, as indexes and lock files give it."""
     return _copy(archive, wheel, lambda chunk: None)
+
+
+def _is_same_version(one: str, other: str) -> bool:
+    return one == other or version_key(one) == version_key(other) is not None
 
 
 def _copy(archive: WheelArchive, wheel: Wheel, take: object) -> str:

@@ -18,7 +18,14 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from packager.environment import WHEELS, RecordedEnvironment, Target, fetch_wheels, own_files
+from packager.environment import (
+    WHEELS,
+    RecordedEnvironment,
+    Target,
+    fetch_wheels,
+    loader_files,
+    own_files,
+)
 
 from .plan import ExportPlan, PlannedEntry, PlannedTensors
 from .plan_writing import manifest_of
@@ -72,6 +79,15 @@ if _runtime not in sys.path:
 del sys.modules[__name__]
 import packager
 '''
+_NO_EXPORT = {
+    "packager/package_exporter.py": b'''\
+"""The exporter is not carried; to import it says so."""
+
+raise ImportError(
+    "this archive carries what loading needs; to export, install kellet from its wheel or checkout"
+)
+'''
+}
 _STARTERS = {"__main__.py": _MAIN, "packager.py": _IMPORT}
 
 _ZIP64_SIZE = 0xFFFFFFFF
@@ -80,9 +96,13 @@ _BESIDE_ENTRY = 30 + 46 + 69  # bytes around an entry: both records, and the lon
 _RESERVED = 2
 
 
-def runtime_entries() -> tuple[PlannedEntry, ...]:
-    """Return all that makes an archive runnable where there is only Python and NumPy."""
-    files = {f"{RUNTIME}{name}": data for name, data in own_files(beside=True).items()}
+def runtime_entries(*, whole: bool = False) -> tuple[PlannedEntry, ...]:
+    """Return what makes an archive runnable where there is only Python and NumPy.
+
+    That is what loading needs; with `whole` all of packager, for packaged code that imports it.
+    """
+    carried = own_files(beside=True) if whole else {**loader_files(), **_NO_EXPORT}
+    files = {f"{RUNTIME}{name}": data for name, data in carried.items()}
     files |= {name: text.encode() for name, text in _STARTERS.items()}
     return tuple(
         PlannedEntry(
@@ -129,7 +149,12 @@ def with_wheels(
     recorded = RecordedEnvironment.of(manifest_of(plan))
     with tempfile.TemporaryDirectory(prefix="kellet-vendored-") as folder:
         wheels = fetch_wheels(
-            recorded.distributions, recorded.versions, targets, Path(folder), find_links=find_links
+            recorded.distributions,
+            recorded.versions,
+            targets,
+            Path(folder),
+            local=recorded.local,
+            find_links=find_links,
         )
         entries = tuple(_entry(Path(folder, wheel.file)) for wheel in wheels)
         carried = (*plan.carried, *entries)

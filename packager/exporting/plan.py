@@ -275,7 +275,8 @@ def _externs(plan: ExportPlan) -> Iterator[str]:
     for extern in plan.externs:
         if extern.origin.kind not in _PYTHON:
             known = extern.requirement or "no distribution known"
-            yield f"{extern.name}  {known}  ({extern.origin}{', optional' if extern.optional else ''})"
+            place = f", from {extern.origin.place}" if extern.origin.place else ""
+            yield f"{extern.name}  {known}  ({extern.origin}{place}{', optional' if extern.optional else ''})"
     if python:
         yield f"standard library: {', '.join(python)}"
 

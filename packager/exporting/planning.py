@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import Any
 
 from packager.archive import MIGRATIONS, EntryPoint, GuardRecord
 from packager.calls import EntryMethodError, entry_method
-from packager.environment import Fingerprint, installed_closure, requirement_for
+from packager.environment import environment_facts, requirement_for
 from packager.graph import Edge
 from packager.names import demangle, source_path
 from packager.policy import Decision, Origin
@@ -57,7 +56,8 @@ class Planner:
         externs = tuple(self._externs())
         entries = tuple(self._entries())
         tensors = (*self._members(), *(member for call in calls for member in call.members))
-        carried = runtime_entries() if self._runnable else ()
+        whole = any(extern.name == "packager" for extern in externs)
+        carried = runtime_entries(whole=whole) if self._runnable else ()
         size_warnings = zip64_warnings(entries, tensors, carried) if self._runnable else ()
         return ExportPlan(
             modules=self._modules,
@@ -178,8 +178,7 @@ class Planner:
     def _environment(self, externs: Iterable[PlannedExtern]) -> Mapping[str, Any]:
         """Return the fingerprint, and the versions of the externs and of all that they require."""
         owners = [extern.origin.distribution for extern in externs if extern.origin.distribution is not None]
-        versions = dict(installed_closure(owners, self._decisions.installed))
-        return {**dataclasses.asdict(Fingerprint.here()), "distributions": versions}
+        return environment_facts(owners, self._decisions.installed)
 
     def _guards(self) -> tuple[GuardRecord, ...]:
         records = {

@@ -17,7 +17,7 @@ An undecided module calls no hook.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from packager.arguments import check_kind
@@ -50,12 +50,14 @@ class Origin:
     - `project`: source on `sys.path` that no distribution claims: the code at hand;
     - `unknown`: found nowhere, or in a folder of installed packages under no distribution.
 
-    `distribution` and `version` are None where no distribution is known.
+    `distribution` and `version` are None where no distribution is known. `place` is the folder or file that
+    the distribution was installed from, where that was no index; it is printed, and never stored.
     """
 
     kind: OriginKind
     distribution: str | None = None
     version: str | None = None
+    place: str = field(default="", compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.distribution is None:

@@ -27,6 +27,7 @@ def record(tmp_path: Path) -> Record:
         beside: Mapping[str, str] | None = None,
         fingerprint: Fingerprint | None = None,
         homeless: tuple[str, ...] = (),
+        local: object = None,
     ) -> Path:
         path = tmp_path / "net.kellet"
         rows = [
@@ -37,11 +38,13 @@ def record(tmp_path: Path) -> Record:
         ]
         rows += [ExternRecord("json", "stdlib"), *(ExternRecord(name, "unknown") for name in homeless)]
         environment = dataclasses.asdict(fingerprint or Fingerprint.here())
-        versions = dict(beside or externs)
+        environment["distributions"] = dict(beside or externs)
+        if local is not None:
+            environment["local"] = local
         with ArchiveWriter(path, fsync=False) as writer:
             for wheel in wheels:
                 writer.add(f".data/wheels/{wheel.name}", wheel.read_bytes(), kind="resource")
-            writer.seal(Manifest(externs=tuple(rows), environment={**environment, "distributions": versions}))
+            writer.seal(Manifest(externs=tuple(rows), environment=environment))
         return path
 
     return record

@@ -148,8 +148,8 @@ def test_without_numpy_it_says_what_is_missing_and_what_to_do(
     for arguments in (["--check"], ["--input", "x.npz"]):
         code, out, errors = start(bare, archive, *arguments, cwd=elsewhere)
         assert (code, out) == (1, "")
-        assert f"numpy: recorded {np.__version__} (numpy>=1.24), found nothing" in errors
-        assert "to bring it there: python -m pip install 'numpy>=1.24'" in errors
+        assert f"numpy: recorded {np.__version__} (numpy>=1.26), found nothing" in errors
+        assert "to bring it there: python -m pip install 'numpy>=1.26'" in errors
     code, out, _ = start(bare, archive, "--info", cwd=elsewhere)
     assert code == 1
     assert "numpy: recorded" in out
@@ -264,6 +264,45 @@ def test_the_loader_is_no_part_of_the_model(archive: Path) -> None:
         assert {reader.entry(name).kind for name in carried} == {"source", "resource"}
         stored = {record.name for record in reader.manifest.modules if record.action == "intern"}
         assert stored == {"shop", "shop.net"}
+
+
+def test_it_carries_what_loading_enters_and_no_more(archive: Path, only_numpy: Path, elsewhere: Path) -> None:
+    """What code in the archive would need besides is carried with it: see the next test."""
+    with ArchiveReader(archive) as reader:
+        carried = {name.removeprefix(".data/runtime/"): reader.entry(name).size for name in reader.names()}
+    rooms = {name.split("/")[1] for name in carried if name.startswith("packager/")}
+    assert not rooms & {"drafting", "testing", "__main__.py"}
+    assert {"packager/exporting/planning.py", "packager/environment/creating.py"}.isdisjoint(carried)
+    assert sum(carried.values()) < 2_000_000
+    script = f"""
+import sys
+sys.path.insert(0, {str(archive)!r})
+import packager
+for name in packager.__all__:
+    try:
+        getattr(packager, name)
+    except ImportError as error:
+        print(name, error)
+"""
+    code, out, errors = start(only_numpy, "-c", script, cwd=elsewhere)
+    assert (code, errors) == (0, "")
+    assert [line.partition(" ")[0] for line in out.splitlines()] == ["PackageExporter"]
+    assert "this archive carries what loading needs; to export, install kellet" in out
+
+
+def test_packaged_code_that_imports_packager_has_all_of_it(only_numpy: Path, elsewhere: Path) -> None:
+    target = elsewhere / "tool.kellet"
+    with PackageExporter(target, policy="auto", runnable=True) as exporter:
+        exporter.save_source_string("tool", "from packager import PackageExporter\n")
+        exporter.save_object("model", "model", {"a": 1})
+    script = f"""
+import sys
+sys.path.insert(0, {str(target)!r})
+import packager
+with packager.PackageImporter({str(target)!r}) as importer:
+    print(importer.import_module("tool").PackageExporter.__name__)
+"""
+    assert start(only_numpy, "-c", script, cwd=elsewhere) == (0, "PackageExporter\n", "")
 
 
 def test_the_same_model_gives_the_same_bytes(archive: Path, tmp_path: Path) -> None:

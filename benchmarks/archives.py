@@ -40,7 +40,7 @@ from packager.archive import (
     add_tensors,
     verify,
 )
-from packager.archive.digests import crc32
+from packager.archive.entries import crc32
 
 SECTION = "State dicts in files"
 SAVING = (
@@ -302,7 +302,7 @@ def _map(path: Path) -> mmap.mmap:
 
 OPEN = {
     "packager": (
-        "from packager import PackageImporter; from packager.loading import stored_states",
+        "from packager import PackageImporter; from packager.loading import stored_objects",
         "state = PackageImporter({path!r}).load_state_dict('net', 'weights')",
     ),
     "safetensors": ("from safetensors.numpy import load_file", "state = load_file({path!r})"),

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from packager.arguments import check_choice, check_file, check_kind, check_names
+from packager.calls import copied_input
 from packager.environment import Distributions, parse_targets
 from packager.errors import ArgumentError
 from packager.errors import EmptyMatchError as EmptyMatchError
@@ -34,7 +35,6 @@ from packager.exporting import (
     Surveyor,
     Why,
     as_importer,
-    copied_input,
     globals_in,
     make_pickle,
     make_plan,

@@ -40,7 +40,7 @@ def main() -> None:
     watcher: Any = _Watcher()
     sys.meta_path.insert(0, watcher)
     sys.addaudithook(lambda event, arguments: _note(opened, event, arguments))
-    from packager.exporting import call_in_evaluation_mode, load_arrays, resolve_target
+    from packager.calls import call_in_evaluation_mode, load_arrays, resolve_target
 
     thing = resolve_target(order["target"], order["kwargs"])
     built = _used(before, opened)

@@ -5,43 +5,37 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .chunk_checks import *
-    from .digests import *
+    from .archive_errors import *
+    from .bounds import *
+    from .byte_sources import *
+    from .entries import *
     from .entry_names import *
-    from .errors import *
-    from .listing import *
     from .manifest import *
-    from .output import *
+    from .output_files import *
     from .packed import *
     from .reader import *
     from .safetensors import *
-    from .sources import *
-    from .targets import *
-    from .tensor_index import *
-    from .tensor_plan import *
-    from .tensors import *
+    from .stored_tensors import *
     from .verifying import *
     from .writer import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "chunk_checks": "thread_count",
-            "digests": "CHUNK crc32 crcs_of sha256s_of",
+            "archive_errors": "ArchiveIOError MissingEntryError",
+            "bounds": "CHUNK FREE_MODULE_PATHS MAX_EXTENT MAX_HEADER MAX_MODULE_PATH MAX_NUMPY_EXTENT "
+            "MAX_NUMPY_RANK MAX_RANK MAX_RECORD_DEPTH MAX_REQUIREMENT MAX_SEED_POOL "
+            "PATHS_PER_MODULE largest_view most_records",
+            "byte_sources": "BoundedFile Memory Source",
+            "entries": "ALIGNMENT KINDS EntryRecord crc32 crcs_of sha256s_of thread_count",
             "entry_names": "MIGRATIONS",
-            "errors": "ArchiveIOError MissingEntryError",
-            "listing": "ALIGNMENT KINDS EntryRecord",
-            "manifest": "CheckRecord EntryPoint ExternRecord GuardRecord ImportSite Manifest "
-            "ModuleRecord ObjectRecord StateDictRecord TypeUse",
-            "output": "BatchedFile",
+            "manifest": "CheckRecord EntryPoint ExternRecord GuardRecord ImportSite Manifest ModuleRecord "
+            "ObjectRecord StateDictRecord TypeUse",
+            "output_files": "BatchedFile PathTarget",
             "packed": "pack unpack",
             "reader": "ArchiveReader",
-            "safetensors": "MAX_HEADER parse_header spell_header tensor_bytes",
-            "sources": "BoundedFile Memory Source",
-            "targets": "PathTarget",
-            "tensor_index": "TensorSpec",
-            "tensor_plan": "plan_member",
-            "tensors": "TensorReader add_tensors index_name",
+            "safetensors": "add_tensors parse_header plan_member spell_header",
+            "stored_tensors": "TensorReader TensorSpec index_name tensor_bytes",
             "verifying": "EntryCheck Problem Verification verify",
             "writer": "ArchiveWriter",
         },

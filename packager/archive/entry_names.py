@@ -13,20 +13,21 @@ from typing import Final
 
 from packager.errors import ArchiveError
 
+from .archive_errors import damaged
+from .bounds import (
+    MAX_DIGEST_LINE,
+    MAX_ENTRIES,
+    MAX_FOLDERS,
+    MAX_NAME_BYTES,
+    MAX_NAME_PARTS,
+    MAX_PACKED,
+    MAX_SIGNATURE,
+)
+
 MANIFEST: Final = ".data/manifest.msgpack"
 DIGEST: Final = ".data/manifest.sha256"
 MIGRATIONS: Final = ".data/migrations.msgpack"
 SIGNATURES: Final = ".data/signatures/"
-
-MAX_NAMES: Final = 1 << 20
-"""Entries that an archive may have, the reserved ones among them."""
-
-MAX_FOLDERS: Final = 1 << 17
-"""Folders that all names together may lie in; a short name can lie in 31."""
-
-MAX_BYTES: Final = 1024
-MAX_PARTS: Final = 32
-"""Bytes and parts that a name may have; both bound what a list of hostile names costs."""
 
 _ILLEGAL: Final = re.compile(
     # Control characters, line separators, marks that reorder text, half surrogate pairs, backslashes.
@@ -34,7 +35,7 @@ _ILLEGAL: Final = re.compile(
     # No name at all, an absolute path, a drive letter; and parts that are empty, only dots, or end
     # in a dot or space, which Windows drops.
     r"|^$|^/|^[A-Za-z]:|//|/$|[. ](?:/|$)"
-    rf"|^.{{{MAX_BYTES + 1}}}|^(?:[^/\n]*/){{{MAX_PARTS}}}",
+    rf"|^.{{{MAX_NAME_BYTES + 1}}}|^(?:[^/\n]*/){{{MAX_NAME_PARTS}}}",
     re.MULTILINE,
 )
 
@@ -46,6 +47,13 @@ def is_reserved(name: str) -> bool:
     (True, False)
     """
     return name in (MANIFEST, DIGEST) or name.startswith(SIGNATURES)
+
+
+def check_reserved_size(name: str, size: int) -> None:
+    """Raise ArchiveError for a reserved entry that is longer than is read as a whole."""
+    limit = {MANIFEST: MAX_PACKED, DIGEST: MAX_DIGEST_LINE}.get(name, MAX_SIGNATURE)
+    if size > limit:
+        raise damaged(f"entry {name!r}", f"{size} bytes", f"at most {limit}")
 
 
 def digest_line(identity: str) -> bytes:
@@ -69,8 +77,8 @@ def check_names(names: Sequence[str]) -> None:
     Two names collide when they are equal without regard to letter case, or when one is a folder of
     the other; folders collide when they differ in letter case alone.
     """
-    if len(names) > MAX_NAMES:
-        raise ArchiveError(f"archive of {len(names)} entries: at most {MAX_NAMES} are read; split it")
+    if len(names) > MAX_ENTRIES:
+        raise ArchiveError(f"archive of {len(names)} entries: at most {MAX_ENTRIES} are read; split it")
     joined = "\n".join(names)
     if not _are_plain(names, f"\n{joined}\n"):
         for name in names:
@@ -111,9 +119,9 @@ def _are_plain(names: Sequence[str], lines: str) -> bool:
     """
     if not lines.isascii() or lines.count("\n") != len(names) + 1 or ":" in lines:
         return False
-    if max(map(len, names), default=0) > MAX_BYTES or any(odd in lines for odd in _ODD):
+    if max(map(len, names), default=0) > MAX_NAME_BYTES or any(odd in lines for odd in _ODD):
         return False
-    deep = max((name.count("/") for name in names), default=0) >= MAX_PARTS
+    deep = max((name.count("/") for name in names), default=0) >= MAX_NAME_PARTS
     return not deep and lines.replace("\n", "").isprintable()
 
 
@@ -123,12 +131,13 @@ _ODD: Final = ("\\", "//", "\n/", "/\n", ".\n", " \n", "./", " /", "\n\n")
 def _check_alone(name: str) -> None:
     from unicodedata import is_normalized  # a large table, not needed for ASCII names
 
-    legal = "\n" not in name and not _ILLEGAL.search(name) and len(name.encode("utf-8")) <= MAX_BYTES
+    legal = "\n" not in name and not _ILLEGAL.search(name) and len(name.encode("utf-8")) <= MAX_NAME_BYTES
     if not legal or not is_normalized("NFC", name):
         raise ArchiveError(
             f"entry {_shown(name)}: this name is not allowed in an archive; expected a relative path in NFC "
             "with '/' between parts, without control characters, backslashes, '.' or '..' parts or parts "
-            f"that end in a dot or space, at most {MAX_BYTES} bytes and {MAX_PARTS} parts; rename it"
+            f"that end in a dot or space, at most {MAX_NAME_BYTES} bytes and {MAX_NAME_PARTS} parts; "
+            "rename it"
         )
 
 

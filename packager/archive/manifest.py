@@ -18,8 +18,9 @@ from typing import Any, Final
 from packager.errors import ArchiveError
 
 from . import columns as c
-from .listing import DIGESTS, EntryRecord, Listing
-from .packed import LONGEST_PACKED, pack, unpack
+from .bounds import MAX_PACKED
+from .entries import DIGESTS, EntryRecord, Listing
+from .packed import pack, unpack
 
 FORMAT: Final = 1
 """The version of the archive format that is written.
@@ -241,10 +242,8 @@ def load_manifest(data: bytes) -> SealedManifest:
 
     Raises ArchiveError for an unknown version, and for anything that the format does not say.
     """
-    if len(data) > LONGEST_PACKED:
-        raise ArchiveError(
-            f"manifest: {len(data)} bytes; at most {LONGEST_PACKED} are read; split the archive"
-        )
+    if len(data) > MAX_PACKED:
+        raise ArchiveError(f"manifest: {len(data)} bytes; at most {MAX_PACKED} are read; split the archive")
     top = unpack(data, what="manifest")
     version = top.get("format") if type(top) is dict else None
     if type(version) is not int or version not in _READERS:

@@ -20,13 +20,9 @@ import msgpack
 from packager.errors import ArchiveError
 from packager.gc_pause import gc_paused
 
+from .bounds import MAX_DEPTH, most_values
+
 Packed = bytes | bytearray | memoryview
-
-LONGEST_PACKED: Final = 1 << 30
-"""Bytes that the manifest, an index, extras, an object or migrations may have: they are read as a whole."""
-
-MAX_DEPTH: Final = 64
-"""How deep lists and maps may nest, unless the caller says otherwise."""
 
 
 def pack(value: Any) -> bytes:
@@ -44,7 +40,7 @@ def pack(value: Any) -> bytes:
 def unpack(data: Packed, *, what: str, max_nodes: int | None = None, max_depth: int = MAX_DEPTH) -> Any:
     """Read canonical msgpack strictly; `what` names the data in errors.
 
-    `max_nodes` bounds the number of values, by default `node_limit(len(data))`.
+    `max_nodes` bounds the number of values, by default `most_values(len(data))`.
 
     Raises ArchiveError for anything but one canonical value that fills `data`.
 
@@ -69,22 +65,13 @@ def unpack(data: Packed, *, what: str, max_nodes: int | None = None, max_depth: 
     return value
 
 
-def node_limit(size: int) -> int:
-    """How many values `size` bytes of msgpack may hold, so that building them stays in bounds.
-
-    A value costs 64 bytes and more; with this limit the values of a file cost about 16 MiB and four
-    times its size, and what is made of them as much again.
-    """
-    return (1 << 18) + size // 16
-
-
 def scan(data: Packed, *, what: str, max_nodes: int | None = None, max_depth: int = MAX_DEPTH) -> int:
     """Walk over msgpack without building anything, and return the number of values in it.
 
     Raises ArchiveError when lengths run past the end, bytes are left over, an extension type or
     float32 stands inside, or there are more values or deeper nesting than allowed.
     """
-    limit = node_limit(len(data)) if max_nodes is None else max_nodes
+    limit = most_values(len(data)) if max_nodes is None else max_nodes
     size, position, nodes = len(data), 0, 0
     open_lists: list[int] = []  # for each list or map that is open, how many values it still lacks
     missing = 1

@@ -18,15 +18,16 @@ from typing import BinaryIO, Final
 
 from packager.errors import ArchiveError, IntegrityError
 
-from .chunk_checks import check_chunks
-from .containers import Container, FolderContainer, ZipContainer
-from .digests import CHUNK
+from .archive_errors import MissingEntryError
+from .bounds import CHUNK
+from .byte_sources import Source, open_source
+from .entries import EntryRecord
 from .entry_names import DIGEST, MANIFEST, digest_line
-from .errors import MissingEntryError
-from .listing import EntryRecord
+from .folder_container import FolderContainer
 from .manifest import Manifest, load_manifest
-from .sources import Source, open_source
-from .zip_records import ZIP64_LIMIT
+from .zip_container import ZIP64_LIMIT, ZipContainer
+
+Container = ZipContainer | FolderContainer
 
 _CHECKS: Final = ("crc", "none", "sha256")
 _AT_ONCE: Final = 64  # chunks that are read and checked at a time
@@ -144,7 +145,7 @@ class ArchiveReader:
             self._container.check_crc(index)
         first, last = start // CHUNK, -(-stop // CHUNK)
         copy = bytes(source.view(offset + first * CHUNK, offset + min(last * CHUNK, entry.size)))
-        check_chunks(entry, memoryview(copy), range(first, last), "sha256")
+        entry.check(memoryview(copy), range(first, last), "sha256")
         self._tell(len(copy))
         return copy[start - first * CHUNK : stop - first * CHUNK]
 
@@ -169,7 +170,7 @@ class ArchiveReader:
         entry = self._sealed.entries[index]
         first, last = start // CHUNK, -(-stop // CHUNK)
         chunks = source.view(offset + first * CHUNK, offset + min(last * CHUNK, entry.size))
-        check_chunks(entry, chunks, range(first, last), digests)
+        entry.check(chunks, range(first, last), digests)
         return chunks[start - first * CHUNK : stop - first * CHUNK]
 
     def private(self, name: str) -> PrivateEntry:
@@ -207,7 +208,7 @@ class ArchiveReader:
             self._right[index] = (change, right)
         unknown = [chunk for chunk in range(first, last) if not right[chunk]]
         data = source.view(offset + unknown[0] * CHUNK, offset + min(last * CHUNK, entry.size))
-        check_chunks(entry, data, unknown, digests)
+        entry.check(data, unknown, digests)
         right[first:last] = b"\x01" * (last - first)
         self._tell(len(data))
 
@@ -231,7 +232,7 @@ class ArchiveReader:
             last = min(first + _AT_ONCE, entry.chunks)
             data = source.view(offset + first * CHUNK, offset + min(last * CHUNK, entry.size))
             for digests in ("crc", "sha256") if entry.sha256s else ("crc",):
-                check_chunks(entry, data, range(first, last), digests)
+                entry.check(data, range(first, last), digests)
             if progress is not None and last < entry.chunks:
                 progress(last * CHUNK)
 

@@ -8,16 +8,14 @@ from functools import partial
 
 from packager.errors import ArchiveError, IntegrityError, PackageError
 
+from .archive_errors import damaged
+from .entries import EntryRecord
 from .entry_names import MIGRATIONS
-from .errors import damaged
-from .listing import EntryRecord
 from .manifest import Manifest
 from .packed import scan
 from .reader import ArchiveReader
-from .safetensors import SafetensorsHeader, parse_header
-from .tensor_index import TensorIndex
-from .tensor_plan import plan_member
-from .tensors import TensorReader, index_name
+from .safetensors import SafetensorsHeader, parse_header, plan_member
+from .stored_tensors import TensorIndex, TensorReader, index_name
 
 EntryCheck = Callable[[ArchiveReader, EntryRecord], None]
 """Checks the inner format of one entry; raises a PackageError when it is wrong."""

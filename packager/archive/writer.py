@@ -17,13 +17,12 @@ from typing import Any, BinaryIO
 
 from packager.errors import ArchiveError
 
-from .digests import CHUNK, combined_crc, crc32, crcs_of, sha256s_of
+from .bounds import CHUNK
+from .entries import ALIGNMENT, DIGESTS, KINDS, EntryRecord, combined_crc, crc32, crcs_of, sha256s_of
 from .entry_names import DIGEST, MANIFEST, check_name, check_names, digest_line, is_reserved
-from .listing import ALIGNMENT, DIGESTS, KINDS, EntryRecord
 from .manifest import Manifest, dump_manifest, load_manifest
-from .output import BatchedFile, ChunkDigests, Digester, flat_view, in_batches
-from .targets import FileTarget, PathTarget, Target
-from .zip_records import CRC_POSITION, ZIP64_LIMIT, ZipEntry, central_directory, local_header
+from .output_files import BatchedFile, ChunkDigests, Digester, FileTarget, PathTarget, flat_view, in_batches
+from .zip_container import CRC_POSITION, ZIP64_LIMIT, ZipEntry, central_directory, local_header
 
 
 class ArchiveWriter:
@@ -63,7 +62,7 @@ class ArchiveWriter:
         """
         if digests not in DIGESTS:
             raise ValueError(f"digests={digests!r} is unknown; choose one of {', '.join(map(repr, DIGESTS))}")
-        self._target: Target = (
+        self._target = (
             PathTarget(target, fsync=fsync) if isinstance(target, (str, os.PathLike)) else FileTarget(target)
         )
         self._digests = digests

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .screen import progress
 
 if TYPE_CHECKING:
-    from packager.exporting import TargetError
+    from packager.calls import TargetError
     from packager.package_importer import PackageImporter
 
 
@@ -66,7 +66,7 @@ def opened(options: argparse.Namespace) -> Iterator[PackageImporter]:
 
 
 def _model_failed(file: str, error: Exception) -> TargetError:
-    from packager.exporting import TargetError
+    from packager.calls import TargetError
 
     failed = TargetError(f"{file}: the model failed: {type(error).__name__}: {error}")
     for frame in traceback.extract_tb(error.__traceback__)[-_FRAMES:]:

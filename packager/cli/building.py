@@ -100,7 +100,7 @@ def exporter_for(
     **more: Any,
 ) -> PackageExporter:
     """The exporter that the options describe, or with another policy; nothing has been asked of it yet."""
-    from packager.exporting import put_folder_on_path
+    from packager.calls import put_folder_on_path
     from packager.package_exporter import PackageExporter
 
     put_folder_on_path()
@@ -127,7 +127,7 @@ def policy_of(options: argparse.Namespace) -> Policy:
 
 def request_target(exporter: PackageExporter, target: str) -> None:
     """Ask for the module of a target, as far as its name is used; nothing of it is run."""
-    from packager.exporting import split_target
+    from packager.calls import split_target
 
     module, name = split_target(target)
     exporter.save_module(module, names=[name.partition(".")[0]] if name else None)

@@ -104,7 +104,7 @@ def _report(checkpoint: Checkpoint, written: WrittenCheckpoint) -> Mapping[str, 
 
 
 def _print(checkpoint: Checkpoint, written: WrittenCheckpoint, most: int | None) -> None:
-    from packager.exporting import size_text
+    from packager.sizes import size_text
 
     tensors = checkpoint.tensors
     rows = [(key, value.dtype, list(value.shape), size_text(value.nbytes)) for key, value in tensors.items()]

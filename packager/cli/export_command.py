@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
             }
         )
     else:
-        from packager.exporting import size_text
+        from packager.sizes import size_text
 
         stored = sum(entry.kind == "source" for entry in plan.entries)
         print_text(
@@ -124,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _built(options: argparse.Namespace) -> Any:
     """The object to export, with its weights."""
-    from packager.exporting import TargetError, put_folder_on_path, resolve_target
+    from packager.calls import TargetError, put_folder_on_path, resolve_target
 
     put_folder_on_path()
     obj = resolve_target(options.target, options.kwargs)
@@ -136,7 +136,7 @@ def _built(options: argparse.Namespace) -> Any:
 
 
 def _save(exporter: Any, obj: Any, options: argparse.Namespace) -> None:
-    from packager.exporting import load_arrays
+    from packager.calls import load_arrays
 
     if options.store == "factory":
         exporter.save_object("model", "model", obj, factory=options.target, config=options.kwargs)
@@ -157,8 +157,8 @@ def _offer(plan: Any, obj: Any, options: argparse.Namespace) -> str:
 
 
 def _load_weights(obj: Any, path: str) -> None:
+    from packager.calls import TargetError, load_weights
     from packager.errors import PackageError
-    from packager.exporting import TargetError, load_weights
 
     try:
         load_weights(obj, path)

@@ -199,7 +199,7 @@ def _migrations(reader: Any) -> list[dict[str, Any]]:
 
 
 def _print_tensors(members: dict[str, Any], *, every: bool) -> None:
-    from packager.exporting import size_text
+    from packager.sizes import size_text
 
     rows = [
         (name, len(member), size_text(sum(row["bytes"] for row in _tensors(member))))

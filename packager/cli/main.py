@@ -56,9 +56,9 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
 
     Code of a model that ends with `sys.exit()` has failed, whatever code it gives.
     """
+    from packager.calls import TargetError
     from packager.errors import ArchiveError, CodeExitError, LegacyFormatError, PackageError
     from packager.exits import AnswerRequired
-    from packager.exporting import TargetError
 
     try:
         with warnings.catch_warnings():
@@ -122,14 +122,14 @@ def _warned(message: Warning | str, *place: Any, **more: Any) -> None:
 
 
 def _note_namesake(error: Exception) -> None:
-    """Note a module in the current folder that has the name of a package of ours, where that is the trouble."""
+    """Add a note where a file in the current folder has the name of a package of ours, and that is why."""
     from packager.version import OWN_PACKAGES, is_namesake
 
     for name in OWN_PACKAGES:
         for file in (f"{name}.py", os.path.join(name, "__init__.py")):
             if f"'{name}" in str(error) and os.path.isfile(file) and is_namesake(name, file):
                 error.add_note(
-                    f"{file} here has the name of a package that this command runs on; give yours another name"
+                    f"{file} has the name of a package that this command runs on; give yours another name"
                 )
 
 

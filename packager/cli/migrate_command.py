@@ -105,7 +105,7 @@ def target_state(target: str) -> Any:
         from packager.weights import open_checkpoint
 
         return open_checkpoint(target)
-    from packager.exporting import TargetError, put_folder_on_path, resolve_target
+    from packager.calls import TargetError, put_folder_on_path, resolve_target
 
     put_folder_on_path()
     found = resolve_target(target)
@@ -125,7 +125,7 @@ def _migrations(options: argparse.Namespace) -> tuple[Migration, ...]:
 
 
 def _write(options: argparse.Namespace, checkpoint: Checkpoint, migrated: MigratedDict) -> int:
-    from packager.exporting import size_text
+    from packager.sizes import size_text
     from packager.weights import write_checkpoint
 
     with progress("migrating") as show:

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the entry point; write its answer, or describe it."""
     import numpy as np
 
-    from packager.exporting import load_arrays
+    from packager.calls import load_arrays
 
     inputs = load_arrays(options.input)
     with opened(options) as importer:

@@ -117,7 +117,7 @@ def _compared(reader: ArchiveReader) -> EnvironmentReport:
 
 
 def _lines(reader: ArchiveReader, recorded: RecordedEnvironment, report: EnvironmentReport) -> Iterator[str]:
-    from packager.exporting import size_text
+    from packager.sizes import size_text
 
     made = recorded.fingerprint
     yield f"archive      {size_text(reader.size)}, identity {reader.identity}"

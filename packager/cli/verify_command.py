@@ -58,8 +58,8 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Verify, print every problem, and say by the exit code whether there was one."""
-    from packager.exporting import size_text
     from packager.loading import verify
+    from packager.sizes import size_text
 
     # An archive that is started verifies itself, and has no options for depth.
     deep = (

@@ -7,16 +7,14 @@ from packager.lazy import lazy_names
 if TYPE_CHECKING:
     from .base import *
     from .module_states import *
-    from .registry import *
     from .tensors import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
             "base": "CannotStore Child Codec Decoding Encoding Finish Node ObjectCodec Role StoredTensor "
-            "TensorData",
+            "TensorData CodecRegistry default_registry",
             "module_states": "split_literal",
-            "registry": "CodecRegistry default_registry",
             "tensors": "LIBRARIES tensor_in tensor_out",
         },
     )

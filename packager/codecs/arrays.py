@@ -1,4 +1,4 @@
-"""Codecs for NumPy: arrays of every dtype, masked arrays, scalars, random generators.
+"""Codecs for arrays of NumPy: those of every dtype, masked ones, and those of a class of their own.
 
 The memory of an array is a tensor of safetensors. Dtypes that safetensors has no word for (strings,
 dates, other byte orders, structured ones) are stored as rows of bytes; arrays of objects as their
@@ -7,10 +7,12 @@ elements.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, itemsize_of_name, stored_as
+from packager.archive import MAX_NUMPY_EXTENT, MAX_NUMPY_RANK
+from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, stored_as
 
 from .base import (
     CannotStore,
@@ -23,10 +25,12 @@ from .base import (
     Role,
     StoredTensor,
     TensorData,
+    expect,
+    expect_sizes,
+    expect_tensor,
+    shares_methods,
 )
-from .checks import expect, expect_sizes, expect_tensor, shares_methods
-from .numpy_dtypes import DTypeCodec
-from .numpy_random import BitGeneratorCodec, GeneratorCodec, RandomStateCodec, SeedSequenceCodec
+from .numpy_values import VALUE_CODECS
 
 
 class ArrayCodec(Codec):
@@ -37,7 +41,6 @@ class ArrayCodec(Codec):
 
     name = "numpy.ndarray"
     types = ("numpy:ndarray",)
-    _classes: Final = ("ndarray", "memmap", "matrix", "recarray")
 
     def claims(self, cls: type) -> bool:
         import numpy
@@ -56,9 +59,8 @@ class ArrayCodec(Codec):
             return Node([kind, name], (array_data(plain, name),))
         return Node([kind, None], (array_data(plain, None), numpy.dtype(obj.dtype)))
 
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and len(literal) >= 2, "the class and the dtype of an array")
-        assert isinstance(literal, list)
         kind, name, *shape = literal
         expect(kind in ("ndarray", "matrix", "recarray"), "the class of an array")
         if name == "elements":
@@ -70,9 +72,7 @@ class ArrayCodec(Codec):
             expect(len(expect_tensor(children[0], "U8")[1]) > 0, "rows of bytes")
             return
         expect(is_dtype_name(name) and len(children) == 1, "the name of a dtype, and memory")
-        stored, row = stored_as(str(name))
-        _, extents = expect_tensor(children[0], stored)
-        expect(not row or (bool(extents) and extents[-1] == row), f"rows of {row} bytes")
+        expect_elements(children[0], name)
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         import numpy
@@ -84,16 +84,20 @@ class ArrayCodec(Codec):
             array = array_from(children[0], children[1] if name is None else dtype_from_name(name), name)
         if kind == "ndarray":
             return array
-        cls = getattr(numpy, kind)
-        if kind == "recarray":
-            return numpy.ndarray.view(
-                array, numpy.dtype((numpy.record, array.dtype)) if array.dtype.fields else array.dtype
-            ).view(cls)
-        return array.view(cls)
+        if kind == "recarray" and array.dtype.fields:
+            array = array.view(numpy.dtype((numpy.record, array.dtype)))
+        return array.view(getattr(numpy, kind))
+
+
+def expect_elements(child: Child, name: str) -> None:
+    """Raise ValueError unless a child is memory for elements of the named dtype."""
+    stored, row = stored_as(name)
+    _, extents = expect_tensor(child, stored)
+    expect(not row or (bool(extents) and extents[-1] == row), f"rows of {row} bytes")
 
 
 def array_data(array: Any, name: str | None) -> TensorData:
-    """The memory of an array of a named dtype; of rows of bytes without a name."""
+    """Return the memory of an array of a named dtype; without a name, as rows of bytes."""
     stored, row = stored_as(name) if name is not None else ("U8", array.dtype.itemsize)
     address = array.__array_interface__["data"][0]
     itemsize = array.dtype.itemsize
@@ -102,13 +106,15 @@ def array_data(array: Any, name: str | None) -> TensorData:
         return TensorData(stored, array.shape, strides, address, array)
     if not row:
         # A field of a structured array: its elements do not stand at multiples of their size.
-        array = array.copy(order="K")
-        return array_data(array, name)
+        return array_data(array.copy(order="K"), name)
     return TensorData("U8", (*array.shape, row), (*array.strides, 1), address, array)
 
 
 def array_from(tensor: StoredTensor, dtype: Any, name: str | None) -> Any:
-    """The array of this dtype in stored memory: a view, writable where the memory is."""
+    """Return the array of this dtype in stored memory: a view, writable where the memory is.
+
+    Raises ValueError for a dtype with objects, and for rows of bytes that are not its elements.
+    """
     import numpy
 
     if dtype.hasobject:
@@ -141,12 +147,10 @@ def _elements(obj: Any, plain: Any, kind: str) -> Node:
 
 
 def _check_elements(shape: list[Any], children: Sequence[Child]) -> None:
-    expect_sizes(shape, limit=2**31)
+    expect_sizes(shape, limit=MAX_NUMPY_EXTENT)
     expect(len(children) > 0 and children[0].codec == "numpy.dtype", "a dtype")
-    count = 1
-    for extent in shape:
-        count *= extent
-    expect(len(shape) <= 32 and count == len(children) - 1, "as many elements as the shape says")
+    fits = len(shape) <= MAX_NUMPY_RANK and math.prod(shape) == len(children) - 1
+    expect(fits, "as many elements as the shape says")
 
 
 def _from_elements(dtype: Any, shape: tuple[int, ...], elements: Sequence[Any]) -> Any:
@@ -158,63 +162,6 @@ def _from_elements(dtype: Any, shape: tuple[int, ...], elements: Sequence[Any]) 
     for index, element in enumerate(elements):
         flat[index] = element
     return flat.reshape(shape)
-
-
-class ScalarCodec(Codec):
-    """Scalars of NumPy: the dtype and the bytes, little-endian as the dtype says."""
-
-    name = "numpy.scalar"
-    types = ("numpy:generic",)
-
-    def claims(self, cls: type) -> bool:
-        return cls.__module__ in ("numpy", "ml_dtypes")
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        import numpy
-
-        if isinstance(obj, (numpy.str_, numpy.bytes_)):
-            return Node("text", (str(obj) if isinstance(obj, numpy.str_) else bytes(obj),))
-        if isinstance(obj, numpy.void) and obj.dtype.fields is not None:
-            if obj.dtype.hasobject:
-                raise CannotStore("a structured scalar with objects in it", "store its fields")
-            return Node(
-                [None, bytes(obj.tobytes()), isinstance(obj, numpy.record)], (numpy.dtype(obj.dtype),)
-            )
-        name = dtype_name(obj.dtype)
-        if name is None:
-            raise CannotStore(f"a scalar of dtype {obj.dtype}")
-        return Node([name, bytes(obj.tobytes())])
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        if literal == "text":
-            expect(len(children) == 1 and children[0].kind == "scalar", "a string")
-            expect(type(children[0].value) in (str, bytes), "a string")
-            return
-        expect(
-            isinstance(literal, list) and len(literal) in (2, 3) and type(literal[1]) is bytes,
-            "a dtype and bytes",
-        )
-        assert isinstance(literal, list)
-        if literal[0] is None:
-            expect(len(literal) == 3 and type(literal[2]) is bool, "a structured scalar")
-            expect(len(children) == 1 and children[0].codec == "numpy.dtype", "a dtype")
-            return
-        expect(len(literal) == 2 and is_dtype_name(literal[0]) and not children, "the name of a dtype")
-        expect(len(literal[1]) == itemsize_of_name(str(literal[0])), "as many bytes as the dtype has")  # type: ignore[arg-type]  # bytes, as checked
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        import numpy
-
-        if literal == "text":
-            return numpy.str_(children[0]) if isinstance(children[0], str) else numpy.bytes_(children[0])
-        name, data = literal[:2]
-        if name is not None:
-            dtype = dtype_from_name(name)
-            return numpy.frombuffer(data, dtype)[0] if dtype.itemsize else dtype.type()
-        dtype = numpy.dtype((numpy.record, children[0])) if literal[2] else children[0]
-        if len(data) != dtype.itemsize or dtype.hasobject:
-            raise ValueError(f"a scalar of {dtype} has {dtype.itemsize} bytes, found {len(data)}")
-        return numpy.frombuffer(bytearray(data), dtype)[0]
 
 
 class MaskedArrayCodec(Codec):
@@ -296,7 +243,4 @@ class SubclassCodec(Codec):
         return ("create", "value")
 
 
-CODECS: Final = (
-    DTypeCodec(), SubclassCodec(), ArrayCodec(), ScalarCodec(), MaskedArrayCodec(),
-    BitGeneratorCodec(), GeneratorCodec(), SeedSequenceCodec(), RandomStateCodec(),
-)  # fmt: skip
+CODECS: Final = (*VALUE_CODECS, SubclassCodec(), ArrayCodec(), MaskedArrayCodec())

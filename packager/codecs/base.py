@@ -1,4 +1,4 @@
-"""What a codec is: the translation between one family of Python types and plain data.
+"""What a codec is, the translation between one family of Python types and plain data; and the registry.
 
 A codec turns an object into a `Node` (a literal, and the child objects that the encoder goes on
 with) and a checked node back into the object. It never sees records, references or the archive;
@@ -16,14 +16,22 @@ Writing a codec of your own
    was written with and go on reading every older one, for ever.
 4. Offer it as an entry point of the group `packager.codecs` whose name is the codec's name.
 5. Let a test class inherit `packager.testing.CodecContract`; it is done when that passes.
+
+The codecs that packager brings import the library they speak of inside their functions only, so they are
+always all there. Those of other distributions are found through their entry points: an archive that names a
+codec makes that one be imported and no other, and only from what is installed here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
+from functools import cached_property
+from importlib import import_module
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar
 
+from packager.archive import MAX_EXTENT
+from packager.errors import PackageError
 from packager.tensors import StoredTensor as StoredTensor
 from packager.tensors import TensorData as TensorData
 
@@ -34,8 +42,7 @@ LiteralValue: TypeAlias = "Scalar | list[Scalar]"
 Role: TypeAlias = Literal["create", "call", "value"]
 """What is done with a named thing: made and then given its state, called, or merely referred to."""
 
-
-_VALUE: Role = "value"
+_FAMILIES: Final = ("plain", "collections_codec", "arrays", "kellet_codec", "torch_codec")
 
 
 class CannotStore(Exception):
@@ -103,37 +110,37 @@ class Encoding(Protocol):
         """Add a warning with the attribute path of the object at hand to the plan."""
 
     def refuse(self, reason: str, *options: str) -> None:
-        """Say that something of the object at hand cannot be stored, and go on looking for more."""
+        """Record that something of the object at hand cannot be stored, and go on looking for more."""
 
     def name_of(self, obj: object) -> tuple[str, str]:
-        """The module and qualified name by which an archive remembers a class or function.
+        """Return the module and qualified name by which an archive remembers a class or function.
 
         Raises CannotStore when it has none.
         """
 
     def stored(self, obj: object) -> bool:
-        """Whether this very object has been stored by now."""
+        """Check whether this very object has been stored by now."""
 
     def path(self) -> str:
-        """The attribute path of the object at hand."""
+        """Return the attribute path of the object at hand."""
 
     def forbid(self, memory: TensorData, reason: str) -> None:
-        """From now on refuse views that overlap this memory, for the reason given."""
+        """Refuse from now on views that overlap this memory, for the reason given."""
 
     def allow(self, memory: TensorData) -> None:
         """Take back `forbid` for this memory."""
 
     def defer(self, stage: int, obj: object, finish: Callable[[], Finish | None]) -> None:
-        """When everything else is stored, ask `finish` for the second phase of `obj`.
+        """Ask `finish` for the second phase of `obj` when everything else is stored.
 
         Lower stages come first. `finish` may raise CannotStore, warn, and answer None.
         """
 
     def number(self, family: str, identity: int) -> int:
-        """A number for an id that means something in this process only: 0, 1, 2, ... as they come."""
+        """Return a number for an id that means something in this process only: 0, 1, 2, ... as they come."""
 
     def shared_state(self, make: Callable[[], _T]) -> _T:
-        """What codecs want to remember during one encoding: one instance of `make` for all of them."""
+        """Return what codecs remember during one encoding: one instance of `make` for all of them."""
 
 
 class Decoding(Protocol):
@@ -144,10 +151,10 @@ class Decoding(Protocol):
         """The device that the caller of `load_object` asked for, or None."""
 
     def number(self, family: str, number: int, make: Callable[[], int]) -> int:
-        """The id that stands for a stored number in this process, made by `make` when it is new."""
+        """Return the id that stands for a stored number in this process, made by `make` when it is new."""
 
     def shared_state(self, make: Callable[[], _T]) -> _T:
-        """What codecs want to remember during one decoding: one instance of `make` for all of them."""
+        """Return what codecs remember during one decoding: one instance of `make` for all of them."""
 
 
 class Codec:
@@ -161,15 +168,15 @@ class Codec:
     takes_attributes: ClassVar[bool] = False
 
     def claims(self, cls: type) -> bool:
-        """Whether this codec takes instances of `cls`, which is one of `types` or a subclass of one."""
+        """Check whether this codec takes instances of `cls`, which is one of `types` or a subclass of one."""
         return f"{cls.__module__}:{cls.__qualname__}" in self.types
 
     def variant(self, obj: Any) -> Codec:
-        """The codec for this very object, where instances of one class need different ones."""
+        """Return the codec for this very object, where instances of one class need different ones."""
         return self
 
     def encode(self, obj: Any, context: Encoding) -> Node:
-        """The node of `obj`. Raises CannotStore when this very object cannot be stored."""
+        """Return the node of `obj`. Raises CannotStore when this very object cannot be stored."""
         raise NotImplementedError
 
     def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
@@ -177,7 +184,7 @@ class Codec:
         raise NotImplementedError
 
     def decode(self, literal: LiteralValue, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        """The object of a checked node."""
+        """Build the object of a checked node. Raises ValueError when its children do not fit."""
         raise NotImplementedError
 
     def check_finish(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
@@ -187,16 +194,16 @@ class Codec:
     def finish(
         self, obj: Any, literal: LiteralValue, children: Sequence[Any], version: int, context: Decoding
     ) -> None:
-        """Carry out the second phase on a decoded object."""
+        """Run the second phase on a decoded object. Raises ValueError when its children do not fit."""
         raise NotImplementedError
 
     def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        """What decoding does with each child that is a named thing: "value" unless you say otherwise."""
-        return tuple(_VALUE for _ in range(count))
+        """Return what decoding does with each child that is a named thing: "value" if not overridden."""
+        return tuple("value" for _ in range(count))
 
     def finish_roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        """The same for the second phase."""
-        return tuple(_VALUE for _ in range(count))
+        """Return the same for the second phase."""
+        return tuple("value" for _ in range(count))
 
 
 class ObjectCodec(Codec):
@@ -210,15 +217,15 @@ class ObjectCodec(Codec):
     tables: ClassVar[frozenset[str]] = frozenset()
 
     def uses_setstate(self, cls: type) -> bool:
-        """Whether the attributes are handed to `__setstate__` of the class, instead of to `fill`."""
+        """Check whether attributes are handed to `__setstate__` of the class, instead of to `fill`."""
         return False
 
     def attributes(self, obj: Any, context: Encoding) -> Mapping[str, object]:
-        """What is stored of the object: attribute names, in an order that depends on nothing else."""
+        """Return what is stored: attributes by name, in an order that depends on nothing else."""
         raise NotImplementedError
 
     def make(self, cls: type, version: int) -> Any:
-        """An instance without any state of its own; `__init__` of the class does not run."""
+        """Make an instance without any state of its own; `__init__` of the class does not run."""
         raise NotImplementedError
 
     def fill(self, obj: Any, attributes: Mapping[str, object], version: int) -> None:
@@ -234,3 +241,137 @@ class ObjectCodec(Codec):
 
         Asked in data alone only: code may do with its own objects what it likes.
         """
+
+
+# --- for `check` and `claims` of codecs ---
+
+
+def expect(condition: bool, what: str) -> None:
+    """Raise ValueError saying what was expected."""
+    if not condition:
+        raise ValueError(f"expected {what}")
+
+
+def expect_sizes(values: Iterable[Any], what: str = "a shape", limit: int = MAX_EXTENT) -> None:
+    """Raise ValueError unless all values are ints from 0 to below `limit`."""
+    expect(all(type(value) is int and 0 <= value < limit for value in values), what)
+
+
+def expect_tensor(child: Child, dtype: str | None = None) -> tuple[str, list[int]]:
+    """Return the dtype and shape of a child that must be a tensor. Raises ValueError for another one."""
+    expect(
+        child.kind == "tensor" and (dtype is None or child.value[0] == dtype),
+        f"a tensor of {dtype or 'bytes'}",
+    )
+    found, shape = child.value[:2]
+    return found, shape
+
+
+def shares_methods(cls: type, base: type, *names: str) -> bool:
+    """Check whether a class has these methods of another one unchanged, or neither has them.
+
+    >>> shares_methods(bool, int, "__add__", "__setstate__"), shares_methods(bool, int, "__and__")
+    (True, False)
+    """
+    return all(getattr(cls, name, None) is getattr(base, name, None) for name in names)
+
+
+# --- all codecs ---
+
+
+class CodecError(PackageError, ValueError):
+    """A codec that is missing, or that does not keep the rules of `Codec`."""
+
+
+class CodecRegistry:
+    """Codecs by name and by class. `entry_points=False` leaves out those of other distributions.
+
+    >>> registry = default_registry()
+    >>> registry.find("complex").name, registry.for_class(complex).name
+    ('complex', 'complex')
+    >>> registry.for_class(list) is None
+    True
+    """
+
+    def __init__(self, codecs: Iterable[Codec] = (), *, entry_points: bool = True) -> None:
+        self._by_name: dict[str, Codec] = {}
+        self._by_type: dict[str, list[Codec]] = {}
+        self._entry_points = entry_points
+        for codec in codecs:
+            self.add(codec)
+
+    def __iter__(self) -> Iterator[Codec]:
+        return iter(self._by_name.values())
+
+    def add(self, codec: Codec) -> None:
+        """Add a codec. Raises CodecError when its name is taken or malformed."""
+        name = getattr(codec, "name", None)
+        if not isinstance(name, str) or not name or codec.version < 1:
+            raise CodecError(f"codec {codec!r}: expected a name and a version of 1 or more, found {name!r}")
+        if name in self._by_name:
+            raise CodecError(
+                f"codec {name!r} is there twice: {self._by_name[name]!r} and {codec!r}; rename one"
+            )
+        self._by_name[name] = codec
+        for type_name in codec.types:
+            # Later ones first: a codec from outside may take over a class, and leave it by `claims`.
+            self._by_type.setdefault(type_name, []).insert(0, codec)
+
+    def find(self, name: str) -> Codec | None:
+        """Return the codec of that name, from an entry point if not built in; None when there is none.
+
+        Raises CodecError for an entry point that gives no such codec.
+        """
+        if name not in self._by_name and self._entry_points and name in self._outside:
+            self._load(name)
+        return self._by_name.get(name)
+
+    def for_class(self, cls: type) -> Codec | None:
+        """Return the codec for instances of `cls`: that of the nearest base class that claims it."""
+        for base in cls.__mro__[:-1]:
+            for codec in self._by_type.get(f"{base.__module__}:{base.__qualname__}", ()):
+                if codec.claims(cls):
+                    return codec
+        return None
+
+    def load_all(self) -> None:
+        """Import the codecs of all installed distributions, as an encoder needs them.
+
+        Raises CodecError for an entry point that gives no such codec.
+        """
+        if self._entry_points:
+            for name in self._outside:
+                if name not in self._by_name:
+                    self._load(name)
+
+    @cached_property
+    def _outside(self) -> dict[str, object]:
+        # The archive that carries its loader does not carry the backport.
+        try:
+            from importlib_metadata import entry_points
+        except ImportError:
+            from importlib.metadata import entry_points  # type: ignore[assignment]  # the same, untyped
+
+        points = sorted(entry_points(group="packager.codecs"), key=lambda point: point.name)
+        return {point.name: point for point in points}
+
+    def _load(self, name: str) -> None:
+        point = self._outside[name]
+        try:
+            codec = point.load()  # type: ignore[attr-defined]  # an EntryPoint, untyped in the backport
+            codec = codec() if isinstance(codec, type) else codec
+        except Exception as error:
+            raise CodecError(
+                f"codec {name!r}: {point} cannot be loaded: {error!r}; repair or uninstall it"
+            ) from error
+        if not isinstance(codec, Codec) or codec.name != name:
+            raise CodecError(
+                f"codec {name!r}: {point} gave {codec!r}; expected a Codec whose name is {name!r}"
+            )
+        self.add(codec)
+
+
+def default_registry() -> CodecRegistry:
+    """Return a registry with everything that packager brings and that is installed here."""
+    families = (import_module(f"{__package__}.{name}") for name in _FAMILIES)
+    return CodecRegistry(codec for family in families for codec in family.CODECS)

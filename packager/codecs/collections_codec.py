@@ -9,8 +9,7 @@ from collections import ChainMap, Counter, OrderedDict, defaultdict, deque
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node
-from .checks import expect
+from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node, expect
 
 
 class MappingCodec(Codec):

@@ -11,10 +11,20 @@ from typing import Any, Final
 
 from packager.tensors import dtype_name
 
-from .base import Child, Codec, Decoding, Encoding, Finish, LiteralValue, Node, ObjectCodec, TensorData
-from .checks import expect
+from .base import (
+    Child,
+    Codec,
+    Decoding,
+    Encoding,
+    Finish,
+    LiteralValue,
+    Node,
+    ObjectCodec,
+    TensorData,
+    expect,
+)
 from .kellet_tensors import TENSOR_CODECS, array_of, memory_key
-from .module_frameworks import Hook, ModuleNotes
+from .module_frameworks import Hook, SavedModules
 from .modules import HANDLES, HOOKS, ModuleCodec, storable
 from .optimizers import OptimizerCodec
 
@@ -135,8 +145,8 @@ class RegistryCodec(Codec):
     types = ("kellet.hooks:HookRegistry",)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
-        notes = context.shared_state(ModuleNotes)
-        notes.registries[id(obj)] = (obj, "")
+        saved = context.shared_state(SavedModules)
+        saved.registries[id(obj)] = (obj, "")
         context.defer(HOOKS, obj, lambda: self._finish(obj, context))
         return Node()
 
@@ -181,7 +191,7 @@ class HandleCodec(Codec):
 
     def _finish(self, handle: Any, context: Encoding) -> Finish | None:
         registry = handle.registry
-        owner, kind = context.shared_state(ModuleNotes).registries.get(id(registry), (None, ""))
+        owner, kind = context.shared_state(SavedModules).registries.get(id(registry), (None, ""))
         live = registry is not None and any(entry.id == handle.id for entry in registry)
         if owner is None or not live or not context.stored(owner):
             return None
@@ -195,9 +205,8 @@ class HandleCodec(Codec):
 
         return RemovableHandle(HookRegistry(), -1)
 
-    def check_finish(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+    def check_finish(self, literal: Any, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and list(map(type, literal)) == [str, int], "a kind and a number")
-        assert isinstance(literal, list)
         expect(literal[0] in {"", *_KINDS} and len(children) == 1, "a kind of hook, and its owner")
         expect(children[0].kind in ("object", "codec"), "the owner of a hook")
 

@@ -12,9 +12,21 @@ from typing import Any, Final
 from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, stored_as
 
 from .arrays import array_data, array_from
-from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, Role
-from .checks import expect, expect_sizes, expect_tensor, shares_methods
-from .module_frameworks import EmptySlots, ModuleNotes
+from .base import (
+    CannotStore,
+    Child,
+    Codec,
+    Decoding,
+    Encoding,
+    LiteralValue,
+    Node,
+    Role,
+    expect,
+    expect_sizes,
+    expect_tensor,
+    shares_methods,
+)
+from .module_frameworks import EmptySlots, SavedModules
 
 _KINDS: Final = ("Tensor", "Parameter", "Buffer")
 
@@ -52,13 +64,12 @@ class TensorCodec(Codec):
         if name is None:
             raise CannotStore(f"a tensor of {array.dtype}", "convert it to another dtype")
         literal: list[Any] = [type(obj).__name__, name, bool(obj.requires_grad)]
-        if id(obj) in context.shared_state(ModuleNotes).dropped:
+        if id(obj) in context.shared_state(SavedModules).dropped:
             return Node([*literal, "empty", *obj.shape], attributes=dict(vars(obj)))
         return Node(literal, (array_data(array, name),), attributes=dict(vars(obj)))
 
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and len(literal) >= 3, "kind, dtype, requires_grad")
-        assert isinstance(literal, list)
         kind, name, requires_grad, *rest = literal
         expect(kind in _KINDS and is_dtype_name(name) and type(requires_grad) is bool, "a kind of tensor")
         if rest:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
+
+from packager.archive import FREE_MODULE_PATHS, MAX_MODULE_PATH, PATHS_PER_MODULE
 
 from .base import Encoding, TensorData
 
@@ -34,15 +36,15 @@ class Hook:
 
 
 @dataclass(slots=True, eq=False)
-class ModuleNotes:
+class SavedModules:
     """What is known of modules during one encoding.
 
-    `covered` are modules whose state is taken care of; `dropped` maps tensors whose values a hook
+    `captured` are modules whose state is taken care of; `dropped` maps tensors whose values a hook
     replaced to the keys they had; `registries` maps the registries of hooks to (owner, kind);
     `kept` keeps all these ids valid.
     """
 
-    covered: set[int] = field(default_factory=set)
+    captured: set[int] = field(default_factory=set)
     dropped: dict[int, str] = field(default_factory=dict)
     registries: dict[int, tuple[Any, str]] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
@@ -141,9 +143,9 @@ class ModuleFramework:
             if strict:
                 count += 1
                 distinct.add(id(module))
-                if count > _MOST_PATHS + _PATHS_TO_EACH * len(distinct):
+                if count > FREE_MODULE_PATHS + PATHS_PER_MODULE * len(distinct):
                     raise ValueError(f"{len(distinct)} modules hold each other under more than {count} names")
-            if strict and (not isinstance(module, self.base()) or len(path) > _LONGEST_PATH):
+            if strict and (not isinstance(module, self.base()) or len(path) > MAX_MODULE_PATH):
                 raise ValueError(f"what stands at {path[:80]!r} is no module, or a module holds itself")
             if strict and not (isinstance(module._modules, dict) and _are_names(module._modules)):
                 raise ValueError(f"module {path[:80]!r} has no table of modules by name")
@@ -170,9 +172,3 @@ class ModuleFramework:
 
 def _are_names(table: Any) -> bool:
     return all(type(name) is str for name in table)
-
-
-_LONGEST_PATH: Final = 10_000
-# Forty modules, each of which holds the next one twice, have more names than can be counted.
-_MOST_PATHS: Final = 50_000
-_PATHS_TO_EACH: Final = 16

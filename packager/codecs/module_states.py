@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .base import CannotStore, Child, Encoding, Finish, LiteralValue
-from .checks import expect
+from .base import CannotStore, Child, Encoding, Finish, LiteralValue, expect
 from .kept_tensors import kept_tensors
-from .module_frameworks import EmptySlots, ModuleFramework, ModuleNotes, Slot
+from .module_frameworks import EmptySlots, ModuleFramework, SavedModules, Slot
 
 STATE = 2
 """The stage of the second phase at which states are stored and loaded: the last."""
@@ -26,7 +25,7 @@ class ModuleStates(ModuleFramework):
 
     # --- saving ---
 
-    def cover(self, root: Any, notes: ModuleNotes, context: Encoding) -> None:
+    def capture_state(self, root: Any, saved: SavedModules, context: Encoding) -> None:
         """Take the state of a module that no other one holds, with all its hooks."""
         try:
             state = root.state_dict()
@@ -37,18 +36,18 @@ class ModuleStates(ModuleFramework):
             ) from error
         modules = list(root.modules())
         modules += [inner for inner in map(self.stands_for, modules) if inner is not None]
-        notes.covered |= set(map(id, modules))
-        notes.kept += [root, state, *modules]
+        saved.captured |= set(map(id, modules))
+        saved.kept += [root, state, *modules]
         slots = list(self.slots(root))
         natural = self._is_natural(root, state, slots)
         if not natural:
-            self._drop(state, slots, notes, context)
+            self._drop(state, slots, saved, context)
         given = None if natural else state
         versions = self._versions(modules)
         if not natural or versions or any(map(self.loads_by_itself, modules)):
             context.defer(STATE, root, lambda: self._finish_state(given, slots, versions, context))
 
-    def _drop(self, state: Any, slots: list[Slot], notes: ModuleNotes, context: Encoding) -> None:
+    def _drop(self, state: Any, slots: list[Slot], saved: SavedModules, context: Encoding) -> None:
         """Note the slots whose values no entry of the state holds."""
         kept = {self.memory_of(value) for value in state.values() if self.is_tensor(value)}
         for slot in slots:
@@ -59,7 +58,7 @@ class ModuleStates(ModuleFramework):
                     f"a state-dict hook replaces {slot.key!r}, whose values another object had stored before",
                     "store the module before what shares its tensors",
                 )
-            notes.dropped[id(slot.value)] = slot.key
+            saved.dropped[id(slot.value)] = slot.key
             for memory in self.memory(slot.value, context):
                 context.forbid(
                     memory, f"it shares memory with {slot.key!r}, whose values a state-dict hook takes out"

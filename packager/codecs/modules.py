@@ -16,9 +16,19 @@ from collections.abc import Collection, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any, ClassVar, Final
 
-from .base import CannotStore, Child, Decoding, Encoding, Finish, LiteralValue, ObjectCodec, Role
-from .checks import expect, shares_methods
-from .module_frameworks import EmptySlots, ModuleNotes
+from .base import (
+    CannotStore,
+    Child,
+    Decoding,
+    Encoding,
+    Finish,
+    LiteralValue,
+    ObjectCodec,
+    Role,
+    expect,
+    shares_methods,
+)
+from .module_frameworks import EmptySlots, SavedModules
 from .module_states import ModuleStates, split_literal
 
 HOOKS, HANDLES = 0, 1
@@ -47,12 +57,12 @@ class ModuleCodec(ModuleStates, ObjectCodec):
         )
 
     def attributes(self, obj: Any, context: Encoding) -> Mapping[str, object]:
-        notes = context.shared_state(ModuleNotes)
-        if id(obj) not in notes.covered:
-            self.cover(obj, notes, context)
+        saved = context.shared_state(SavedModules)
+        if id(obj) not in saved.captured:
+            self.capture_state(obj, saved, context)
         for registry, kind in self.registries_of(obj):
-            notes.registries[id(registry)] = (obj, kind)
-            notes.kept.append(registry)
+            saved.registries[id(registry)] = (obj, kind)
+            saved.kept.append(registry)
         if self.hooks_of(obj):
             context.defer(HOOKS, obj, lambda: self._finish_hooks(obj, context))
         return self._stored_attributes(obj)

@@ -10,8 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node, Role
-from .checks import expect
+from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node, Role, expect
 
 _STATE: Final = frozenset({"defaults", "param_groups", "state"})
 

@@ -8,14 +8,27 @@ from __future__ import annotations
 
 import array
 import enum
+import functools
 import logging
+import operator
 import re
 import sys
 from collections.abc import Sequence
+from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, Role
-from .checks import expect, shares_methods
+from .base import (
+    CannotStore,
+    Child,
+    Codec,
+    Decoding,
+    Encoding,
+    LiteralValue,
+    Node,
+    Role,
+    expect,
+    shares_methods,
+)
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -161,9 +174,8 @@ class PatternCodec(Codec):
         # `re.compile` keeps patterns, so equal ones are one object wherever they are made.
         return Node([obj.pattern, obj.flags], key=(obj.pattern, obj.flags))
 
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and len(literal) == 2 and not children, "a pattern and flags")
-        assert isinstance(literal, list)
         expect(type(literal[0]) in (str, bytes) and type(literal[1]) is int, "a pattern and flags")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
@@ -183,14 +195,11 @@ class ArrayCodec(Codec):
             return Node([obj.typecode, 0, b""], (obj.tounicode(),))
         return Node([obj.typecode, obj.itemsize, _little(obj).tobytes()])
 
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
         expect(
             isinstance(literal, list) and list(map(type, literal)) == [str, int, bytes], "code, size, bytes"
         )
-        assert isinstance(literal, list)
         code, size, data = literal
-        assert isinstance(size, int)
-        assert isinstance(data, bytes)
         if code in ("u", "w"):
             text = len(children) == 1 and isinstance(children[0].value, str)
             expect(size == 0 and data == b"" and text, "one string")
@@ -283,26 +292,16 @@ class ScalarSubclassCodec(Codec):
 
     def claims(self, cls: type) -> bool:
         base = _scalar_base(cls)
-        own = (
-            "__reduce_ex__",
-            "__reduce__",
-            "__getnewargs__",
-            "__getnewargs_ex__",
-            "__getstate__",
-            "__setstate__",
-        )
-        return base is not None and shares_methods(cls, base, *own)
+        own = "__reduce_ex__ __reduce__ __getnewargs__ __getnewargs_ex__ __getstate__ __setstate__"
+        return base is not None and shares_methods(cls, base, *own.split())
 
     def encode(self, obj: Any, context: Encoding) -> Node:
         base = _scalar_base(type(obj))
         assert base is not None
+        value = base(obj) if base is not str else str.__str__(obj)
         state = obj.__getstate__()
         plain, slots = state if isinstance(state, tuple) else (state, None)
-        return Node(
-            None,
-            (type(obj), base(obj) if base is not str else str.__str__(obj)),
-            attributes={**(plain or {}), **(slots or {})},
-        )
+        return Node(None, (type(obj), value), attributes={**(plain or {}), **(slots or {})})
 
     def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
         expect(literal is None and len(children) == 2 and children[0].kind == "global", "a class and a value")
@@ -319,10 +318,78 @@ class ScalarSubclassCodec(Codec):
 
 
 def _scalar_base(cls: type) -> Any:
-    return next(
-        (base for base in (int, float, str, bytes, complex) if issubclass(cls, base) and cls is not base),
-        None,
-    )
+    bases = (int, float, str, bytes, complex)
+    return next((base for base in bases if issubclass(cls, base) and cls is not base), None)
+
+
+class PartialCodec(Codec):
+    """functools.partial: the function, the arguments, the keywords."""
+
+    name = "functools.partial"
+    types = ("functools:partial",)
+    takes_attributes = True
+
+    def encode(self, obj: functools.partial[Any], context: Encoding) -> Node:
+        return Node(None, (obj.func, obj.args, obj.keywords), attributes=dict(vars(obj)))
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(literal is None and len(children) == 3, "a function, arguments and keywords")
+        function, args, keywords = (child.kind for child in children)
+        expect(function in ("global", "function", "method", "object", "codec"), "a function")
+        expect(args == "tuple" and keywords == "dict", "arguments and keywords")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        function, args, keywords = children
+        if type(args) is not tuple or type(keywords) is not dict or isinstance(function, functools.partial):
+            raise ValueError("a partial takes a function, a tuple and a dict")
+        made = functools.partial(function, *args)
+        # The dict itself may be shared, and partial would copy it; its state takes it as it is.
+        made.__setstate__((function, args, keywords, None))  # type: ignore[attr-defined]  # missing in typeshed
+        return made
+
+
+class MethodCodec(Codec):
+    """A function bound to an object that is not of its class: `types.MethodType(function, self)`."""
+
+    name = "method"
+    types = ("builtins:method",)
+
+    def encode(self, obj: MethodType, context: Encoding) -> Node:
+        return Node(None, (obj.__func__, obj.__self__))
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(literal is None and len(children) == 2, "a function and an object")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        return MethodType(*children)
+
+
+class GetterCodec(Codec):
+    """operator.itemgetter and operator.attrgetter; the latter for names without a leading underscore."""
+
+    name = "getter"
+    types = ("operator:itemgetter", "operator:attrgetter")
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        items = obj.__reduce__()[1]
+        kind = type(obj).__name__
+        if kind == "attrgetter" and not all(_is_public(name) for name in items):
+            raise CannotStore(f"{obj!r} reads private attributes", "use a named function of your own package")
+        return Node(kind, items)
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(
+            literal in ("itemgetter", "attrgetter") and len(children) > 0, "the kind of getter, and its items"
+        )
+        if literal == "attrgetter":
+            expect(all(_is_public(child.value) for child in children), "names of public attributes")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        return operator.itemgetter(*children) if literal == "itemgetter" else operator.attrgetter(*children)
+
+
+def _is_public(name: object) -> bool:
+    return isinstance(name, str) and all(part.isidentifier() and part[0] != "_" for part in name.split("."))
 
 
 CODECS: Final = (
@@ -337,4 +404,7 @@ CODECS: Final = (
     LoggerCodec(),
     NamedTupleCodec(),
     ScalarSubclassCodec(),
+    PartialCodec(),
+    MethodCodec(),
+    GetterCodec(),
 )

@@ -12,9 +12,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from .base import Child, Codec, Decoding, Encoding, Finish, LiteralValue, Node, TensorData
-from .checks import expect
-from .module_frameworks import Hook, ModuleNotes
+from .base import Child, Codec, Decoding, Encoding, Finish, LiteralValue, Node, TensorData, expect
+from .module_frameworks import Hook, SavedModules
 from .modules import HANDLES, ModuleCodec
 from .optimizers import OptimizerCodec
 from .torch_layouts import QUANTIZED, SPARSE, GeneratorCodec
@@ -42,9 +41,8 @@ class TorchValueCodec(Codec):
         name = str(obj).removeprefix("torch.")
         return Node([kind, name], key=(kind, name))
 
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and len(literal) > 0 and not children, "the kind of value")
-        assert isinstance(literal, list)
         kind, *parts = literal
         if kind == "Size":
             expect(all(type(part) is int for part in parts), "sizes")
@@ -221,7 +219,7 @@ class HandleCodec(Codec):
 
     def _finish(self, handle: Any, context: Encoding) -> Finish | None:
         table = handle.hooks_dict_ref()
-        module, kind = context.shared_state(ModuleNotes).registries.get(id(table), (None, ""))
+        module, kind = context.shared_state(SavedModules).registries.get(id(table), (None, ""))
         if module is None or handle.id not in table or not context.stored(module):
             return None
         return Finish([kind, context.number("torch", handle.id)], (module,))
@@ -235,9 +233,8 @@ class HandleCodec(Codec):
         table: OrderedDict[int, Any] = OrderedDict()
         return RemovableHandle(table)
 
-    def check_finish(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+    def check_finish(self, literal: Any, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and list(map(type, literal)) == [str, int], "a kind and a number")
-        assert isinstance(literal, list)
         expect(literal[0] in _REGISTER and len(children) == 1, "a kind of hook, and a module")
         expect(children[0].codec == TorchModuleCodec.name or children[0].kind == "object", "a module")
 

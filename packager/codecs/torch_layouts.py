@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node
-from .checks import expect, expect_sizes
+from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_sizes
 
 STRIDED: Final = "torch.tensor"
 """The codec of the dense tensors that these are made of, in `torch_tensors.py`."""
@@ -31,9 +30,8 @@ class SparseTensorCodec(Codec):
         coalesced = bool(obj.is_coalesced()) if layout == "sparse_coo" else False
         return Node([layout, bool(obj.requires_grad), coalesced, *obj.shape], parts)
 
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and len(literal) >= 3, "a layout and a shape")
-        assert isinstance(literal, list)
         layout, requires_grad, coalesced, *shape = literal
         expect(layout in SPARSE_PARTS and type(requires_grad) is bool and type(coalesced) is bool, "a layout")
         expect_sizes(shape)
@@ -68,9 +66,8 @@ class QuantizedTensorCodec(Codec):
             return Node([name, int(obj.q_per_channel_axis())], (obj.int_repr(), scales, zeros))
         raise CannotStore(f"a quantized tensor with {obj.qscheme()}", "store tensor.dequantize()")
 
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and len(literal) == 2 and len(children) == 3, "a dtype and an axis")
-        assert isinstance(literal, list)
         expect(literal[0] in ("qint8", "quint8", "qint32"), "a quantized dtype")
         expect(literal[1] is None or type(literal[1]) is int, "an axis")
         expect(children[0].codec == STRIDED, "integers")

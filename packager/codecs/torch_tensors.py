@@ -23,9 +23,12 @@ from .base import (
     Role,
     StoredTensor,
     TensorData,
+    expect,
+    expect_sizes,
+    expect_tensor,
+    shares_methods,
 )
-from .checks import expect, expect_sizes, expect_tensor, shares_methods
-from .module_frameworks import EmptySlots, ModuleNotes
+from .module_frameworks import EmptySlots, SavedModules
 from .torch_layouts import QUANTIZED, SPARSE, SPARSE_PARTS, STRIDED
 
 _DTYPES: Final = {dtype.name: dtype for dtype in DTYPES.values() if dtype.in_torch}
@@ -94,13 +97,12 @@ class TensorCodec(Codec):
         kind = type(obj).__name__
         literal: list[Any] = [kind, name, str(obj.device), bool(obj.requires_grad)]
         attributes = dict(vars(obj))
-        if id(obj) in context.shared_state(ModuleNotes).dropped or obj.is_meta:
+        if id(obj) in context.shared_state(SavedModules).dropped or obj.is_meta:
             return Node([*literal, "empty", *obj.shape], attributes=attributes)
         return Node([*literal, *_marks(obj)], (tensor_data(obj, name, context),), attributes=attributes)
 
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and len(literal) >= 4, "kind, dtype, device, requires_grad")
-        assert isinstance(literal, list)
         kind, name, device, requires_grad, *rest = literal
         expect(kind in _KINDS and isinstance(name, str) and name in _DTYPES, "a kind of tensor and a dtype")
         expect(isinstance(device, str) and device.replace(":", "_").isidentifier(), "a device")
@@ -266,10 +268,10 @@ class _Anywhere:
 
     def __init__(self, device: Any) -> None:
         self.map_location = device
-        self._notes: dict[Any, Any] = {}
+        self._shared_state: dict[Any, Any] = {}
 
     def shared_state(self, make: Any) -> Any:
-        return self._notes.setdefault(make, make())
+        return self._shared_state.setdefault(make, make())
 
     def number(self, family: str, number: int, make: Any) -> int:
         return int(make())
@@ -283,41 +285,41 @@ def _without_values(shape: tuple[int, ...], name: str, device: str, context: Dec
     return torch.zeros((), dtype=_dtype(name), device=context.map_location or device).expand(shape)
 
 
-def _storage(buffer: memoryview, target: str, notes: _Loading) -> Any:
+def _storage(buffer: memoryview, target: str, loading: _Loading) -> Any:
     torch = _torch()
     key = (id(buffer), target)
-    if key not in notes.storages:
+    if key not in loading.storages:
         # Torch warns of memory that cannot be written to, because it may be written to nonetheless.
         writable = bytearray(buffer) if buffer.readonly else buffer
         flat = torch.frombuffer(writable, dtype=torch.uint8)
         try:
-            notes.storages[key] = (flat if target == "cpu" else flat.to(target)).untyped_storage()
+            loading.storages[key] = (flat if target == "cpu" else flat.to(target)).untyped_storage()
         except (RuntimeError, AssertionError) as error:
             raise ValueError(
                 f"tensors lie on {target!r}, which is not here ({error}); pass map_location='cpu'"
             ) from error
-        notes.buffers.append(buffer)
-    return notes.storages[key]
+        loading.buffers.append(buffer)
+    return loading.storages[key]
 
 
-def _on_cpu(tensor: Any, notes: _Saving) -> Any:
+def _on_cpu(tensor: Any, saving: _Saving) -> Any:
     """The same view of a copy of the whole storage, made once, so that ties stay ties."""
     torch = _torch()
     storage = tensor.untyped_storage()
     key = storage.data_ptr()
-    if key not in notes.copies:
+    if key not in saving.copies:
         flat = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage)
-        notes.copies[key] = (flat.cpu(), storage)
-    copied = notes.copies[key][0].untyped_storage()
+        saving.copies[key] = (flat.cpu(), storage)
+    copied = saving.copies[key][0].untyped_storage()
     return torch.empty(0, dtype=tensor.dtype).set_(
         copied, tensor.storage_offset(), tensor.shape, tensor.stride()
     )
 
 
 def _say_what_is_left_out(tensor: Any, context: Encoding) -> None:
-    notes = context.shared_state(_Saving)
-    if tensor.is_leaf and tensor.grad is not None and not notes.said_grad:
-        notes.said_grad = True
+    saving = context.shared_state(_Saving)
+    if tensor.is_leaf and tensor.grad is not None and not saving.said_grad:
+        saving.said_grad = True
         context.warn("gradients (.grad), here and elsewhere, are not stored")
     if getattr(tensor, "_backward_hooks", None) or getattr(tensor, "_post_accumulate_grad_hooks", None):
         context.warn("hooks on a tensor are left out; register them after loading")

@@ -9,37 +9,30 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .closure import *
-    from .comparing import *
     from .creating import *
     from .distributions import *
-    from .fingerprint import *
-    from .installed import *
     from .interpreter import *
     from .locks import *
     from .own import *
     from .recorded import *
-    from .targets import *
     from .vendoring import *
     from .versions import *
+    from .wheel_platforms import *
     from .wheels import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "closure": "installed_closure",
-            "comparing": "EnvironmentReport RecordedExtern compare_environment",
             "creating": "create_environment",
-            "distributions": "Distributions",
-            "fingerprint": "Fingerprint",
-            "installed": "normalized_name",
+            "distributions": "Distributions installed_closure",
             "interpreter": "Interpreter",
             "locks": "pylock_text requirements_text resolve_wheels wheels_held",
             "own": "own_files",
-            "recorded": "RecordedEnvironment recorded_fingerprint",
-            "targets": "Target parse_targets",
+            "recorded": "EnvironmentReport RecordedEnvironment RecordedExtern compare_environment "
+            "recorded_fingerprint",
+            "wheel_platforms": "Target parse_targets",
             "vendoring": "fetch_wheels",
-            "versions": "Requirement requirement_for version_key",
+            "versions": "Fingerprint Requirement normalized_name requirement_for version_key",
             "wheels": "WHEELS vendored_wheels",
         },
     )

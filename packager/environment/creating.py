@@ -10,13 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .comparing import EnvironmentReport, compare_environment
 from .distributions import Distributions
 from .errors import EnvironmentBuildError, ToolMissingError
 from .gathering import gather_wheels
 from .installers import Installer, Wanted, choose_installer, disk_full, explained, is_full, logged, run_tool
 from .interpreter import Interpreter
-from .recorded import RecordedEnvironment
+from .recorded import EnvironmentReport, RecordedEnvironment, compare_environment
 from .wheels import WheelArchive, vendored_wheels
 
 

@@ -12,18 +12,20 @@ import os
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from packager.policy import Origin, OriginKind
 
-from .installed import Installed, normalized_name
-from .zipped import names_in
+from .installed import Installed, names_in
+from .versions import normalized_name
 
 _SITE_FOLDERS = ("site-packages", "dist-packages")
 _METADATA_FOLDER = re.compile(
     r"(?P<name>.+?)(?:-(?P<version>[^-]+)(?:-py[^-]+)?)?\.(?P<form>dist-info|egg-info)"
 )
+_REQUIRES = re.compile(rb"^Requires-Dist:[ \t]*([A-Za-z0-9][A-Za-z0-9._-]*)([^\r\n]*)", re.MULTILINE)
+_OF_AN_EXTRA = re.compile(rb"\bextra\b")
 
 
 class Distributions:
@@ -145,6 +147,26 @@ class Distributions:
         where = os.path.join(where, "")
         inside = any(f"{os.sep}{name}{os.sep}" in where for name in _SITE_FOLDERS)
         return not inside and not where.startswith(tuple(self._sites))
+
+
+def installed_closure(distributions: Iterable[str], installed: Distributions) -> Mapping[str, str]:
+    """The versions of `distributions` and of everything installed that they require, sorted by name.
+
+    Requirements of extras are left out. Other markers are not evaluated: what is installed although
+    it is for another platform does no harm in a list of versions to keep to.
+    """
+    found: dict[str, str] = {}
+    waiting = [normalized_name(name) for name in distributions]
+    while waiting:
+        name = waiting.pop()
+        version = installed.version(name)
+        if version is None or name in found:
+            continue
+        found[name] = version
+        for required, rest in _REQUIRES.findall(installed.metadata(name)):
+            if not _OF_AN_EXTRA.search(rest.partition(b";")[2]):
+                waiting.append(normalized_name(required.decode()))
+    return {name: found[name] for name in sorted(found)}
 
 
 def _kind(owner: Installed) -> OriginKind:

@@ -7,10 +7,10 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from urllib.parse import unquote, urlsplit
 
-from .zipped import read_in
+from .versions import normalized_name
 
 _COMPILED = re.compile(rb"\.(?:so(?:\.[0-9.]+)?|pyd|dll|dylib)(?=[,\"]|\r?$)", re.MULTILINE)
 _FIRST_PART = re.compile(rb"^\"?([^/,\"\r\n]+)([/,])", re.MULTILINE)
@@ -128,17 +128,6 @@ class Installed:
         return _read(os.path.join(self.metadata, name)).decode("utf-8", "replace")
 
 
-def normalized_name(name: str) -> str:
-    """The one spelling of a distribution's name: lower case, runs of `-`, `_` and `.` as one `-`.
-
-    >>> normalized_name("Scikit_Learn")
-    'scikit-learn'
-
-    Source: PEP 503.
-    """
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def _version_in_metadata(metadata: str) -> str:
     for name in ("METADATA", "PKG-INFO"):
         match = re.search(rb"^Version:[ \t]*(\S+)", _read(os.path.join(metadata, name)), re.MULTILINE)
@@ -208,9 +197,52 @@ def _listed(folder: str) -> list[str]:
         return []
 
 
+def names_in(folder: str) -> list[str]:
+    """What lies directly in `folder`, a path that leads into a ZIP file; nothing for any other path."""
+    file, inner = _split(folder)
+    if file is None:
+        return []
+    below = f"{inner}/" if inner else ""
+    found = {name[len(below) :].partition("/")[0] for name in _names(file) if name.startswith(below)}
+    return sorted(found - {""})
+
+
+def read_in(path: str) -> bytes:
+    """A file inside a ZIP file; empty where there is none."""
+    file, inner = _split(path)
+    if file is None or inner not in _names(file):
+        return b""
+    from zipfile import ZipFile
+
+    with ZipFile(file) as archive:
+        return archive.read(inner)
+
+
 def _read(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
             return file.read()
     except OSError:
         return read_in(path)
+
+
+def _split(path: str) -> tuple[str | None, str]:
+    """The file that a path leads through, and the rest of the path below it."""
+    file, parts = path, []
+    while not os.path.exists(file):
+        file, name = os.path.split(file)
+        if not name:
+            return None, ""
+        parts.append(name)
+    return (file if os.path.isfile(file) else None), "/".join(reversed(parts))
+
+
+@lru_cache(maxsize=8)
+def _names(file: str) -> frozenset[str]:
+    from zipfile import BadZipFile, ZipFile
+
+    try:
+        with ZipFile(file) as archive:
+            return frozenset(archive.namelist())
+    except (BadZipFile, OSError):
+        return frozenset()

@@ -23,10 +23,10 @@ from .errors import (
     WrongPlatformError,
     WrongPythonError,
 )
-from .installed import normalized_name
 from .interpreter import Interpreter
-from .recorded import RecordedEnvironment, exact_requirement
-from .targets import Target
+from .recorded import RecordedEnvironment
+from .versions import exact_requirement, normalized_name
+from .wheel_platforms import Target
 from .wheels import Wheel
 
 InstallerName = Literal["pip", "uv"]

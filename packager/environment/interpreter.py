@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 
 from .errors import EnvironmentBuildError, WrongPythonError
-from .fingerprint import Fingerprint
+from .versions import Fingerprint
 
 OLDEST_PYTHON = (3, 11)
 """The oldest Python that packager runs on."""

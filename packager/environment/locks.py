@@ -21,7 +21,8 @@ from .errors import EnvironmentBuildError
 from .gathering import gather_wheels
 from .installers import Wanted, choose_installer, explained, logged, run_tool
 from .interpreter import Interpreter
-from .recorded import RecordedEnvironment, exact_requirement
+from .recorded import RecordedEnvironment
+from .versions import exact_requirement
 from .wheels import Wheel, WheelArchive, extract_wheels, vendored_wheels, wheel_digest
 
 

@@ -1,4 +1,4 @@
-"""What an archive's manifest says about the environment it was made in.
+"""What an archive's manifest says about the environment it was made in, and how the one at hand differs.
 
 Names and versions end up in requirements, so nothing else may stand in their place.
 """
@@ -6,20 +6,37 @@ Names and versions end up in requirements, so nothing else may stand in their pl
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
-from packager.archive import ExternRecord, Manifest
+from packager.archive import MAX_REQUIREMENT, ExternRecord, Manifest
 from packager.errors import ArchiveError
+from packager.version import OWN_NAME
 
-from .comparing import RecordedExtern
-from .fingerprint import Fingerprint
-from .installed import normalized_name
-from .versions import Requirement
+from .distributions import Distributions
+from .versions import Fingerprint, Requirement, normalized_name
+
+DifferenceKind = Literal["missing", "optional", "version", "python", "platform"]
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,199}")
-_LONGEST_REQUIREMENT = 1000  # characters; numbers beyond it would take Python itself long
+
+
+@dataclass(frozen=True)
+class RecordedExtern:
+    """What an archive asks of the environment: modules, and the distribution that brings them.
+
+    `distribution`, `version` and `requirement` are empty where modules were externed by a rule
+    although no distribution is known for them. The code goes on without what is `optional`.
+    """
+
+    modules: tuple[str, ...]
+    distribution: str = ""
+    version: str = ""
+    requirement: str = ""
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,15 +72,85 @@ class RecordedEnvironment:
         return tuple(name for one in self.externs if not one.distribution for name in one.modules)
 
 
-def exact_requirement(name: str, version: str) -> str:
-    """The requirement for exactly this version; of a local one (`2.4.0+cpu`), for its public part.
+@dataclass(frozen=True)
+class Difference:
+    """One thing that is not as recorded.
 
-    >>> exact_requirement("torch", "2.4.0+cpu")
-    'torch==2.4.0'
-
-    Source: PEP 440, which lets `==2.4.0` match `2.4.0+cpu` too; indexes hold public versions alone.
+    `kind` is missing, optional (missing too, but the code goes on without), version, python or platform.
     """
-    return f"{name}=={version.partition('+')[0]}"
+
+    kind: DifferenceKind
+    subject: str
+    recorded: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.subject}: recorded {self.recorded}, found {self.found}"
+
+
+@dataclass(frozen=True)
+class EnvironmentReport:
+    """All differences between a recorded environment and this one; false where there are none."""
+
+    differences: tuple[Difference, ...]
+    requirements: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What is not there at all: distributions, and modules of no distribution."""
+        return tuple(one.subject for one in self.differences if one.kind == "missing")
+
+    @property
+    def install_command(self) -> str:
+        """The command that brings what is missing or too old or too new; empty where nothing can.
+
+        This distribution itself is never in it: no index has it, and whatever has its name there is another.
+        """
+        if not self.requirements:
+            return ""
+        return "python -m pip install " + " ".join(shlex.quote(one) for one in self.requirements)
+
+    def __bool__(self) -> bool:
+        return bool(self.differences)
+
+    def __str__(self) -> str:
+        if not self.differences:
+            return "the environment is as recorded"
+        lines = ["the environment is not as recorded:", *(f"    {one}" for one in self.differences)]
+        if any(one.subject == OWN_NAME for one in self.differences):
+            lines.append(f"{OWN_NAME} is on no index: install its wheel, or its checkout")
+        if self.install_command:
+            lines.append(f"to bring it there: {self.install_command}")
+        return "\n".join(lines)
+
+
+def compare_environment(
+    recorded: Fingerprint,
+    externs: Iterable[RecordedExtern],
+    here: Fingerprint | None = None,
+    installed: Distributions | None = None,
+) -> EnvironmentReport:
+    """Compare what an archive recorded with the environment at hand, importing nothing.
+
+    Python differs where its series or implementation does (3.11.4 and 3.11.7 do not). `here` and
+    `installed` default to the running interpreter and its `sys.path`.
+
+    >>> nope = RecordedExtern(("nope",), "nope", "1.2", "nope>=1.2,<2")
+    >>> report = compare_environment(Fingerprint.here(), [nope])
+    >>> report.missing, report.install_command
+    (('nope',), "python -m pip install 'nope>=1.2,<2'")
+    """
+    here = here or Fingerprint.here()
+    installed = installed or Distributions()
+    differences = _interpreter(recorded, here)
+    wanted = []
+    for extern in externs:
+        difference = _extern(extern, installed)
+        if difference is not None:
+            differences.append(difference)
+            if extern.requirement and normalized_name(extern.distribution) != OWN_NAME:
+                wanted.append(extern.requirement)
+    return EnvironmentReport(tuple(differences), tuple(dict.fromkeys(wanted)))
 
 
 def recorded_fingerprint(manifest: Manifest) -> Fingerprint:
@@ -109,7 +196,7 @@ def _check_extern(record: ExternRecord) -> None:
     if record.requirement is None:
         return
     try:
-        if len(record.requirement) > _LONGEST_REQUIREMENT:
+        if len(record.requirement) > MAX_REQUIREMENT:
             raise ValueError(f"{len(record.requirement)} characters")
         Requirement.parse(record.requirement)
     except ValueError as error:
@@ -129,3 +216,34 @@ def _not_understood(where: str, found: str, expected: str) -> ArchiveError:
         f"manifest, {where}: found {found}; expected {expected}. The archive was not written by a "
         "PackageExporter"
     )
+
+
+def _interpreter(recorded: Fingerprint, here: Fingerprint) -> list[Difference]:
+    found = []
+    before, now = (f"{one.implementation} {one.python_series}" for one in (recorded, here))
+    if before != now:
+        found.append(Difference("python", "Python", before, now))
+    if recorded.platform != here.platform:
+        found.append(Difference("platform", "platform", recorded.platform, here.platform))
+    if recorded.byteorder != here.byteorder:
+        found.append(Difference("platform", "byte order", recorded.byteorder, here.byteorder))
+    return found
+
+
+def _extern(extern: RecordedExtern, installed: Distributions) -> Difference | None:
+    if not extern.distribution:
+        absent = [name for name in extern.modules if installed.origin(name).kind == "unknown"]
+        return _absent(extern, ", ".join(absent), "a module of no distribution") if absent else None
+    version = installed.version(extern.distribution)
+    recorded = f"{extern.version} ({extern.requirement})" if extern.requirement else extern.version
+    if version is None:
+        return _absent(extern, extern.distribution, recorded)
+    if extern.requirement and not Requirement.parse(extern.requirement).allows(version):
+        return Difference("version", extern.distribution, recorded, version)
+    return None
+
+
+def _absent(extern: RecordedExtern, subject: str, recorded: str) -> Difference:
+    if extern.optional:
+        return Difference("optional", subject, f"{recorded}, optional", "nothing")
+    return Difference("missing", subject, recorded, "nothing")

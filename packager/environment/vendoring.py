@@ -16,11 +16,10 @@ from typing import Any
 from packager.version import OWN_NAME
 
 from .errors import EnvironmentBuildError, ToolMissingError
-from .installed import normalized_name
 from .installers import choose_installer, disk_full, explained, is_full, logged, pip_command, run_tool
 from .own import own_version, own_wheel
-from .recorded import exact_requirement
-from .targets import Target
+from .versions import exact_requirement, normalized_name
+from .wheel_platforms import Target
 from .wheels import Wheel
 
 

@@ -1,9 +1,15 @@
-"""Versions in their order, and requirements over them: the part of PEP 440 that archives use."""
+"""What an environment is described by: Python and platform, names and versions, requirements over them.
+
+Of PEP 440 it is the part that archives use; docs/design/runnable.md says why `packaging` is not used here.
+"""
 
 from __future__ import annotations
 
 import operator
+import platform
 import re
+import sys
+import sysconfig
 from dataclasses import dataclass
 
 _VERSION = re.compile(
@@ -18,6 +24,42 @@ _CLAUSE = re.compile(r"(>=|<=|==|!=|<|>)\s*([^\s,]+)")
 _PRE_RANK = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "preview": 2}
 
 VersionKey = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Python's version and implementation, the platform tag and the byte order.
+
+    No host name, kernel, path, user or time: two machines with the same Python and platform tag have the
+    same fingerprint (a promise of the archive format).
+
+    >>> Fingerprint.here().implementation == sys.implementation.name
+    True
+    """
+
+    python: str
+    implementation: str
+    platform: str
+    byteorder: str
+
+    @classmethod
+    def here(cls) -> Fingerprint:
+        """The fingerprint of the running interpreter."""
+        return cls(
+            python=platform.python_version(),
+            implementation=sys.implementation.name,
+            platform=sysconfig.get_platform(),
+            byteorder=sys.byteorder,
+        )
+
+    @property
+    def python_series(self) -> str:
+        """Major and minor version, which decide what source means: `3.11`.
+
+        >>> Fingerprint("3.11.7", "cpython", "linux-x86_64", "little").python_series
+        '3.11'
+        """
+        return ".".join(self.python.split(".")[:2])
 
 
 @dataclass(frozen=True)
@@ -72,6 +114,28 @@ def requirement_for(distribution: str, version: str) -> Requirement:
     epoch = f"{int(match['epoch'])}!" if match["epoch"] else ""
     bound = f"{release[0] + 1}" if release[0] else f"0.{(release[1] if len(release) > 1 else 0) + 1}"
     return Requirement(distribution, ((">=", version.partition("+")[0]), ("<", epoch + bound)))
+
+
+def exact_requirement(name: str, version: str) -> str:
+    """The requirement for exactly this version; of a local one (`2.4.0+cpu`), for its public part.
+
+    >>> exact_requirement("torch", "2.4.0+cpu")
+    'torch==2.4.0'
+
+    Source: PEP 440, which lets `==2.4.0` match `2.4.0+cpu` too; indexes hold public versions alone.
+    """
+    return f"{name}=={version.partition('+')[0]}"
+
+
+def normalized_name(name: str) -> str:
+    """The one spelling of a distribution's name: lower case, runs of `-`, `_` and `.` as one `-`.
+
+    >>> normalized_name("Scikit_Learn")
+    'scikit-learn'
+
+    Source: PEP 503.
+    """
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def version_key(version: str) -> VersionKey | None:

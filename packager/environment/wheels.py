@@ -16,8 +16,8 @@ from typing import Protocol
 from packager.archive import CHUNK, Manifest
 
 from .errors import EnvironmentBuildError
-from .installed import normalized_name
 from .interpreter import Interpreter
+from .versions import normalized_name
 
 WHEELS = ".data/wheels/"
 """Where an archive keeps wheels; section 12 of the format."""

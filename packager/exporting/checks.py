@@ -6,19 +6,24 @@ It is called twice: an answer that is another one the second time is refused as 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from packager.archive import CheckRecord, EntryPoint
+from packager.calls import (
+    DEFAULT_TOLERANCE,
+    EntryMethodError,
+    IsOwn,
+    call_in_evaluation_mode,
+    compare_answers,
+    entry_method,
+)
 from packager.errors import CodeExitError, PackageError
 from packager.exits import AnswerRequired
 from packager.objects import encode_state_dict
 
-from .answers import DEFAULT_TOLERANCE, compare_answers
 from .contents import finding_text, member_of_state
-from .entry_methods import IsOwn, entry_method
-from .evaluation import call_in_evaluation_mode
 from .plan import PlannedTensors
 from .request import CheckRequest, ObjectRequest
 
@@ -73,6 +78,23 @@ def store_check(
     inputs = _member(f"{base}/inputs.safetensors", request.inputs)
     outputs = _member(f"{base}/outputs.safetensors", result)
     return StoredCheck(CheckRecord(request.name, point.name, inputs.name, outputs.name), (inputs, outputs))
+
+
+def refused_entries(
+    points: Sequence[EntryPoint], objects: Sequence[ObjectRequest], is_own: IsOwn
+) -> Iterator[tuple[EntryPoint, str]]:
+    """The entry points that a loader would refuse, each with the reason."""
+    saved = {(item.package, item.resource): item.obj for item in objects}
+    for point in points:
+        place = (point.package, point.resource)
+        try:
+            if place not in saved:
+                raise EntryMethodError(
+                    f"{point.package}/{point.resource}: no such object is saved; save it, or name one that is"
+                )
+            entry_method(point, saved[place], is_own)
+        except EntryMethodError as error:
+            yield point, str(error)
 
 
 def _answer(obj: Any, request: CheckRequest, point: EntryPoint, is_own: IsOwn) -> dict[str, Any]:

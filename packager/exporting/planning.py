@@ -12,11 +12,10 @@ from packager.graph import Edge, Module, SourceFinder
 from packager.names import demangle, source_path
 from packager.policy import Decision, GlobGroup, Origin
 
-from .checks import CheckStoreError, StoredCheck, store_check
+from .checks import CheckStoreError, StoredCheck, refused_entries, store_check
 from .contents import StoredObject, StoredState, member_of_state
 from .deciding import Decisions
 from .entries import extras_entry, planned_entries
-from .entry_methods import refused_entries
 from .finding import Findings
 from .plan import ExportPlan, PlannedExtern, PlannedModule, PlannedTensors, PlanProblem
 from .problems import REASONS

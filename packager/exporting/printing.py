@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from packager.graph import Question
+from packager.sizes import size_text
 
 from .plan import ExportPlan, PlannedModule, PlanProblem
 from .problems import grouped
 
 _PYTHON = ("stdlib", "builtin")  # origins that every Python brings
-_UNITS = ("KiB", "MiB", "GiB", "TiB")
 _HEADINGS = (
     ("intern", "stored in the archive"),
     ("mock", "mocked"),
@@ -51,18 +51,6 @@ def problems_text(problems: Iterable[PlanProblem]) -> list[str]:
             if problem.fix:
                 lines.append(f"      To paste: {problem.fix}")
     return lines
-
-
-def size_text(count: int) -> str:
-    """A number of bytes for people.
-
-    >>> size_text(999), size_text(2048), size_text(3 * 1024**3)
-    ('999 B', '2.0 KiB', '3.0 GiB')
-    """
-    if count < 1024:
-        return f"{count} B"
-    steps = min((count.bit_length() - 1) // 10, len(_UNITS))
-    return f"{count / 1024**steps:.1f} {_UNITS[steps - 1]}"
 
 
 def _summary(plan: ExportPlan) -> str:

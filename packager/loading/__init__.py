@@ -5,41 +5,25 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .bytecode import *
-    from .code import *
-    from .directory import *
-    from .finder import *
-    from .inspecting import *
-    from .migrations import *
-    from .objects import *
+    from .deep_checks import *
+    from .module_loaders import *
     from .opening import *
-    from .pickles import *
-    from .processes import *
+    from .packaged_code import *
     from .resources import *
     from .running import *
-    from .stored_states import *
-    from .unpacking import *
-    from .verifying import *
-    from .world import *
+    from .stored_objects import *
+    from .stored_pickles import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "bytecode": "BytecodeCache",
-            "code": "PackagedCode",
-            "directory": "Directory directory_of",
-            "finder": "is_open register require_free unregister",
-            "inspecting": "stored_names",
-            "migrations": "ArchiveMigrations admitted_names migrations_of",
-            "objects": "admitting find_object load_object trust_context_of resolver",
-            "opening": "check_environment check_externs_allowed",
-            "pickles": "load_pickle",
-            "processes": "announce withdraw",
-            "resources": "PackageResources",
+            "deep_checks": "verify",
+            "module_loaders": "BytecodeCache",
+            "opening": "LoadOptions OpenArchive",
+            "packaged_code": "Unpacker",
+            "resources": "Directory PackageResources directory_of",
             "running": "CheckOutcome run_checks run_entry",
-            "stored_states": "find_state_dict load_state_dict",
-            "unpacking": "Unpacker",
-            "verifying": "verify",
-            "world": "World",
+            "stored_objects": "load_object load_state_dict stored_names",
+            "stored_pickles": "load_pickle",
         },
     )

@@ -1,35 +1,199 @@
-"""From a file to something that can be asked: strict checks first, then policy, then the environment.
+"""An archive that was opened: what is checked first, and its modules once code is asked for.
 
 Nothing of the archive runs here.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Iterable
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from packager.archive import Manifest
+from packager.archive import MIGRATIONS, ArchiveReader, Manifest
 from packager.errors import EnvironmentMismatchError, PackageError
+from packager.names import PackageMangler
+
+from .loaded_archive import LoadedArchive, loaded_archive_of, register, require_free, unregister
+from .module_loaders import BytecodeCache
+from .packaged_code import DisallowedModuleError, ImportRules, PackagedCode
+from .processes import announce, withdraw
 
 if TYPE_CHECKING:
     from packager.environment import Distributions, EnvironmentReport
 
-
-class DisallowedModuleError(PackageError, ImportError):
-    """The archive needs modules from outside that the caller's `module_allowed` refuses."""
+    from .archive_migrations import ArchiveMigrations
+    from .stored_objects import LoadContext
 
 
 class EnvironmentWarning(UserWarning):
     """The environment is not the one that the archive was recorded in."""
 
 
+@dataclass(frozen=True)
+class LoadOptions:
+    """How an archive was opened: the arguments of PackageImporter, and what messages call the file.
+
+    `path` is None for a file object or bytes; `admitted` is `module_allowed`.
+    """
+
+    filename: str
+    path: str | None
+    admitted: Callable[[str], bool]
+    trust: tuple[str, ...]
+    digests: str
+    mmap: bool
+    environment: str
+    undeclared: str
+    bytecode: BytecodeCache
+
+
+class OpenArchive:
+    """An open archive, whose modules come into this process when code is first asked for.
+
+    `importer` is what packaged code gets from `import torch_package_importer`; held weakly.
+
+    Raises DisallowedModuleError where the options refuse an extern, EnvironmentMismatchError for
+    `environment="error"` where the environment is another one.
+    """
+
+    def __init__(self, reader: ArchiveReader, options: LoadOptions, importer: object) -> None:
+        self.reader = reader
+        self.options = options
+        self._importer = weakref.ref(importer)
+        self._lock = threading.RLock()
+        self._loaded: LoadedArchive | None = None
+        self._installed = False
+        self._closed = False
+        check_externs_allowed(reader.manifest, options.admitted, options.filename)
+        if options.environment == "error":
+            check_environment(reader.manifest, options.environment, options.filename)
+
+    @cached_property
+    def code(self) -> PackagedCode:
+        """What the archive holds of code, to ask by name; it can be asked after `close()`, too."""
+        return PackagedCode(self.reader)
+
+    @cached_property
+    def context(self) -> LoadContext:
+        """What loads from this archive need: see there."""
+        from .stored_objects import LoadContext
+
+        return LoadContext.of(self.reader, self.options.trust, self.options.admitted, self.import_module)
+
+    @cached_property
+    def migrations(self) -> ArchiveMigrations:
+        """The migrations of the archive: reading them runs nothing."""
+        from .archive_migrations import ArchiveMigrations
+
+        return ArchiveMigrations(self.context)
+
+    def import_module(self, name: str) -> ModuleType:
+        """Import a module by its stored name. Raises what `loaded` and importing raise."""
+        return self.loaded().rules.import_module(name)
+
+    def loaded(self) -> LoadedArchive:
+        """Return the archive's modules in this process, made when code is first asked for.
+
+        Raises PackageError after `close()`, NameTakenError where it is to be installed and names are
+        taken, EnvironmentMismatchError where something that its code needs is missing.
+        """
+        loaded = self._loaded
+        if loaded is not None:
+            return loaded
+        with self._lock:
+            if self._loaded is None:
+                if self._closed:
+                    raise PackageError(f"{self.options.filename} is closed: open it again to import from it")
+                if self.options.environment == "warn":
+                    check_environment(self.reader.manifest, self.options.environment, self.options.filename)
+                self._loaded = self._load()
+            return self._loaded
+
+    def defines(self, cls: type, value: object) -> bool:
+        """Say whether code of the archive defines `cls`, or its `value`; see `LoadedArchive.defines`."""
+        return self.loaded().defines(cls, value)
+
+    def modules(self) -> dict[str, ModuleType]:
+        """Return the modules that are loaded, by their stored names."""
+        loaded = self._loaded
+        if loaded is None:
+            return {}
+        return {loaded.true_name(name): module for name, module in loaded.modules().items()}
+
+    def install(self) -> None:
+        """Give the archive's modules their own names in this process; see `PackageImporter.install`.
+
+        Raises PackageError where modules were imported already, and what `loaded` raises.
+        """
+        with self._lock:
+            if self._installed:
+                return
+            if self._loaded is not None:
+                raise PackageError(
+                    f"{self.options.filename}: install() comes too late: modules were imported in isolation; "
+                    "call it right after opening"
+                )
+            self._installed = True
+            try:
+                self.loaded()
+            except BaseException:
+                self._installed = False
+                raise
+
+    def close(self) -> None:
+        """Take every module of the archive out of the process and close the file."""
+        with self._lock:
+            if self._loaded is not None:
+                unregister(self._loaded)
+                withdraw(self._loaded)
+                self._loaded.close()
+                self._loaded = None
+            self._closed = True
+            self.reader.close()
+
+    def _load(self) -> LoadedArchive:
+        options, identity = self.options, self.reader.identity
+        code = PackagedCode(self.reader)  # not `self.code`: this one is closed with its modules
+        if self._installed:
+            require_free(code.owned, options.filename)
+        suffix = "" if self._installed else _free_suffix(identity, code.owned)
+        migrations = self.migrations if MIGRATIONS in self.reader else None
+        loaded = LoadedArchive(
+            code,
+            identity,
+            ImportRules(code, suffix, options.undeclared),
+            options.bytecode,
+            imported=None if migrations is None else migrations.attach,
+            importer=self._importer,
+        )
+        admitted = [] if migrations is None else migrations.admitted_modules()
+        register(loaded)
+        # A pipe cannot be reopened: announce only files and folders.
+        if options.path is not None and (os.path.isfile(options.path) or os.path.isdir(options.path)):
+            announce(loaded, options.path, options.digests, options.mmap, options.trust, admitted)
+        return loaded
+
+
+def _free_suffix(identity: str, owned: frozenset[str]) -> str:
+    """Return a mark that no open archive has: in a child process one may stand that was adopted there."""
+    while True:
+        suffix = PackageMangler(identity).parent_name()
+        if not any(loaded_archive_of(top + suffix) for top in owned):
+            return suffix
+
+
 def check_externs_allowed(manifest: Manifest, allowed: Callable[[str], bool], what: str) -> None:
     """Raise DisallowedModuleError, for all of them together, when `allowed` refuses externs.
 
-    So it is asked also about modules that the code may import, and that nobody asks of the target
-    because they were not there when the archive was made.
+    It is also asked about modules that the code may import, and that the target need not have because
+    they were not there when the archive was made.
 
     Source: PackageImporter of torch.package, which stops at the first.
     """
@@ -45,19 +209,8 @@ def check_externs_allowed(manifest: Manifest, allowed: Callable[[str], bool], wh
         )
 
 
-def require_admitted(modules: Iterable[str], allowed: Callable[[str], bool], what: str) -> None:
-    """Raise DisallowedModuleError, for all of them together, for code that `allowed` does not admit."""
-    refused = [name for name in modules if not allowed(name)]
-    if refused:
-        raise DisallowedModuleError(
-            f"{what} brings code of the module{'s' if len(refused) > 1 else ''} "
-            f"{', '.join(map(repr, refused))}, but module_allowed refuses that (disallowed); allow them, "
-            "or load a state dict, which is data alone"
-        )
-
-
 def environment_report(manifest: Manifest, installed: Distributions | None = None) -> EnvironmentReport:
-    """How this environment differs from the recorded one; nothing is imported to find out.
+    """Return how this environment differs from the recorded one; nothing is imported to find out.
 
     `installed` is what is installed, by default along `sys.path`.
 
@@ -70,7 +223,7 @@ def environment_report(manifest: Manifest, installed: Distributions | None = Non
 
 
 def check_environment(manifest: Manifest, choice: str, what: str) -> None:
-    """Compare, and act as the caller chose.
+    """Compare the environment with the recorded one, and act as the caller chose.
 
     "error" raises on any difference. "warn" warns of them, and raises when something is missing
     altogether: code that needs it cannot run. "ignore" does nothing.
@@ -90,7 +243,7 @@ def check_environment(manifest: Manifest, choice: str, what: str) -> None:
 
 
 def _callers_level() -> int:
-    """The `stacklevel` that points at the line outside of this package that asked, however it did."""
+    """Return the `stacklevel` of the first line outside of this package among the callers."""
     own = __name__.partition(".")[0]
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == own:

@@ -1,7 +1,7 @@
 """The process of a deep check: it parses what it is handed on standard input, one piece at a time.
 
 It is handed bytes, never a file; it compiles sources and throws the code away, and audits records
-without importing a name of theirs. Whatever it dies of is its own: the process that asked goes on.
+without importing a name of theirs. When it dies, the process that asked goes on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from packager.objects import TrustContext, audit
 
 
 def main() -> None:
-    """Answer orders until there are no more. The first line sets the limits and the trust context."""
+    """Answer orders until there are no more. The first line sets the limits and whom to trust."""
     warnings.simplefilter("ignore")  # to show one of a source, Python would look for a file of its name
     orders, answers, sys.stdout = sys.stdin.buffer, sys.stdout, sys.stderr
     settings = json.loads(orders.readline())
@@ -45,7 +45,7 @@ def _limit(memory: int) -> None:
 
 
 def _used() -> int:
-    """The address space that is taken before anything has been parsed."""
+    """Return the address space that is taken before anything has been parsed."""
     try:
         with open("/proc/self/statm", "rb") as file:
             pages = int(file.read().split()[0])
@@ -68,7 +68,7 @@ OUT_OF_MEMORY = 77
 
 
 def _problem(order: Mapping[str, Any], content: bytes, settings: Mapping[str, Any]) -> str | None:
-    """What is wrong with one entry; None where nothing is."""
+    """Return what is wrong with one entry; None where nothing is."""
     try:
         if order["kind"] == "source":
             return _problem_of_source(order["name"], content)
@@ -102,18 +102,8 @@ def _problem_of_source(name: str, content: bytes) -> str | None:
 
 
 def _trust_context(settings: Mapping[str, Any], order: Mapping[str, Any]) -> TrustContext:
-    """What loading the entry would judge by: extras are data alone, a stored factory brings code."""
-    trust_context = TrustContext.of_archive(
-        settings["interned"], settings["externs"], settings["distributions"]
-    )
+    """Return what loading the entry would judge by: extras are data alone, a stored factory brings code."""
+    context = TrustContext.of_archive(settings["interned"], settings["externs"], settings["distributions"])
     if order["kind"] == "extras":
-        return trust_context.data_alone()
-    return (
-        trust_context.for_object([order["factory"]])
-        if trust_context.interned(order["factory"])
-        else trust_context
-    )
-
-
-if __name__ == "__main__":
-    main()
+        return context.data_alone()
+    return context.for_object([order["factory"]]) if context.interned(order["factory"]) else context

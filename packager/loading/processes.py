@@ -22,10 +22,9 @@ from typing import Any
 from packager.archive import MIGRATIONS
 from packager.errors import ArchiveError
 
-from . import finder
-from .bytecode import BytecodeCache
-from .code import PackagedCode
-from .world import World
+from .loaded_archive import LoadedArchive, adopters, loaded_archive_of, register
+from .module_loaders import BytecodeCache
+from .packaged_code import ImportRules, PackagedCode
 
 ENVIRONMENT_VARIABLE = "KELLET_OPEN_ARCHIVES"
 
@@ -37,40 +36,45 @@ _closed: set[str] = set()
 
 
 def announce(
-    world: World, path: str, digests: str, mmap: bool, trust: Sequence[str], admitted: Sequence[str]
+    loaded: LoadedArchive,
+    path: str,
+    digests: str,
+    mmap: bool,
+    trust: Sequence[str],
+    admitted: Sequence[str],
 ) -> None:
-    """Let child processes find `world` again, from the archive at `path`, opened as it was here.
+    """Let child processes find an archive again, at `path`, to be opened as it was here.
 
     `admitted` are the stored modules whose functions migrations may call.
     """
     policy = {
         "path": path,
-        "identity": world.identity,
-        "suffix": world.suffix,
+        "identity": loaded.identity,
+        "suffix": loaded.rules.suffix,
         "digests": digests,
         "mmap": mmap,
         "trust": list(trust),
         "admitted": list(admitted),
-        "undeclared": world.rules.undeclared,
-        "bytecode": world.bytecode.folder,
+        "undeclared": loaded.rules.undeclared,
+        "bytecode": loaded.bytecode.folder,
     }
     with _lock:
         announced = _announced()
-        for top in world.tops:
+        for top in loaded.top_level_names:
             announced[top] = policy
             _closed.discard(top)
         # Where nothing can be written, workers find the archive once they have imported `packager`.
         with contextlib.suppress(OSError):
-            _write_stubs(world.tops)
+            _write_stubs(loaded.top_level_names)
         os.environ[ENVIRONMENT_VARIABLE] = json.dumps(announced)
 
 
-def withdraw(world: World) -> None:
-    """Take back what `announce` said: nobody opens this archive by its name any more."""
+def withdraw(loaded: LoadedArchive) -> None:
+    """Take back what `announce` said: this archive is not opened by its name any more."""
     with _lock:
         announced = _announced()
-        _closed.update(world.tops)
-        for top in world.tops:
+        _closed.update(loaded.top_level_names)
+        for top in loaded.top_level_names:
             stub = os.path.join(_stub_folder or "", f"{top}.py")
             if announced.pop(top, None) is not None and os.path.exists(stub):
                 os.unlink(stub)
@@ -78,7 +82,10 @@ def withdraw(world: World) -> None:
 
 
 def adopt_module(fullname: str) -> None:
-    """Put the packaged module `fullname` in the place of the one-line module that calls this."""
+    """Put the packaged module `fullname` in the place of the one-line module that calls this.
+
+    Raises ModuleNotFoundError where its archive is not announced any more.
+    """
     if _adopt(fullname.partition(".")[0]) is None:
         raise ModuleNotFoundError(f"the archive of {fullname!r} is not open any more", name=fullname)
     # Imported anew, now that the shared finder knows it, and under the lock that is held for the line.
@@ -86,18 +93,19 @@ def adopt_module(fullname: str) -> None:
     importlib.import_module(fullname)
 
 
-def _adopt(top: str) -> World | None:
+def _adopt(top: str) -> LoadedArchive | None:
     """Open the announced archive that owns `top`, in a process where it is not open."""
     with _lock:
         policy = None if top in _closed else _announced().get(top)
-        if policy is None or finder.is_open(top):
-            return finder.world_of(top)
-        world = _reopened(policy)
-        finder.register(world)
-    return world if top in world.tops else None
+        loaded = loaded_archive_of(top)
+        if policy is None or loaded is not None:
+            return loaded
+        loaded = _reopened(policy)
+        register(loaded)
+    return loaded if top in loaded.top_level_names else None
 
 
-def _reopened(policy: dict[str, Any]) -> World:
+def _reopened(policy: dict[str, Any]) -> LoadedArchive:
     from packager.archive import ArchiveReader
 
     reader = ArchiveReader(policy["path"], digests=policy["digests"], mmap=policy["mmap"])
@@ -106,24 +114,21 @@ def _reopened(policy: dict[str, Any]) -> World:
             f"{policy['path']}: the archive was replaced since it was opened: its identity is "
             f"{reader.identity}, expected {policy['identity']}; open it anew instead of unpickling from it"
         )
-    world = World(
-        PackagedCode(reader),
-        reader.identity,
-        policy["suffix"],
-        undeclared=policy["undeclared"],
-        bytecode=BytecodeCache(policy["bytecode"]),
-    )
+    code, imported = PackagedCode(reader), None
+    rules = ImportRules(code, policy["suffix"], policy["undeclared"])
     if MIGRATIONS in reader:
-        from .migrations import migrations_of
+        from .archive_migrations import ArchiveMigrations
+        from .stored_objects import LoadContext
 
         admitted = frozenset(policy["admitted"])
-        stored = migrations_of(reader, policy["trust"], lambda: world.rules, admitted.__contains__)
-        world.imported = stored.attach
-    return world
+        context = LoadContext.of(reader, policy["trust"], admitted.__contains__, rules.import_module)
+        imported = ArchiveMigrations(context).attach
+    bytecode = BytecodeCache(policy["bytecode"])
+    return LoadedArchive(code, reader.identity, rules, bytecode, imported=imported)
 
 
 def _announced() -> dict[str, dict[str, Any]]:
-    """What is announced: by the first part of the name, as it stands in `sys.modules`."""
+    """Return what is announced, by the first part of the name, as it stands in `sys.modules`."""
     announced: dict[str, dict[str, Any]] = json.loads(os.environ.get(ENVIRONMENT_VARIABLE) or "{}")
     return announced
 
@@ -142,7 +147,7 @@ def _make_stub_folder() -> str:
 
         _stub_folder = tempfile.mkdtemp(prefix="kellet-stubs-")
         atexit.register(_remove_stub_folder, _stub_folder, os.getpid())
-    if _stub_folder not in sys.path:  # also where somebody has put back an older path since
+    if _stub_folder not in sys.path:  # also where an older path was put back since
         sys.path.append(_stub_folder)
     return _stub_folder
 
@@ -154,4 +159,4 @@ def _remove_stub_folder(folder: str, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-finder.adopter.append(_adopt)
+adopters.append(_adopt)

@@ -1,4 +1,6 @@
-"""The files of packaged code, for `importlib.resources`: read from the archive, never from the disk.
+"""The files of an archive: for `importlib.resources`, and as a tree to look at and to print.
+
+Resources of packaged code are read from the archive, never from the disk.
 
 Code that is used to installed packages takes what `files()` gives for a pathlib.Path. Asked for a path
 (`os.fspath`, `str`), or for what only a Path has (`stem`, `exists`, `glob`), a file or folder of the
@@ -8,13 +10,12 @@ archive is unpacked, and is the one on disk.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.resources.abc import Traversable, TraversableResources
 from pathlib import Path
 from typing import Any
 
-from .code import Folder, PackagedCode
-from .unpacking import Unpacker
+from .packaged_code import Folder, PackagedCode, Unpacker
 
 
 class PackageResources(TraversableResources):
@@ -30,7 +31,7 @@ class PackageResources(TraversableResources):
 
 
 class _Archived:
-    """What files and folders of an archive share: a path inside it, and one outside for who asks."""
+    """What files and folders of an archive share: a path inside it, and one on disk when it is asked for."""
 
     def __init__(self, code: PackagedCode, unpacker: Unpacker, path: str) -> None:
         self._code = code
@@ -42,7 +43,7 @@ class _Archived:
         return self._path.rpartition("/")[2]
 
     def __fspath__(self) -> str:
-        """The file or folder on disk, unpacked now if it was not before."""
+        """Return the file or folder on disk, unpacked now if it was not before."""
         self._unpacker.unpack(self._path.partition("/")[0])
         return self._unpacker.path_of(self._path)
 
@@ -91,14 +92,11 @@ class ArchivedFolder(_Archived, Traversable):
     def is_file(self) -> bool:
         return False
 
-    def open(self, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+    def open(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse to read a folder: raise IsADirectoryError."""
         raise IsADirectoryError(f"{self._path!r} is a folder of the archive")
 
-    def read_bytes(self) -> bytes:
-        raise IsADirectoryError(f"{self._path!r} is a folder of the archive")
-
-    def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
-        raise IsADirectoryError(f"{self._path!r} is a folder of the archive")
+    read_bytes = read_text = open
 
     def _folder(self) -> Folder:
         return self._code.folder(self._path) or {}
@@ -118,6 +116,7 @@ class ArchivedFile(_Archived, Traversable):
         self._entry = entry
 
     def iterdir(self) -> Iterator[Traversable]:
+        """Refuse to list a file: raise NotADirectoryError."""
         raise NotADirectoryError(f"{self._path!r} is no folder of the archive")
 
     def joinpath(self, *descendants: Any) -> Traversable:
@@ -133,6 +132,7 @@ class ArchivedFile(_Archived, Traversable):
         return self._entry is not None
 
     def open(self, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        """Open the file to read it. Raises ValueError for another mode, FileNotFoundError as `read_bytes`."""
         if mode not in ("r", "rb", "rt"):
             raise ValueError(
                 f"{self._path!r} is stored in an archive: mode must be 'r' or 'rb', got {mode!r}"
@@ -141,9 +141,63 @@ class ArchivedFile(_Archived, Traversable):
         return stream if mode == "rb" else io.TextIOWrapper(stream, *args, **kwargs)
 
     def read_bytes(self) -> bytes:
+        """Return the content. Raises FileNotFoundError where there is no file of that name."""
         if self._entry is None:
             raise FileNotFoundError(f"no file {self._path!r} in the archive")
         return self._code.read(self._entry)
 
     def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
         return self.read_bytes().decode(encoding or "utf-8", errors or "strict")
+
+
+class Directory:
+    """A folder: `children` by name; a file is a Directory with `is_dir` False.
+
+    Source: torch.package.Directory, printed the same way; `.data` holds what belongs to the format.
+
+    >>> print(directory_of("net.kellet", ["net/__init__.py", "net/layers/conv.py"]))
+    ─── net.kellet
+        └── net
+            ├── __init__.py
+            └── layers
+                └── conv.py
+    """
+
+    def __init__(self, name: str, is_dir: bool) -> None:
+        self.name = name
+        self.is_dir = is_dir
+        self.children: dict[str, Directory] = {}
+
+    def has_file(self, filename: str) -> bool:
+        """Say whether a file lies at the path `filename` below this folder."""
+        found: Directory | None = self
+        for part in filename.split("/"):
+            found = found.children.get(part) if found is not None else None
+        return found is not None and not found.is_dir
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+        # The place of a line is kept with it, so that deep trees need no recursion.
+        work: list[tuple[Directory, str, str]] = [(self, "", "───")]
+        while work:
+            node, before, branch = work.pop()
+            lines.append(f"{before}{branch} {node.name}")
+            below = before + ("│   " if branch.startswith("├") else "    ")
+            children = sorted(node.children.values(), key=lambda child: (child.is_dir, child.name))
+            marks = ["├──"] * (len(children) - 1) + ["└──"]
+            work.extend(
+                (child, below, mark) for child, mark in reversed(list(zip(children, marks, strict=False)))
+            )
+        return "\n".join(lines)
+
+
+def directory_of(name: str, files: Iterable[str]) -> Directory:
+    """Return the tree of `files`, which are paths with forward slashes, under the given name."""
+    root = Directory(name, True)
+    for path in files:
+        folder = root
+        *parents, last = path.split("/")
+        for part in parents:
+            folder = folder.children.setdefault(part, Directory(part, True))
+        folder.children[last] = Directory(last, False)
+    return root

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from packager.archive import ArchiveReader, CheckRecord, EntryPoint, Manifest, TensorReader
-from packager.errors import PackageError
-from packager.exporting import (
+from packager.archive import ArchiveReader, CheckRecord, EntryPoint, TensorReader
+from packager.calls import (
     Deviation,
-    IsOwn,
     call_in_evaluation_mode,
     compare_answers,
     entry_method,
     require_entry_name,
 )
+from packager.errors import PackageError
 from packager.objects import names_in, open_state_dict
 
-from .objects import find_object, storages_of
+from .opening import OpenArchive
+from .stored_objects import find_object, storages_of
 
-
-class OpenArchive(Protocol):
-    """What a call needs of a PackageImporter."""
-
-    @property
-    def archive(self) -> ArchiveReader: ...
-
-    @property
-    def manifest(self) -> Manifest: ...
-
-    def load_object(self, package: str, resource: str) -> Any: ...
+Load = Callable[[str, str], Any]
+"""`load_object` of a PackageImporter, which gives the object of a package and a name."""
 
 
 class EntryPointError(PackageError, LookupError):
@@ -45,58 +36,51 @@ class CheckOutcome:
     deviations: tuple[Deviation, ...]
 
     def within(self, tolerance: float) -> bool:
-        """Whether every array is as near to the stored one as `tolerance` says."""
+        """Say whether every array is as near to the stored one as `tolerance` says."""
         return all(one.within(tolerance) for one in self.deviations)
 
 
-def find_entry_point(points: tuple[EntryPoint, ...], name: str) -> EntryPoint:
-    """The entry point of that name. Raises EntryPointError, naming those that there are."""
-    for point in points:
-        if point.name == name:
-            return point
-    there = ", ".join(point.name for point in points) or "none"
-    raise EntryPointError(f"no entry point {name!r}; the archive has {there}")
-
-
-def run_entry(importer: OpenArchive, name: str, inputs: Mapping[str, Any], is_own: IsOwn) -> dict[str, Any]:
+def run_entry(opened: OpenArchive, load: Load, name: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Load what the entry point names, call it with arrays, and return the arrays of the answer.
 
-    Modules are in evaluation mode for the call, as they were when golden calls were stored. `is_own`
-    says what the archive's code defines in this process; see `entry_method`.
+    Modules are in evaluation mode for the call, as they were when golden calls were stored.
 
     Raises EntryPointError where there is no such entry point, EntryMethodError for one that must not be
     called, where that can be known before the object is built, CodeExitError where the code ends with
     `sys.exit()` or the like, and whatever else loading and calling raise.
     """
-    point = find_entry_point(importer.manifest.entry_points, name)
-    require_entry_name(point, lambda: _names_code(importer, point))
-    thing = importer.load_object(point.package, point.resource)
-    return call_in_evaluation_mode(thing, inputs, entry_method(point, thing, is_own))
+    points = {point.name: point for point in opened.reader.manifest.entry_points}
+    point = points.get(name)
+    if point is None:
+        raise EntryPointError(f"no entry point {name!r}; the archive has {', '.join(points) or 'none'}")
+    require_entry_name(point, lambda: _names_code(opened.reader, point))
+    thing = load(point.package, point.resource)
+    return call_in_evaluation_mode(thing, inputs, entry_method(point, thing, opened.defines))
 
 
-def run_checks(importer: OpenArchive, is_own: IsOwn) -> tuple[CheckOutcome, ...]:
+def run_checks(opened: OpenArchive, load: Load) -> tuple[CheckOutcome, ...]:
     """Run every golden call of the archive where it stands, and compare the answers."""
-    return tuple(_run_check(importer, record, is_own) for record in importer.manifest.checks)
+    return tuple(_run_check(opened, load, record) for record in opened.reader.manifest.checks)
 
 
-def _names_code(importer: OpenArchive, point: EntryPoint) -> bool:
-    """Whether the records of an object, and not what stands beside them, name code of the archive."""
-    code = importer.manifest.stored_modules
-    record = find_object(importer.archive, point.package, point.resource)
+def _names_code(reader: ArchiveReader, point: EntryPoint) -> bool:
+    """Say whether the records of an object, and not what stands beside them, name code of the archive."""
+    code = reader.manifest.stored_modules
+    record = find_object(reader, point.package, point.resource)
     if record.factory is not None and record.factory.partition(":")[0] in code:
         return True
-    tensors = None if record.tensors is None else TensorReader(importer.archive, record.tensors)
+    tensors = None if record.tensors is None else TensorReader(reader, record.tensors)
     what = f"object {record.package}/{record.resource}"
-    names = names_in(importer.archive.read(record.entry), storages=storages_of(tensors), what=what)
+    names = names_in(reader.read(record.entry), storages=storages_of(tensors), what=what)
     return any(name.module in code for name in names)
 
 
-def _run_check(importer: OpenArchive, record: CheckRecord, is_own: IsOwn) -> CheckOutcome:
-    expected = _arrays(importer, record.outputs)
-    found = run_entry(importer, record.entry_point, _arrays(importer, record.inputs), is_own)
+def _run_check(opened: OpenArchive, load: Load, record: CheckRecord) -> CheckOutcome:
+    expected = _arrays(opened.reader, record.outputs)
+    found = run_entry(opened, load, record.entry_point, _arrays(opened.reader, record.inputs))
     return CheckOutcome(record.name, compare_answers(expected, found))
 
 
-def _arrays(importer: OpenArchive, member: str) -> dict[str, Any]:
-    stored = open_state_dict(TensorReader(importer.archive, member), None, what=f"check {member}")
+def _arrays(reader: ArchiveReader, member: str) -> dict[str, Any]:
+    stored = open_state_dict(TensorReader(reader, member), None, what=f"check {member}")
     return {name: stored[name] for name in stored}

@@ -10,7 +10,7 @@ from typing import Any
 
 from packager.environment import normalized_name
 
-from .code import PackagedCode
+from .packaged_code import PackagedCode
 
 
 class StoredDistribution(Distribution):
@@ -29,7 +29,7 @@ class StoredDistribution(Distribution):
 
 
 def stored_distributions(code: PackagedCode, name: str | None = None) -> Iterator[Distribution]:
-    """The distributions in the archive: all of them, or the one of that name in whichever spelling."""
+    """Yield the distributions in the archive: all, or the one of that name in whichever spelling."""
     for folder in code.metadata_folders():
         stored = folder.removesuffix(".dist-info").partition("-")[0]
         if name is None or normalized_name(stored) == normalized_name(name):
@@ -37,7 +37,7 @@ def stored_distributions(code: PackagedCode, name: str | None = None) -> Iterato
 
 
 def distribution_for(code: PackagedCode, name: str) -> Distribution:
-    """The distribution of that name in the archive, or else in this environment.
+    """Return the distribution of that name in the archive, or else in this environment.
 
     Raises PackageNotFoundError where neither has it.
     """

@@ -7,8 +7,9 @@ The seam to exporting:
 The seam to loading:
 
     audit(records, trust_context, trust=(), *, storages={name: (dtype, nbytes)}) -> AuditedObject
-    build(audited, resolve, tensors, *, importer=None, map_location=None) -> object
-        resolve(module, qualname) -> object; tensors(name) -> memoryview of the whole storage
+    resolve_names(audited, import_module) -> {(module, qualname): object}
+    build(audited, names, tensors, *, importer=None, map_location=None) -> object
+        tensors(name) -> memoryview of the whole storage
 
 State dicts:
 
@@ -46,7 +47,7 @@ else:
             "naming": "NameFinder walk_classes",
             "records": "Kind unpack_table",
             "refusing": "UntrustedNamesError refusal",
-            "resolving": "resolve_name",
+            "resolving": "Names resolve_name resolve_names",
             "state_dicts": "EXTRA EncodedStateDict encode_extras encode_state_dict",
             "state_view": "StateDictView open_state_dict storages_of_extras",
             "trust": "TrustContext Trust grant_for",

@@ -1,6 +1,6 @@
 """An audited table becomes the object graph again: one loop, every reference backwards.
 
-Names are resolved and checked first, all of them, so that nothing is built when one is wrong. What
+Names are resolved and checked before, all of them, so that nothing is built when one is wrong. What
 goes wrong then comes from the classes themselves, or from data that no check can see; it is raised
 as ObjectBuildError with the record and the attribute path.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -23,7 +23,7 @@ from .functions import code_of, source_of
 from .keys import require_keys
 from .paths import FILLS, paths_to
 from .records import KIND_NAMES, Kind, Record
-from .resolving import resolved_names
+from .resolving import Names
 from .shadowing import forbid_shadows, slots_of
 
 _T = TypeVar("_T")
@@ -35,27 +35,26 @@ class ObjectBuildError(PackageError, ValueError):
 
 def build(
     audited: AuditedObject,
-    resolve: Callable[[str, str], Any],
-    tensors: Callable[[str], memoryview],
+    names: Names,
+    tensors: Callable[[str], memoryview] | None = None,
     *,
     importer: Any = None,
     map_location: Any = None,
 ) -> Any:
     """Build the object of an audited table.
 
-    `resolve(module, qualname)` imports a module of the archive's world and gives the object of that
-    name (`resolve_name` does the second half; an empty name is the module). `tensors(name)` gives
-    the bytes of a storage; where they are writable, so are the arrays. `importer` is handed to
-    functions of `__reduce_package__`, `map_location` to codecs of tensors.
+    `names` are the objects behind its names, as `resolve_names` gives them: nothing is imported here.
+    `tensors(name)` gives the bytes of a storage; where they are writable, so are the arrays. It is
+    not needed where no record refers to one. `importer` is handed to functions of
+    `__reduce_package__`, `map_location` to codecs of tensors.
 
-    Raises MissingNameError and UntrustedTypeError before anything is built, ObjectBuildError after.
+    Raises ObjectBuildError where a class refuses its state, or data does not fit.
 
     >>> from packager.objects import TrustContext, audit, encode
-    >>> build(audit(encode({"a": [1, (2,)]}).records, TrustContext.data_only()), None, None)
+    >>> build(audit(encode({"a": [1, (2,)]}).records, TrustContext.data_only()), {})
     {'a': [1, (2,)]}
     """
-    names = resolved_names(audited, resolve)
-    builder = _Builder(audited, names, resolve, tensors, importer, map_location)
+    builder = _Builder(audited, names, tensors, importer, map_location)
     with gc_paused():
         return builder.run()
 
@@ -66,16 +65,14 @@ class _Builder:
     def __init__(
         self,
         audited: AuditedObject,
-        names: Mapping[tuple[str, str], Any],
-        resolve: Callable[[str, str], Any],
-        tensors: Callable[[str], memoryview],
+        names: Names,
+        tensors: Callable[[str], memoryview] | None,
         importer: Any,
         map_location: Any,
     ) -> None:
         self.map_location = map_location
         self._audited = audited
         self._names = names
-        self._resolve = resolve
         self._tensors = tensors
         self._importer = importer
         self._built: list[Any] = []
@@ -192,6 +189,8 @@ class _Builder:
     def _tensor(self, record: Record) -> StoredTensor:
         _, storage, dtype, shape, strides, offset = record
         if storage not in self._buffers:
+            if self._tensors is None:
+                raise ValueError(f"no tensors were given, and a record refers to {storage!r}")
             self._buffers[storage] = self._tensors(storage)
         shape = tuple(shape)
         return StoredTensor(
@@ -287,7 +286,7 @@ class _Builder:
     def _function(self, record: Record) -> Any:
         _, name, qualname, digest, own_name, own_qualname, *parts = record
         doc, defaults, keywords, *cells = self._values(parts)
-        module = self._resolve(name, "")
+        module: types.ModuleType = self._names[name, ""]
         source = source_of(module)
         code = (
             None if source is None else code_of(source, qualname, digest, getattr(module, "__file__", None))

@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from packager.archive import largest_view, most_records
 from packager.codecs import Child, Codec, CodecRegistry, ObjectCodec, Role, default_registry
 from packager.errors import ArchiveError
-from packager.tensors import ITEMSIZE, contiguous_strides, largest_view, span
+from packager.tensors import ITEMSIZE, contiguous_strides, span
 
 from .operands import SCALARS, Operands, check_literal, check_names, check_shape, typed
-from .records import INLINE, KIND_NAMES, MAX_INT, MIN_INT, VERSION, Kind, Record, most_records, unpack_table
+from .records import INLINE, KIND_NAMES, MAX_INT, MIN_INT, VERSION, Kind, Record, unpack_table
 
 
 class RecordError(ArchiveError):

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, TypeVar
 
+from packager.archive import most_records
 from packager.codecs import CannotStore, CodecRegistry, Finish, default_registry
 from packager.gc_pause import gc_paused
 from packager.graph import Importer, sys_importer
@@ -24,7 +25,7 @@ from packager.graph import Importer, sys_importer
 from .encoded import EncodedObject, Finding
 from .frames import Frame, Steps
 from .instances import finish_steps
-from .records import Operand, Record, is_inline, most_records, pack_table
+from .records import Operand, Record, is_inline, pack_table
 from .steps import begin
 from .tensor_records import TensorRecorder
 
@@ -78,7 +79,7 @@ class Encoder(TensorRecorder):
         self._later: list[tuple[int, int, Frame]] = []
         self._counter = itertools.count()
         self._numbers: dict[str, dict[int, int]] = {}
-        self._notes: dict[Callable[[], object], object] = {}
+        self._shared_state: dict[Callable[[], object], object] = {}
         self._ordering: frozenset[int] = frozenset()
 
     def encode(self, obj: Any) -> EncodedObject:
@@ -142,7 +143,7 @@ class Encoder(TensorRecorder):
 
     def shared_state(self, make: Callable[[], _T]) -> _T:
         """What codecs want to remember during this encoding: one instance of `make` for all of them."""
-        return self._notes.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
+        return self._shared_state.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
 
     # --- the loop ---
 

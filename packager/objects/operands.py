@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from packager.archive import MAX_EXTENT, MAX_RANK
 from packager.codecs import Child, Codec, Role
 
 from .records import INLINE, MAX_INT, Record
@@ -165,11 +166,11 @@ def typed(value: Any, kind: type) -> Any:
 
 
 def check_shape(shape: Any) -> None:
-    """Raise ValueError unless a value is a list of at most 64 sizes, each below 2**48."""
+    """Raise ValueError unless a value is a list of at most MAX_RANK sizes, each below MAX_EXTENT."""
     if (
         type(shape) is not list
-        or len(shape) > 64
-        or not all(type(n) is int and 0 <= n < 2**48 for n in shape)
+        or len(shape) > MAX_RANK
+        or not all(type(n) is int and 0 <= n < MAX_EXTENT for n in shape)
     ):
         raise ValueError("a shape is a list of sizes")
 

@@ -23,7 +23,7 @@ from typing import Any, Final, TypeAlias
 
 import msgpack
 
-from packager.archive import unpack
+from packager.archive import MAX_RECORD_DEPTH, unpack
 
 VERSION: Final = 1
 """The version of the record format that is written.
@@ -38,7 +38,6 @@ INLINE: Final = 64
 
 MAX_INT: Final = 2**64 - 1
 MIN_INT: Final = -(2**63)
-NESTING: Final = 4
 
 Operand: TypeAlias = "bool | int | float | str | None"
 Record: TypeAlias = "list[Any]"
@@ -112,14 +111,6 @@ def is_packable(values: Any) -> bool:
     return str not in kinds or all(is_inline(value) for value in values if type(value) is str)
 
 
-def most_records(nbytes: int) -> int:
-    """How many records a table of so many bytes may have, so that reading it costs a few times its size.
-
-    A record in memory takes a hundred bytes or so. Tables have one per ten to twenty bytes.
-    """
-    return (1 << 19) + nbytes // 8
-
-
 def pack_table(codecs: list[list[Any]], records: list[Record], root: Operand) -> bytes:
     """Spell a table of records in msgpack."""
     packed: bytes = msgpack.packb([codecs, records, root], strict_types=True)
@@ -132,7 +123,7 @@ def unpack_table(data: bytes | bytearray | memoryview, what: str) -> Any:
     Only the msgpack is checked here: one canonical value without maps or extension types, nested
     four deep at most. The table itself is checked by the audit. Raises ArchiveError.
     """
-    return unpack(data, what=what, max_nodes=len(data), max_depth=NESTING)
+    return unpack(data, what=what, max_nodes=len(data), max_depth=MAX_RECORD_DEPTH)
 
 
 _PACKABLE: Final = frozenset({type(None), bool, int, float, str})

@@ -7,7 +7,7 @@ turn out to be: the module must be the object's home, the class a class, without
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from packager.codecs import Role
@@ -20,13 +20,16 @@ from .naming import numpy_ufunc, walk_classes
 from .records import Kind
 from .trust import Grant
 
+Names = Mapping[tuple[str, str], Any]
+"""The objects behind names, by module and qualified name; an empty name is the module itself."""
+
 
 class MissingNameError(EnvironmentMismatchError):
     """Names in a stored object that the modules here do not have (any more)."""
 
 
 def resolve_name(module: Any, qualname: str) -> Any:
-    """What a qualified name leads to in a module: the first part there, the others in classes only.
+    """Return what a qualified name leads to in a module: the first part there, the others in classes.
 
     Raises AttributeError where it leads nowhere.
 
@@ -44,35 +47,34 @@ def resolve_name(module: Any, qualname: str) -> Any:
     return found
 
 
-def resolved_names(
-    audited: AuditedObject, resolve: Callable[[str, str], Any]
-) -> Mapping[tuple[str, str], Any]:
-    """The objects behind all GLOBAL records, each checked against why it was allowed.
+def resolve_names(audited: AuditedObject, import_module: Callable[[str], Any]) -> Names:
+    """Import what an audited table names, each name checked against why it was allowed.
+
+    `import_module` gives a module by its stored name. The modules that functions are made in stand under
+    an empty name.
 
     Raises MissingNameError or UntrustedTypeError, each for all names together.
     """
     roles: dict[tuple[str, str], list[tuple[Role, Grant]]] = {}
     for (module, qualname, role), grant in audited.grants.items():
         roles.setdefault((module, qualname), []).append((role, grant))
-    names = dict.fromkeys((record[1], record[2]) for record in audited.records if record[0] == Kind.GLOBAL)
+    names = dict.fromkeys(_names_used(audited, roles))
     found, missing, wrong = {}, [], []
     for name in names:
-        if name not in roles:
-            continue  # nothing uses it
         try:
-            module = resolve(name[0], "")
+            module = import_module(name[0])
         except ImportError as error:
             if isinstance(error, PackageError) and not isinstance(error, UndeclaredImportError):
                 raise  # it says all there is to say, and is the same for every name
             missing.append(f"{name[0]}:{name[1]}: {error}")
             continue
         try:
-            found[name] = resolve(*name)
+            found[name] = resolve_name(module, name[1])
         except (AttributeError, ImportError) as error:  # what a lazy module imports may be gone
             missing.append(f"{name[0]}:{name[1]}: {error}")
             continue
         listed = getattr(module, "__all__", ())
-        for role, grant in roles[name]:
+        for role, grant in roles.get(name, ()):
             problem = _problem(found[name], name, role, grant, listed)
             if problem is not None:
                 wrong.append(f"{name[0]}:{name[1]}, {role}: {problem}")
@@ -84,6 +86,14 @@ def resolved_names(
     if wrong:
         raise UntrustedTypeError(f"{audited.what}: names that are not what they must be:{_indented(wrong)}")
     return found
+
+
+def _names_used(audited: AuditedObject, granted: Collection[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    for record in audited.records:
+        if record[0] == Kind.GLOBAL and (record[1], record[2]) in granted:  # nothing uses the others
+            yield record[1], record[2]
+        elif record[0] == Kind.FUNCTION:
+            yield record[1], ""
 
 
 def _indented(lines: Sequence[str]) -> str:

@@ -12,8 +12,9 @@ from packager.codecs import LIBRARIES, CodecRegistry, StoredTensor, tensor_in
 from packager.errors import ArchiveError
 from packager.tensors import ITEMSIZE, is_dtype_name, span, stored_as
 
-from .auditing import audit
+from .auditing import AuditedObject, audit
 from .building import build
+from .resolving import Names, resolve_names
 from .state_dicts import EXTRA
 from .trust import TrustContext
 
@@ -25,7 +26,7 @@ def open_state_dict(
     as_: str = "numpy",
     trust_context: TrustContext | None = None,
     trust: Collection[str] = (),
-    resolve: Callable[[str, str], Any] | None = None,
+    resolve: Callable[[AuditedObject], Names] | None = None,
     device: Any = None,
     registry: CodecRegistry | None = None,
     what: str = "state dict",
@@ -34,8 +35,8 @@ def open_state_dict(
 
     With `as_="numpy"` tensors are read-only arrays on the mapped file; with "kellet" and "torch" they
     lie on a private copy-on-write map, share memory where they did, and can be trained. `device` is
-    for torch. `trust_context`, `trust` and `resolve` are those of `audit` and `build`, for the extras,
-    which are audited and built when they are first needed.
+    for torch. `trust_context` and `trust` are those of `audit`, for the extras, which are audited and
+    built when they are first needed; `resolve` then gives the objects behind their names, all at once.
 
     Raises ValueError for another `as_`.
     """
@@ -56,7 +57,7 @@ class _Extras:
         records: bytes | None,
         trust_context: TrustContext,
         trust: Collection[str],
-        resolve: Callable[[str, str], Any] | None,
+        resolve: Callable[[AuditedObject], Names] | None,
         registry: CodecRegistry | None,
         what: str,
     ) -> None:
@@ -88,7 +89,7 @@ class _Extras:
         )
         content = build(
             audited,
-            resolve or _nothing,
+            resolve(audited) if resolve else resolve_names(audited, _import_nothing),
             lambda name: self._tensors.storage(specs[name].storage, private=True),
         )
         if not isinstance(content, dict) or not _is_content(content, len(self._tensors) - len(specs)):
@@ -278,5 +279,5 @@ def _nbytes(spec: TensorSpec) -> int:
     return size
 
 
-def _nothing(module: str, qualname: str) -> Any:
-    raise ImportError(f"no importer was given for {module}:{qualname}")
+def _import_nothing(module: str) -> Any:
+    raise ImportError("no importer was given")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from packager.archive import largest_view
 from packager.codecs import CannotStore
-from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, largest_view, lay_out, span_of
+from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, lay_out, span_of
 
 from .encoded import Storage
 from .frames import storage_path

@@ -14,8 +14,7 @@ else:
         {
             "dtypes": "DTYPES DTYPE_BITS ITEMSIZE SPELLED WORDS dtype_from_name dtype_name "
             "dtype_of_stored is_dtype_name itemsize_of itemsize_of_name numpy_dtype raw_dtype stored_as",
-            "layouts": "MAX_RANK Box boxes contiguous_strides fits is_contiguous largest_view "
-            "reshaped_strides span",
+            "layouts": "Box boxes contiguous_strides fits is_contiguous reshaped_strides span",
             "storages": "StoredTensor TensorData in_c_order lay_out overlapping span_of",
         },
     )

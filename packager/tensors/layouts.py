@@ -12,9 +12,6 @@ from functools import lru_cache
 from itertools import accumulate
 from operator import mul
 
-MAX_RANK = 64
-"""Dimensions that a tensor may have; NumPy and PyTorch draw the same line."""
-
 Box = tuple[tuple[int, int], ...]
 """A part of a shape: from where to where along each axis."""
 
@@ -72,15 +69,6 @@ def fits(shape: Sequence[int], strides: Sequence[int], offset: int, bits: int, n
     """
     low, high = span(shape, strides, offset)
     return low >= 0 and high * bits <= 8 * nbytes
-
-
-def largest_view(nbytes: int) -> int:
-    """How many bytes a view of a storage may seem to have: whoever copies it pays for them.
-
-    >>> largest_view(1000)
-    67116864
-    """
-    return (1 << 26) + 8 * nbytes
 
 
 def boxes(shape: tuple[int, ...], elements: int) -> Iterator[tuple[tuple[int, int], ...]]:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 from packager.codecs import CodecRegistry
 from packager.errors import PackagingError
-from packager.objects import EncodedObject, TrustContext, audit, build, encode, resolve_name
+from packager.objects import (
+    AuditedObject,
+    EncodedObject,
+    Names,
+    TrustContext,
+    audit,
+    build,
+    encode,
+    resolve_names,
+)
 
 
 @dataclass(frozen=True)
@@ -69,16 +78,12 @@ def load(
     sizes = {storage.name: (storage.dtype, storage.buffer.nbytes) for storage in encoded.storages}
     copies = {storage.name: memoryview(bytearray(storage.buffer)) for storage in encoded.storages}
     audited = audit(encoded.records, trust_context, trust, storages=sizes, registry=registry)
-    return build(audited, resolve, _reader(copies), map_location=map_location)
+    return build(audited, resolve(audited), copies.__getitem__, map_location=map_location)
 
 
-def resolve(module: str, qualname: str) -> Any:
-    """The object of that name in this process."""
-    return resolve_name(importlib.import_module(module), qualname)
-
-
-def _reader(buffers: Mapping[str, memoryview]) -> Callable[[str], memoryview]:
-    return buffers.__getitem__
+def resolve(audited: AuditedObject) -> Names:
+    """Return the objects behind the names of an audited table, imported as this process finds them."""
+    return resolve_names(audited, importlib.import_module)
 
 
 def _everything(encoded: EncodedObject) -> tuple[Any, ...]:

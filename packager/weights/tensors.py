@@ -12,15 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from packager.archive import MAX_RANK, largest_view
 from packager.errors import LegacyFormatError
 from packager.tensors import (
-    MAX_RANK,
     boxes,
     contiguous_strides,
     fits,
     is_contiguous,
     itemsize_of,
-    largest_view,
     raw_dtype,
     reshaped_strides,
     span,

@@ -19,7 +19,7 @@ PACKAGES = {"kellet": ROOT / "src" / "kellet", "packager": ROOT / "packager"}
 # `__init__` stands on top of all. `utils` holds PyTorch's spellings of names that live elsewhere.
 ROOMS = {
     "kellet": (
-        "errors hooks dtype_table dtypes",
+        "errors public_names hooks dtype_table dtypes",
         "rules",
         "autograd",
         "core",
@@ -30,7 +30,7 @@ ROOMS = {
         "__init__",
     ),
     "packager": (
-        "errors names arguments lazy version atomic exits gc_pause",
+        "errors names arguments lazy version sizes atomic exits gc_pause",
         "tensors",
         "libraries",
         "archive",
@@ -41,6 +41,7 @@ ROOMS = {
         "objects",
         "weights",
         "migrations",
+        "calls",
         "exporting",
         "loading",
         "drafting",

@@ -1,9 +1,10 @@
 """`__all__` is exactly what is public, and what is public says what it is for.
 
 A public module is a package's `__init__`, a file at the top of kellet or packager, or one of the
-places where PyTorch has a name (`kellet.utils`, `kellet.nn.modules`). In kellet a file within a room
-writes an `__all__` for what goes up to its `__init__`; in packager the `__init__` lists what other rooms and
-users take. Names that start with an underscore are not public, nor is what lies under one.
+places where PyTorch has a name (`kellet.utils`, `kellet.nn.modules`). An `__init__` of kellet lists what it
+offers, or gathers what the files of its room define (`functions_of`, `classes_of`); in
+packager the `__init__` lists what other rooms and users take. Names that start with an underscore are not
+public, nor is what lies under one.
 """
 
 from __future__ import annotations
@@ -38,14 +39,17 @@ def public_modules() -> Iterator[tuple[str, Path]]:
 
 
 def declared_all(tree: ast.Module, module: str = "") -> list[str] | None:
-    """Read `__all__` from a file: names, and the lists of other files as `*file.__all__`."""
+    """Read `__all__` from a file: names, the lists of other files (`*file.__all__`), and what is gathered."""
     files = _files_imported(tree, module)
+    gathered = _gathered(tree, files)
     for node in _statements(tree.body):
         if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["__all__"]:
             assert isinstance(node.value, ast.List)
             found: list[str] = []
             for item in node.value.elts:
-                if isinstance(item, ast.Starred):
+                if isinstance(item, ast.Starred) and ast.unparse(item.value) in gathered:
+                    found += gathered[ast.unparse(item.value)]
+                elif isinstance(item, ast.Starred):
                     file, _, attribute = ast.unparse(item.value).rpartition(".")
                     assert attribute == "__all__"
                     found += _all_of(files[file])
@@ -53,6 +57,36 @@ def declared_all(tree: ast.Module, module: str = "") -> list[str] | None:
                     found.append(ast.literal_eval(item))
             return found
     return None
+
+
+def _gathered(tree: ast.Module, files: dict[str, str]) -> dict[str, list[str]]:
+    """Map the variables that hold what `functions_of` or `classes_of` gathers to the names in it."""
+    return {
+        ast.unparse(node.targets[0]): [
+            name
+            for file in node.value.args
+            for name in _bound(
+                files[ast.unparse(file)], functions=ast.unparse(node.value.func) == "functions_of"
+            )
+        ]
+        for node in _statements(tree.body)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and ast.unparse(node.value.func) in ("functions_of", "classes_of")
+    }
+
+
+def _bound(module: str, *, functions: bool) -> list[str]:
+    """List the public functions, or classes, of a file: defined, or a method under a name of its own."""
+    path = importlib.import_module(module).__file__
+    assert path is not None
+    names = []
+    for node in ast.parse(Path(path).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef if functions else ast.ClassDef):
+            names.append(node.name)
+        elif functions and isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute | ast.Name):
+            names += [t.id for t in node.targets if isinstance(t, ast.Name) and not t.id.isupper()]
+    return [name for name in names if not name.startswith("_")]
 
 
 def _files_imported(tree: ast.Module, module: str) -> dict[str, str]:
@@ -82,9 +116,9 @@ def offered_names(tree: ast.Module, module: str = "") -> tuple[set[str], set[str
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             must.add(node.name)
         elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-            starred = set(_all_of(f"{module}.{node.module}"))
-            must |= starred
-            may |= starred
+            starred = getattr(importlib.import_module(f"{module}.{node.module}"), "__all__", ())
+            must |= set(starred)  # the files whose names are gathered have none
+            may |= set(starred)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             must |= {alias.name for alias in node.names if alias.asname == alias.name}
             # `from .sub import x` in an `__init__` also binds `sub`, which may be offered by name.
@@ -131,11 +165,12 @@ def test_all_lists_exactly_what_is_public(module_name: str) -> None:
     assert len(names) == len(set(names)), f"{module_name}.__all__ names something twice"
     assert must - set(names) == set(), f"missing from {module_name}.__all__"
     module = importlib.import_module(module_name)
-    assert names == getattr(module, "__all__", None)
+    assert sorted(names) == sorted(getattr(module, "__all__", None) or ())
     unbound = [name for name in names if not hasattr(module, name)]
     assert unbound == [], f"{module_name}.__all__ lists what the module does not have"
     submodules = {n for n in names if isinstance(getattr(module, n), ModuleType)}
-    strangers = set(names) - must - may - submodules
+    gathered = {n for found in _gathered(tree, _files_imported(tree, package)).values() for n in found}
+    strangers = set(names) - must - may - submodules - gathered
     assert strangers == set(), f"{module_name}.__all__ lists what the file does not bind"
 
 

@@ -24,7 +24,7 @@ from packager.archive import (
     MissingEntryError,
     verify,
 )
-from packager.archive.listing import ALIGNMENT
+from packager.archive.entries import ALIGNMENT
 from packager.errors import ArchiveError, IntegrityError
 
 CHUNK = 1 << 20
@@ -383,7 +383,7 @@ def test_map_that_is_refused_is_read_with_bounds_instead(
     def refuse(*arguments: object, **options: object) -> None:
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr("packager.archive.sources.mmap.mmap", refuse)
+    monkeypatch.setattr("packager.archive.byte_sources.mmap.mmap", refuse)
     with ArchiveReader(big_path) as reader:
         assert reader.read("big") == BIG
 
@@ -393,7 +393,7 @@ def test_map_that_is_refused_is_read_with_bounds_instead(
 def test_many_chunks_are_checked_on_several_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digests: str, threads: int
 ) -> None:
-    monkeypatch.setattr("packager.archive.chunk_checks.thread_count", lambda: threads)
+    monkeypatch.setattr("packager.archive.entries.thread_count", lambda: threads)
     path = tmp_path / "x.kellet"
     with ArchiveWriter(path, fsync=False) as writer:
         writer.add("x", bytes(33 * CHUNK + 5), kind="resource")
@@ -422,9 +422,9 @@ def test_error_on_another_thread_comes_out(tmp_path: Path, monkeypatch: pytest.M
     def fail(data: memoryview) -> int:
         raise MemoryError
 
-    monkeypatch.setattr("packager.archive.chunk_checks.thread_count", lambda: 2)
+    monkeypatch.setattr("packager.archive.entries.thread_count", lambda: 2)
     with ArchiveReader(path) as reader:
-        monkeypatch.setattr("packager.archive.chunk_checks.crc32", fail)
+        monkeypatch.setattr("packager.archive.entries.crc32", fail)
         with pytest.raises(MemoryError):
             reader.view("x")
 

@@ -11,7 +11,8 @@ import pytest
 import safetensors
 import safetensors.numpy
 
-from packager.archive.safetensors import HeaderTensor, parse_header, spell_header, tensor_bytes
+from packager.archive.safetensors import HeaderTensor, parse_header, spell_header
+from packager.archive.stored_tensors import tensor_bytes
 from packager.errors import ArchiveError
 from packager.tensors import DTYPE_BITS
 

@@ -29,10 +29,10 @@ from packager.archive import (
     add_tensors,
     verify,
 )
-from packager.archive.digests import crc32, crcs_of, sha256s_of
+from packager.archive.entries import crc32, crcs_of, sha256s_of
 from packager.archive.entry_names import DIGEST, MANIFEST, digest_line
 from packager.archive.manifest import dump_manifest
-from packager.archive.zip_records import ZipEntry, central_record, end_records, local_header
+from packager.archive.zip_container import ZipEntry, central_record, end_records, local_header
 from packager.errors import PackageError
 
 

@@ -48,17 +48,16 @@ from packager.archive import (
     unpack,
     verify,
 )
-from packager.archive.digests import crc32, crcs_of, sha256s_of
+from packager.archive.entries import crc32, crcs_of, sha256s_of
 from packager.archive.entry_names import DIGEST, MANIFEST, MIGRATIONS, digest_line
-from packager.archive.zip_records import ZipEntry, central_directory, local_header
+from packager.archive.zip_container import ZipEntry, central_directory, local_header
 from packager.environment import Distributions, Fingerprint
 from packager.errors import PackageError
-from packager.loading.objects import load_object
 from packager.loading.opening import environment_report
-from packager.loading.stored_states import load_state_dict
+from packager.loading.stored_objects import LoadContext, load_object, load_state_dict
 from packager.migrations import Migration, drop, rename
 from packager.migrations.archiving import pack_migrations, unpack_migrations
-from packager.objects import TrustContext, encode, encode_state_dict, names_in, resolve_name
+from packager.objects import TrustContext, encode, encode_state_dict, names_in
 
 MSGPACK_KINDS = ("index", "extras", "migration", "object")
 
@@ -405,20 +404,20 @@ def _use_tensors(tensors: TensorReader) -> None:
 DATA = TrustContext.data_only()
 
 
-def resolve(module: str, qualname: str) -> Any:
-    """The object of that name in this process; the audit has let it pass."""
-    return resolve_name(import_module(module), qualname)
+def _context(reader: ArchiveReader) -> LoadContext:
+    """Names are those of this process; the audit has let them pass."""
+    return LoadContext(reader, DATA, (), frozenset(), lambda name: True, import_module)
 
 
 def _use_object(reader: ArchiveReader, record: ObjectRecord) -> None:
     if record.tensors is None:
         names_in(reader.read(record.entry))
-    load_object(reader, record, DATA, (), resolve, importer=None, map_location=None)
+    load_object(_context(reader), record.package, record.resource)
 
 
 def _use_state(reader: ArchiveReader, record: StateDictRecord) -> None:
     for library in ("numpy", "kellet"):
-        state = load_state_dict(reader, record, DATA, (), resolve, as_=library)
+        state = load_state_dict(_context(reader), record.package, record.resource, as_=library)
         len(state), state._metadata
         for key in state:
             if library == "numpy":

@@ -16,7 +16,7 @@ from packager import PackageExporter, PackageImporter, UntrustedTypeError, verif
 from packager.archive import ModuleRecord
 from packager.cli.main import main
 from packager.errors import PackageError
-from packager.loading.opening import DisallowedModuleError
+from packager.loading.packaged_code import DisallowedModuleError
 from packager.objects import EncodedObject, UntrustedNamesError
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge

@@ -22,7 +22,7 @@ import kellet.nn.functional as F
 from kellet import nn
 from packager import PackageImporter
 from packager.errors import PackageError
-from packager.loading.opening import DisallowedModuleError
+from packager.loading.packaged_code import DisallowedModuleError
 from packager.objects import EncodedObject, UntrustedNamesError
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge

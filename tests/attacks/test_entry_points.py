@@ -24,9 +24,9 @@ import kellet
 from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError, sys_importer
 from packager.archive import ArchiveReader, ArchiveWriter, CheckRecord, EntryPoint, ModuleRecord
+from packager.calls import EntryMethodError
 from packager.cli import main
-from packager.exporting.entry_methods import EntryMethodError
-from packager.loading.objects import StoredObjectError
+from packager.loading.stored_objects import StoredObjectError
 
 X = np.arange(6, dtype="f4").reshape(3, 2)
 SHOP = """

@@ -27,9 +27,8 @@ from packager.archive import (
     ModuleRecord,
     verify,
 )
-from packager.archive.entry_names import MAX_NAMES
-from packager.archive.packed import LONGEST_PACKED
-from packager.archive.zip_records import ZipEntry, end_records, local_header
+from packager.archive.bounds import MAX_ENTRIES, MAX_PACKED
+from packager.archive.zip_container import ZipEntry, end_records, local_header
 from packager.errors import ArchiveError, IntegrityError, PackageError
 
 CHUNK = 1 << 20
@@ -225,11 +224,11 @@ def test_endless_reserved_entries_of_a_folder_are_not_read(folder: Path, name: s
 
 
 def test_an_endless_manifest_or_signature_of_a_file_is_not_read(tmp_path: Path, forger: Any) -> None:
-    size = LONGEST_PACKED + 1
+    size = MAX_PACKED + 1
     entry = ZipEntry(b".data/manifest.msgpack", size, 0, 1, 0)
     header = local_header(entry)
     digest = ZipEntry(b".data/manifest.sha256", 0, 0, 1, len(header) + size)
-    from packager.archive.zip_records import central_directory
+    from packager.archive.zip_container import central_directory
 
     path = tmp_path / "x.kellet"
     with open(path, "wb") as file:
@@ -237,7 +236,7 @@ def test_an_endless_manifest_or_signature_of_a_file_is_not_read(tmp_path: Path, 
         file.seek(size, os.SEEK_CUR)
         file.write(local_header(digest))
         file.write(central_directory([entry, digest], file.tell()))
-    with pytest.raises(ArchiveError, match=f"found {size} bytes; expected at most {LONGEST_PACKED}"):
+    with pytest.raises(ArchiveError, match=f"found {size} bytes; expected at most {MAX_PACKED}"):
         ArchiveReader(path)
     signed = forger(after=[(".data/signatures/me", bytes(CHUNK + 1))]).build()
     assert "expected at most 1048576" in verify(ArchiveReader(signed)).problems[0].message
@@ -246,19 +245,19 @@ def test_an_endless_manifest_or_signature_of_a_file_is_not_read(tmp_path: Path, 
 @pytest.mark.parametrize("kind", ["object", "extras", "index", "migration"])
 def test_what_is_read_as_a_whole_may_not_be_endless(forger: Any, kind: str) -> None:
     from packager.archive import pack, unpack
-    from packager.archive.listing import KINDS
+    from packager.archive.entries import KINDS
 
     top = unpack(forger().honest_manifest(), what="x")
     top["entries"][1] = bytes([KINDS.index(kind)])
-    top["entries"][2] = (LONGEST_PACKED + 1).to_bytes(8, "little")
-    with pytest.raises(ArchiveError, match=f"{LONGEST_PACKED + 1} bytes of kind {kind}; at most"):
+    top["entries"][2] = (MAX_PACKED + 1).to_bytes(8, "little")
+    with pytest.raises(ArchiveError, match=f"{MAX_PACKED + 1} bytes of kind {kind}; at most"):
         ArchiveReader(forger(manifest=pack(top)).build())
 
 
 def test_more_entries_than_are_read_are_refused_before_they_are() -> None:
-    count = MAX_NAMES + 1
+    count = MAX_ENTRIES + 1
     data = bytes(47 * count)
-    with pytest.raises(ArchiveError, match=f"found {count} records .* expected at most {MAX_NAMES}"):
+    with pytest.raises(ArchiveError, match=f"found {count} records .* expected at most {MAX_ENTRIES}"):
         ArchiveReader(data + end_records(count, 0, len(data)))
 
 

@@ -25,7 +25,7 @@ import pytest
 
 from packager import PackageExporter, PackageImporter
 from packager.archive import KINDS, ArchiveReader, ArchiveWriter
-from packager.archive.digests import CHUNK
+from packager.archive.bounds import CHUNK
 from packager.archive.entry_names import MIGRATIONS
 from packager.cli import main
 from packager.environment.creating import create_environment

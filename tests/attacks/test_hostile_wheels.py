@@ -27,10 +27,10 @@ from packager.environment.errors import NoSuchVersionError, SourceOnlyError
 from packager.environment.installers import Installer, Wanted, explained, run_tool
 from packager.environment.locks import resolve_wheels
 from packager.environment.own import wheel_of
-from packager.environment.targets import Target
 from packager.environment.vendoring import fetch_wheels
+from packager.environment.wheel_platforms import Target
 from packager.environment.wheels import WHEELS
-from packager.loading.verifying import verify
+from packager.loading.deep_checks import verify
 
 INFO = "tiny-1.0.dist-info"
 HONEST = {"tiny.py": b"VALUE = 3\n", f"{INFO}/METADATA": b"Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n"}
@@ -244,7 +244,7 @@ def test_uv_is_told_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_the_process_of_a_deep_check_starts_without_site(
     archive: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from packager.loading import parsing
+    from packager.loading import deep_checks
 
     started: list[list[str]] = []
 
@@ -253,7 +253,7 @@ def test_the_process_of_a_deep_check_starts_without_site(
             started.append(command[:3])
             super().__init__(command, **options)
 
-    monkeypatch.setattr(parsing.subprocess, "Popen", Noted)
+    monkeypatch.setattr(deep_checks.subprocess, "Popen", Noted)
     file = archive({})
     with ArchiveReader(file) as reader, ArchiveWriter(file.with_name("code.kellet"), fsync=False) as writer:
         writer.add("net.py", b"x = 1\n", kind="source")

@@ -21,7 +21,7 @@ sys.path.insert(0, sys.argv[1])
 import fuzz_target as fuzz
 from packager.archive import ArchiveReader, verify
 from packager.errors import PackageError
-from packager.codecs.registry import default_registry
+from packager.codecs import default_registry
 from packager.objects import names_in
 
 registry = default_registry()  # which looks for codecs among what is installed, once

@@ -374,7 +374,7 @@ from pathlib import Path
 sys.path.insert(0, {root!r})
 from packager.objects import TrustContext, audit, names_in
 from packager.errors import PackageError
-from packager.codecs.registry import default_registry
+from packager.codecs import default_registry
 data = Path({data!r}).read_bytes()
 registry = default_registry()
 events = []

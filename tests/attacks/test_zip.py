@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from packager.archive.zip_records import ZipEntry, central_record, end_records, local_header
+from packager.archive.zip_container import ZipEntry, central_record, end_records, local_header
 
 Accepts = Callable[..., bool]
 Problems = Callable[[bytes], str]

@@ -1,4 +1,4 @@
-"""A project has modules of its own called `packager` or `kellet`: they are packed, or one line says what to do."""
+"""Modules of a project that are called `packager` or `kellet`: packed, or one line says what to do."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ with packager.PackageImporter("net.kellet", trust=["script:Net"]) as importer:
 
 def run(folder: Path, code: str, *arguments: str) -> tuple[int, str, str]:
     """Run code as an installed command runs it: the current folder is not on its path."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code, *arguments], cwd=folder, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-P", "-c", code, *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -73,7 +72,7 @@ def test_one_line_says_what_to_do_where_the_command_needs_the_name(project: Path
     code, out, errors = run(project, COMMAND, "export", "script:build", "-o", "net.kellet")
     assert (code, out) == (4, "")
     assert errors.splitlines()[1:] == [
-        "  packager.py here has the name of a package that this command runs on; give yours another name"
+        "  packager.py has the name of a package that this command runs on; give yours another name"
     ]
     assert "cannot import name 'double' from 'packager'" in errors
     code, out, _ = run(project, COMMAND, "plan", "script:build")

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from packager.codecs import Child, Codec, Decoding, Encoding, Node
-from packager.codecs.checks import expect
-from packager.codecs.registry import CodecError, CodecRegistry, default_registry
+from packager.codecs.base import CodecError, CodecRegistry, default_registry, expect
 from packager.errors import PackageError
 from packager.objects import RecordError, TrustContext, audit, encode
 from packager.testing import CodecContract, round_trip

@@ -22,15 +22,13 @@ import kellet.optim
 from kellet import nn
 from packager.codecs import (
     arrays,
-    callables,
     collections_codec,
+    default_registry,
     kellet_codec,
     kellet_tensors,
-    numpy_dtypes,
-    numpy_random,
+    numpy_values,
     plain,
 )
-from packager.codecs.registry import default_registry
 from packager.testing import CodecContract
 
 HERE = __name__
@@ -127,7 +125,7 @@ class TestEnum(CodecContract):
 
 
 class TestPartial(CodecContract):
-    codec = callables.PartialCodec()
+    codec = plain.PartialCodec()
     interned = (HERE,)  # in data alone there are few partials
 
     def samples(self) -> list[Any]:
@@ -138,7 +136,7 @@ class TestPartial(CodecContract):
 
 
 class TestGetter(CodecContract):
-    codec = callables.GetterCodec()
+    codec = plain.GetterCodec()
     interned = (HERE,)  # in data alone there are none
 
     def samples(self) -> list[Any]:
@@ -202,7 +200,7 @@ class TestScalarSubclass(CodecContract):
 
 
 class TestMethod(CodecContract):
-    codec = callables.MethodCodec()
+    codec = plain.MethodCodec()
     interned = (HERE,)
 
     def samples(self) -> list[Any]:
@@ -248,7 +246,7 @@ class TestChainMap(CodecContract):
 
 
 class TestDType(CodecContract):
-    codec = numpy_dtypes.DTypeCodec()
+    codec = numpy_values.DTypeCodec()
 
     def samples(self) -> list[Any]:
         offsets = {"names": ["a"], "formats": ["f4"], "offsets": [4], "itemsize": 12}
@@ -297,7 +295,7 @@ class TestArray(CodecContract):
 
 
 class TestScalar(CodecContract):
-    codec = arrays.ScalarCodec()
+    codec = numpy_values.ScalarCodec()
 
     def samples(self) -> list[Any]:
         structured = np.zeros(2, [("a", "f4"), ("b", "i8")])[0]
@@ -349,7 +347,7 @@ class _Random(CodecContract):
 
 
 class TestGenerator(_Random):
-    codec = numpy_random.GeneratorCodec()
+    codec = numpy_values.GeneratorCodec()
 
     def samples(self) -> list[Any]:
         return [np.random.default_rng(3), np.random.Generator(np.random.Philox(4))]
@@ -359,7 +357,7 @@ class TestGenerator(_Random):
 
 
 class TestBitGenerator(_Random):
-    codec = numpy_random.BitGeneratorCodec()
+    codec = numpy_values.BitGeneratorCodec()
 
     def samples(self) -> list[Any]:
         kinds = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
@@ -370,7 +368,7 @@ class TestBitGenerator(_Random):
 
 
 class TestRandomState(_Random):
-    codec = numpy_random.RandomStateCodec()
+    codec = numpy_values.RandomStateCodec()
 
     def samples(self) -> list[Any]:
         half = np.random.RandomState(4)
@@ -382,7 +380,7 @@ class TestRandomState(_Random):
 
 
 class TestSeedSequence(CodecContract):
-    codec = numpy_random.SeedSequenceCodec()
+    codec = numpy_values.SeedSequenceCodec()
 
     def samples(self) -> list[Any]:
         spawned = np.random.SeedSequence(3)

@@ -9,8 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from packager.codecs import torch_codec, torch_layouts, torch_tensors
-from packager.codecs.registry import default_registry
+from packager.codecs import default_registry, torch_codec, torch_layouts, torch_tensors
 from packager.testing import CodecContract
 
 HERE = __name__

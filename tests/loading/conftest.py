@@ -1,4 +1,4 @@
-"""Worlds from trees of text: `pack({"pkg/__init__.py": "..."})` opens packaged code without an export."""
+"""Archives from trees of text: `pack({"pkg/__init__.py": "..."})` opens packaged code without an export."""
 
 import hashlib
 import importlib
@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from packager.archive.manifest import ExternRecord, ModuleRecord
-from packager.loading import finder
-from packager.loading.bytecode import BytecodeCache
-from packager.loading.code import PackagedCode
-from packager.loading.world import World
+from packager.loading.loaded_archive import LoadedArchive, register, unregister
+from packager.loading.module_loaders import BytecodeCache
+from packager.loading.packaged_code import ImportRules, PackagedCode
 
 _identities = itertools.count(0xABCDEF00)
 
@@ -40,17 +39,17 @@ class TextArchive:
 
 
 class Loaded:
-    """An open world and how a user would import from it."""
+    """An open archive and how a user would import from it."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, archive: LoadedArchive) -> None:
+        self.archive = archive
 
     def module(self, name: str) -> Any:
-        return importlib.import_module(self.world.rules.in_process(name))
+        return importlib.import_module(self.archive.rules.in_process(name))
 
     def close(self) -> None:
-        finder.unregister(self.world)
-        self.world.close()
+        unregister(self.archive)
+        self.archive.close()
 
 
 def _module(path: str) -> ModuleRecord:
@@ -77,9 +76,10 @@ def pack(tmp_path, monkeypatch) -> Iterator[Callable[..., Loaded]]:
         code = PackagedCode(TextArchive(tree, externs, mocks))
         identity = f"{next(_identities):012x}"
         suffix = "" if installed else f"__w{identity}_0"
-        world = World(code, identity, suffix, undeclared=undeclared, bytecode=BytecodeCache(bytecode))
-        finder.register(world)
-        opened.append(Loaded(world))
+        rules = ImportRules(code, suffix, undeclared)
+        archive = LoadedArchive(code, identity, rules, BytecodeCache(bytecode))
+        register(archive)
+        opened.append(Loaded(archive))
         return opened[-1]
 
     yield pack

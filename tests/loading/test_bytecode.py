@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from packager import IntegrityError, PackageExporter, PackageImporter
-from packager.loading.bytecode import BytecodeCache
+from packager.loading.module_loaders import BytecodeCache
 
 SOURCE = b"value = 5\n"
 

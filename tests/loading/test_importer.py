@@ -16,8 +16,9 @@ import pytest
 from packager.archive import ArchiveWriter, ExternRecord, Manifest, ModuleRecord
 from packager.environment import Fingerprint
 from packager.errors import ArchiveError, EnvironmentMismatchError, PackageError
-from packager.loading.finder import NameTakenError
-from packager.loading.opening import DisallowedModuleError, EnvironmentWarning
+from packager.loading.loaded_archive import NameTakenError
+from packager.loading.opening import EnvironmentWarning
+from packager.loading.packaged_code import DisallowedModuleError
 from packager.package_exporter import PackageExporter
 from packager.package_importer import PackageImporter
 

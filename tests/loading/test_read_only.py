@@ -38,7 +38,7 @@ AS_NOBODY = (
     + """
 import errno, os, tempfile
 from packager.archive import ArchiveIOError
-from packager.loading import unpacking
+from packager.loading import packaged_code
 
 load(sys.argv[1])
 with PackageImporter(sys.argv[1]) as importer:
@@ -50,7 +50,7 @@ tempfile.tempdir = None
 tempfile._candidate_tempdir_list = lambda: [sys.argv[3]]
 load(sys.argv[1])
 load(sys.argv[2])
-unpacking._temporary_folder = lambda: sys.argv[3]  # and not /tmp, where tests may write
+packaged_code._temporary_folder = lambda: sys.argv[3]  # and not /tmp, where tests may write
 with PackageImporter(sys.argv[1]) as importer:
     try:
         importer.import_module("ropkg.placed")

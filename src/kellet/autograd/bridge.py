@@ -18,8 +18,6 @@ from ..rules.rule import Namespace
 if TYPE_CHECKING:
     from .variable import Variable
 
-__all__ = ["Array", "Counter", "bridge", "wrap"]
-
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
 _new = object.__new__

@@ -17,8 +17,6 @@ from .passes import Pass
 from .variable import Variable
 from .wanted import Wanted
 
-__all__ = ["ExecutionEngine", "current_pass", "queue_callback", "run_pass"]
-
 NESTED_IN_ONE_THREAD = 32
 """Passes started by hooks and custom functions of passes: deeper ones move to a fresh thread, whose
 stack is empty."""

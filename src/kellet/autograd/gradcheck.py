@@ -21,8 +21,6 @@ from .gradients import grad
 from .modes import no_grad
 from .variable import Variable
 
-__all__ = ["gradcheck", "gradgradcheck"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Limits:

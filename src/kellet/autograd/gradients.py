@@ -19,8 +19,6 @@ from .node import Edge, Node, Target, target
 from .variable import Variable, edge_of
 from .wanted import Wanted
 
-__all__ = ["GradientEdge", "backward", "get_gradient_edge", "grad", "one_of"]
-
 
 class GradientEdge(NamedTuple):
     """A place in a graph: output `output_nr` of `node`. It stands for a tensor in `backward` and `grad`.

@@ -15,17 +15,6 @@ from typing import Any, TypeVar
 
 from ..rules.quiet import thread
 
-__all__ = [
-    "Task",
-    "enable_grad",
-    "inference_mode",
-    "is_grad_enabled",
-    "modes",
-    "no_grad",
-    "set_grad_enabled",
-    "state",
-]
-
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 PackHooks = tuple[Callable[[Any], Any], Callable[[Any], Any]]

@@ -13,8 +13,6 @@ from .node_hooks import NodeHooks, as_tensor, from_tensor, hooks_of
 if TYPE_CHECKING:
     from .variable import Variable
 
-__all__ = ["Edge", "Node", "Target", "sequence_numbers", "target"]
-
 sequence_numbers = itertools.count()
 """Nodes are numbered in the order in which they are made, over all threads. A node leads only to
 nodes of lower numbers, so descending numbers are an order in which a graph may run."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from .node import Node
     from .variable import Variable
 
-__all__ = ["LeafHooks", "NodeHooks", "hooks_of", "run_post_hooks", "run_pre_hooks", "run_tensor_hooks"]
-
 Registry = HookRegistry[Any]
 Gradients = list[Any]
 

@@ -42,8 +42,6 @@ from .rule_node import RuleNode
 from .variable import Variable
 from .wanted import Wanted
 
-__all__ = ["Pass", "one_step"]
-
 
 def one_step(node: RuleNode, gradient: Any) -> bool:
     """Run backward through a single node between plain leaves, without the machinery of a pass.

@@ -27,8 +27,6 @@ from .saved import (
 )
 from .variable import Variable
 
-__all__ = ["RuleNode", "record"]
-
 _new = object.__new__
 
 SAVED_NAMES = {"self": 0, "input": 0, "other": 1, "exponent": 1, "mat2": 1, "result": -1, "output": -1}

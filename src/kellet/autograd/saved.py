@@ -16,18 +16,6 @@ from .modes import PackHooks, no_grad, set_packing, state
 from .node import Node, Target, target
 from .variable import Variable, counter_of, edge_of
 
-__all__ = [
-    "RELEASED",
-    "OutputValue",
-    "PackedValue",
-    "SavedTensor",
-    "at_place",
-    "disable_saved_tensors_hooks",
-    "pack",
-    "repack",
-    "saved_tensors_hooks",
-]
-
 RELEASED: Any = object()
 """Stands where a node kept its values, after backward let go of them."""
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from .views import View
 
-__all__ = ["Variable", "bump", "counter_of", "edge_of"]
-
 
 class Variable:
     """The state of one tensor. Everything with an underscore belongs to this room and to core.

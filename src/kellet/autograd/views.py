@@ -23,8 +23,6 @@ from .variable import Variable, counter_of, edge_of
 if TYPE_CHECKING:
     from ..rules import Rule
 
-__all__ = ["CopySlices", "View", "check_in_place", "make_view", "old_value", "rebase"]
-
 NO_GRAD = (
     "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Make the "
     "view with gradients enabled, or write to it inside no_grad"

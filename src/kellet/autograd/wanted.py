@@ -7,8 +7,6 @@ from typing import Any
 
 from .node import Edge, Node, Target
 
-__all__ = ["Wanted"]
-
 
 class Wanted:
     """The inputs of one pass and, after `find`, the way to them.

@@ -12,88 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..autograd.bridge import bridge, wrap
+from ..autograd.bridge import bridge
 from ..autograd.modes import modes, state
 from ..autograd.node import sequence_numbers
 from ..autograd.rule_node import RuleNode
 from ..autograd.variable import Variable
 from ..rules import RULES, Rule
 from ..rules.quiet import thread
-from .dispatch import NONE, WEAK_NUMBERS, apply
+from .dispatch import NONE, WEAK_NUMBERS, apply, binary, scaled
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = [
-    "add",
-    "arctan2",
-    "atan2",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "div",
-    "divide",
-    "eq",
-    "floor_divide",
-    "fmod",
-    "ge",
-    "greater",
-    "greater_equal",
-    "gt",
-    "le",
-    "less",
-    "less_equal",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "lt",
-    "matmul",
-    "maximum",
-    "minimum",
-    "mul",
-    "multiply",
-    "ne",
-    "neg",
-    "negative",
-    "not_equal",
-    "pow",
-    "remainder",
-    "sub",
-    "subtract",
-    "true_divide",
-]
-
 _new = object.__new__
 _ndarray = np.ndarray
 
-ADD, SUB, MUL, DIV, NEG = (RULES[name] for name in ("add", "sub", "mul", "div", "neg"))
-
-
-def operand(value: Any) -> Any:
-    """Return the other side of an operator: a tensor or a number, also NumPy's; else NotImplemented."""
-    if isinstance(value, Variable | bool | int | float | complex):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return wrap(value)
-    return NotImplemented
-
-
-def binary(rule: Rule, a: Any, b: Any) -> Any:
-    """Return `rule` on two operands, or NotImplemented, so that Python asks the other one."""
-    left, right = operand(a), operand(b)
-    if left is NotImplemented or right is NotImplemented:
-        return NotImplemented
-    return apply(rule, (left, right), NONE)
-
-
-def scaled(value: Any, factor: Any) -> Any:
-    """Return `value * factor`, and `value` itself where the factor is the number 1.
-
-    A factor that is a tensor or an array is never compared: its gradient and its shape count too.
-    """
-    return value if isinstance(factor, int | float | complex | np.number) and factor == 1 else value * factor
+ADD, SUB, MUL, NEG = (RULES[name] for name in ("add", "sub", "mul", "neg"))
 
 
 def _named(rule: Rule, a: Any, b: Any) -> Tensor:
@@ -173,6 +107,18 @@ def _result(rule: Rule, a: Any, b: Any, out: Any, b_needs: bool) -> Any:
     return tensor
 
 
+def _operator(name: str) -> tuple[Callable[[Any, Any], Tensor], Callable[[Any, Any], Tensor]]:
+    """The method of an operator by the name of its rule, and that of the operand on the right."""
+
+    def left(self: Any, other: Any) -> Any:
+        return binary(RULES[name], self, other)
+
+    def right(self: Any, other: Any) -> Any:
+        return binary(RULES[name], other, self)
+
+    return left, right
+
+
 class Arithmetic(Variable):
     """Binary operators, and the methods of the same names."""
 
@@ -187,92 +133,27 @@ class Arithmetic(Variable):
     def __mul__(self, other: Any) -> Tensor:
         return _short(MUL, operator.mul, self, other)  # type: ignore[no-any-return]  # or NotImplemented
 
-    def __truediv__(self, other: Any) -> Tensor:
-        return binary(DIV, self, other)  # type: ignore[no-any-return]  # or NotImplemented
+    __truediv__, __rtruediv__ = _operator("div")
+    __floordiv__, __rfloordiv__ = _operator("floor_divide")
+    __mod__, __rmod__ = _operator("remainder")
+    __pow__, __rpow__ = _operator("pow")
+    __matmul__, __rmatmul__ = _operator("matmul")
+    __and__, __rand__ = _operator("bitwise_and")
+    __or__, __ror__ = _operator("bitwise_or")
+    __xor__, __rxor__ = _operator("bitwise_xor")
+    __lshift__, __rlshift__ = _operator("left_shift")
+    __rshift__, __rrshift__ = _operator("right_shift")
+    __radd__ = _operator("add")[1]
+    __rsub__ = _operator("sub")[1]
+    __rmul__ = _operator("mul")[1]
 
-    def __floordiv__(self, other: Any) -> Tensor:
-        return binary(RULES["floor_divide"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __mod__(self, other: Any) -> Tensor:
-        return binary(RULES["remainder"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __pow__(self, other: Any) -> Tensor:
-        return binary(RULES["pow"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __matmul__(self, other: Any) -> Tensor:
-        return binary(RULES["matmul"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __and__(self, other: Any) -> Tensor:
-        return binary(RULES["bitwise_and"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __or__(self, other: Any) -> Tensor:
-        return binary(RULES["bitwise_or"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __xor__(self, other: Any) -> Tensor:
-        return binary(RULES["bitwise_xor"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __lshift__(self, other: Any) -> Tensor:
-        return binary(RULES["left_shift"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rshift__(self, other: Any) -> Tensor:
-        return binary(RULES["right_shift"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __radd__(self, other: Any) -> Tensor:
-        return binary(ADD, other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return binary(SUB, other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return binary(MUL, other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return binary(DIV, other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rfloordiv__(self, other: Any) -> Tensor:
-        return binary(RULES["floor_divide"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rmod__(self, other: Any) -> Tensor:
-        return binary(RULES["remainder"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rpow__(self, other: Any) -> Tensor:
-        return binary(RULES["pow"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rmatmul__(self, other: Any) -> Tensor:
-        return binary(RULES["matmul"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rand__(self, other: Any) -> Tensor:
-        return binary(RULES["bitwise_and"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __ror__(self, other: Any) -> Tensor:
-        return binary(RULES["bitwise_or"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rxor__(self, other: Any) -> Tensor:
-        return binary(RULES["bitwise_xor"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rlshift__(self, other: Any) -> Tensor:
-        return binary(RULES["left_shift"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __rrshift__(self, other: Any) -> Tensor:
-        return binary(RULES["right_shift"], other, self)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __eq__(self, other: Any) -> Tensor:  # type: ignore[override]  # elementwise, as everywhere in NumPy
-        return binary(RULES["eq"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __ne__(self, other: Any) -> Tensor:  # type: ignore[override]  # elementwise, as everywhere in NumPy
-        return binary(RULES["ne"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __lt__(self, other: Any) -> Tensor:
-        return binary(RULES["lt"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __le__(self, other: Any) -> Tensor:
-        return binary(RULES["le"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __gt__(self, other: Any) -> Tensor:
-        return binary(RULES["gt"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
-
-    def __ge__(self, other: Any) -> Tensor:
-        return binary(RULES["ge"], self, other)  # type: ignore[no-any-return]  # or NotImplemented
+    # Elementwise, as everywhere in NumPy. Python asks the other operand for the mirrored comparison.
+    __eq__ = _operator("eq")[0]  # type: ignore[assignment]  # object's gives a bool
+    __ne__ = _operator("ne")[0]  # type: ignore[assignment]  # object's gives a bool
+    __lt__ = _operator("lt")[0]
+    __le__ = _operator("le")[0]
+    __gt__ = _operator("gt")[0]
+    __ge__ = _operator("ge")[0]
 
     __hash__ = object.__hash__  # tensors are looked up by identity
 

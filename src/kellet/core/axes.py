@@ -9,8 +9,6 @@ from typing import Any, SupportsIndex, TypeAlias
 
 from ..errors import ShapeError
 
-__all__ = ["Axes", "axes_of", "axis_of", "shape_of", "whole_shape"]
-
 Axes: TypeAlias = "int | Sequence[int] | None"
 """One axis, several, or None for all."""
 

@@ -33,12 +33,6 @@ from .dispatch import NONE, apply, recorded
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = [
-    "clone",
-    "is_complex",
-    "is_floating_point",
-]
-
 
 class Conversion(Variable):
     """Conversions and copies."""

@@ -19,24 +19,6 @@ from .axes import shape_of
 from .device import check_device
 from .tensor import Tensor
 
-__all__ = [
-    "arange",
-    "as_tensor",
-    "empty",
-    "empty_like",
-    "eye",
-    "from_dlpack",
-    "from_numpy",
-    "full",
-    "full_like",
-    "linspace",
-    "ones",
-    "ones_like",
-    "tensor",
-    "zeros",
-    "zeros_like",
-]
-
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return a tensor with a copy of `data`: numbers, nested sequences, an array, a tensor.

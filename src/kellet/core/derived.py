@@ -12,34 +12,11 @@ from ..autograd.variable import Variable
 from ..dtypes import INTEGER, category, dtype_name
 from ..errors import DTypeError
 from ..rules import RULES
-from .arithmetic import scaled
 from .axes import Axes
-from .dispatch import NONE, apply, floating
+from .dispatch import NONE, apply, floating, scaled
 
 if TYPE_CHECKING:
     from .tensor import Tensor
-
-__all__ = [
-    "addcdiv",
-    "addcmul",
-    "aminmax",
-    "angle",
-    "bincount",
-    "deg2rad",
-    "hypot",
-    "imag",
-    "isin",
-    "logaddexp",
-    "logit",
-    "nan_to_num",
-    "positive",
-    "rad2deg",
-    "real",
-    "rsub",
-    "std_mean",
-    "unique",
-    "var_mean",
-]
 
 
 class Bounds(NamedTuple):

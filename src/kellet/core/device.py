@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = [
-    "Device",
-]
-
 
 class Device:
     """`tensor.device`: equal to "cpu", for code that asks or passes it on.

@@ -25,8 +25,6 @@ from ..rules.rule import FLOAT
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["NONE", "apply", "apply_all", "apply_in_place", "floating", "recorded", "tensor_level"]
-
 NONE: dict[str, Any] = {}
 """No options; it is never written to."""
 
@@ -138,6 +136,36 @@ def _as(value: Any, dtype: DType) -> Any:
     if value is None or (WEAK_NUMBERS and dtype.kind in "fc"):
         return value
     return np.asarray(value).astype(dtype)
+
+
+# --- operands ------------------------------------------------------------------------------------
+
+
+def operand(value: Any) -> Any:
+    """Return the other side of an operator: a tensor or a number, also NumPy's; else NotImplemented."""
+    if isinstance(value, Variable | bool | int | float | complex):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return wrap(value)
+    return NotImplemented
+
+
+def binary(rule: Rule, a: Any, b: Any) -> Any:
+    """Return `rule` on two operands, or NotImplemented, so that Python asks the other one."""
+    left, right = operand(a), operand(b)
+    if left is NotImplemented or right is NotImplemented:
+        return NotImplemented
+    return apply(rule, (left, right), NONE)
+
+
+def scaled(value: Any, factor: Any) -> Any:
+    """Return `value * factor`, and `value` itself where the factor is the number 1.
+
+    A factor that is a tensor or an array is never compared: its gradient and its shape count too.
+    """
+    return value if isinstance(factor, int | float | complex | np.number) and factor == 1 else value * factor
 
 
 # --- in place -------------------------------------------------------------------------------------

@@ -7,68 +7,10 @@ from typing import TYPE_CHECKING, Any
 from ..autograd.variable import Variable
 from ..errors import DTypeError
 from ..rules import RULES
-from .axes import axis_of
-from .dispatch import NONE, apply, floating
+from .dispatch import NONE, apply
 
 if TYPE_CHECKING:
     from .tensor import Tensor
-
-__all__ = [
-    "abs",
-    "absolute",
-    "acos",
-    "acosh",
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan",
-    "arctanh",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "bitwise_not",
-    "ceil",
-    "clamp",
-    "clip",
-    "conj",
-    "cos",
-    "cosh",
-    "erf",
-    "erfc",
-    "exp",
-    "exp2",
-    "expm1",
-    "floor",
-    "frac",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "lerp",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "log_softmax",
-    "logical_not",
-    "reciprocal",
-    "relu",
-    "round",
-    "rsqrt",
-    "sgn",
-    "sigmoid",
-    "sign",
-    "signbit",
-    "sin",
-    "sinh",
-    "softmax",
-    "sqrt",
-    "square",
-    "tan",
-    "tanh",
-    "trunc",
-]
 
 
 class Elementwise(Variable):
@@ -278,21 +220,6 @@ class Elementwise(Variable):
         """Return `self + weight * (end - self)`."""
         return apply(RULES["lerp"], (self, end, weight), NONE)
 
-    def softmax(self, dim: int, dtype: Any = None) -> Tensor:
-        """Return exponentials divided by their sum along `dim`; with `dtype`, computed in that."""
-        return self._normalized("softmax", dim, dtype)
-
-    def log_softmax(self, dim: int, dtype: Any = None) -> Tensor:
-        """Return the logarithm of `softmax`, computed without leaving the range of the dtype."""
-        return self._normalized("log_softmax", dim, dtype)
-
-    def _normalized(self, name: str, dim: int, dtype: Any) -> Tensor:
-        axis = axis_of(dim, self._array.ndim)
-        value = floating(self) if dtype is None else self.to(dtype)  # type: ignore[attr-defined]  # a Tensor
-        if self._array.ndim:
-            return apply(RULES[name], (value,), {"axis": axis})
-        return apply(RULES[name], (value.reshape(1),), {"axis": 0}).reshape(())
-
     # --- PyTorch's second names -------------------------------------------------------------------
 
     absolute = abs
@@ -342,7 +269,6 @@ log = Elementwise.log
 log10 = Elementwise.log10
 log1p = Elementwise.log1p
 log2 = Elementwise.log2
-log_softmax = Elementwise.log_softmax
 logical_not = Elementwise.logical_not
 reciprocal = Elementwise.reciprocal
 relu = Elementwise.relu
@@ -354,7 +280,6 @@ sign = Elementwise.sign
 signbit = Elementwise.signbit
 sin = Elementwise.sin
 sinh = Elementwise.sinh
-softmax = Elementwise.softmax
 sqrt = Elementwise.sqrt
 square = Elementwise.square
 tan = Elementwise.tan

@@ -15,26 +15,11 @@ from ..dtypes import INTEGER, category, dtype_name, result_dtype
 from ..errors import DTypeError, ShapeError
 from ..rules import RULES
 from ..rules.copying import is_basic
-from .arithmetic import scaled
 from .axes import axis_of
-from .dispatch import NONE, apply, apply_in_place
+from .dispatch import NONE, apply, apply_in_place, scaled
 
 if TYPE_CHECKING:
     from .tensor import Tensor
-
-__all__ = [
-    "argwhere",
-    "gather",
-    "index_add",
-    "index_select",
-    "masked_fill",
-    "masked_select",
-    "nonzero",
-    "scatter",
-    "scatter_add",
-    "take_along_dim",
-    "where",
-]
 
 
 class Indexing(Variable):
@@ -43,14 +28,14 @@ class Indexing(Variable):
     __slots__ = ()
 
     def __getitem__(self, index: Any) -> Tensor:
-        found = plain_index(index)
+        found = _plain_index(index)
         try:
             return apply(RULES["slice" if is_basic(found) else "index"], (self,), {"index": found})
         except IndexError as error:
             raise IndexError(f"{error}; the tensor has shape {self._array.shape}") from error
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        found = plain_index(index)
+        found = _plain_index(index)
         array = self._array
         new = _fitting(value, array, found)
 
@@ -209,7 +194,7 @@ def _fitting(value: Any, array: Any, index: Any) -> Variable:
     return value
 
 
-def plain_index(index: Any) -> Any:
+def _plain_index(index: Any) -> Any:
     """Return an index as a tuple, with arrays in the place of tensors and lists.
 
     An index without arrays ends in an Ellipsis: NumPy would give a scalar, not a view, where every
@@ -238,7 +223,7 @@ def _entry(one: Any) -> Any:
     return bool(one) if isinstance(one, np.bool_) else one
 
 
-def index_array(index: Any, size: int, axis: int) -> Variable:
+def _index_array(index: Any, size: int, axis: int) -> Variable:
     """Return an index tensor as int64, checked, with negative entries counted from the end.
 
     Raises DTypeError for another dtype, IndexError for an entry out of range.
@@ -257,7 +242,7 @@ def index_array(index: Any, size: int, axis: int) -> Variable:
 
 def _places(where: str, row: Any, index: Any, axis: int) -> Variable:
     """An index of one entry per element, checked against the tensor that it reads or writes."""
-    places = index_array(index, row._array.shape[axis], axis)
+    places = _index_array(index, row._array.shape[axis], axis)
     if not places._array.ndim:
         places = wrap(places._array.reshape(1))
     own, wanted = row._array.shape, places._array.shape
@@ -282,7 +267,7 @@ def _source(where: str, src: Any, places: Variable) -> Any:
 
 def _line(where: str, index: Any, size: int, axis: int) -> Variable:
     """An index of one entry per slice."""
-    places = index_array(index, size, axis)
+    places = _index_array(index, size, axis)
     if places._array.ndim > 1:
         raise IndexError(f"{where}: index must have one axis, got shape {places._array.shape}")
     return places if places._array.ndim else wrap(places._array.reshape(1))

@@ -15,16 +15,13 @@ from ..autograd.bridge import wrap
 from ..autograd.variable import Variable
 from ..errors import ShapeError
 from ..rules import RULES
-from .arithmetic import operand, scaled
-from .dispatch import NONE, apply_in_place
+from .dispatch import NONE, apply_in_place, operand, scaled
 from .indexing import _mask
 
 if TYPE_CHECKING:
     from typing import Self
 
     from .tensor import Tensor
-
-__all__ = ["InPlace"]
 
 
 class InPlace(Variable):
@@ -127,35 +124,16 @@ class InPlace(Variable):
             raise TypeError(f"{name}_: expected a tensor or a number, got {type(other).__name__}: {other!r}")
         return apply_in_place(RULES[name], self, (value,), NONE)  # type: ignore[no-any-return]  # self
 
-    def __iadd__(self, other: Any) -> Self:
-        return self._with("add", other)
-
-    def __isub__(self, other: Any) -> Self:
-        return self._with("sub", other)
-
-    def __imul__(self, other: Any) -> Self:
-        return self._with("mul", other)
-
-    def __itruediv__(self, other: Any) -> Self:
-        return self._with("div", other)
-
-    def __ipow__(self, other: Any) -> Self:
-        return self._with("pow", other)
-
-    def __ifloordiv__(self, other: Any) -> Self:
-        return self._with("floor_divide", other)
-
-    def __imod__(self, other: Any) -> Self:
-        return self._with("remainder", other)
-
-    def __iand__(self, other: Any) -> Self:
-        return self._with("bitwise_and", other)
-
-    def __ior__(self, other: Any) -> Self:
-        return self._with("bitwise_or", other)
-
-    def __ixor__(self, other: Any) -> Self:
-        return self._with("bitwise_xor", other)
+    __iadd__ = add_
+    __isub__ = sub_
+    __imul__ = mul_
+    __itruediv__ = div_
+    __ipow__ = pow_
+    __ifloordiv__ = floor_divide_
+    __imod__ = remainder_
+    __iand__ = bitwise_and_
+    __ior__ = bitwise_or_
+    __ixor__ = bitwise_xor_
 
     # --- functions --------------------------------------------------------------------------------
 

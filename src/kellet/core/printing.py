@@ -11,8 +11,6 @@ from ..autograd.bridge import Array
 from ..autograd.variable import Variable
 from ..dtypes import bool_, complex_partner, dtype_name, get_default_dtype, int64
 
-__all__ = ["describe"]
-
 DIGITS = 4
 THRESHOLD = 1000
 WIDTH = 80

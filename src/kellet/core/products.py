@@ -11,25 +11,11 @@ import numpy as np
 from ..autograd.variable import Variable
 from ..errors import ShapeError
 from ..rules import RULES
-from .arithmetic import scaled
 from .axes import axis_of
-from .dispatch import apply
+from .dispatch import apply, scaled
 
 if TYPE_CHECKING:
     from .tensor import Tensor
-
-__all__ = [
-    "addmm",
-    "addmv",
-    "baddbmm",
-    "bmm",
-    "dot",
-    "einsum",
-    "mm",
-    "mv",
-    "outer",
-    "tensordot",
-]
 
 PRIVATE = 0x100
 """The letters of an ellipsis start here, beyond all that an equation may hold."""

@@ -14,20 +14,6 @@ from .axes import shape_of
 from .device import check_device
 from .tensor import Tensor
 
-__all__ = [
-    "bernoulli",
-    "generator",
-    "initial_seed",
-    "manual_seed",
-    "normal",
-    "rand",
-    "rand_like",
-    "randint",
-    "randn",
-    "randn_like",
-    "randperm",
-]
-
 
 class _Source:
     """The generator, and the lock that lets threads take turns with it."""

@@ -1,4 +1,4 @@
-"""Methods that fold axes: sums, means, extremes, norms, running sums, orders.
+"""Methods that work along axes: sums, means, extremes, norms, softmax, running sums, orders.
 
 `dim` is one axis, a sequence of axes, or None for all; with `keepdim` the folded axes stay, of
 length 1.
@@ -19,30 +19,6 @@ from .dispatch import apply, apply_all, floating
 
 if TYPE_CHECKING:
     from .tensor import Tensor
-
-__all__ = [
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "argmax",
-    "argmin",
-    "argsort",
-    "count_nonzero",
-    "cumprod",
-    "cumsum",
-    "logsumexp",
-    "max",
-    "mean",
-    "min",
-    "norm",
-    "prod",
-    "sort",
-    "std",
-    "sum",
-    "topk",
-    "var",
-]
 
 
 class Extremes(NamedTuple):
@@ -124,6 +100,14 @@ class Reducing(Variable):
     def cumprod(self, dim: int, *, dtype: Any = None) -> Tensor:
         """Replace each element by the product up to it along `dim`."""
         return self._running("cumprod", dim, dtype)
+
+    def softmax(self, dim: int, dtype: Any = None) -> Tensor:
+        """Return exponentials divided by their sum along `dim`; with `dtype`, computed in that."""
+        return self._normalized("softmax", dim, dtype)
+
+    def log_softmax(self, dim: int, dtype: Any = None) -> Tensor:
+        """Return the logarithm of `softmax`, computed without leaving the range of the dtype."""
+        return self._normalized("log_softmax", dim, dtype)
 
     # --- extremes ---------------------------------------------------------------------------------
 
@@ -226,6 +210,13 @@ class Reducing(Variable):
         options = {**self._folding(dim, keepdim), "correction": correction}
         return apply(RULES[name], (_smooth(name, self),), options)
 
+    def _normalized(self, name: str, dim: int, dtype: Any) -> Tensor:
+        axis = axis_of(dim, self._array.ndim)
+        value = floating(self) if dtype is None else self.to(dtype)  # type: ignore[attr-defined]  # a Tensor
+        if self._array.ndim:
+            return apply(RULES[name], (value,), {"axis": axis})
+        return apply(RULES[name], (value.reshape(1),), {"axis": 0}).reshape(())
+
     def _running(self, name: str, dim: int, dtype: Any) -> Tensor:
         axis = axis_of(dim, self._array.ndim)
         value = _summed(self, dtype)
@@ -288,12 +279,14 @@ argsort = Reducing.argsort
 count_nonzero = Reducing.count_nonzero
 cumprod = Reducing.cumprod
 cumsum = Reducing.cumsum
+log_softmax = Reducing.log_softmax
 logsumexp = Reducing.logsumexp
 max = Reducing.max
 mean = Reducing.mean
 min = Reducing.min
 norm = Reducing.norm
 prod = Reducing.prod
+softmax = Reducing.softmax
 sort = Reducing.sort
 std = Reducing.std
 sum = Reducing.sum

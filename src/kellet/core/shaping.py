@@ -14,31 +14,6 @@ from .dispatch import NONE, apply, apply_all
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = [
-    "broadcast_to",
-    "chunk",
-    "expand_as",
-    "flatten",
-    "flip",
-    "moveaxis",
-    "movedim",
-    "narrow",
-    "permute",
-    "ravel",
-    "reshape",
-    "roll",
-    "select",
-    "split",
-    "squeeze",
-    "swapaxes",
-    "swapdims",
-    "t",
-    "transpose",
-    "unbind",
-    "unflatten",
-    "unsqueeze",
-]
-
 
 class Shaping(Variable):
     """Shapes and axes."""

@@ -27,14 +27,6 @@ from .products import Products
 from .reducing import Reducing
 from .shaping import Shaping
 
-__all__ = [
-    "Tensor",
-    "allclose",
-    "detach",
-    "equal",
-    "isclose",
-]
-
 _new = object.__new__
 
 
@@ -293,3 +285,9 @@ allclose = Tensor.allclose
 detach = Tensor.detach
 equal = Tensor.equal
 isclose = Tensor.isclose
+numel = Tensor.numel
+
+
+def is_tensor(value: object) -> bool:
+    """Say whether `value` is a tensor."""
+    return isinstance(value, Tensor)

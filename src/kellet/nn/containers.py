@@ -9,8 +9,6 @@ from typing import Any, Self, overload
 
 from .module import Module
 
-__all__ = ["ModuleDict", "ModuleList", "Sequential"]
-
 
 class _ModuleSequence(Module):
     """Submodules in order, called "0", "1", ... unless named: what Sequential and ModuleList share."""

@@ -16,8 +16,6 @@ from typing import Any
 from ..hooks import RemovableHandle, require_callable
 from .module import Module
 
-__all__ = ["ContextualHook", "Hook", "StateHook"]
-
 
 class Hook:
     """A forward pre-hook and a forward hook that come and go together, in the wanted modes only.

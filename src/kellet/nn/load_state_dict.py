@@ -3,7 +3,7 @@
 One walk over the modules runs the load pre-hooks and matches names with values; it collects what is
 wrong and writes nothing (load_plan.py). A wrong shape or type refuses the load there. Then the
 values are written, and the post-hooks see them and may forgive missing and unexpected keys. A copy
-for putting values back (undo.py) is made only where code of others runs after the first write:
+for putting values back (`Undo`) is made only where code of others runs after the first write:
 post-hooks, subclasses that override `_load_from_state_dict`, and `set_extra_state`, which is called
 in its turn and so before all has been checked.
 
@@ -18,15 +18,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from ..errors import HookError
 from ..hooks import HookEntry, HookRegistry, RemovableHandle, longest_form
-from .load_plan import LoadPlan, has_extra_state
-from .state_dict import EXTRA_STATE, StateDict, StateHooks, StateSaving
-from .state_views import StateView
-from .undo import Undo
+from .load_plan import LoadPlan, Undo, has_extra_state
+from .state_dict import EXTRA_STATE, StateDict, StateHooks, StateSaving, StateView
 
 if TYPE_CHECKING:
     from .module import Module
-
-__all__ = ["IncompatibleKeys", "StateLoading", "register_class_load_state_dict_pre_hook"]
 
 AnyHook = Callable[..., Any]
 

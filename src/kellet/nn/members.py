@@ -17,13 +17,6 @@ from .parameter import Buffer, Parameter
 if TYPE_CHECKING:
     from .module import Module
 
-__all__ = [
-    "Members",
-    "register_module_buffer_registration_hook",
-    "register_module_module_registration_hook",
-    "register_module_parameter_registration_hook",
-]
-
 Value = TypeVar("Value")
 
 _parameter_hooks: HookRegistry[Callable[..., Any]] = HookRegistry()

@@ -24,8 +24,6 @@ from .module_hooks import ModuleCall
 from .state_dict import StateHooks
 from .tree import ModuleTree
 
-__all__ = ["HookedModule", "Module"]
-
 Inner = TypeVar("Inner", bound="Module")
 
 

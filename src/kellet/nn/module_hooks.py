@@ -65,14 +65,6 @@ from .backward_hooks import BackwardHook
 if TYPE_CHECKING:
     pass
 
-__all__ = [
-    "ModuleCall",
-    "register_module_forward_hook",
-    "register_module_forward_pre_hook",
-    "register_module_full_backward_hook",
-    "register_module_full_backward_pre_hook",
-]
-
 AnyHook = Callable[..., Any]
 
 

@@ -10,8 +10,6 @@ from ..autograd.variable import counter_of
 from ..core.tensor import Tensor
 from ..dtypes import get_default_dtype
 
-__all__ = ["Buffer", "Parameter"]
-
 Kind = TypeVar("Kind", bound=Tensor)
 
 

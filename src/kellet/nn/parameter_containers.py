@@ -10,8 +10,6 @@ from ..core.tensor import Tensor
 from .module import Module
 from .parameter import Parameter
 
-__all__ = ["ParameterDict", "ParameterList"]
-
 
 class ParameterList(Module):
     """Parameters called "0", "1", ...; tensors become parameters, other values are kept as they are.

@@ -1,18 +1,16 @@
-"""Saving a module's state: `StateDict`, and the part of `Module` that fills one.
+"""Saving a module's state: `StateDict`, views of one for load hooks, and the part of `Module` that fills one.
 
 The order of the hooks is steps 10 to 13 of module_hooks.py. Loading is in load_state_dict.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
 from ..errors import HookError
 from ..hooks import HookRegistry, RemovableHandle
 from .members import Members
-
-__all__ = ["EXTRA_STATE", "StateDict", "StateHooks", "StateSaving"]
 
 EXTRA_STATE = "_extra_state"
 
@@ -37,6 +35,53 @@ class StateDict(dict[str, Any]):
     def copy(self) -> StateDict:
         """Return a shallow copy, of the metadata too."""
         return StateDict(self)
+
+
+class StateView(MutableMapping[str, Any]):
+    """A live view of the keys of `state` that start with `prefix`: what is changed here is changed there.
+
+    Keys are whole, or (`stripped`) without the prefix. Setting a whole key that does not start
+    with the prefix raises KeyError: it would belong to another module.
+
+    >>> state = {"a.w": 1, "b.w": 2}
+    >>> view = StateView(state, "a.", stripped=True)
+    >>> view["bias"] = view.pop("w")
+    >>> state
+    {'b.w': 2, 'a.bias': 1}
+    """
+
+    __slots__ = ("_prefix", "_state", "_stripped")
+
+    def __init__(self, state: MutableMapping[str, Any], prefix: str, *, stripped: bool) -> None:
+        self._state = state
+        self._prefix = prefix
+        self._stripped = stripped
+
+    def __getitem__(self, key: str) -> Any:
+        return self._state[self._whole(key)]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._state[self._whole(key)] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self._state[self._whole(key)]
+
+    def __iter__(self) -> Iterator[str]:
+        cut = len(self._prefix) if self._stripped else 0
+        return (key[cut:] for key in self._state if key.startswith(self._prefix))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return f"StateView({dict(self)!r})"
+
+    def _whole(self, key: str) -> str:
+        if self._stripped:
+            return self._prefix + key
+        if not key.startswith(self._prefix):
+            raise KeyError(f"{key!r} does not start with {self._prefix!r}, so it is not this module's to see")
+        return key
 
 
 class StateHooks:

@@ -12,8 +12,6 @@ from .parameter import Parameter
 if TYPE_CHECKING:
     from .module import Module
 
-__all__ = ["ModuleTree"]
-
 
 class ModuleTree(Members):
     """The part of `Module` that reads the tree below a module and acts on the whole of it."""

@@ -15,8 +15,6 @@ from ..core.tensor import Tensor
 from .optimizer import Optimizer
 from .stepping import evaluate, gradients, refuse_negative
 
-__all__ = ["Adam", "AdamW"]
-
 Array = np.ndarray[Any, Any]
 
 

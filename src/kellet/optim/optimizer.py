@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import HookError
 from ..hooks import HookRegistry, RemovableHandle
-from .state import load_state, pack_state
-
-__all__ = [
-    "Optimizer",
-    "register_optimizer_step_post_hook",
-    "register_optimizer_step_pre_hook",
-    "required",
-]
 
 AnyHook = Callable[..., Any]
 Group = dict[str, Any]
@@ -173,7 +166,7 @@ class Optimizer:
         """
         for entry in self._save_pre:
             entry.hook(self)
-        state_dict = pack_state(self.state, self.param_groups)
+        state_dict = _packed(self.state, self.param_groups)
         for entry in self._save_post:
             answer = entry.hook(self, state_dict)
             if answer is not None:
@@ -192,7 +185,7 @@ class Optimizer:
             answer = entry.hook(self, state_dict)
             if answer is not None:
                 state_dict = answer
-        state, groups = load_state(state_dict, self.param_groups)
+        state, groups = _unpacked(state_dict, self.param_groups)
         self.__setstate__({"state": state, "param_groups": groups})
         for entry in self._load_post:
             entry.hook(self)
@@ -298,3 +291,78 @@ def _new_arguments(answer: Any, hook: AnyHook) -> tuple[tuple[Any, ...], dict[st
         "a step pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
         f"{answer!r} from {hook!r}"
     )
+
+
+# --- the state as plain data, and back: parameters become their positions --------------------------
+
+
+def _packed(state: Mapping[Any, Any], groups: list[Group]) -> dict[str, Any]:
+    """The state as plain data: `{"state": {position: ...}, "param_groups": [{..., "params": [positions]}]}`.
+
+    The values of the state are the optimiser's own, not copies.
+    """
+    parameters = [parameter for group in groups for parameter in group["params"]]
+    positions = {id(parameter): position for position, parameter in enumerate(parameters)}
+    return {
+        "state": {
+            positions[id(key)] if isinstance(key, Tensor) else key: value for key, value in state.items()
+        },
+        "param_groups": [
+            {
+                **{name: value for name, value in group.items() if name != "params"},
+                "params": [positions[id(parameter)] for parameter in group["params"]],
+            }
+            for group in groups
+        ],
+    }
+
+
+def _unpacked(
+    state_dict: Mapping[str, Any], groups: list[Group]
+) -> tuple[defaultdict[Any, Any], list[Group]]:
+    """The state and the groups that `state_dict` describes, for the parameters of `groups`.
+
+    Nothing is changed. Raises ValueError where number or sizes of the groups differ.
+    """
+    saved_groups: list[Group] = copy.deepcopy(state_dict["param_groups"])
+    if len(groups) != len(saved_groups):
+        raise ValueError(
+            "loaded state dict has a different number of parameter groups: "
+            f"{len(saved_groups)}, and the optimizer has {len(groups)}"
+        )
+    for place, (group, saved) in enumerate(zip(groups, saved_groups, strict=True)):
+        if len(group["params"]) != len(saved["params"]):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's "
+                f"group: group {place} has {len(saved['params'])} parameters, the optimizer's "
+                f"{len(group['params'])}"
+            )
+    by_position = {
+        position: parameter
+        for group, saved in zip(groups, saved_groups, strict=True)
+        for position, parameter in zip(saved["params"], group["params"], strict=True)
+    }
+    state: defaultdict[Any, Any] = defaultdict(dict)
+    for key, value in state_dict["state"].items():
+        if key in by_position:
+            state[by_position[key]] = _converted(value, by_position[key], None)
+        else:
+            state[key] = value
+    for group, saved in zip(groups, saved_groups, strict=True):
+        saved["params"] = group["params"]
+        if "param_names" in group:
+            saved.setdefault("param_names", group["param_names"])
+    return state, saved_groups
+
+
+def _converted(value: Any, parameter: Tensor, name: Any) -> Any:
+    if isinstance(value, Tensor):
+        # "step" counts: it keeps its own dtype.
+        if name == "step" or not parameter.is_floating_point():
+            return value
+        return value.to(parameter.dtype)
+    if isinstance(value, dict):
+        return {name: _converted(inner, parameter, name) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_converted(inner, parameter, None) for inner in value)
+    return value

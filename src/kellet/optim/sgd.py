@@ -14,8 +14,6 @@ from ..core.tensor import Tensor
 from .optimizer import Optimizer
 from .stepping import evaluate, gradients, refuse_negative
 
-__all__ = ["SGD"]
-
 
 class SGD(Optimizer):
     """Move each parameter against its gradient: `p -= lr * g`.

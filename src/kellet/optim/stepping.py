@@ -10,8 +10,6 @@ import numpy as np
 from ..autograd.modes import enable_grad
 from ..core.tensor import Tensor
 
-__all__ = ["evaluate", "gradients", "refuse_negative"]
-
 
 def evaluate(closure: Callable[[], Any] | None) -> Any:
     """Return what `closure` answers, computed with gradients on."""

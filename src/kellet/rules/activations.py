@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .masks import choose
+from .kernels import choose
 from .rule import FLOAT, OUT, rule
-
-__all__: list[str] = []
-
 
 # --- sigmoid and its kin --------------------------------------------------------------------------
 

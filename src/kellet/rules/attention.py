@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .kernels import as_rows, row_dots
 from .levels import move_axis
-from .rows import as_rows, row_dots
 from .rule import rule
 from .softmax import shared_top, softmax_rows
-
-__all__: list[str] = []
 
 MOST = 2**18
 """Scores worked on at a time: a megabyte in single precision, which stays in the cache."""

@@ -24,8 +24,6 @@ from numpy.lib.stride_tricks import as_strided
 
 from .rule import SAME, rule
 
-__all__: list[str] = []
-
 Lengths = tuple[int, ...]
 
 

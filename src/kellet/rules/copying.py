@@ -14,8 +14,6 @@ import numpy as np
 from .levels import zeros_like
 from .rule import SAME, Rule, raw, rule
 
-__all__ = ["Step", "replay"]
-
 Step: TypeAlias = tuple[Rule, dict[str, Any], int | None]
 """One view of another: a rule with its options, and which of its outputs, where it has several."""
 

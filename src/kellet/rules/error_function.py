@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["erf", "erfc"]
-
 Array = NDArray[Any]
 
 # erf(x) / x - 1 in powers of x**2, for |x| <= 1; largest error 7e-18.

@@ -12,8 +12,6 @@ import numpy as np
 from .levels import restore_axes
 from .rule import OUT, rule
 
-__all__: list[str] = []
-
 INDEXES = -2  # the second output, in `saves`
 
 

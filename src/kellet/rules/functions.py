@@ -10,8 +10,6 @@ import numpy as np
 from .levels import zeros_like
 from .rule import FLOAT, OUT, Rule, rule
 
-__all__: list[str] = []
-
 LOG_2 = math.log(2.0)
 LOG_10 = math.log(10.0)
 

@@ -17,8 +17,6 @@ import numpy as np
 
 from .rule import rule
 
-__all__: list[str] = []
-
 BLOCK = 1 << 18  # elements added at a time: the flat index of each takes eight bytes
 
 

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["count_of", "move_axis", "restore_axes", "zeros_like"]
-
 
 def zeros_like(xp: Any, value: Any) -> Any:
     """Return zeros of the shape and dtype of `value`, without a history."""

@@ -9,9 +9,6 @@ import numpy as np
 from .rule import SAME, rule
 from .softmax import log_softmax_rows
 
-__all__: list[str] = []
-
-
 # --- cross-entropy and negative log likelihood, against class indexes -----------------------------
 
 

@@ -10,11 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .rows import as_rows, column_sums, row_dots, row_sums
+from .kernels import as_rows, column_sums, row_dots, row_sums
 from .rule import rule
-
-__all__: list[str] = []
-
 
 # --- layer normalization: over the last axes ------------------------------------------------------
 

@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .masks import keep
+from .kernels import keep
 from .rule import rule
-
-__all__: list[str] = []
 
 Lengths = tuple[int, ...]
 

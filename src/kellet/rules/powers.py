@@ -13,9 +13,6 @@ from ..errors import DTypeError
 from .levels import zeros_like
 from .rule import FLOAT, OUT, SAME, rule
 
-__all__: list[str] = []
-
-
 # --- pow ------------------------------------------------------------------------------------------
 
 

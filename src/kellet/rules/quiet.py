@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["quietly", "thread", "was_refused"]
-
 Runner = Callable[..., Any]
 
 

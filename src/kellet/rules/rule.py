@@ -88,22 +88,12 @@ from enum import Enum
 from importlib import import_module
 from typing import Any
 
-from .families import FAMILY_OF
-
-__all__ = [
-    "FLOAT",
-    "OUT",
-    "RULES",
-    "SAME",
-    "Context",
-    "Namespace",
-    "Promotion",
-    "Rule",
-    "Table",
-    "every_rule",
-    "raw",
-    "rule",
-]
+FAMILIES = (
+    "arithmetic shape reductions copying matmul selection powers functions activations extrema indexing"
+    " softmax losses special normalization convolution pooling attention"
+).split()
+"""The files with rules, what is used most first. One is imported when a rule is asked for that no file
+before it has."""
 
 OUT = -1
 """In `saves`: the (first) output. The second is -2, and so on."""
@@ -168,11 +158,17 @@ class Context:
 
 
 class Table(dict[str, Rule]):
-    """Rules by name. Asking for one imports the file that it is in, the first time."""
+    """Rules by name. Asking for one imports files until it is there, the first time.
+
+    Raises KeyError where none has it.
+    """
 
     def __missing__(self, name: str) -> Rule:
-        import_module(f"{__package__}.{FAMILY_OF[name]}")
-        return super().__getitem__(name)
+        for family in FAMILIES:
+            import_module(f"{__package__}.{family}")
+            if name in self:
+                return self[name]
+        raise KeyError(name)
 
 
 RULES = Table()
@@ -181,8 +177,8 @@ RULES = Table()
 
 def every_rule() -> Table:
     """Return the table with all of its rules in it."""
-    for name in FAMILY_OF:
-        RULES[name]
+    for family in FAMILIES:
+        import_module(f"{__package__}.{family}")
     return RULES
 
 
@@ -229,9 +225,11 @@ class Namespace:
         self.array = array
 
     def __getattr__(self, name: str) -> Any:
-        if name not in FAMILY_OF:
-            raise AttributeError(f"no rule is called {name!r}; the rules are in kellet/rules/")
-        function = self._bind(RULES[name])
+        try:
+            found = RULES[name]
+        except KeyError:
+            raise AttributeError(f"no rule is called {name!r}; the rules are in kellet/rules/") from None
+        function = self._bind(found)
         setattr(self, name, function)
         return function
 

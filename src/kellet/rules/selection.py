@@ -1,15 +1,44 @@
-"""Choosing between values: where, maximum and minimum, clamp, masks."""
+"""Comparisons, logic and bits; and choosing between values: where, maximum and minimum, clamp, masks.
+
+Comparisons have no derivatives, for nothing there is smooth.
+"""
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
-from . import masks
+from . import kernels
 from .rule import SAME, rule
 
-__all__: list[str] = []
+# --- comparisons, logic and bits ------------------------------------------------------------------
+
+
+eq = rule("eq", np.equal, promote=SAME)
+ne = rule("ne", np.not_equal, promote=SAME)
+lt = rule("lt", np.less, promote=SAME)
+le = rule("le", np.less_equal, promote=SAME)
+gt = rule("gt", np.greater, promote=SAME)
+ge = rule("ge", np.greater_equal, promote=SAME)
+
+isnan = rule("isnan", np.isnan)
+isinf = rule("isinf", np.isinf)
+isfinite = rule("isfinite", np.isfinite)
+signbit = rule("signbit", np.signbit)
+
+logical_not = rule("logical_not", np.logical_not)
+logical_and = rule("logical_and", np.logical_and)
+logical_or = rule("logical_or", np.logical_or)
+logical_xor = rule("logical_xor", np.logical_xor)
+
+bitwise_not = rule("bitwise_not", operator.invert)
+bitwise_and = rule("bitwise_and", np.bitwise_and, promote=SAME)
+bitwise_or = rule("bitwise_or", np.bitwise_or, promote=SAME)
+bitwise_xor = rule("bitwise_xor", np.bitwise_xor, promote=SAME)
+left_shift = rule("left_shift", np.left_shift, promote=SAME)
+right_shift = rule("right_shift", np.right_shift, promote=SAME)
 
 
 # --- keep: the values under a mask, zero elsewhere ------------------------------------------------
@@ -19,7 +48,7 @@ def _keep(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     return (xp.keep(g, ctx.inputs[1]), None)
 
 
-keep = rule("keep", masks.keep, _keep, saves=((1,),), fresh=True)
+keep = rule("keep", kernels.keep, _keep, saves=((1,),), fresh=True)
 
 
 # --- where and masked_fill ------------------------------------------------------------------------
@@ -49,7 +78,7 @@ def _masked_fill(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     )
 
 
-where = rule("where", masks.choose, _where, saves=((), (0,), (0,)), fresh=True)
+where = rule("where", kernels.choose, _where, saves=((), (0,), (0,)), fresh=True)
 masked_fill = rule("masked_fill", _masked_fill_forward, _masked_fill, saves=((1,), (), (1,)), fresh=True)
 
 

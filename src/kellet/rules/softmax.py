@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .kernels import as_rows, row_sums
 from .levels import move_axis
-from .rows import as_rows, row_sums
 from .rule import OUT, rule
-
-__all__ = ["log_softmax_rows", "shared_top", "softmax_rows"]
 
 # Exponentials of values no further than this below the largest one keep all their digits.
 WIDEST = {np.dtype(np.float32): 80.0, np.dtype(np.float64): 600.0}

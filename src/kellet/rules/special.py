@@ -10,8 +10,6 @@ import numpy as np
 from . import error_function
 from .rule import FLOAT, rule
 
-__all__: list[str] = []
-
 TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 ROOT_HALF = math.sqrt(0.5)
 DENSITY_AT_ZERO = 1.0 / math.sqrt(2.0 * math.pi)

@@ -1,29 +1,26 @@
-"""The functions behind the layers, with PyTorch's names and arguments."""
+"""The functions behind the layers, with PyTorch's names and arguments.
+
+The functions that the files of this folder define are offered here.
+"""
 
 from typing import TYPE_CHECKING
 
+from ...public_names import functions_of
 from . import activations, attention, convolution, losses, normalization, padding, pooling
-from . import dropout as _dropout  # the names without a line are the functions below
-from . import linear as _linear
-from .activations import *
-from .attention import *
-from .convolution import *
-from .dropout import *
-from .linear import *
-from .losses import *
-from .normalization import *
-from .padding import *
-from .pooling import *
+from . import linear as _linear  # the name without a line is the function
 
-if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is put together
-    __all__ = [
-        *activations.__all__,
-        *attention.__all__,
-        *convolution.__all__,
-        *_dropout.__all__,
-        *_linear.__all__,
-        *losses.__all__,
-        *normalization.__all__,
-        *padding.__all__,
-        *pooling.__all__,
-    ]
+if TYPE_CHECKING:
+    from .activations import *
+    from .attention import *
+    from .convolution import *
+    from .linear import *
+    from .losses import *
+    from .normalization import *
+    from .padding import *
+    from .pooling import *
+else:
+    _functions = functions_of(
+        activations, attention, convolution, _linear, losses, normalization, padding, pooling
+    )
+    globals().update(_functions)
+    __all__ = [*_functions]

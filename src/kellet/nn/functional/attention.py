@@ -12,9 +12,7 @@ from ...core.tensor import Tensor
 from ...dtypes import dtype_name
 from ...errors import DTypeError, ShapeError
 from ...rules import RULES
-from .dropout import kept_share
-
-__all__ = ["scaled_dot_product_attention"]
+from .activations import _kept_share
 
 
 def scaled_dot_product_attention(
@@ -59,7 +57,7 @@ def scaled_dot_product_attention(
     options = {
         "scale": 1 / math.sqrt(query.shape[-1]) if scale is None else scale,
         "allowed": allowed,
-        "dropped": kept_share(shape, dropout_p, query.dtype) if dropout_p else None,
+        "dropped": _kept_share(shape, dropout_p, query.dtype) if dropout_p else None,
     }
     return apply(RULES["attention"], (query, key, value, attn_mask), options)
 

@@ -13,8 +13,6 @@ from ...rules.convolution import Geometry
 from .padding import pad
 from .sizes import Size, lengths
 
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
-
 
 def conv1d(
     input: Tensor,

@@ -13,8 +13,6 @@ from ...dtypes import dtype_name
 from ...errors import DTypeError, ShapeError
 from ...rules import RULES
 
-__all__ = ["bilinear", "cosine_similarity", "embedding", "linear", "one_hot", "pairwise_distance"]
-
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return `input @ weight.T + bias`: input (..., in), weight (out, in) or (in,), bias (out,) or ().

@@ -15,18 +15,6 @@ from ...errors import DTypeError, ShapeError
 from ...rules import RULES
 from .activations import log_softmax, logsigmoid
 
-__all__ = [
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "cross_entropy",
-    "huber_loss",
-    "kl_div",
-    "l1_loss",
-    "mse_loss",
-    "nll_loss",
-    "smooth_l1_loss",
-]
-
 REDUCTIONS = ("none", "mean", "sum")
 
 

@@ -14,8 +14,6 @@ from ...core.tensor import Tensor
 from ...errors import ShapeError
 from ...rules import RULES
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"]
-
 
 def layer_norm(
     input: Tensor,

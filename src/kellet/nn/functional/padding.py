@@ -12,8 +12,6 @@ from ...core.tensor import Tensor
 from ...errors import ShapeError
 from ...rules import RULES
 
-__all__ = ["pad"]
-
 MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 """PyTorch's modes and what `numpy.pad` calls them."""
 

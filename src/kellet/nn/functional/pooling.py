@@ -18,18 +18,6 @@ from ...rules import RULES
 from ...rules.pooling import Pooling
 from .sizes import Size, lengths
 
-__all__ = [
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-]
-
 # --- the largest value ----------------------------------------------------------------------------
 
 

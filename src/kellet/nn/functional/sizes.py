@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from ...errors import ShapeError
 
-__all__ = ["Size", "lengths", "tuple_of"]
-
 Size = int | Sequence[int]
 
 

@@ -13,8 +13,6 @@ from ..module import Module
 from ..parameter import Parameter
 from .linear import Linear
 
-__all__ = ["MultiheadAttention"]
-
 
 class MultiheadAttention(Module):
     """Each head attends with its own part of the projected queries, keys and values.

@@ -12,8 +12,6 @@ from .. import init
 from ..module import Module
 from ..parameter import Parameter
 
-__all__ = ["Embedding"]
-
 
 class Embedding(Module):
     """Row `i` of `weight` (num_embeddings, embedding_dim) for each integer i of the input.

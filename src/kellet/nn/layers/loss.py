@@ -6,18 +6,6 @@ from ...core.tensor import Tensor
 from .. import functional as F
 from ..module import Module
 
-__all__ = [
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "CrossEntropyLoss",
-    "HuberLoss",
-    "KLDivLoss",
-    "L1Loss",
-    "MSELoss",
-    "NLLLoss",
-    "SmoothL1Loss",
-]
-
 _REDUCTIONS = ("mean", "sum", "none")
 
 

@@ -13,8 +13,6 @@ from ..load_state_dict import register_class_load_state_dict_pre_hook
 from ..module import Module
 from ..parameter import Parameter
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "LayerNorm"]
-
 
 class _BatchNorm(Module):
     """What batch normalisations of all dimensions share."""

@@ -10,12 +10,10 @@ from ...core.tensor import Tensor
 from .. import functional as F
 from ..containers import ModuleList
 from ..module import Module
+from .activation import Dropout
 from .attention import MultiheadAttention
-from .dropout import Dropout
 from .linear import Linear
 from .normalization import LayerNorm
-
-__all__ = ["TransformerEncoder", "TransformerEncoderLayer"]
 
 Activation = Callable[[Tensor], Tensor]
 

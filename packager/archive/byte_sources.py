@@ -1,0 +1,276 @@
+"""Where the bytes of an archive come from: a mapped file, a file read with bounds, or memory.
+
+A source has a fixed size from the moment it is opened. Views of a mapped file share the page cache
+and keep the map alive; a file that has since become shorter is noticed whenever a view is asked
+for, so that nobody is handed memory that is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import mmap
+import os
+import stat
+import sys
+import weakref
+from typing import Any, BinaryIO, Protocol
+
+from packager.errors import ArchiveError
+
+from .archive_errors import ArchiveIOError, damaged
+
+
+class Source(Protocol):
+    """Bytes that can be viewed. `steady` says that two views of one range show the same memory."""
+
+    size: int
+    steady: bool
+
+    def view(self, start: int, stop: int) -> memoryview:
+        """The bytes between two positions, read-only."""
+        ...
+
+    def changed(self) -> int:
+        """A number that is another one when somebody may have written to the source in place."""
+        ...
+
+    def private(self, start: int, stop: int) -> memoryview:
+        """Memory of the same size that may be written to, unseen by the source.
+
+        It holds the bytes where the source is steady, and zeros where it is not. It starts at a
+        multiple of 64 bytes, or where the range does in a file.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the source; views stay valid."""
+        ...
+
+
+class Memory:
+    """Bytes that are in memory already."""
+
+    steady = True
+
+    def __init__(self, data: bytes | bytearray | memoryview) -> None:
+        self._view = memoryview(data).toreadonly().cast("B")
+        self.size = len(self._view)
+
+    def view(self, start: int, stop: int) -> memoryview:
+        return self._view[start:stop]
+
+    def changed(self) -> int:
+        return 0
+
+    def private(self, start: int, stop: int) -> memoryview:
+        copy = anonymous(stop - start)
+        copy[:] = self._view[start:stop]
+        return copy
+
+    def close(self) -> None:
+        self._view = memoryview(b"")
+
+
+class _Descriptor:
+    """The number of an open file, closed when nobody holds this object: never under a thread that reads."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        weakref.finalize(self, os.close, number)
+
+
+class BoundedFile:
+    """A file that is read anew for every view; one that is cut short gives an error, never a signal."""
+
+    steady = False
+
+    def __init__(self, descriptor: int, name: str) -> None:
+        """Take over an open descriptor, once nothing can fail any more."""
+        self.size = os.fstat(descriptor).st_size
+        self._name = name
+        self._descriptor: _Descriptor | None = _Descriptor(descriptor)
+
+    def view(self, start: int, stop: int) -> memoryview:
+        return memoryview(self._read(start, stop)).toreadonly()
+
+    def changed(self) -> int:
+        return os.fstat(self._held().number).st_mtime_ns
+
+    def private(self, start: int, stop: int) -> memoryview:
+        return anonymous(stop - start)
+
+    def close(self) -> None:
+        self._descriptor = None
+
+    def _held(self) -> _Descriptor:
+        descriptor = self._descriptor
+        if descriptor is None:
+            raise ArchiveError("the archive is closed; open it again to read more")
+        return descriptor
+
+    def _read(self, start: int, stop: int) -> bytearray:
+        descriptor = self._held()
+        self._check_size(descriptor)
+        try:
+            data = bytearray(stop - start)
+        except MemoryError as error:
+            raise ArchiveIOError(
+                f"{self._name}: {stop - start} bytes are more than fits into memory; map the file "
+                "(mmap=True), or read it in parts"
+            ) from error
+        rest = memoryview(data)
+        try:
+            while rest:
+                done = os.preadv(descriptor.number, [rest], stop - len(rest))
+                if not done:
+                    raise self._shrunk(stop - len(rest))
+                rest = rest[done:]
+        except OSError as error:
+            raise ArchiveIOError(
+                f"{self._name}: cannot be read at byte {start}: {error}", error, self._name
+            ) from error
+        return data
+
+    def _check_size(self, descriptor: _Descriptor) -> None:
+        size = os.fstat(descriptor.number).st_size
+        if size != self.size:
+            raise self._shrunk(size)
+
+    def _shrunk(self, size: int) -> ArchiveError:
+        return damaged(
+            self._name, f"{size} bytes", f"the {self.size} bytes that were there when it was opened"
+        )
+
+
+class MappedFile(BoundedFile):
+    """A file mapped into memory: views cost nothing and share the page cache."""
+
+    steady = True
+
+    def __init__(self, descriptor: int, name: str) -> None:
+        # A map of length zero means the whole file, which cannot be empty here.
+        self._view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        super().__init__(descriptor, name)
+        self._view = self._view[: self.size]
+
+    def view(self, start: int, stop: int) -> memoryview:
+        view = self._view  # taken first: another thread may close in between
+        self._check_size(self._held())
+        return view[start:stop]
+
+    def private(self, start: int, stop: int) -> memoryview:
+        descriptor = self._held()
+        self._check_size(descriptor)
+        if start == stop:
+            return memoryview(bytearray())
+        first = start - start % mmap.ALLOCATIONGRANULARITY
+        # Without a reservation, or a private map would have to fit into memory although it is
+        # only copied page by page where somebody writes.
+        unreserved = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+        copy = mmap.mmap(
+            descriptor.number,
+            stop - first,
+            flags=mmap.MAP_PRIVATE | unreserved,
+            prot=mmap.PROT_READ | mmap.PROT_WRITE,
+            offset=first,
+        )
+        return memoryview(copy)[start - first :]
+
+    def close(self) -> None:
+        super().close()
+        # Not mmap.close(), which refuses while views are out: the map goes when the last of them does.
+        self._view = memoryview(b"")
+
+
+def anonymous(size: int) -> memoryview:
+    """Zeros that start at a whole page, and cost nothing until they are written to."""
+    try:
+        return memoryview(mmap.mmap(-1, size) if size else bytearray())
+    except OSError as error:
+        raise ArchiveIOError(f"{size} bytes of memory cannot be had: {error}", error) from error
+
+
+def open_source(
+    source: str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview, *, mapped: bool
+) -> Source:
+    """Open a path, a file object or bytes; a pipe or an unusual file object is copied first.
+
+    Raises what `open` raises for a path that cannot be opened, and ArchiveError for a device.
+    """
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return Memory(source)
+    if isinstance(source, (str, os.PathLike)):
+        name = os.fspath(source)
+        _require_file(os.stat(source).st_mode, name)  # opening a device may set it in motion
+        return open_file(os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY), name, mapped=mapped)
+    name = str(getattr(source, "name", type(source).__name__))
+    if isinstance(source, io.TextIOBase):
+        raise TypeError(f"{name} is open for text; open it with mode 'rb'")
+    if isinstance(source, io.BytesIO):
+        return Memory(source.getvalue())
+    if isinstance(getattr(source, "raw", source), io.FileIO):
+        source.flush()
+        return open_file(os.dup(source.fileno()), name, mapped=mapped)
+    return open_file(_copied(source, name), name, mapped=mapped)
+
+
+def open_file(descriptor: int, name: str, *, mapped: bool) -> Source:
+    """Take over a descriptor of a file or pipe."""
+    try:
+        mode = os.fstat(descriptor).st_mode
+        _require_file(mode, name)
+        if not stat.S_ISREG(mode):
+            with os.fdopen(descriptor, "rb", buffering=0, closefd=False) as pipe:
+                copy = _copied(pipe, name)
+            os.close(descriptor)
+            descriptor = copy
+        if mapped and os.fstat(descriptor).st_size:
+            # Reading with bounds is as strict, where a file system cannot map or maps have run out.
+            with contextlib.suppress(OSError):
+                return MappedFile(descriptor, name)
+        return BoundedFile(descriptor, name)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _require_file(mode: int, name: str) -> None:
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+        raise ArchiveError(f"{name}: found a device or folder; expected a file that holds an archive")
+
+
+def _copied(stream: Any, name: str) -> int:
+    """Copy a stream to a file without a name, and return its descriptor.
+
+    A stream that can seek is copied from its start, and stands where it stood afterwards.
+    """
+    import tempfile  # only here: it takes as long to import as an archive takes to open
+
+    before = stream.tell() if stream.seekable() else None
+    if before is not None:
+        stream.seek(0)
+    with tempfile.TemporaryFile(buffering=0) as copy:
+        first = True
+        while piece := stream.read(1 << 20):
+            if first and not b"PK\x03\x04".startswith(bytes(piece[:4])):
+                raise damaged(name, f"{bytes(piece[:4])!r} at the start", "an archive")
+            first = False
+            try:
+                _write_all(copy, piece)
+            except OSError as error:
+                raise ArchiveIOError(
+                    f"{name}: it cannot be copied to the folder for temporary files: {error}; make room, or "
+                    "give the path of a file, which is not copied",
+                    error,
+                    name,
+                ) from error
+        if before is not None:
+            stream.seek(before)
+        return os.dup(copy.fileno())
+
+
+def _write_all(file: Any, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]

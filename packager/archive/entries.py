@@ -1,0 +1,386 @@
+"""What the manifest says of the entries: name, kind, size, alignment, and the digests of their chunks.
+
+An entry is cut into chunks of `CHUNK` bytes, the last one shorter. Each has its own digests, so that
+several threads can digest an entry and a part of it can be checked alone; the CRC-32 of the whole, which
+ZIP asks for, follows from those of the chunks without a second pass. Sections 5.2 and 5.3 of the format.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import threading
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from typing import Any, Final
+
+from packager.errors import ArchiveError, IntegrityError
+
+from .bounds import CHUNK, MAX_PACKED
+
+try:
+    from isal.isal_zlib import crc32 as _crc32
+except ImportError:
+    from zlib import crc32 as _crc32
+
+crc32: Final[Callable[..., int]] = _crc32
+"""CRC-32 as `zlib.crc32` computes it, several times as fast where isal is installed."""
+
+ALIGNMENT: Final = 64
+"""Tensor entries start at a multiple of this many bytes in the file."""
+
+KINDS: Final = (
+    "check",
+    "extras",
+    "index",
+    "migration",
+    "object",
+    "pickle",
+    "resource",
+    "source",
+    "tensors",
+)
+"""What an entry can be, in the order of its codes; section 5.2 says what each promises about its bytes."""
+
+DIGESTS: Final = ("crc", "sha256")
+"""What an archive can be written with: CRC-32 alone for tensor entries, or sha256 as well."""
+
+_PACKED_KINDS: Final = ("extras", "index", "migration", "object")  # msgpack, read as a whole
+_TENSORS: Final = KINDS.index("tensors")
+_CHUNKS_PER_THREAD: Final = 8  # fewer are not worth a thread
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRecord:
+    """One entry: its name, kind, size, alignment and the digests of its chunks.
+
+    `align` is 64 for entries whose bytes are mapped as tensors, otherwise 1. `crcs` holds four
+    bytes for every chunk of `CHUNK` bytes (little-endian); `sha256s` thirty-two, or nothing for an
+    aligned entry that was written with `digests="crc"`.
+    """
+
+    name: str
+    kind: str
+    size: int
+    align: int
+    crcs: bytes
+    sha256s: bytes
+
+    @property
+    def chunks(self) -> int:
+        """The number of chunks; an empty entry has none."""
+        return -(-self.size // CHUNK)
+
+    @property
+    def crc(self) -> int:
+        """The CRC-32 of the whole entry, as the ZIP records give it."""
+        return combined_crc(self.crcs, self.size)
+
+    @property
+    def sha256(self) -> str | None:
+        """The digest of the entry in hexadecimal; None where only CRCs were written.
+
+        Up to one chunk it is the sha256 of the bytes; above, the sha256 of the chunks' sha256s.
+        """
+        if self.size and not self.sha256s:
+            return None
+        one = 0 < self.size <= CHUNK
+        return self.sha256s.hex() if one else hashlib.sha256(self.sha256s).hexdigest()
+
+    def check(self, data: memoryview, chunks: Sequence[int], digests: str) -> None:
+        """Demand that some chunks have their digests, on several threads where there is enough to do.
+
+        `data` holds whole chunks of the entry, from the first of `chunks` on. `digests` is `"crc"` or
+        `"sha256"`. Raises IntegrityError naming every chunk that is wrong.
+        """
+        if digests == "sha256" and self.size and not self.sha256s:
+            choice = 'view it with digests="crc", or ' if self.kind == "tensors" else ""
+            raise IntegrityError(
+                f'entry {self.name!r}: it has no sha256, as the archive was written with digests="crc"; '
+                f'{choice}export it again with digests="sha256"'
+            )
+
+        def is_right(chunk: int) -> bool:
+            piece = data[(chunk - chunks[0]) * CHUNK : (chunk - chunks[0] + 1) * CHUNK]
+            if digests == "crc":
+                return crc32(piece) == int.from_bytes(self.crcs[4 * chunk : 4 * chunk + 4], "little")
+            return hashlib.sha256(piece).digest() == self.sha256s[32 * chunk : 32 * chunk + 32]
+
+        right = _in_threads(is_right, chunks)
+        if all(right):
+            return
+        wrong = [chunk for chunk, good in zip(chunks, right, strict=True) if not good]
+        shown = ", ".join(f"{chunk * CHUNK} to {min(self.size, (chunk + 1) * CHUNK)}" for chunk in wrong[:5])
+        more = f" and {len(wrong) - 5} more ranges" if len(wrong) > 5 else ""
+        raise IntegrityError(
+            f"entry {self.name!r}: bytes {shown}{more} do not have the {digests} that the manifest gives; "
+            "the file was damaged or tampered with: get it again"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """The entries of an archive in their order, as packed columns.
+
+    The record of one is made when it is indexed, so that opening an archive costs the same few values however
+    many entries it has. `crcs` and `sha256s` hold the
+    digests of all chunks, one entry after another.
+    """
+
+    names: list[str]
+    kinds: bytes
+    sizes: list[int]
+    aligns: bytes
+    crcs: bytes
+    sha256s: bytes
+
+    @classmethod
+    def of(cls, entries: Iterable[EntryRecord]) -> Listing:
+        """Pack records, which must stand in the archive's order."""
+        rows = list(entries)
+        return cls(
+            [row.name for row in rows],
+            bytes(KINDS.index(row.kind) for row in rows),
+            [row.size for row in rows],
+            bytes(row.align for row in rows),
+            b"".join(row.crcs for row in rows),
+            b"".join(row.sha256s for row in rows),
+        )
+
+    def dump(self) -> list[Any]:
+        """Return the columns as plain data."""
+        return [
+            "\n".join(self.names),
+            self.kinds,
+            little_endian(array("Q", self.sizes)).tobytes(),
+            self.aligns,
+            self.crcs,
+            self.sha256s,
+        ]
+
+    @classmethod
+    def load(cls, columns: Any, digests: str) -> Listing:
+        """Check columns of plain data against each other.
+
+        Raises ArchiveError for ragged columns, unknown codes, and digests that do not fit the sizes.
+        Names are checked where they are compared with the ZIP's own list.
+        """
+        kinds_of_columns = (str, bytes, bytes, bytes, bytes, bytes)
+        if type(columns) is not list or tuple(map(type, columns)) != kinds_of_columns:
+            raise ArchiveError("manifest, entries: found something else than the six columns of the format")
+        joined, kinds, packed_sizes, aligns, crcs, sha256s = columns
+        count = joined.count("\n") + 1 if joined else 0
+        if not count == len(kinds) == len(aligns) == len(packed_sizes) / 8:
+            raise ArchiveError(
+                f"manifest, entries: {count} names stand beside {len(kinds)} kinds, {len(aligns)} "
+                f"alignments and {len(packed_sizes)} bytes of sizes; expected one of each, eight bytes a size"
+            )
+        if kinds.translate(None, bytes(range(len(KINDS)))) or aligns.translate(None, bytes((1, ALIGNMENT))):
+            raise ArchiveError(
+                "manifest, entries: a kind or an alignment has a code that the format does not know"
+            )
+        if any(align != ALIGNMENT for kind, align in zip(kinds, aligns, strict=True) if kind == _TENSORS):
+            raise ArchiveError(
+                "manifest, entries: an entry of kind tensors is not aligned; expected 64 bytes"
+            )
+        names = joined.split("\n") if joined else []
+        listing = cls(names, kinds, little_endian(array("Q", packed_sizes)).tolist(), aligns, crcs, sha256s)
+        listing._check_lengths()
+        listing._check_digests(digests)
+        return listing
+
+    def kind(self, index: int) -> str:
+        """Return what the entry at a place is: one of `KINDS`."""
+        return KINDS[self.kinds[index]]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[EntryRecord]:
+        return (self[i] for i in range(len(self.names)))
+
+    def __getitem__(self, index: int) -> EntryRecord:
+        first, last = self._first_chunks[index : index + 2]
+        first_sha, last_sha = self._first_sha256s[index : index + 2]
+        return EntryRecord(
+            self.names[index],
+            KINDS[self.kinds[index]],
+            self.sizes[index],
+            self.aligns[index],
+            self.crcs[4 * first : 4 * last],
+            self.sha256s[32 * first_sha : 32 * last_sha],
+        )
+
+    def difference(self, found: Mapping[str, int]) -> ArchiveError:
+        """Return the error for an archive that holds other entries than these: `found`, sizes by name."""
+        expected = dict(zip(self.names, self.sizes, strict=True))
+        groups = {
+            "not in the manifest": [name for name in found if name not in expected],
+            "missing": [name for name in expected if name not in found],
+            "of another size": [name for name in found if expected.get(name, found[name]) != found[name]],
+        }
+        parts = [f"{what}: {_shown(names)}" for what, names in groups.items() if names]
+        return ArchiveError(
+            f"the archive does not hold what its manifest lists; "
+            f"{'; '.join(parts) or 'order or alignment differ'}. "
+            "The archive was changed after it was written: get it again"
+        )
+
+    @cached_property
+    def _first_chunks(self) -> list[int]:
+        return list(accumulate((-(-size // CHUNK) for size in self.sizes), initial=0))
+
+    @cached_property
+    def _first_sha256s(self) -> list[int]:
+        """As `_first_chunks`, counting the chunks that have a sha256."""
+        if 32 * self._first_chunks[-1] == len(self.sha256s):
+            return self._first_chunks
+        counts = (
+            0 if align == ALIGNMENT else -(-size // CHUNK)
+            for size, align in zip(self.sizes, self.aligns, strict=True)
+        )
+        return list(accumulate(counts, initial=0))
+
+    def _check_lengths(self) -> None:
+        """Demand that what is read as a whole is not longer than that allows."""
+        if max(self.sizes, default=0) <= MAX_PACKED:
+            return
+        for name, kind, size in zip(self.names, self.kinds, self.sizes, strict=True):
+            if size > MAX_PACKED and KINDS[kind] in _PACKED_KINDS:
+                raise ArchiveError(
+                    f"entry {name!r}: {size} bytes of kind {KINDS[kind]}; at most {MAX_PACKED} are read"
+                )
+
+    def _check_digests(self, digests: str) -> None:
+        """Demand four bytes of CRC per chunk, and 32 of sha256 where the archive promises them."""
+        chunks, digested = self._first_chunks[-1], self._first_sha256s[-1]
+        if len(self.crcs) != 4 * chunks:
+            raise ArchiveError(f"manifest, entries: {len(self.crcs)} bytes of CRC; expected {4 * chunks}")
+        if len(self.sha256s) != 32 * (chunks if digests == "sha256" else digested):
+            raise ArchiveError(
+                f"manifest, entries: {len(self.sha256s)} bytes of sha256 do not fit the sizes of the "
+                f'entries and digests="{digests}"'
+            )
+
+
+def _shown(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def crcs_of(view: memoryview) -> bytes:
+    """Return the CRC-32 of every chunk of `view` (a flat view of bytes), four bytes each.
+
+    >>> crcs_of(memoryview(b"")), crcs_of(memoryview(b"kellet")).hex()
+    (b'', '3ff6fcfd')
+    """
+    return b"".join(crc32(piece).to_bytes(4, "little") for piece in _chunks(view))
+
+
+def sha256s_of(view: memoryview) -> bytes:
+    """Return the sha256 of every chunk of `view`, 32 bytes each."""
+    return b"".join(hashlib.sha256(piece).digest() for piece in _chunks(view))
+
+
+def combined_crc(crcs: bytes, size: int) -> int:
+    """Return the CRC-32 of a whole entry of `size` bytes, from those of its chunks.
+
+    >>> data = bytes(range(256)) * 10_000
+    >>> combined_crc(crcs_of(memoryview(data)), len(data)) == crc32(data)
+    True
+    """
+    chunks = memoryview(crcs).cast("B")
+    if size <= CHUNK:
+        return int.from_bytes(chunks[:4], "little")
+    low, second, third, high = _chunk_tables()
+    total = 0
+    for start in range(0, len(chunks) - 4, 4):
+        total = (
+            low[total & 255] ^ second[total >> 8 & 255] ^ third[total >> 16 & 255] ^ high[total >> 24]
+        ) ^ int.from_bytes(chunks[start : start + 4], "little")
+    # `total` covers all chunks but the last one, whose length is its own.
+    last = size - (len(chunks) // 4 - 1) * CHUNK
+    return _times(_power_of_x(8 * last), total) ^ int.from_bytes(chunks[-4:], "little")
+
+
+def _chunks(view: memoryview) -> Iterator[memoryview]:
+    return (view[start : start + CHUNK] for start in range(0, len(view), CHUNK))
+
+
+def thread_count() -> int:
+    """Return how many threads digest at once: one for each processor this process may use, at most four."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(usable, 4)
+
+
+def _in_threads(work: Callable[[int], bool], items: Sequence[int]) -> list[bool]:
+    """Do `work` on every item, in order; the calling thread does its share.
+
+    Both digests release the interpreter lock while they work. The threads live for one call only: a pool that
+    outlives it would not survive a fork.
+    """
+    shares = len(items) // _CHUNKS_PER_THREAD
+    count = min(thread_count(), shares) if shares > 1 else 1
+    if count < 2:
+        return [work(item) for item in items]
+    results: list[list[bool]] = [[] for _ in range(count)]
+    failures: list[BaseException] = []
+
+    def run(share: int) -> None:
+        try:
+            results[share] = [work(item) for item in items[share::count]]
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(share,), daemon=True) for share in range(1, count)]
+    for thread in threads:
+        thread.start()
+    run(0)
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return [results[i % count][i // count] for i in range(len(items))]
+
+
+_POLYNOMIAL: Final = 0xEDB88320
+_ONE: Final = 1 << 31  # the polynomial 1, bits reflected as CRC-32 has them
+
+
+@lru_cache(maxsize=1)
+def _chunk_tables() -> tuple[tuple[int, ...], ...]:
+    """Return, for each byte of a CRC, what it becomes when a chunk of zeros follows: four tables of 256."""
+    shift = _power_of_x(8 * CHUNK)
+    return tuple(tuple(_times(shift, byte << place) for byte in range(256)) for place in (0, 8, 16, 24))
+
+
+def _power_of_x(exponent: int) -> int:
+    """Return x to a power, modulo the polynomial of CRC-32."""
+    power, square = _ONE, _ONE >> 1
+    while exponent:
+        if exponent & 1:
+            power = _times(power, square)
+        square = _times(square, square)
+        exponent >>= 1
+    return power
+
+
+def _times(a: int, b: int) -> int:
+    """Return the product of two polynomials modulo that of CRC-32, bits reflected."""
+    product = 0
+    for place in range(31, -1, -1):
+        if a >> place & 1:
+            product ^= b
+        b = (b >> 1) ^ (_POLYNOMIAL if b & 1 else 0)
+    return product
+
+
+def little_endian(column: array[int]) -> array[int]:
+    """Turn numbers between this machine's byte order and the little-endian one of the format."""
+    if sys.byteorder == "big":
+        column = column[:]
+        column.byteswap()
+    return column

@@ -1,0 +1,128 @@
+"""The folder form of an archive: what it unpacks to, held to the same manifest. Section 9 of the format."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from .archive_errors import ArchiveIOError, damaged
+from .bounds import MAX_NAME_BYTES, MAX_NAME_PARTS
+from .byte_sources import Source, open_file
+from .entries import Listing
+from .entry_names import DIGEST, MANIFEST, SIGNATURES, check_names, check_reserved_size, is_reserved
+
+
+class FolderContainer:
+    """An archive that was unpacked; only files with the listed names and sizes may lie in it."""
+
+    def __init__(self, folder: Path, *, mapped: bool) -> None:
+        self._folder = folder
+        self._mapped = mapped
+        # First, or a folder that is something else would be looked through to its end.
+        for name in (MANIFEST, DIGEST):
+            if not os.path.lexists(folder / name):
+                raise damaged(f"folder {str(folder)!r}", f"no {name}", "an unpacked archive, with it")
+        self._files = dict(_files(folder))
+        self._listing: Listing | None = None
+        self._maps: dict[int, Source] = {}
+        check_names(list(self._files))
+
+    def reserved(self, name: str) -> bytes:
+        size = self._files[name]
+        check_reserved_size(name, size)
+        source = self._open(name, size, mapped=False)
+        try:
+            return bytes(source.view(0, size))
+        finally:
+            source.close()
+
+    def signatures(self) -> list[str]:
+        return sorted(name for name in self._files if name.startswith(SIGNATURES))
+
+    def match(self, listing: Listing) -> None:
+        ordinary = {name: size for name, size in self._files.items() if not is_reserved(name)}
+        if dict(zip(listing.names, listing.sizes, strict=True)) != ordinary or len(ordinary) != len(listing):
+            raise listing.difference(ordinary)
+        self._listing = listing
+
+    def locate(self, index: int) -> tuple[Source, int]:
+        assert self._listing is not None
+        if index not in self._maps:
+            mapped = self._mapped and self._listing.aligns[index] != 1
+            source = self._open(self._listing.names[index], self._listing.sizes[index], mapped=mapped)
+            if not source.steady:
+                return source, 0
+            # Only aligned entries stay open: an archive may have more entries than a process may
+            # have files.
+            self._maps.setdefault(index, source)
+        return self._maps[index], 0
+
+    def check_crc(self, index: int) -> None:
+        pass
+
+    def size(self) -> int:
+        return sum(self._files.values())
+
+    def close(self) -> None:
+        for source in self._maps.values():
+            source.close()
+        self._maps = {}
+
+    def _open(self, name: str, size: int, *, mapped: bool) -> Source:
+        path = self._folder / name
+        try:
+            source = open_file(_descriptor(self._folder, name), str(path), mapped=mapped)
+        except ArchiveIOError:
+            raise
+        except OSError as error:
+            raise ArchiveIOError(f"entry {name!r}: it cannot be opened: {error}", error, str(path)) from error
+        if source.size != size:
+            source.close()
+            raise damaged(f"entry {name!r}", f"{source.size} bytes", f"the {size} that were there before")
+        return source
+
+
+def _files(folder: Path) -> Iterator[tuple[str, int]]:
+    """Every file below a folder with its size; anything else than files and folders is refused."""
+    pending = [""]
+    while pending:
+        prefix = pending.pop()
+        if prefix.count("/") >= MAX_NAME_PARTS or len(os.fsencode(prefix)) > MAX_NAME_BYTES:
+            where = f"folder {prefix[:80]!r}..."
+            raise damaged(
+                where, "a path without end", f"at most {MAX_NAME_PARTS} parts and {MAX_NAME_BYTES} bytes"
+            )
+        try:
+            with os.scandir(folder / prefix) as entries:
+                found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+        except OSError as error:
+            where = str(folder / prefix)
+            raise ArchiveIOError(f"folder {where!r}: it cannot be listed: {error}", error, where) from error
+        for name, status in found:
+            if stat.S_ISDIR(status.st_mode):
+                pending.append(f"{prefix}{name}/")
+            elif stat.S_ISREG(status.st_mode):
+                yield prefix + name, status.st_size
+            else:
+                raise damaged(f"entry {prefix + name!r}", "a link or special file", "an ordinary file")
+
+
+def _descriptor(folder: Path, name: str) -> int:
+    """Open a file below a folder, one part of its name after another.
+
+    The folder was looked through when it was opened; a link or pipe that has come since, in any part,
+    is not followed, and not waited for.
+    """
+    *parents, last = name.split("/")
+    flags = os.O_RDONLY | os.O_CLOEXEC
+    current = os.open(folder, flags | os.O_DIRECTORY)
+    try:
+        for part in parents:
+            below = os.open(part, flags | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=current)
+            os.close(current)
+            current = below
+        return os.open(last, flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=current)
+    finally:
+        os.close(current)

@@ -1,0 +1,247 @@
+"""The file that an archive is written to: replaced in one step or not at all.
+
+Bytes are written in batches, without being copied, while other threads digest the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pickle import PickleBuffer
+from types import TracebackType
+from typing import Any, BinaryIO, Final
+
+from packager.atomic import ReplacedFile, os_error_mend
+
+from .archive_errors import ArchiveIOError
+from .bounds import CHUNK
+from .entries import crc32, thread_count
+
+_BATCH: Final = 8 * CHUNK
+_MOST_BUFFERS: Final = 512  # in one call; systems allow 1,024
+_MOST_WAITING: Final = 8  # batches that wait for a digest, two a thread: a stream is never held in memory
+
+
+class PathTarget:
+    """A path to be replaced, as `ReplacedFile` says.
+
+    Raises ArchiveIOError when the target cannot be written to; nothing has been created then.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, fsync: bool) -> None:
+        self._asked_for = os.fspath(path)
+        self._fsync = fsync
+        with _reported(self._asked_for):
+            self._file = ReplacedFile(path)
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[int]:
+        """Give a descriptor to write to; the target is replaced when the block ends without an error.
+
+        Raises ArchiveIOError for every OSError, with nothing left behind.
+        """
+        with _reported(self._asked_for), self._file.open(fsync=self._fsync) as descriptor:
+            yield descriptor
+        if self._fsync:
+            try:
+                self._file.sync_folder()
+            except OSError as error:
+                raise ArchiveIOError(
+                    f"{self._asked_for}: the archive is written, but its folder cannot be synchronised: "
+                    f"{error.strerror}; it is in place, but may not survive a power cut; look after the disk",
+                    error,
+                    self._asked_for,
+                ) from error
+
+
+class FileTarget:
+    """A binary file object; it receives the finished archive in one go, from where it stands."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[int]:
+        """Give a descriptor of a temporary file, whose content is written to the file object afterwards."""
+        with _reported("the temporary file"):
+            temporary = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  # closed by the next line
+        with temporary:
+            with _reported("the temporary file"):
+                yield temporary.fileno()
+                temporary.seek(0)
+            while piece := temporary.read(1 << 20):
+                _write_all(self._file, piece)
+
+
+class BatchedFile:
+    """A file that gathers buffers and writes many at a time. `position` counts what was given to it."""
+
+    def __init__(self, descriptor: int, progress: Callable[[int], None]) -> None:
+        self.position = 0
+        self._descriptor = descriptor
+        self._progress = progress
+        self._waiting: list[memoryview] = []
+        self._bytes_waiting = 0
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Write soon; `data` must keep its content until `flush`."""
+        if not len(data):
+            return
+        self._waiting.append(memoryview(data))
+        self._bytes_waiting += len(data)
+        self.position += len(data)
+        if self._bytes_waiting >= _BATCH or len(self._waiting) >= _MOST_BUFFERS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write everything that waits."""
+        waiting = self._waiting
+        while waiting:
+            done = os.writev(self._descriptor, waiting)
+            whole = 0
+            while whole < len(waiting) and done >= len(waiting[whole]):
+                done -= len(waiting[whole])
+                whole += 1
+            waiting = waiting[whole:]
+            if done:
+                waiting[0] = waiting[0][done:]
+        self._waiting, self._bytes_waiting = [], 0
+        self._progress(self.position)
+
+    def patch(self, position: int, data: bytes) -> None:
+        """Write over bytes that have been flushed."""
+        os.pwrite(self._descriptor, data, position)
+
+
+class ChunkDigests:
+    """The digests of one entry's chunks, as they become known; `late` when that takes other threads."""
+
+    def __init__(self) -> None:
+        self._batches: list[Future[tuple[bytes, bytes]]] = []
+        self._known: tuple[bytes, bytes] | None = None
+
+    @classmethod
+    def known(cls, crcs: bytes, sha256s: bytes) -> ChunkDigests:
+        """Digests that are there already."""
+        digests = cls()
+        digests._known = crcs, sha256s
+        return digests
+
+    @property
+    def late(self) -> bool:
+        return self._known is None
+
+    def append(self, batch: Future[tuple[bytes, bytes]]) -> None:
+        self._batches.append(batch)
+
+    def result(self) -> tuple[bytes, bytes]:
+        """CRC-32 and sha256 of all chunks; waits for them."""
+        if self._known is not None:
+            return self._known
+        done = [batch.result() for batch in self._batches]
+        return b"".join(crcs for crcs, _ in done), b"".join(sha256s for _, sha256s in done)
+
+
+class Digester:
+    """Digests batches of chunks on other threads: one for CRC-32 alone, one a processor with sha256."""
+
+    def __init__(self, *, sha256: bool) -> None:
+        self._threads = ThreadPoolExecutor(thread_count() if sha256 else 1)
+        self._waiting: deque[Future[tuple[bytes, bytes]]] = deque()
+
+    def submit(self, batch: list[list[memoryview]], *, sha256: bool) -> Future[tuple[bytes, bytes]]:
+        """Digest chunks, each given in pieces; waits while too much is under way."""
+        if len(self._waiting) >= _MOST_WAITING:
+            self._waiting.popleft().result()
+        future = self._threads.submit(_digests_of, batch, sha256)
+        self._waiting.append(future)
+        return future
+
+    def __enter__(self) -> Digester:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._threads.shutdown(cancel_futures=True)
+
+
+def flat_view(buffer: Any) -> memoryview:
+    """The bytes of a C-contiguous buffer of any format, without a copy.
+
+    Raises ValueError for a buffer that is not C-contiguous.
+    """
+    view = memoryview(buffer)
+    if view.format == "B" and view.ndim == 1 and view.c_contiguous:
+        return view
+    if not view.c_contiguous:
+        raise ValueError("the buffer is not C-contiguous; copy it to one that is first")
+    # Unlike memoryview.cast, this takes every format (complex numbers) and every shape (zeros in it).
+    return PickleBuffer(view).raw()
+
+
+def in_batches(buffers: Iterable[memoryview]) -> Iterator[list[list[memoryview]]]:
+    """Cut a stream of buffers into batches of chunks, each chunk a list of pieces, without copying."""
+    batch: list[list[memoryview]] = []
+    chunk: list[memoryview] = []
+    missing = CHUNK
+    for buffer in buffers:
+        while len(buffer) >= missing:
+            chunk.append(buffer[:missing])
+            buffer = buffer[missing:]
+            batch.append(chunk)
+            chunk, missing = [], CHUNK
+            if len(batch) * CHUNK >= _BATCH:
+                yield batch
+                batch = []
+        if len(buffer):
+            chunk.append(buffer)
+            missing -= len(buffer)
+    if chunk:
+        batch.append(chunk)
+    if batch:
+        yield batch
+
+
+def _digests_of(batch: list[list[memoryview]], sha256: bool) -> tuple[bytes, bytes]:
+    crcs, sha256s = bytearray(), bytearray()
+    for chunk in batch:
+        crc = 0
+        for piece in chunk:
+            crc = crc32(piece, crc)
+        crcs += crc.to_bytes(4, "little")
+        if sha256:
+            digest = hashlib.sha256()
+            for piece in chunk:
+                digest.update(piece)
+            sha256s += digest.digest()
+    return bytes(crcs), bytes(sha256s)
+
+
+@contextlib.contextmanager
+def _reported(target: str) -> Iterator[None]:
+    """Turn OSErrors into errors of ours that name the target."""
+    try:
+        yield
+    except ArchiveIOError:
+        raise
+    except OSError as error:
+        raise ArchiveIOError(
+            f"{target}: the archive could not be written: {error.strerror or error}; nothing was left behind "
+            f"and an old file is as it was; {os_error_mend(error)}, then save again",
+            error,
+            target,
+        ) from error
+
+
+def _write_all(file: Any, data: bytes) -> None:
+    """Write to a file object that may take less than it is given."""
+    rest = memoryview(data)
+    while rest:
+        done = file.write(rest)
+        rest = rest[len(rest) if done is None else done :]

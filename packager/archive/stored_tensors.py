@@ -1,0 +1,380 @@
+"""Tensors as they lie in an archive: the index of a safetensors member, and reading by it.
+
+A member is readable by every safetensors library once it is taken out. Its index says the same and more
+(views, ties, the order of keys), in packed columns that open at the same cost for ten tensors and for
+twenty thousand; keys are split when the first one is asked for. Storages are numbered in the order of their
+bytes. Section 7.2 of the format.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from math import prod
+from threading import Lock
+from typing import Any, Final
+
+from packager.errors import ArchiveError
+from packager.tensors import DTYPE_BITS, contiguous_strides, fits, is_contiguous, span
+
+from .archive_errors import MissingEntryError, damaged
+from .bounds import MAX_RANK, MAX_TENSORS
+from .byte_sources import anonymous
+from .entries import ALIGNMENT, little_endian
+from .packed import unpack
+from .reader import ArchiveReader, PrivateEntry
+
+DTYPES: Final = tuple(DTYPE_BITS)
+"""The dtypes by their numbers in an index."""
+
+_LOOKUPS_WITHOUT_TABLE: Final = 8
+
+# Count, names, dtypes, ranks, dims, storages, ends, views, metadata.
+_COLUMNS: Final = (int, str, bytes, bytes, bytes, bytes, bytes, list, dict)
+
+Views = Mapping[int, tuple[int, tuple[int, ...] | None]]
+"""Offset and strides of tensors by number; strides are None where the elements lie in C order."""
+
+
+def index_name(member: str) -> str:
+    """The name of the index that belongs to a safetensors member.
+
+    >>> index_name("net/weights.safetensors")
+    '.data/index/net/weights.safetensors'
+    """
+    return f".data/index/{member}"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """One tensor: a key, a safetensors dtype, and how it lies in a storage.
+
+    `strides` and `offset` count elements of the dtype, as in PyTorch; strides may be zero or
+    negative. `storage` is the number of the storage. Tensors with the same storage share memory.
+    """
+
+    key: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    storage: int
+
+
+class TensorReader(Mapping[str, TensorSpec]):
+    """The tensors of a member, by key and in the order they were given; values are their specs.
+
+    Nothing but the index is read until bytes are asked for. Bytes are checked as the archive's
+    reader says; views stay valid after the reader is closed.
+
+    Raises MissingEntryError when the archive has no such member, and ArchiveError for an index that
+    is not as the format demands; the same for a single tensor when it is asked for.
+    """
+
+    metadata: Mapping[str, str]
+    """What stands under `__metadata__` in the safetensors header."""
+
+    def __init__(self, reader: ArchiveReader, member: str) -> None:
+        entry = reader.entry(member)
+        for name, kind in ((member, "tensors"), (index_name(member), "index")):
+            if reader.entry(name).kind != kind:
+                raise MissingEntryError(
+                    f"entry {name!r} is of kind {reader.entry(name).kind}; expected {kind}"
+                )
+        self._reader = reader
+        self._member = member
+        self._index = TensorIndex.load(reader.read(index_name(member)), what=f"index of {member!r}")
+        self._data_start = entry.size - self._index.data_size
+        if self._data_start < 8:
+            raise damaged(
+                f"index of {member!r}", f"{self._index.data_size} bytes of data", f"less than {entry.size}"
+            )
+        self.metadata = self._index.metadata
+        self._lookups = 0
+        self._lock = Lock()
+        self._private: PrivateEntry | None = None
+        # Copies of storages that do not lie at a multiple of 64 in the file. Memory of the whole section's
+        # size is reserved, and taken page by page where a copy is written.
+        self._arena: memoryview | None = None
+        self._copied: set[int] = set()
+
+    def __getitem__(self, key: str) -> TensorSpec:
+        return self._index.spec(self._number_of(key), key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return self._index.count
+
+    def storage(self, number: int, *, private: bool = False) -> memoryview:
+        """The checked bytes of a storage, without a copy.
+
+        With `private=True` they may be written to, copy on write; all such views from one
+        TensorReader show the same memory, and nobody else sees it. They start at a multiple of 64
+        bytes, as freshly allocated arrays do: a storage that does not lie so in the file is copied.
+        """
+        start, stop = self._index.storage_range(number)
+        return self._part(number, 0, stop - start, private)
+
+    def private_storage(self, key: str) -> memoryview:
+        """Return the checked bytes of the storage that `key` lies in, to be written to, copy on write."""
+        return self.storage(self[key].storage, private=True)
+
+    def storage_size(self, number: int) -> int:
+        """How many bytes a storage has."""
+        start, stop = self._index.storage_range(number)
+        return stop - start
+
+    def part(self, number: int, low: int, high: int) -> memoryview:
+        """The checked bytes `low` to `high` of a storage. Raises ValueError where it has no such bytes."""
+        if not 0 <= low <= high <= self.storage_size(number):
+            raise ValueError(f"bytes {low} to {high} of a storage of {self.storage_size(number)}")
+        return self._part(number, low, high, False)
+
+    def data(self, key: str, *, private: bool = False) -> memoryview:
+        """The checked bytes that a tensor spans in its storage, from its lowest element to its highest.
+
+        For a C-contiguous tensor these are its bytes, no more and no less.
+        """
+        return self.data_of(self[key], private=private)
+
+    def data_of(self, tensor: TensorSpec, *, private: bool = False) -> memoryview:
+        """The same for a tensor whose spec is there already."""
+        low, high = span(tensor.shape, tensor.strides, tensor.offset)
+        bits = DTYPE_BITS[tensor.dtype]
+        return self._part(tensor.storage, low * bits // 8, high * bits // 8, private)
+
+    def rows(self, key: str, start: int, stop: int, *, private: bool = False) -> memoryview:
+        """The checked bytes of rows `start` to `stop` of a tensor that lies in C order, and of no others.
+
+        Raises ValueError for a tensor that does not, and for rows that it does not have.
+        """
+        tensor = self[key]
+        if not tensor.shape or not is_contiguous(tensor.shape, tensor.strides):
+            raise ValueError(f"tensor {key!r} has no rows side by side; ask for the whole of it")
+        if not 0 <= start <= stop <= tensor.shape[0]:
+            raise ValueError(f"tensor {key!r} has {tensor.shape[0]} rows, asked for {start} to {stop}")
+        bits, row = DTYPE_BITS[tensor.dtype], prod(tensor.shape[1:])
+        places = [(tensor.offset + at * row) * bits // 8 for at in (start, stop)]
+        return self._part(tensor.storage, places[0], places[1], private)
+
+    def section(self) -> memoryview:
+        """The checked bytes of the whole data section, all storages one after another."""
+        return self._bytes(0, self._index.data_size, False)
+
+    def contiguous(self) -> Iterator[tuple[str, str, tuple[int, ...], int]]:
+        """Key, dtype, shape and place in `section()` of every tensor that starts its storage in C order.
+
+        The way to many tensors at once; the others are those of `strided()`. Raises ArchiveError
+        when a tensor does not lie inside its storage.
+        """
+        return self._index.contiguous(self._numbers)
+
+    def strided(self) -> Iterator[TensorSpec]:
+        """Every tensor that `contiguous()` does not give."""
+        keys = list(self._numbers)
+        return (self._index.spec(number, keys[number]) for number in self._index.views)
+
+    def _part(self, number: int, low: int, high: int, private: bool) -> memoryview:
+        """Bytes `low` to `high` of a storage; private ones in memory that starts at a multiple of 64."""
+        start, stop = self._index.storage_range(number)
+        if not private or (self._data_start + start) % ALIGNMENT == 0:
+            return self._bytes(start + low, start + high, private)
+        place = -(-start // ALIGNMENT) * ALIGNMENT + number * ALIGNMENT  # far enough from the one before
+        with self._lock:
+            if self._arena is None:
+                self._arena = anonymous(self._index.data_size + (len(self._index.ends) + 2) * ALIGNMENT)
+            if number not in self._copied:
+                self._arena[place : place + stop - start] = self._bytes(start, stop, False)
+                self._copied.add(number)
+            return self._arena[place + low : place + high]
+
+    def _bytes(self, start: int, stop: int, private: bool) -> memoryview:
+        start, stop = self._data_start + start, self._data_start + stop
+        if not private:
+            return self._reader.view(self._member, start, stop)
+        with self._lock:
+            if self._private is None:
+                self._private = self._reader.private(self._member)
+            memory = self._private
+        return memory.view(start, stop)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """Every key with its number, in order. Made once, when many keys are asked for."""
+        numbers = dict(zip(self._index.names.split("\0"), range(len(self)), strict=False))
+        if len(numbers) != len(self):
+            raise damaged(f"index of {self._member!r}", "a key twice", "each key once")
+        return numbers
+
+    def _number_of(self, key: str) -> int:
+        number: int | None
+        if self._lookups < _LOOKUPS_WITHOUT_TABLE and "_numbers" not in self.__dict__:
+            # For a few keys among twenty thousand, searching the text is faster than splitting it.
+            self._lookups += 1
+            names = f"\0{self._index.names}\0"
+            place = names.find(f"\0{key}\0") if "\0" not in key and len(self) else -1
+            number = names.count("\0", 0, place) if place >= 0 else None
+        else:
+            number = self._numbers.get(key)
+        if number is None:
+            raise MissingEntryError(f"{self._member!r} has no tensor {key!r}; it has {len(self)}, see keys()")
+        return number
+
+
+@dataclass(frozen=True)
+class TensorIndex:
+    """The columns of an index.
+
+    `names` holds all keys with NUL between them, `ranks` the number of dimensions of each tensor,
+    `dims` all dimensions one after another, `storages` the number of each tensor's storage, `ends`
+    where each storage ends in the data section, `views` the offset and strides of those tensors
+    that do not start their storage in C order (strides None where only the offset differs).
+    """
+
+    count: int
+    names: str
+    dtypes: bytes
+    ranks: bytes
+    dims: array[int]
+    storages: array[int]
+    ends: array[int]
+    views: Views
+    metadata: Mapping[str, str]
+
+    @classmethod
+    def load(cls, data: bytes, *, what: str) -> TensorIndex:
+        """Read an index.
+
+        Raises ArchiveError for columns that do not fit each other. What a column says of one tensor
+        is checked when that tensor is asked for, and of all by verification.
+        """
+        columns = unpack(data, what=what)
+        if type(columns) is not list or tuple(map(type, columns)) != _COLUMNS:
+            raise damaged(what, "other columns", "the nine of the format")
+        count, names, dtypes, ranks, dims, storages, ends, views, metadata = columns
+        keys = names.count("\0") + 1 if names or count else 0
+        lengths = (keys, len(dtypes), len(ranks), len(storages) / 4, count + sum(ranks) - len(dims) / 8)
+        if count > MAX_TENSORS or any(length != count for length in lengths) or len(ends) % 8:
+            raise damaged(what, f"columns for {lengths} tensors", f"each for {count}, at most {MAX_TENSORS}")
+        if not all(type(value) is str for value in metadata.values()):
+            raise damaged(f"{what}, metadata", "other values", "strings")
+        packed = (("Q", dims), ("I", storages), ("Q", ends))
+        numbers = [little_endian(array(code, column)) for code, column in packed]
+        checked_views = _checked_views(views, count, what)
+        return cls(count, names, dtypes, ranks, numbers[0], numbers[1], numbers[2], checked_views, metadata)
+
+    @property
+    def data_size(self) -> int:
+        """The bytes of the data section."""
+        return self.ends[-1] if self.ends else 0
+
+    @cached_property
+    def _first_dims(self) -> list[int]:
+        return list(accumulate(self.ranks, initial=0))
+
+    def storage_range(self, number: int) -> tuple[int, int]:
+        """Where a storage lies in the data section. Raises ArchiveError when it lies nowhere."""
+        if number >= len(self.ends):
+            raise damaged(f"storage {number}", f"{len(self.ends)} storages", "one of this number")
+        start, stop = self.ends[number - 1] if number else 0, self.ends[number]
+        if not start <= stop <= self.data_size:
+            raise damaged(f"storage {number}", f"bytes {start} to {stop} of {self.data_size}", "rising ends")
+        return start, stop
+
+    def spec(self, number: int, key: str) -> TensorSpec:
+        """One tensor, by its number and key. Raises ArchiveError when it does not lie in its storage."""
+        first = self._first_dims[number]
+        shape = tuple(self.dims[first : first + self.ranks[number]])
+        code = self.dtypes[number]
+        if code >= len(DTYPES) or not _is_possible(shape):
+            raise damaged(
+                f"tensor {key!r}", f"dtype number {code}, shape {shape}", "a dtype and a shape that can be"
+            )
+        offset, strides = self.views.get(number, (0, None))
+        strides = contiguous_strides(shape) if strides is None else strides
+        if len(strides) != len(shape):
+            raise damaged(f"tensor {key!r}", f"strides {strides}", f"one for each dimension of {shape}")
+        spec = TensorSpec(key, DTYPES[code], shape, strides, offset, self.storages[number])
+        start, stop = self.storage_range(spec.storage)
+        if not fits(shape, strides, offset, DTYPE_BITS[spec.dtype], stop - start):
+            low, high = span(shape, strides, offset)
+            raise damaged(
+                f"tensor {key!r}",
+                f"elements {low} to {high}",
+                f"them inside the {stop - start} bytes of its storage",
+            )
+        return spec
+
+    def contiguous(self, keys: Iterable[str]) -> Iterator[tuple[str, str, tuple[int, ...], int]]:
+        """Key, dtype, shape and place in the data section of every tensor that starts its storage in C order.
+
+        Checks the same as `spec`, for many tensors at once.
+        """
+        ends, dims = self.ends.tolist(), self.dims.tolist()
+        if ends != sorted(ends) or max(self.storages, default=0) >= max(len(ends), 1):
+            raise damaged("tensor index", "ends that do not rise, or a storage beyond them", "rising ends")
+        starts = [0, *ends]
+        sizes: dict[tuple[int, tuple[int, ...]], int] = {}  # tensors share few dtypes and shapes
+        first = 0
+        for number, key, code, rank, storage in zip(
+            range(self.count), keys, self.dtypes, self.ranks, self.storages, strict=True
+        ):
+            shape = tuple(dims[first : first + rank])
+            first += rank
+            if number in self.views:
+                continue
+            size = sizes.get((code, shape))
+            if size is None:
+                spec = self.spec(number, key)
+                size = sizes[code, shape] = tensor_bytes(spec.dtype, shape)
+            if starts[storage] + size > ends[storage]:
+                raise damaged(f"tensor {key!r}", f"{size} bytes", "them inside its storage")
+            yield key, DTYPES[code], shape, starts[storage]
+
+
+def tensor_bytes(dtype: str, shape: Iterable[int]) -> int:
+    """How many bytes the elements of a tensor take.
+
+    Raises ArchiveError for an unknown dtype, and where packed elements do not fill whole bytes.
+
+    >>> tensor_bytes("BF16", (2, 3)), tensor_bytes("F4", (6,)), tensor_bytes("F32", ())
+    (12, 3, 4)
+    """
+    if dtype not in DTYPE_BITS:
+        raise ArchiveError(f"dtype {dtype!r} is unknown; safetensors has {', '.join(DTYPE_BITS)}")
+    bits = DTYPE_BITS[dtype] * prod(shape)
+    if bits % 8:
+        raise ArchiveError(f"dtype {dtype} with shape {tuple(shape)} takes {bits} bits; expected whole bytes")
+    return bits // 8
+
+
+@lru_cache(maxsize=4096)
+def _is_possible(shape: tuple[int, ...]) -> bool:
+    return len(shape) <= MAX_RANK and not prod(map(_at_least_1, shape)) >> 63
+
+
+def _checked_views(rows: list[Any], count: int, what: str) -> Views:
+    views: dict[int, tuple[int, tuple[int, ...] | None]] = {}
+    for row in rows:
+        if not _is_view(row):
+            raise damaged(f"{what}, views", repr(row)[:80], "a number, an offset, and strides or None")
+        number, offset, strides = row
+        views[number] = offset, None if strides is None else tuple(strides)
+    if list(views) != sorted(views) or len(views) != len(rows) or any(not 0 <= i < count for i in views):
+        raise damaged(f"{what}, views", "numbers that do not rise", f"numbers below {count}, each once")
+    return views
+
+
+def _is_view(row: Any) -> bool:
+    if type(row) is not list or len(row) != 3 or type(row[2]) not in (list, type(None)):
+        return False
+    return all(type(n) is int for n in [*row[:2], *(row[2] or [])])
+
+
+def _at_least_1(size: int) -> int:
+    return max(size, 1)

@@ -1,0 +1,273 @@
+"""Codecs for values of NumPy: dtypes, scalars, random generators.
+
+A dtype is a name ("<f4", "<M8[ns]", "bfloat16") or, when it has fields or a shape of its own, a short
+list with its parts as children. A generator is the name of its algorithm and its state, as plain data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from packager.archive import MAX_NUMPY_EXTENT, MAX_SEED_POOL
+from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, itemsize_of_name
+
+from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_sizes
+
+_ALGORITHMS: Final = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
+
+
+class DTypeCodec(Codec):
+    """Dtype objects: the name; or fields with names, titles and offsets; or a base and a shape."""
+
+    name = "numpy.dtype"
+    types = ("numpy:dtype",)
+
+    def claims(self, cls: type) -> bool:
+        import numpy
+
+        return issubclass(cls, numpy.dtype)
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        # A dtype is a value: one record for equal ones. Metadata does not take part in ==.
+        if obj.metadata:
+            raise CannotStore(f"dtype {obj} carries metadata", "drop it: numpy.dtype(x.descr)")
+        name = dtype_name(obj)
+        if name is not None:
+            return Node(name, key=name)
+        if obj.subdtype is not None:
+            base, shape = obj.subdtype
+            return Node(["subarray", *shape], (base,), key=(repr(obj), obj.isalignedstruct))
+        if obj.fields is not None:
+            return self._structured(obj)
+        if obj.kind == "O":
+            return Node("|O", key="|O")
+        if obj.kind == "T":
+            return self._string(obj)
+        raise CannotStore(f"dtype {obj} has no stored form", "convert the array to a dtype of NumPy itself")
+
+    def _structured(self, obj: Any) -> Node:
+        literal: list[Any] = ["struct", obj.itemsize, bool(obj.isalignedstruct)]
+        bases = []
+        for name in obj.names:
+            base, offset, *title = obj.fields[name]
+            if title and not isinstance(title[0], str):
+                raise CannotStore(f"dtype {obj} has the title {title[0]!r}, which is not a string")
+            literal += [name, offset, title[0] if title else None]
+            bases.append(base)
+        return Node(literal, tuple(bases), key=(repr(obj), obj.isalignedstruct))
+
+    def _string(self, obj: Any) -> Node:
+        missing = hasattr(obj, "na_object")
+        return Node(["string", bool(obj.coerce), missing], (obj.na_object,) if missing else ())
+
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
+        if isinstance(literal, str):
+            expect((is_dtype_name(literal) or literal == "|O") and not children, "the name of a dtype")
+            return
+        expect(isinstance(literal, list) and len(literal) > 0, "a dtype's name or parts")
+        kind, *parts = literal
+        if kind == "string":
+            expect(
+                list(map(type, parts)) == [bool, bool] and len(children) == parts[1],
+                "coerce, and a missing value",
+            )
+            return
+        expect(all(child.codec == self.name for child in children), "dtypes as children")
+        if kind == "subarray":
+            expect(len(children) == 1, "a base")
+            expect_sizes(parts, limit=MAX_NUMPY_EXTENT)
+            return
+        expect(kind == "struct" and len(parts) == 2 + 3 * len(children), "fields")
+        expect_sizes(parts[:1], "a size", MAX_NUMPY_EXTENT)
+        expect(type(parts[1]) is bool, "alignment")
+        names, offsets, titles = parts[2::3], parts[3::3], parts[4::3]
+        expect(all(type(name) is str for name in names) and len(set(names)) == len(names), "names of fields")
+        expect_sizes(offsets, "offsets", MAX_NUMPY_EXTENT)
+        expect(all(title is None or type(title) is str for title in titles), "titles")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        import numpy
+
+        if isinstance(literal, str):
+            return numpy.dtype(object) if literal == "|O" else dtype_from_name(literal)
+        kind, *parts = literal
+        if kind == "string":
+            options = {"na_object": children[0]} if children else {}
+            return numpy.dtypes.StringDType(coerce=parts[0], **options)
+        if kind == "subarray":
+            return numpy.dtype((children[0], tuple(parts)))
+        names, offsets = parts[2::3], parts[3::3]
+        fields: Any = {"names": names, "formats": list(children), "offsets": offsets, "itemsize": parts[0]}
+        if any(parts[4::3]):
+            fields["titles"] = parts[4::3]
+        return numpy.dtype(fields, align=parts[1])
+
+
+class ScalarCodec(Codec):
+    """Scalars of NumPy: the dtype and the bytes, little-endian as the dtype says."""
+
+    name = "numpy.scalar"
+    types = ("numpy:generic",)
+
+    def claims(self, cls: type) -> bool:
+        return cls.__module__ in ("numpy", "ml_dtypes")
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        import numpy
+
+        if isinstance(obj, (numpy.str_, numpy.bytes_)):
+            return Node("text", (str(obj) if isinstance(obj, numpy.str_) else bytes(obj),))
+        if isinstance(obj, numpy.void) and obj.dtype.fields is not None:
+            if obj.dtype.hasobject:
+                raise CannotStore("a structured scalar with objects in it", "store its fields")
+            return Node(
+                [None, bytes(obj.tobytes()), isinstance(obj, numpy.record)], (numpy.dtype(obj.dtype),)
+            )
+        name = dtype_name(obj.dtype)
+        if name is None:
+            raise CannotStore(f"a scalar of dtype {obj.dtype}")
+        return Node([name, bytes(obj.tobytes())])
+
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
+        if literal == "text":
+            expect(len(children) == 1 and children[0].kind == "scalar", "a string")
+            expect(type(children[0].value) in (str, bytes), "a string")
+            return
+        expect(
+            isinstance(literal, list) and len(literal) in (2, 3) and type(literal[1]) is bytes,
+            "a dtype and bytes",
+        )
+        if literal[0] is None:
+            expect(len(literal) == 3 and type(literal[2]) is bool, "a structured scalar")
+            expect(len(children) == 1 and children[0].codec == "numpy.dtype", "a dtype")
+            return
+        expect(len(literal) == 2 and is_dtype_name(literal[0]) and not children, "the name of a dtype")
+        expect(len(literal[1]) == itemsize_of_name(str(literal[0])), "as many bytes as the dtype has")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        import numpy
+
+        if literal == "text":
+            return numpy.str_(children[0]) if isinstance(children[0], str) else numpy.bytes_(children[0])
+        name, data = literal[:2]
+        if name is not None:
+            dtype = dtype_from_name(name)
+            return numpy.frombuffer(data, dtype)[0] if dtype.itemsize else dtype.type()
+        dtype = numpy.dtype((numpy.record, children[0])) if literal[2] else children[0]
+        if len(data) != dtype.itemsize or dtype.hasobject:
+            raise ValueError(f"a scalar of {dtype} has {dtype.itemsize} bytes, found {len(data)}")
+        return numpy.frombuffer(bytearray(data), dtype)[0]
+
+
+class BitGeneratorCodec(Codec):
+    """Bit generators: the algorithm, the state, and the seed sequence that new ones are spawned from."""
+
+    name = "numpy.bit_generator"
+    types = ("numpy.random.bit_generator:BitGenerator", "numpy.random._bit_generator:BitGenerator")
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        import numpy
+
+        kind = type(obj).__name__
+        if kind not in _ALGORITHMS or type(obj) is not getattr(numpy.random, kind):
+            raise CannotStore(f"bit generator {type(obj).__qualname__} is none of NumPy's own")
+        seed = getattr(obj, "seed_seq", None)
+        return Node(kind, (obj.state, seed if isinstance(seed, numpy.random.SeedSequence) else None))
+
+    def claims(self, cls: type) -> bool:
+        return True
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(literal in _ALGORITHMS and len(children) == 2, "an algorithm, its state and a seed sequence")
+        expect(children[0].kind == "dict", "a state")
+        seed = children[1]
+        missing = seed.kind == "scalar" and seed.value is None
+        expect(missing or seed.codec == "numpy.seed_sequence", "a seed sequence")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        import numpy
+
+        state, seed = children
+        if seed is None and literal == "MT19937":
+            # Seeded in the way of RandomState: there is no sequence to spawn from.
+            made = numpy.random.RandomState(0)._bit_generator
+        else:
+            made = getattr(numpy.random, literal)(seed)
+        made.state = state
+        return made
+
+
+class GeneratorCodec(Codec):
+    """numpy.random.Generator: its bit generator."""
+
+    name = "numpy.generator"
+    types = ("numpy.random._generator:Generator",)
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        return Node(None, (obj.bit_generator,))
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(literal is None and len(children) == 1, "a bit generator")
+        expect(children[0].codec == "numpy.bit_generator", "a bit generator")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        import numpy
+
+        return numpy.random.Generator(children[0])
+
+
+class RandomStateCodec(Codec):
+    """numpy.random.RandomState: its bit generator, and the second half of the last pair of normals."""
+
+    name = "numpy.random_state"
+    types = ("numpy.random.mtrand:RandomState",)
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        state = obj.get_state(legacy=False)
+        return Node([bool(state["has_gauss"]), float(state["gauss"])], (obj._bit_generator,))
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(
+            isinstance(literal, list) and list(map(type, literal)) == [bool, float], "the state of normals"
+        )
+        expect(len(children) == 1 and children[0].codec == "numpy.bit_generator", "a bit generator")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        import numpy
+
+        made = numpy.random.RandomState(children[0])
+        state = {**made.get_state(legacy=False), "has_gauss": int(literal[0]), "gauss": literal[1]}
+        made.set_state(state)
+        return made
+
+
+class SeedSequenceCodec(Codec):
+    """numpy.random.SeedSequence: entropy, spawn key, pool size, and how many children it has spawned."""
+
+    name = "numpy.seed_sequence"
+    types = ("numpy.random.bit_generator:SeedSequence", "numpy.random._bit_generator:SeedSequence")
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        return Node([obj.pool_size, obj.n_children_spawned], (obj.entropy, tuple(obj.spawn_key)))
+
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
+        expect(isinstance(literal, list) and list(map(type, literal)) == [int, int], "pool size and children")
+        expect(
+            4 <= literal[0] <= MAX_SEED_POOL and literal[1] >= 0 and len(children) == 2,
+            "entropy and spawn key",
+        )
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        import numpy
+
+        entropy, key = children
+        return numpy.random.SeedSequence(
+            entropy, spawn_key=key, pool_size=literal[0], n_children_spawned=literal[1]
+        )
+
+
+VALUE_CODECS: Final = (
+    DTypeCodec(), ScalarCodec(),
+    BitGeneratorCodec(), GeneratorCodec(), SeedSequenceCodec(), RandomStateCodec(),
+)  # fmt: skip

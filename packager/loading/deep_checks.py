@@ -1,0 +1,269 @@
+"""Verifying an archive from a path or a file object, on the surface or in depth; nothing of it is run.
+
+A parser that is fed by an enemy may run out of memory, of time or of its stack, whatever was checked
+before. So in depth sources and stored objects are handed, byte by byte checked, to a child process
+(`parsing_process.py`) whose memory and time are limited, and that holds nothing of ours: when it dies,
+the entry that killed it is named, and another goes on with the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from packager.archive import ArchiveReader, EntryCheck, EntryRecord, TensorReader, Verification
+from packager.archive import verify as verify_reader
+from packager.errors import ArchiveError
+from packager.objects import Trust, storages_of_extras
+
+from .packaged_code import PackagedCode
+from .stored_objects import require_factory_allowed, storages_of, trust_context_of
+
+
+def verify(
+    file: str | os.PathLike[str] | BinaryIO | bytes,
+    *,
+    deep: bool = False,
+    trust: Collection[str] = (),
+    memory: int = 1 << 30,
+    seconds: float = 120,
+    progress: Callable[[int, int], None] | None = None,
+) -> Verification:
+    """Check everything about an archive that can be checked without running any of it.
+
+    That is the layout, both digests of every chunk, the manifest and what its records name, msgpack,
+    and safetensors headers against their indexes. With `deep=True` every source is compiled, its code
+    thrown away, and the names in every stored object are audited, as `load_object` would with this
+    `trust`: in a child process that is ended when it takes more than `memory` bytes (where the system
+    can tell) or all of it more than `seconds`. `progress(done, total)` is called with bytes.
+
+    `file` is a path, the folder of an unzipped archive, a file object or bytes. It is read with
+    bounds, not mapped: one that others cut short meanwhile gives an error.
+
+    Every problem is in the answer. Raises ArchiveError where the file is no archive at all, OSError
+    where it cannot be opened.
+
+    >>> import io
+    >>> from packager import PackageExporter
+    >>> file = io.BytesIO()
+    >>> with PackageExporter(file, policy="auto") as exporter:
+    ...     exporter.save_source_string("broken", "def f(:", dependencies=False)
+    >>> verify(file).ok
+    True
+    >>> print(verify(file, deep=True).problems[0].message)
+    entry 'broken.py', line 1: this Python cannot parse it: invalid syntax
+    """
+    with ArchiveReader(file, mmap=False) as reader, contextlib.ExitStack() as stack:
+        checks: Mapping[str, EntryCheck] = {}
+        if deep:
+            with contextlib.suppress(ArchiveError):  # a manifest that cannot be read is a problem below
+                process = stack.enter_context(ParsingProcess(reader, Limits(memory, seconds), trust))
+                checks = {
+                    "source": process.source,
+                    "object": process.stored,
+                    "extras": process.extras,
+                    "migration": process.migrations,
+                }
+        return verify_reader(reader, checks=checks, progress=progress)
+
+
+class ParsingError(ArchiveError):
+    """An entry whose content cannot be parsed; the message names it, and the line where it has lines."""
+
+
+class ParsingLimitError(ParsingError):
+    """An entry that was not parsed within the limits, or that killed the process which parsed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What parsing may cost: bytes of memory, beyond what an idle Python takes, and seconds in all.
+
+    Where the system cannot limit the memory of a process (Windows, macOS), only the time is.
+    """
+
+    memory: int
+    seconds: float
+
+
+class ParsingProcess:
+    """Checks entries of an open archive by parsing them in a child process; use it with `with`.
+
+    `source`, `stored`, `extras` and `migrations` are checks for `packager.archive.verify`. Each raises
+    ParsingError for what is wrong, ParsingLimitError for what was too much.
+    """
+
+    def __init__(self, reader: ArchiveReader, limits: Limits, trust: Any = ()) -> None:
+        self._limits = limits
+        self._trust = tuple(trust)
+        Trust(self._trust)  # what is wrong with it is the caller's, and not for the child to find
+        self._child: subprocess.Popen[bytes] | None = None
+        self._deadline = time.monotonic() + limits.seconds
+        code = PackagedCode(reader)
+        self._trust_context = trust_context_of(reader, code)
+        self._settings = {
+            "memory": limits.memory,
+            "trust": self._trust,
+            "interned": [name for name in code.modules if self._trust_context.interned(name)],
+            "externs": sorted(self._trust_context.externs),
+            "distributions": dict(self._trust_context.distributions),
+        }
+        manifest = reader.manifest
+        self._objects = {record.entry: record for record in manifest.objects}
+        self._states = {record.extras: record for record in manifest.state_dicts if record.extras}
+
+    def source(self, reader: ArchiveReader, entry: EntryRecord) -> None:
+        """Compile a source, and throw the code away."""
+        self._parse(reader, entry, {"kind": "source"})
+
+    def stored(self, reader: ArchiveReader, entry: EntryRecord) -> None:
+        """Read the records of a stored object, and audit the names in them."""
+        record, what = self._objects.get(entry.name), f"entry {entry.name!r}"
+        tensors, factory = None, ""
+        if record is not None:
+            what = f"object {record.package}/{record.resource}"
+            tensors = None if record.tensors is None else TensorReader(reader, record.tensors)
+            if record.factory is not None:
+                require_factory_allowed(record.factory, self._trust_context, self._trust)
+                factory = record.factory.partition(":")[0]
+        order = {"kind": "object", "what": what, "storages": storages_of(tensors), "factory": factory}
+        self._parse(reader, entry, order)
+
+    def extras(self, reader: ArchiveReader, entry: EntryRecord) -> None:
+        """Read the records beside a state dict, and audit the names in them."""
+        record, storages = self._states.get(entry.name), {}
+        if record is not None:
+            storages = storages_of_extras(TensorReader(reader, record.entry))
+        self._parse(reader, entry, {"kind": "extras", "what": f"entry {entry.name!r}", "storages": storages})
+
+    def migrations(self, reader: ArchiveReader, entry: EntryRecord) -> None:
+        """Read stored migrations."""
+        self._parse(reader, entry, {"kind": "migration"})
+
+    def close(self) -> None:
+        """End the child process."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+            for stream in (child.stdin, child.stdout):
+                if stream is not None:
+                    _close_quietly(stream)
+            child.wait()
+
+    def __enter__(self) -> ParsingProcess:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _parse(self, reader: ArchiveReader, entry: EntryRecord, order: dict[str, Any]) -> None:
+        if entry.size > self._limits.memory:
+            raise ParsingLimitError(
+                f"entry {entry.name!r}: {entry.size} bytes to parse; {self._limits.memory} bytes of memory "
+                "are allowed: allow more, if you trust where it comes from"
+            )
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise ParsingLimitError(
+                f"entry {entry.name!r}: not parsed, as entries before it took the "
+                f"{self._limits.seconds:g} seconds that are allowed for all"
+            )
+        child = self._running()
+        timer = threading.Timer(left, child.kill)
+        timer.start()
+        try:
+            answer = _ask(child, {**order, "name": entry.name, "size": entry.size}, reader.view(entry.name))
+        finally:
+            timer.cancel()
+        if not answer.endswith(b"\n"):
+            raise self._died(entry.name)
+        problem = json.loads(answer)
+        if problem is not None:
+            raise ParsingError(problem)
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        """Return the child, started anew where the one before has died."""
+        if self._child is None:
+            self._child = child = _started()
+            _send(child, json.dumps(self._settings).encode() + b"\n")
+            if child.stdout is None or child.stdout.readline() != b"ready\n":
+                raise RuntimeError(
+                    f"{sys.executable} cannot be started to parse in: exit code {child.wait()}"
+                )
+        return self._child
+
+    def _died(self, name: str) -> ParsingLimitError:
+        """Say of what the child died while it parsed an entry."""
+        from .parsing_process import OUT_OF_MEMORY
+
+        assert self._child is not None
+        child = self._child
+        code = child.wait()
+        self.close()
+        if time.monotonic() >= self._deadline:
+            found = f"was not parsed within the {self._limits.seconds:g} seconds allowed"
+        elif code == OUT_OF_MEMORY:
+            found = f"takes more than the {self._limits.memory} bytes of memory allowed to parse"
+        else:
+            found = f"ended the process that parsed it (exit code {code})"
+        return ParsingLimitError(
+            f"entry {name!r}: it {found}; do not load it, unless you know where it comes from"
+        )
+
+
+def _started() -> subprocess.Popen[bytes]:
+    """Start a process of this Python with this `sys.path`, whatever the folder that it starts in.
+
+    Without site, so that nothing runs which lies beside installed packages. An editable install may be
+    found by its .pth alone: our own packages are looked for where they were found here.
+    """
+    path = [*dict.fromkeys([*sys.path, *_own_folders()])]
+    program = (
+        f"import sys; sys.path[:] = {path!r}\nfrom packager.loading.parsing_process import main; main()\n"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _own_folders() -> list[str]:
+    """Return the folders that kellet and packager lie in."""
+    specs = [find_spec(name) for name in ("packager", "kellet")]
+    folders = [folder for spec in specs if spec for folder in spec.submodule_search_locations or ()]
+    return [os.path.dirname(os.path.abspath(folder)) for folder in folders]
+
+
+def _ask(child: subprocess.Popen[bytes], order: dict[str, Any], content: memoryview) -> bytes:
+    """Send one order; its answer is a line, and cut short where the child has died."""
+    _send(child, json.dumps(order).encode() + b"\n", content)
+    assert child.stdout is not None
+    return child.stdout.readline()
+
+
+def _send(child: subprocess.Popen[bytes], *parts: bytes | memoryview) -> None:
+    """Write to a child that may have died: then the answer will say so."""
+    assert child.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        for part in parts:
+            child.stdin.write(part)
+        child.stdin.flush()
+
+
+def _close_quietly(stream: Any) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        stream.close()

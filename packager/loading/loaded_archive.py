@@ -1,0 +1,205 @@
+"""One archive's modules in this process, and the one finder that knows those of every open archive.
+
+A module of an archive stands in `sys.modules` under a name of its own (`packager.names`), so that
+everything in Python which goes through `sys.modules`, specs and import locks works as it does for
+any package.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from packager.archive import ModuleRecord
+from packager.errors import PackageError
+from packager.names import demangle
+
+from .module_loaders import (
+    ArchiveLoader,
+    BytecodeCache,
+    CodeHome,
+    ExternAliasLoader,
+    MockLoader,
+    PackageFolderFinder,
+    found_beside,
+)
+from .packaged_code import ImportRules, PackagedCode, Unpacker
+from .packaged_import import PackagedImport
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
+
+
+class NameTakenError(PackageError, ImportError):
+    """An archive cannot be installed: this process has, or can import, packages of the same names."""
+
+
+class LoadedArchive:
+    """The modules of one archive, by names that end the first part with the suffix of `rules`.
+
+    An empty suffix is the installed form: true names, no stand-ins. `imported` is told of every module
+    that has been run from source; `importer` is what packaged code gets from `import
+    torch_package_importer`.
+    """
+
+    def __init__(
+        self,
+        code: PackagedCode,
+        identity: str,
+        rules: ImportRules,
+        bytecode: BytecodeCache,
+        *,
+        imported: Callable[[str, ModuleType], None] | None = None,
+        importer: weakref.ref[object] | None = None,
+    ) -> None:
+        self.code = code
+        self.identity = identity
+        self.rules = rules
+        self.bytecode = bytecode
+        self.unpacker = Unpacker(code, identity)
+        self._import = PackagedImport(rules, code, importer)
+        self._home = CodeHome(code, self.unpacker, bytecode, self._import.builtins, imported)
+
+    @property
+    def top_level_names(self) -> list[str]:
+        """The first parts, as they stand in `sys.modules`, of everything that this archive owns."""
+        return sorted(top + self.rules.suffix for top in self.rules.owned)
+
+    def true_name(self, fullname: str) -> str:
+        """Return the stored name of one of this archive's modules."""
+        top, dot, rest = fullname.partition(".")
+        return f"{top.removesuffix(self.rules.suffix)}{dot}{rest}"
+
+    def modules(self) -> dict[str, ModuleType]:
+        """Return the modules that are loaded, by their names in this process."""
+        tops = set(self.top_level_names)
+        return {name: module for name, module in list(sys.modules.items()) if name.partition(".")[0] in tops}
+
+    def defines(self, cls: type, value: object) -> bool:
+        """Say whether stored code defines `cls`, or where the class bears another's name, its `value`.
+
+        A class's module says so, and the first part of its name here that it is not one of the target
+        with the same name. Code may give a class another module's name; a function shows whose it is
+        by its `__builtins__`.
+        """
+        module = cls.__module__
+        if demangle(module) not in self.code.stored:
+            return False
+        if module.partition(".")[0] in self.top_level_names:
+            return True
+        function = getattr(value, "__func__", value)  # of a static or class method
+        return isinstance(function, FunctionType) and (
+            function.__globals__.get("__builtins__") is self._import.builtins
+        )
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None) -> ModuleSpec | None:
+        """Return the spec of the module that stands, or will stand, as `fullname`; None if there is none.
+
+        `path` is the `__path__` of its package, to which packaged code may have added folders.
+        """
+        name = self.true_name(fullname)
+        record = self.code.modules.get(name) or self.code.resource_folder(name)
+        if record is None:
+            return found_beside(fullname, path, self._import.builtins)
+        if record.action == "extern":
+            return ModuleSpec(fullname, ExternAliasLoader(name))
+        if record.action == "mock":
+            is_package = bool(self.code.children(name))
+            return ModuleSpec(fullname, MockLoader(name), origin="mocked", is_package=is_package)
+        return self._stored_spec(fullname, record)
+
+    def close(self) -> None:
+        """Take every module of this archive out of the process."""
+        for fullname in self.modules():
+            sys.modules.pop(fullname, None)
+        root = str(self.unpacker.root) + os.sep
+        for path in [path for path in list(sys.path_importer_cache) if str(path).startswith(root)]:
+            sys.path_importer_cache.pop(path, None)
+        for path in [path for path in list(linecache.cache) if path.startswith(root)]:
+            linecache.cache.pop(path, None)
+        self._import.close()
+        self.code.close()
+        self.unpacker.close()
+
+    def _stored_spec(self, fullname: str, record: ModuleRecord) -> ModuleSpec:
+        loader = ArchiveLoader(self._home, record)
+        spec = ModuleSpec(fullname, loader, origin=loader.path, is_package=record.is_package)
+        spec.has_location = record.entry is not None
+        if record.is_package:
+            folder = self.unpacker.path_of(record.name.replace(".", "/"))
+            spec.submodule_search_locations = [folder]
+            # `pkgutil.iter_modules(__path__)` asks here, whether the folder is on disk or not.
+            sys.path_importer_cache[folder] = PackageFolderFinder(self.code, record.name)
+        return spec
+
+
+_loaded: dict[str, LoadedArchive] = {}
+_lock = threading.Lock()
+
+adopters: list[Callable[[str], LoadedArchive | None]] = []
+"""What is asked for a mangled name that no open archive has: see `processes.py`."""
+
+
+class _ArchiveFinder:
+    """Finds modules by the first part of their name; for every other name it costs one look-up."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        top = fullname.partition(".")[0]
+        loaded = _loaded.get(top)
+        if loaded is None and "__w" in top:
+            loaded = next((found for adopt in adopters if (found := adopt(top)) is not None), None)
+        return None if loaded is None else loaded.find_spec(fullname, path)
+
+    def find_distributions(self, context: Any) -> Iterator[Distribution]:
+        """Yield the distributions of archives under their own names, for `importlib.metadata`."""
+        from .stored_distributions import stored_distributions
+
+        for loaded in {id(one): one for one in _loaded.values() if not one.rules.suffix}.values():
+            yield from stored_distributions(loaded.code, context.name)
+
+    def invalidate_caches(self) -> None:
+        """Do nothing: an archive does not change."""
+
+
+_finder = _ArchiveFinder()
+
+
+def register(loaded: LoadedArchive) -> None:
+    """Make the modules of an archive importable; its finder is put first on `sys.meta_path`, once."""
+    with _lock:
+        _loaded.update(dict.fromkeys(loaded.top_level_names, loaded))
+        if _finder not in sys.meta_path:
+            sys.meta_path.insert(0, _finder)
+
+
+def unregister(loaded: LoadedArchive) -> None:
+    """Forget an archive; nothing happens when it is forgotten already."""
+    with _lock:
+        for top in loaded.top_level_names:
+            if _loaded.get(top) is loaded:
+                del _loaded[top]
+
+
+def loaded_archive_of(top: str) -> LoadedArchive | None:
+    """Return the open archive that owns `top`, as it stands in `sys.modules`."""
+    return _loaded.get(top)
+
+
+def require_free(tops: frozenset[str], what: str) -> None:
+    """Raise NameTakenError, for all of them together, when a name of `tops` leads somewhere already."""
+    taken = [top for top in sorted(tops) if top in sys.modules or find_spec(top) is not None]
+    if taken:
+        raise NameTakenError(
+            f"{what} cannot be installed: {', '.join(taken)} can be imported here already; uninstall that, "
+            "or import from the archive without install()"
+        )

@@ -1,0 +1,329 @@
+"""How a packaged module is made: from stored source, as a mock, as an extern's alias, from a folder.
+
+They are loaders by what they can do; `importlib.abc.Loader` itself would only cost its import.
+
+Code that was compiled is kept for the next load, on the loading side only. A file's name is a digest over
+everything that compiling depends on: the source's own digest, the file name that tracebacks show, the
+interpreter's tag and magic number, the optimisation level. So nothing is ever stale, and nothing of it
+is ever taken from an archive. Files are written aside and renamed, so that processes can share the
+folder. The source's digest is the one that the archive's manifest gives, and the reader has checked the
+source against it, also where its code is kept: a load does not pass over a source that was changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import linecache
+import marshal
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import MAGIC_NUMBER, decode_source
+from types import CodeType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from packager.archive import ModuleRecord, crc32
+from packager.atomic import keep_file
+from packager.errors import ArchiveError
+from packager.names import demangle
+
+from .packaged_code import PackagedCode, Unpacker, say_true_names
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
+else:
+    Loader = object
+
+
+_PLACES = frozenset({"__file__", "__path__"})
+_BASIS = f"{sys.implementation.cache_tag} {sys.flags.optimize} ".encode() + MAGIC_NUMBER
+# What `import` and `inspect` ask of any module: a mock must not claim to have it.
+_NOT_MOCKED = ("__path__", "__all__", "__wrapped__", "__file__", "__getattr__")
+
+
+@dataclass(frozen=True)
+class CodeHome:
+    """What the modules of one archive have in common: where their code is, and what it runs with.
+
+    `imported` is told of every module that has been run from source.
+    """
+
+    code: PackagedCode
+    unpacker: Unpacker
+    bytecode: BytecodeCache
+    builtins: ModuleType
+    imported: Callable[[str, ModuleType], None] | None
+
+
+class ArchiveLoader(Loader):
+    """Runs a stored source, and answers what `inspect`, `linecache` and `importlib.resources` ask."""
+
+    def __init__(self, home: CodeHome, record: ModuleRecord) -> None:
+        self._home = home
+        self._record = record
+        below = record.entry or record.name.replace(".", "/")
+        self.path = home.unpacker.path_of(below)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__["__builtins__"] = self._home.builtins
+        module.__dict__["__torch_package__"] = True  # what code written for torch.package looks for
+        compiled = self._compiled()
+        if compiled is None:
+            return
+        if compiled.names_its_file:
+            self._home.unpacker.unpack(self._record.name.partition(".")[0])
+        linecache.lazycache(self.path, module.__dict__)
+        try:
+            exec(compiled.code, module.__dict__)
+        except ImportError as error:
+            say_true_names(error)
+            raise
+        if self._home.imported is not None:
+            self._home.imported(self._record.name, module)
+
+    def is_package(self, fullname: str) -> bool:
+        return self._record.is_package
+
+    def get_source(self, fullname: str) -> str | None:
+        """Return the source as text, None for a namespace package.
+
+        Raises ImportError where it cannot be read: tracebacks are then printed without it.
+        """
+        if self._record.entry is None:
+            return None
+        try:
+            return decode_source(self._home.code.read(self._record.entry))
+        except ArchiveError as error:
+            raise ImportError(f"the source of {demangle(fullname)!r} cannot be read: {error}") from error
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        compiled = self._compiled()
+        return None if compiled is None else compiled.code
+
+    def get_filename(self, fullname: str) -> str:
+        return self.path
+
+    def get_data(self, path: str) -> bytes:
+        """Return the file at `path`. Raises FileNotFoundError where it is none of the archive."""
+        root = self._home.unpacker.path_of("")
+        inside = path.removeprefix(root).replace("\\", "/").lstrip("/") if path.startswith(root) else None
+        entry = None if inside is None else self._home.code.entry_at(inside)
+        if entry is None:
+            raise FileNotFoundError(f"no file {path!r} in the archive")
+        return self._home.code.read(entry)
+
+    def get_resource_reader(self, fullname: str) -> Any:
+        from .resources import PackageResources
+
+        if not self._record.is_package:
+            return None
+        return PackageResources(self._home.code, self._home.unpacker, self._record.name)
+
+    def _compiled(self) -> Compiled | None:
+        """Return the code of the module, its source checked; None for a namespace package."""
+        entry, code = self._record.entry, self._home.code
+        if entry is None:
+            return None
+        digest = code.source_digest(self._record.name)
+        return self._home.bytecode.compiled(digest, self.path, code.read(entry))
+
+
+class MockLoader(Loader):
+    """Makes a module of which every attribute is a mock."""
+
+    def __init__(self, true_name: str) -> None:
+        self._true_name = true_name
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        fill_mock(module, self._true_name)
+
+
+class ExternAliasLoader(Loader):
+    """Puts the target's own module where packaged code looks for an extern part of a stored package."""
+
+    def __init__(self, true_name: str) -> None:
+        self._true_name = true_name
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        # Returned from create_module, the real module would lose its own `__spec__`.
+        sys.modules[module.__name__] = importlib.import_module(self._true_name)
+
+
+class FolderLoader(SourceFileLoader):
+    """Runs a file from a folder that packaged code put on its own `__path__`: it is packaged code, too."""
+
+    def __init__(self, loader: SourceFileLoader, builtins_of_code: ModuleType) -> None:
+        super().__init__(loader.name, loader.path)
+        self._builtins = builtins_of_code
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__["__builtins__"] = self._builtins
+        super().exec_module(module)
+
+
+def found_beside(
+    fullname: str, path: Sequence[str] | None, builtins_of_code: ModuleType
+) -> ModuleSpec | None:
+    """Return the spec of a module outside of the archive, in a folder of its package's `__path__`."""
+    spec = None if path is None else PathFinder.find_spec(fullname, path)
+    if spec is not None and type(spec.loader) is SourceFileLoader:
+        spec.loader = FolderLoader(spec.loader, builtins_of_code)
+    return spec
+
+
+class PackageFolderFinder:
+    """The path-entry finder of one packaged package, for `pkgutil.iter_modules(package.__path__)`.
+
+    It lists what the archive holds, and leaves finding to the shared finder.
+    """
+
+    def __init__(self, code: PackagedCode, package: str) -> None:
+        self._code = code
+        self._package = package
+
+    def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
+        return None
+
+    def invalidate_caches(self) -> None:
+        """Do nothing: an archive does not change."""
+
+    def iter_modules(self, prefix: str = "") -> Iterator[tuple[str, bool]]:
+        for record in self._code.children(self._package):
+            if record.action != "deny":
+                yield prefix + record.name.rpartition(".")[2], record.is_package
+
+
+class MockedObject:
+    """A name of a mocked module: it can be passed around and looked into, but not used.
+
+    Source: torch.package's mocked modules; as there, calling one is a NotImplementedError. Here it is
+    also one to inherit from it, and the message names the rule's way out.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.__dict__["_mocked_name"] = name
+
+    def __getattr__(self, attribute: str) -> MockedObject:
+        if attribute.startswith("__") and attribute.endswith("__"):
+            raise AttributeError(attribute)
+        return MockedObject(f"{self._mocked_name}.{attribute}")
+
+    def __repr__(self) -> str:
+        return f"<mocked {self._mocked_name}>"
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(
+            f"{self._mocked_name!r} was mocked out when the archive was made, and is used now; "
+            "export again with intern or extern for its module"
+        )
+
+    __call__ = __mro_entries__ = __iter__ = __len__ = __getitem__ = __setitem__ = __contains__ = _refuse
+    __setattr__ = __delattr__ = __enter__ = __exit__ = __bool__ = __int__ = __float__ = __index__ = _refuse
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __matmul__ = __pow__ = _refuse
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+
+def fill_mock(module: ModuleType, true_name: str) -> None:
+    """Make `module` a mock of `true_name`: a module-level `__getattr__` that gives mocked objects."""
+
+    def mocked_attribute(attribute: str) -> MockedObject:
+        if attribute in _NOT_MOCKED:
+            raise AttributeError(attribute)
+        return MockedObject(f"{true_name}.{attribute}")
+
+    module.__dict__["__getattr__"] = mocked_attribute
+
+
+class Compiled(NamedTuple):
+    """A module's code, and whether it asks where it lies: it names `__file__` or `__path__`."""
+
+    code: CodeType
+    names_its_file: bool
+
+
+class BytecodeCache:
+    """Compiles sources, and keeps the result in `folder`; `None` compiles and keeps nothing.
+
+    A folder that cannot be written (a read-only home), or a damaged file in it, costs the compile and
+    nothing else.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None) -> None:
+        self.folder = None if folder is None else os.fspath(folder)
+        self._writable = True
+
+    def compiled(self, digest: str | None, filename: str, source: bytes) -> Compiled:
+        """Return the code of `source`, which was found to have `digest` (a sha256, None for unknown).
+
+        Raises SyntaxError as `compile` does.
+        """
+        if self.folder is None or digest is None:
+            return _compiled(source, filename)
+        path = os.path.join(self.folder, _key(digest, filename))
+        kept = _read(path)
+        if kept is None:
+            kept = _compiled(source, filename)
+            self._keep(path, kept)
+        return kept
+
+    def _keep(self, path: str, compiled: Compiled) -> None:
+        if not self._writable:
+            return
+        data = marshal.dumps(tuple(compiled))
+        try:
+            keep_file(path, crc32(data).to_bytes(4, "little") + data)
+        except OSError:  # a read-only home, a full disk: not tried for every module again
+            self._writable = False
+
+
+def _compiled(source: bytes, filename: str) -> Compiled:
+    code = compile(source, filename, "exec", dont_inherit=True)
+    mentioned = any(name.encode() in source for name in _PLACES)
+    return Compiled(code, mentioned and _uses_place(code))
+
+
+def _uses_place(code: CodeType) -> bool:
+    """Say whether code uses a place as a name, an attribute, or a text of its own, as `getattr` takes it.
+
+    A comment, or a list of names to compare with, is no use.
+    """
+    work = [code]
+    while work:
+        current = work.pop()
+        if any(name in _PLACES for name in current.co_names):
+            return True
+        for constant in current.co_consts:
+            if type(constant) is str and constant in _PLACES:
+                return True
+            if isinstance(constant, CodeType):
+                work.append(constant)
+    return False
+
+
+def _key(digest: str, filename: str) -> str:
+    return hashlib.sha256(b"%s %s %s" % (_BASIS, digest.encode(), os.fsencode(filename))).hexdigest()
+
+
+def _read(path: str) -> Compiled | None:
+    """Return what was kept, if it is whole; the checksum is there since marshal trusts what it reads."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            data = file.read()
+    except OSError:
+        return None
+    content = memoryview(data)[4:]
+    if len(data) < 4 or crc32(content).to_bytes(4, "little") != data[:4]:
+        return None
+    return Compiled(*marshal.loads(content))

@@ -1,0 +1,329 @@
+"""The packaged code of one archive: its modules and files, what it may import, and where it lies on disk.
+
+Nothing here imports or compiles code of the archive: it answers by name, from the manifest and the
+archive's bytes.
+
+Every archive has a folder of its own under the cache, named by its identity: there `__file__` of its
+modules points. As long as no packaged code names `__file__` or `__path__` nothing is written; then the
+whole top-level package is unpacked in one rename, sources and data files alike, so that
+`open(os.path.join(os.path.dirname(__file__), ...))` works. What is executed still comes from the verified
+archive, never from that folder. What only writing needs is imported where files are written.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from packager.archive import ArchiveIOError, ArchiveReader, ModuleRecord
+from packager.atomic import cache_folder, keep_file, keep_folder
+from packager.errors import ArchiveError, PackageError, UndeclaredImportError
+from packager.names import demangle_text
+
+Folder = dict[str, "Folder | str"]
+"""A folder of the archive: a name leads to a folder or to the name of an entry."""
+
+
+class DisallowedModuleError(PackageError, ImportError):
+    """The archive needs modules from outside that the caller's `module_allowed` refuses."""
+
+
+class PackagedCode:
+    """The modules of an archive by their true names, and its resources by package.
+
+    A package without a record of its own (the folder above stored modules) counts as a namespace
+    package, as it would on disk.
+
+    `owned` holds the first dotted part of every module that is stored or mocked: an import of such a
+    name is answered from the archive. `declared` holds those that were recorded as extern, `stored` the
+    modules whose source is there.
+    """
+
+    def __init__(self, archive: ArchiveReader) -> None:
+        self._archive: ArchiveReader | None = archive
+        manifest = archive.manifest
+        self.modules: Mapping[str, ModuleRecord] = _with_parents(manifest.modules)
+        self.owned = frozenset(_top(m.name) for m in self.modules.values() if m.action in ("intern", "mock"))
+        externs = {record.name for record in manifest.externs}
+        externs.update(m.name for m in self.modules.values() if m.action == "extern")
+        self.declared = frozenset(_top(name) for name in externs) - self.owned
+        self.stored = manifest.stored_modules
+        self._children: dict[str, list[ModuleRecord]] | None = None
+        self._tree: Folder | None = None
+        self._names = [entry.name for entry in manifest.entries]
+
+    def source_digest(self, name: str) -> str | None:
+        """Return the sha256 that the manifest gives for the source of module `name`, if there is one."""
+        entry = self.modules[name].entry
+        return None if entry is None else self._opened().entry(entry).sha256
+
+    def read(self, entry: str) -> bytes:
+        """Return the bytes of a stored file. Raises ArchiveError after `close()`."""
+        return self._opened().read(entry)
+
+    def close(self) -> None:
+        """Release the archive: functions of packaged code that live on keep this object, and so little."""
+        self._archive = None
+        self.modules = {}
+        self._children, self._tree, self._names = {}, {}, []
+
+    def children(self, package: str) -> list[ModuleRecord]:
+        """List the modules directly inside `package`, sorted by name."""
+        if self._children is None:
+            by_parent: dict[str, list[ModuleRecord]] = {}
+            for name in sorted(self.modules):
+                by_parent.setdefault(name.rpartition(".")[0], []).append(self.modules[name])
+            self._children = by_parent
+        return self._children.get(package, [])
+
+    def resource_folder(self, name: str) -> ModuleRecord | None:
+        """Return the namespace package that a folder of resources is inside a stored package, as on disk."""
+        parent = name
+        while parent and parent not in self.modules:
+            parent = parent.rpartition(".")[0]
+        stored = bool(parent) and self.modules[parent].action == "intern"
+        if not stored or self.folder(name.replace(".", "/")) is None:
+            return None
+        return ModuleRecord(name, "intern", "namespace package", "it is a folder of resources", None, True)
+
+    def folder(self, path: str) -> Folder | None:
+        """Return the folder `path` ("pkg/data") of the archive, without the format's own files."""
+        found: Folder | str | None = self._root()
+        for part in path.split("/") if path else ():
+            found = found.get(part) if isinstance(found, dict) else None
+        return found if isinstance(found, dict) else None
+
+    def entry_at(self, path: str) -> str | None:
+        """Return the name of the entry at `path`, if there is one."""
+        parent, _, name = path.rpartition("/")
+        folder = self.folder(parent)
+        found = folder.get(name) if folder is not None else None
+        return found if isinstance(found, str) else None
+
+    def metadata_folders(self) -> list[str]:
+        """List the folders that describe interned distributions: "name-version.dist-info"."""
+        return [name for name, below in self._root().items() if name.endswith(".dist-info") and below]
+
+    def _opened(self) -> ArchiveReader:
+        if self._archive is None:
+            raise ArchiveError("the archive is closed; open it again to read more")
+        return self._archive
+
+    def _root(self) -> Folder:
+        if self._tree is None:
+            self._tree = _tree(name for name in self._names if not name.startswith(".data/"))
+        return self._tree
+
+
+class ImportRules:
+    """Which names packaged code may import, and what they are called in this process: names alone.
+
+    `suffix` marks the first part of owned names; it is empty where an archive is installed under
+    its own names. `undeclared` is "error" or "allow".
+    """
+
+    def __init__(self, code: PackagedCode, suffix: str, undeclared: str) -> None:
+        self.owned = code.owned
+        self.declared = code.declared
+        self.suffix = suffix
+        self.undeclared = undeclared
+
+    def in_process(self, name: str) -> str:
+        """Return what the absolute name `name` is called in `sys.modules`.
+
+        Raises UndeclaredImportError for a name that is neither in the archive, nor declared, nor
+        of the standard library.
+        """
+        top, dot, rest = name.partition(".")
+        if top in self.owned:
+            return f"{top}{self.suffix}{dot}{rest}"
+        if not name:  # the import that follows raises Python's own ValueError
+            return name
+        if top in self.declared or top in sys.stdlib_module_names or self._is_ours(top):
+            return name
+        if self.undeclared == "allow" or top == "__main__":
+            return name
+        raise self._undeclared(name, top)
+
+    def import_module(self, name: str) -> ModuleType:
+        """Import a module by its stored name. Raises UndeclaredImportError as `in_process` does."""
+        return importlib.import_module(self.in_process(name))
+
+    def package_in_process(self, package: str) -> str:
+        """Return what `package`, which relative names start from, is called in `sys.modules`.
+
+        Modules that code made by hand say their true name; a name from elsewhere stays as it is.
+        """
+        return self.in_process(package) if package.partition(".")[0] in self.owned else package
+
+    def _is_ours(self, top: str) -> bool:
+        return bool(self.suffix) and top.endswith(self.suffix)
+
+    def _undeclared(self, name: str, top: str) -> UndeclaredImportError:
+        return UndeclaredImportError(
+            f"packaged code imports {name!r}, but {top!r} is not in the archive and was not declared extern "
+            f"when it was made (No module named {top!r} for this code); export again with "
+            f'intern("{top}.**") or extern("{top}.**"), or load with undeclared="allow"',
+            name=top,
+        )
+
+
+class Unpacker:
+    """The folder of one archive's code, filled on demand, one top-level package at a time.
+
+    Where the cache cannot be written (a read-only home, none at all) a temporary folder takes its
+    place, removed by `close()`.
+    """
+
+    def __init__(self, code: PackagedCode, identity: str) -> None:
+        self._code = code
+        self._identity = identity
+        self._lock = threading.Lock()
+        self._done: set[str] = set()
+        self._temporary: str | None = None
+        self.root = self._choose_root()
+        self._prefix = os.path.join(self.root, "")
+
+    def path_of(self, entry: str) -> str:
+        """Return the file name that `entry` has, whether it is unpacked or not."""
+        return self._prefix + entry.replace("/", os.sep)
+
+    def unpack(self, top: str) -> Path:
+        """Make the files of the top-level package (or module) `top` exist; return its path.
+
+        Raises ArchiveIOError where they cannot be written.
+        """
+        with self._lock:
+            if top not in self._done:
+                try:
+                    self._unpack(top)
+                except OSError as error:
+                    if isinstance(error, ArchiveIOError):
+                        raise  # the archive could not be read
+                    raise ArchiveIOError(
+                        f"{top}: packaged code asks for its own files, and they cannot be written to "
+                        f"{self.root}: {error}; set KELLET_CACHE to a folder that can be written",
+                        error,
+                        str(self.root),
+                    ) from error
+                self._done.add(top)
+        return self.root / top
+
+    def close(self) -> None:
+        """Remove a temporary folder."""
+        if self._temporary is not None:
+            import shutil
+
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def _choose_root(self) -> Path:
+        try:
+            cache = cache_folder("code", self._identity)
+        except RuntimeError:  # no home folder is known for this user
+            cache = None
+        if cache is None or not _can_be_made(cache):
+            # Only a name so far, and one that cannot be guessed: made when something is unpacked.
+            self._temporary = os.path.join(_temporary_folder(), f"kellet-{os.urandom(8).hex()}")
+            return Path(self._temporary)
+        return cache
+
+    def _unpack(self, top: str) -> None:
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        module_file = self._code.entry_at(f"{top}.py")
+        folder = self._code.folder(top)
+        if module_file is not None and not (self.root / module_file).exists():
+            keep_file(self.root / module_file, self._code.read(module_file))
+        if folder is not None and not (self.root / top).exists():
+            with keep_folder(self.root / top) as part:
+                self._write_folder(folder, part)
+
+    def _write_folder(self, folder: Folder, path: Path) -> None:
+        """Write `folder` as `path`, without recursion: names may nest deeply."""
+        work = [(folder, path)]
+        while work:
+            current, target = work.pop()
+            target.mkdir(exist_ok=True)
+            for name, below in current.items():
+                if isinstance(below, str):
+                    (target / name).write_bytes(self._code.read(below))
+                else:
+                    work.append((below, target / name))
+
+
+def say_true_names(error: ImportError) -> None:
+    """Put the names that its reader knows in the place of mangled ones in `error`, which stays itself.
+
+    A class may make `name` or `args` something that cannot be set (PackageNotFoundError of
+    importlib.metadata), or more than plain text. So only the fields of ImportError itself are
+    read and written, past whatever a class defines.
+    """
+    for field in _TEXTS:
+        text = field.__get__(error)
+        if type(text) is str and (shown := demangle_text(text)) != text:
+            field.__set__(error, shown)
+    args = _ARGUMENTS.__get__(error)
+    shown_args = tuple(demangle_text(arg) if type(arg) is str else arg for arg in args)
+    if shown_args != args:
+        _ARGUMENTS.__set__(error, shown_args)
+
+
+def named_in(error: ImportError) -> object:
+    """Return the `name` that an import error carries, whatever its class makes of that attribute."""
+    return vars(ImportError)["name"].__get__(error)
+
+
+# `name_from` is new in Python 3.12.
+_TEXTS: tuple[Any, ...] = tuple(
+    vars(ImportError)[field] for field in ("msg", "name", "name_from") if field in vars(ImportError)
+)
+_ARGUMENTS: Any = vars(BaseException)["args"]
+
+
+def _with_parents(records: Iterable[ModuleRecord]) -> dict[str, ModuleRecord]:
+    """Return the records by name, with a namespace package for every parent that has none."""
+    modules = {record.name: record for record in records}
+    for record in list(modules.values()):
+        parent = record.name.rpartition(".")[0]
+        while parent and parent not in modules and record.action in ("intern", "mock"):
+            because = f"it is the folder of {record.name}"
+            modules[parent] = ModuleRecord(parent, "intern", "namespace package", because, None, True)
+            parent = parent.rpartition(".")[0]
+    return modules
+
+
+def _tree(names: Iterable[str]) -> Folder:
+    root: Folder = {}
+    for name in names:
+        folder = root
+        *parents, last = name.split("/")
+        for part in parents:
+            below = folder.setdefault(part, {})
+            if isinstance(below, str):  # the reader refuses a name that is both file and folder
+                raise AssertionError(f"{below!r} is a file and a folder")
+            folder = below
+        folder[last] = name
+    return root
+
+
+def _top(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _temporary_folder() -> str:
+    import tempfile
+
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError:  # nothing can be written anywhere, which only some code minds
+        return os.path.join(os.sep, "tmp")
+
+
+def _can_be_made(folder: Path) -> bool:
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)

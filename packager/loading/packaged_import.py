@@ -1,0 +1,198 @@
+"""The `__import__` and the `__builtins__` that packaged code has, a pair for each archive.
+
+`__import__` asks the archive first, then what was declared, then the standard library. It stands in the
+`__builtins__` of every packaged module, so text run by `exec` inherits it. It hands over to the original
+`__import__` under the right name, so that Python's own import locks hold. It is reachable as long as one
+packaged function lives, and so keeps names only: not the archive.
+
+C code that imports for itself while packaged code calls it (`PyImport_Import`: `time.strptime`, NumPy,
+pybind11) takes `__import__` from there too, calls it as `__import__(name, globals(), globals(), [], 0)`,
+and then looks in `sys.modules` under that very name. Packaged code may make the same call, and means a
+module of the archive. The two are told apart by how they come to the function: Python finds names in
+the dictionary of `__builtins__`, C code asks a `__builtins__` that is no dict for the attribute. So does
+`getattr(__builtins__, "__import__")`, whose call is the package's unless it is spelt just as that of C code.
+"""
+
+from __future__ import annotations
+
+import builtins
+import opcode
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from packager.names import OWN_IMPORTER
+
+from .packaged_code import ImportRules, PackagedCode, say_true_names
+
+if TYPE_CHECKING:
+    from .stand_ins import StandIns
+
+_LIBRARY_WITH_STAND_INS = ("builtins", "importlib", "pkgutil", "runpy", "sys")
+_ATTRIBUTE_READS = frozenset(
+    opcode.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if name in opcode.opmap
+)
+_lock = threading.Lock()
+
+
+class PackagedImport:
+    """The callable that stands as `__import__`, and `builtins`, the module that it stands in.
+
+    `importer` is what `import torch_package_importer` gives to packaged code.
+    """
+
+    def __init__(
+        self, rules: ImportRules, code: PackagedCode, importer: weakref.ref[object] | None = None
+    ) -> None:
+        self._rules = rules
+        self._original = builtins.__import__
+        self._importer = importer
+        self._code = code
+        self._stand_ins: StandIns | None = None
+        self._has_stand_ins = bool(rules.suffix)  # an installed archive needs none: its names are true
+        self.builtins = CodeBuiltins(self)
+
+    def __call__(
+        self,
+        name: str,
+        globals: Mapping[str, object] | None = None,
+        locals: Mapping[str, object] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:
+        if not isinstance(name, str):
+            return self._original(name, globals, locals, fromlist, level)  # Python's own TypeError
+        try:
+            if level:
+                return self._original(name, self._in_process(globals), locals, fromlist, level)
+            if name == OWN_IMPORTER:
+                return self._own_importer()
+            found = self._original(self._rules.in_process(name), globals, locals, fromlist, 0)
+        except ImportError as error:
+            say_true_names(error)
+            raise
+        if self._has_stand_ins and name.partition(".")[0] in _LIBRARY_WITH_STAND_INS:
+            return self._in_its_place(found)
+        return found
+
+    def from_c(
+        self,
+        name: str,
+        globals: Mapping[str, object] | None = None,
+        locals: Mapping[str, object] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:
+        """Import for C code that packaged code calls, whose imports are not the package's.
+
+        They come with an empty list, no level, and the same dict for globals and locals; every other call
+        is one of Python, of code that had the function by `getattr`.
+        """
+        if level == 0 and type(fromlist) is list and not fromlist and globals is locals is not None:
+            return self._original(name, globals, locals, fromlist, 0)
+        return self(name, globals, locals, fromlist, level)
+
+    def close(self) -> None:
+        """Forget the importer, and give the library's own modules to functions that live on."""
+        self._importer, self._stand_ins, self._has_stand_ins = None, None, False
+
+    def _in_its_place(self, module: ModuleType) -> ModuleType:
+        """Return the stand-in for a module of the library, or the module itself where it needs none."""
+        from .stand_ins import StandIns  # most code imports none of these
+
+        with _lock:
+            stand_ins = self._stand_ins or StandIns(self._rules, self._code, self.builtins)
+            self._stand_ins = stand_ins
+        found: ModuleType = stand_ins.get(module.__name__, module)
+        return found
+
+    def _in_process(self, globals: Mapping[str, object] | None) -> Mapping[str, object] | None:
+        """Return the globals that a relative import starts from, with the package as it is called here."""
+        package = _package_of(globals) if isinstance(globals, dict) else None
+        if not isinstance(package, str):
+            return globals  # Python's own errors
+        called = self._rules.package_in_process(package)
+        return globals if called == package else {"__package__": called}
+
+    def _own_importer(self) -> Any:
+        importer = None if self._importer is None else self._importer()
+        if importer is None:
+            raise ModuleNotFoundError(
+                f"{OWN_IMPORTER}: no PackageImporter is open for this code: it was closed, or belongs to the "
+                "process that started this one",
+                name=OWN_IMPORTER,
+            )
+        return importer
+
+
+def _package_of(globals: Mapping[str, object]) -> object:
+    """Return what `__import__` takes relative names to start from: the rule of Python's reference."""
+    package, spec = globals.get("__package__"), globals.get("__spec__")
+    if package is not None:
+        return package
+    if spec is not None:
+        return getattr(spec, "parent", None)
+    name = globals.get("__name__")
+    return name.rpartition(".")[0] if isinstance(name, str) and "__path__" not in globals else name
+
+
+class CodeBuiltins(ModuleType):
+    """A copy of `builtins` with the `__import__` of one archive.
+
+    It can be used as the dict that `__builtins__` is in most modules, too.
+    """
+
+    def __init__(self, packaged_import: PackagedImport) -> None:
+        super().__init__(builtins.__name__, builtins.__doc__)
+        self.__dict__.update(vars(builtins))
+        self.__dict__["__import__"] = packaged_import
+
+    @property
+    def __import__(self) -> Callable[..., Any]:
+        """What C code imports with; the name as packaged code reads it is in the dictionary."""
+        found: Callable[..., Any] = self.__dict__["__import__"]
+        frame = sys._getframe(1)
+        if frame.f_code.co_code[frame.f_lasti] in _ATTRIBUTE_READS:  # `__builtins__.__import__` in Python
+            return found
+        return found.from_c if isinstance(found, PackagedImport) else found
+
+    @__import__.setter
+    def __import__(self, function: Callable[..., Any]) -> None:
+        self.__dict__["__import__"] = function
+
+    def __getattr__(self, name: str) -> Any:
+        """`get`, `items`, `update`: what a dict has."""
+        if name.startswith("__"):
+            raise AttributeError(f"module 'builtins' has no attribute {name!r}")
+        return getattr(self.__dict__, name)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.__dict__[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self.__dict__[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.__dict__
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__dict__)
+
+    def __len__(self) -> int:
+        return len(self.__dict__)
+
+    def __copy__(self) -> CodeBuiltins:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CodeBuiltins:
+        """Return itself: the globals of packaged modules can be copied, as those of others."""
+        return self
+
+    def __reduce__(self) -> Any:
+        return __import__, ("builtins",)

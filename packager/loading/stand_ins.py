@@ -1,0 +1,268 @@
+"""Stand-ins, seen by packaged code only, for the few library functions that take module names.
+
+`importlib.import_module("pkg.x")` inside an archive means the archive's `pkg.x`, whatever else the
+process holds under that name; the same goes for `importlib.util`, `importlib.resources`,
+`importlib.metadata`, `pkgutil`, and `sys.modules`. A stand-in answers everything else as the real
+module does, and what is set on it is set on the real one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator, MutableMapping
+from types import ModuleType
+from typing import Any
+
+from .packaged_code import ImportRules, PackagedCode, named_in, say_true_names
+
+
+class StandIns:
+    """The stand-ins of one archive by the real module's name, each made when first asked for."""
+
+    def __init__(self, rules: ImportRules, code: PackagedCode, builtins_of_code: ModuleType) -> None:
+        self._makers: dict[str, Callable[[], dict[str, Any]]] = {
+            "builtins": lambda: vars(builtins_of_code),
+            "sys": lambda: {"modules": ModulesView(rules, self)},
+            "importlib": lambda: {
+                "import_module": _import_module(rules, self),
+                "__import__": vars(builtins_of_code)["__import__"],
+            },
+            "importlib.util": lambda: _util(rules, builtins_of_code),
+            "importlib.resources": lambda: _resources(rules),
+            "importlib.metadata": lambda: _metadata(code),
+            "pkgutil": lambda: _pkgutil(rules),
+            "runpy": lambda: _runpy(rules, builtins_of_code),
+        }
+        self._made: dict[str, ModuleType] = {}
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the stand-in for the real module `name`, or `default` where it needs none."""
+        if name not in self._makers:
+            return default
+        if name not in self._made:
+            real = importlib.import_module(name)
+            make = BuiltinsProxy if name == "builtins" else ModuleProxy
+            self._made[name] = make(real, self._makers[name](), self)
+        return self._made[name]
+
+
+class ModuleProxy(ModuleType):
+    """A module with some names replaced; everything else is read from, and set on, the real one."""
+
+    def __init__(self, real: ModuleType, replaced: dict[str, Any], stand_ins: StandIns) -> None:
+        super().__init__(real.__name__, real.__doc__)
+        own = self.__dict__
+        for name in ("__spec__", "__loader__", "__package__", "__file__", "__path__"):
+            if hasattr(real, name):
+                own[name] = getattr(real, name)
+        own.update(replaced)
+        own["_kellet_real"], own["_kellet_stand_ins"] = real, stand_ins
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.__dict__["_kellet_real"], name)
+        if isinstance(value, ModuleType):
+            return self.__dict__["_kellet_stand_ins"].get(value.__name__, value)
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.__dict__["_kellet_real"], name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.__dict__["_kellet_real"], name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self.__dict__["_kellet_real"])
+
+
+class BuiltinsProxy(ModuleProxy):
+    """`builtins` as packaged code sees it: what is set on it can be used as a name there, too."""
+
+    def __init__(self, real: ModuleType, replaced: dict[str, Any], stand_ins: StandIns) -> None:
+        super().__init__(real, replaced, stand_ins)
+        self.__dict__["_kellet_names"] = replaced
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = self.__dict__["_kellet_names"][name] = value
+        if name != "__import__":  # a package's own way to import is no matter of the whole process
+            super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        del self.__dict__[name]
+        self.__dict__["_kellet_names"].pop(name, None)
+        if name != "__import__":
+            super().__delattr__(name)
+
+
+class ModulesView(MutableMapping[str, Any]):
+    """`sys.modules` as packaged code sees it: an owned name leads to the archive's module.
+
+    Listed, the archive's modules stand under both of their names: code looks for the one it knows as
+    well as for its `__name__`.
+    """
+
+    def __init__(self, rules: ImportRules, stand_ins: StandIns) -> None:
+        self._rules = rules
+        self._stand_ins = stand_ins
+
+    def _key(self, name: str) -> str:
+        top, dot, rest = name.partition(".")
+        return f"{top}{self._rules.suffix}{dot}{rest}" if top in self._rules.owned else name
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            module = sys.modules[self._key(name)]
+        except KeyError:
+            raise KeyError(name) from None
+        return self._stand_ins.get(name, module)
+
+    def __setitem__(self, name: str, module: Any) -> None:
+        sys.modules[self._key(name)] = module
+
+    def __delitem__(self, name: str) -> None:
+        try:
+            del sys.modules[self._key(name)]
+        except KeyError:
+            raise KeyError(name) from None
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._key(name) in sys.modules
+
+    def __iter__(self) -> Iterator[str]:
+        for name in list(sys.modules):
+            top, dot, rest = name.partition(".")
+            true_top = top.removesuffix(self._rules.suffix)
+            if true_top != top and true_top in self._rules.owned:
+                yield f"{true_top}{dot}{rest}"
+            if top not in self._rules.owned:
+                yield name
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def copy(self) -> dict[str, Any]:
+        """Return a plain dict of what is loaded, as `sys.modules.copy()` does."""
+        return dict(self)
+
+
+def _import_module(rules: ImportRules, stand_ins: StandIns) -> Callable[..., Any]:
+    def import_module(name: str, package: str | None = None) -> Any:
+        try:
+            found = importlib.import_module(*_absolute(rules, name, package))
+        except ImportError as error:
+            say_true_names(error)
+            raise
+        return stand_ins.get(name, found)
+
+    return import_module
+
+
+def _absolute(rules: ImportRules, name: str, package: str | None) -> tuple[str, str | None]:
+    """Return a name, and the package that it may be relative to, as they are called in this process."""
+    if not name.startswith("."):
+        return rules.in_process(name), package
+    return name, package and rules.in_process(package)
+
+
+def _util(rules: ImportRules, builtins_of_code: ModuleType) -> dict[str, Any]:
+    from importlib import util
+
+    def find_spec(name: str, package: str | None = None) -> Any:
+        # What was not declared does not exist for packaged code: `find_spec(...) is None`, as at export.
+        try:
+            return util.find_spec(*_absolute(rules, name, package))
+        except ModuleNotFoundError as error:
+            if named_in(error) == name:
+                return None
+            say_true_names(error)
+            raise
+
+    def spec_from_file_location(name: str, *args: Any, **kwargs: Any) -> Any:
+        owned = name.partition(".")[0] in rules.owned
+        return util.spec_from_file_location(rules.in_process(name) if owned else name, *args, **kwargs)
+
+    def module_from_spec(spec: Any) -> ModuleType:
+        # A file that packaged code loads by path is packaged code: it gets the same `__import__`.
+        module = util.module_from_spec(spec)
+        module.__dict__["__builtins__"] = builtins_of_code
+        return module
+
+    return {
+        "find_spec": find_spec,
+        "spec_from_file_location": spec_from_file_location,
+        "module_from_spec": module_from_spec,
+    }
+
+
+def _resources(rules: ImportRules) -> dict[str, Any]:
+    from importlib import resources
+
+    replaced: dict[str, Any] = {}
+    names = ("read_text", "read_binary", "open_text", "open_binary", "path", "contents", "is_resource")
+    for name in names:
+        if hasattr(resources, name):  # 3.13 took some of them back, 3.11 has them all
+            replaced[name] = _with_name_in_process(getattr(resources, name), rules)
+
+    def files(anchor: Any = None, **package: Any) -> Any:
+        anchor = package.get("package", anchor)
+        if anchor is None:  # the caller's own package, from Python 3.12 on
+            anchor = sys._getframe(1).f_globals["__package__"]
+        return resources.files(_named_in_process(anchor, rules))
+
+    return {**replaced, "files": files}
+
+
+def _pkgutil(rules: ImportRules) -> dict[str, Any]:
+    import pkgutil
+
+    def resolve_name(name: str) -> Any:
+        return pkgutil.resolve_name(
+            rules.in_process(name.partition(":")[0]) + "".join(name.partition(":")[1:])
+        )
+
+    return {"get_data": _with_name_in_process(pkgutil.get_data, rules), "resolve_name": resolve_name}
+
+
+def _runpy(rules: ImportRules, builtins_of_code: ModuleType) -> dict[str, Any]:
+    import runpy
+
+    # What packaged code runs by name or by path is packaged code: it gets the same `__import__`.
+    def run_module(mod_name: str, init_globals: Any = None, *args: Any, **kwargs: Any) -> Any:
+        given = {"__builtins__": builtins_of_code, **(init_globals or {})}
+        return runpy.run_module(rules.in_process(mod_name), given, *args, **kwargs)
+
+    def run_path(path_name: str, init_globals: Any = None, *args: Any, **kwargs: Any) -> Any:
+        given = {"__builtins__": builtins_of_code, **(init_globals or {})}
+        return runpy.run_path(path_name, given, *args, **kwargs)
+
+    return {"run_module": run_module, "run_path": run_path}
+
+
+def _metadata(code: PackagedCode) -> dict[str, Any]:
+    from .stored_distributions import distribution_for
+
+    def distribution(distribution_name: str) -> Any:
+        return distribution_for(code, distribution_name)
+
+    def metadata(distribution_name: str) -> Any:
+        return distribution(distribution_name).metadata
+
+    def version(distribution_name: str) -> Any:
+        return distribution(distribution_name).version
+
+    def requires(distribution_name: str) -> Any:
+        return distribution(distribution_name).requires
+
+    return {"distribution": distribution, "metadata": metadata, "version": version, "requires": requires}
+
+
+def _with_name_in_process(function: Callable[..., Any], rules: ImportRules) -> Callable[..., Any]:
+    def translated(package: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(_named_in_process(package, rules), *args, **kwargs)
+
+    translated.__name__ = translated.__qualname__ = function.__name__
+    return translated
+
+
+def _named_in_process(anchor: Any, rules: ImportRules) -> Any:
+    return rules.in_process(anchor) if isinstance(anchor, str) else anchor

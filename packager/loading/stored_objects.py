@@ -1,0 +1,324 @@
+"""What is stored comes back: its records are read, audited, their names resolved, and only then built.
+
+Nothing of the archive is imported before the audit has passed, and nothing while an object is built.
+Tensors stay on a private map of the file, copy on write, until they are changed.
+
+The manifest lists the names of each object, for those who read no records. `stored_names` compares what
+it says: an archive whose manifest says less than its records is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from packager.archive import ArchiveReader, ObjectRecord, StateDictRecord, TensorReader
+from packager.errors import ArchiveError, UntrustedTypeError
+from packager.libraries import library_of
+from packager.objects import (
+    AuditedObject,
+    Names,
+    Trust,
+    TrustContext,
+    audit,
+    build,
+    judge,
+    names_in,
+    resolve_name,
+    resolve_names,
+)
+from packager.tensors import DTYPE_BITS
+
+from .packaged_code import DisallowedModuleError, PackagedCode
+
+if TYPE_CHECKING:
+    from packager.objects import StateDictView
+
+_Record = TypeVar("_Record", ObjectRecord, StateDictRecord)
+
+
+class StoredObjectError(ArchiveError, KeyError):
+    """The archive holds no object, or no state dict, of that name."""
+
+    __str__ = ArchiveError.__str__
+
+
+@dataclass(frozen=True)
+class LoadContext:
+    """What every load from an open archive needs.
+
+    `archive` gives bytes and records, `trust_context` says what the archive holds that bears on trust,
+    `trust` whom the caller trusts, `admitted` whether a stored or extern module may be used, and
+    `import_module` imports one by its stored name. `owned` are the first parts of the archive's own names.
+    """
+
+    archive: ArchiveReader
+    trust_context: TrustContext
+    trust: Collection[str]
+    owned: frozenset[str]
+    admitted: Callable[[str], bool]
+    import_module: Callable[[str], ModuleType]
+
+    @classmethod
+    def of(
+        cls,
+        archive: ArchiveReader,
+        trust: Collection[str],
+        admitted: Callable[[str], bool],
+        import_module: Callable[[str], ModuleType],
+    ) -> LoadContext:
+        """Make the record for an open archive."""
+        code = PackagedCode(archive)
+        return cls(archive, trust_context_of(archive, code), trust, code.owned, admitted, import_module)
+
+    def find_admitted(self, module: str, qualname: str) -> Any:
+        """Return the object of a stored name; a module of the archive is imported if it is admitted.
+
+        Raises DisallowedModuleError where it is not.
+        """
+        return resolve_name(self._import_admitted(module), qualname)
+
+    def resolve_admitted(self, audited: AuditedObject) -> Names:
+        """Return the objects behind the names of an audited table; see `find_admitted`."""
+        return resolve_names(audited, self._import_admitted)
+
+    def _import_admitted(self, module: str) -> ModuleType:
+        if module.partition(".")[0] in self.owned and not self.admitted(module):
+            raise DisallowedModuleError(
+                f"module_allowed refuses {module!r}, a module of the archive (disallowed) that a stored name "
+                "leads to; allow it, or bring the state dict up to date by a migration of your own"
+            )
+        return self.import_module(module)
+
+
+def trust_context_of(archive: ArchiveReader, code: PackagedCode) -> TrustContext:
+    """Return what the archive holds that bears on trust: see `packager.objects.TrustContext`.
+
+    A mocked module, and a parent that is there for its children's sake, have no source: they are no
+    code, and what stands in their place grants nothing.
+    """
+    distributions = {
+        record.name: f"{record.distribution} {record.version}"
+        for record in archive.manifest.externs
+        if record.distribution
+    }
+    return TrustContext.of_archive(code.stored, code.declared, distributions)
+
+
+# --- objects ---
+
+
+def find_object(archive: ArchiveReader, package: str, resource: str) -> ObjectRecord:
+    """Return the record of a stored object. Raises StoredObjectError, naming those that there are."""
+    record, there = _find(archive.manifest.objects, package, resource)
+    if record is None:
+        raise StoredObjectError(
+            f"no object {resource!r} in package {package!r}; the archive holds {there}. Texts, binaries and "
+            "pickles have their own load_ methods"
+        )
+    return record
+
+
+def load_object(
+    context: LoadContext, package: str, resource: str, *, importer: Any = None, map_location: Any = None
+) -> Any:
+    """Build a stored object.
+
+    An object that names a stored module is built beside its code, when every stored and extern module
+    that this grants a name from is admitted; any other is data alone. With a factory, the stored
+    configuration is built, the factory called with it, and the state dict of the same name loaded into
+    what it made, with all hooks.
+
+    Raises StoredObjectError where there is none of that name, ArchiveError for damaged records,
+    UntrustedTypeError for names that are neither stored nor trusted, DisallowedModuleError for modules
+    that are not admitted, MissingNameError and ObjectBuildError where the classes of today do not fit.
+    """
+    archive, trust_context = context.archive, context.trust_context
+    record = find_object(archive, package, resource)
+    tensors = None if record.tensors is None else TensorReader(archive, record.tensors)
+    what = f"object {package}/{resource}"
+    module, _, name = (record.factory or "").partition(":")
+    if record.factory is not None:
+        require_factory_allowed(record.factory, trust_context, context.trust)
+    stored_factory = trust_context.interned(module)
+    given = trust_context.for_object([module]) if stored_factory else trust_context
+    audited = audit(
+        archive.read(record.entry), given, context.trust, storages=storages_of(tensors), what=what
+    )
+    modules = _modules_of_code(audited, module if stored_factory else "", trust_context)
+    _require_admitted(modules, context.admitted, what)
+    names = resolve_names(audited, context.import_module)
+    storage = None if tensors is None else tensors.private_storage
+    made = build(audited, names, storage, importer=importer, map_location=map_location)
+    if record.factory is None:
+        return made
+    if type(made) is not dict or not all(type(key) is str for key in made):
+        raise ArchiveError(
+            f"{what}: its configuration is no dict of arguments by name; the archive is damaged"
+        )
+    thing = resolve_name(context.import_module(module), name)(**made)
+    if _find(archive.manifest.state_dicts, package, resource)[0] is not None:
+        thing.load_state_dict(load_state_dict(context, package, resource, as_=library_of(thing)))
+    return thing
+
+
+def require_factory_allowed(factory: str, trust_context: TrustContext, trust: Collection[str]) -> None:
+    """Raise UntrustedTypeError unless a factory is stored or trusted by its exact name: it is a call."""
+    module, _, name = factory.partition(":")
+    if trust_context.interned(module) or Trust(trust).grants(module, name, "call"):
+        return
+    raise UntrustedTypeError(
+        f"the object is made by the factory {factory!r}, which is neither in the archive nor trusted; "
+        f'if you know it to be safe, load with trust=["{factory}"]'
+    )
+
+
+def storages_of(tensors: TensorReader | None) -> Mapping[str, tuple[str, int]]:
+    """Return each storage of an object's member by its name: its dtype, and its size in bytes."""
+    if tensors is None:
+        return {}
+    return {
+        key: (spec.dtype, math.prod(spec.shape) * DTYPE_BITS[spec.dtype] // 8)
+        for key, spec in tensors.items()
+    }
+
+
+def _modules_of_code(audited: AuditedObject, factory: str, trust_context: TrustContext) -> list[str]:
+    """List the modules that an object's code comes from: stored ones in full, externs by their first part.
+
+    A name that is listed or trusted brings code, too, where its module or a package of it is stored.
+    """
+    stored = {module for (module, _, _), grant in audited.grants.items() if grant.by == "interned"}
+    others = {module for module, _, _ in audited.grants} - stored
+    stored.update(name for module in others for name in trust_context.stored_on_the_way(module))
+    externs = {
+        module.partition(".")[0] for (module, _, _), grant in audited.grants.items() if grant.by == "extern"
+    }
+    return sorted(stored | externs | ({factory} - {""}))
+
+
+def _require_admitted(modules: Iterable[str], allowed: Callable[[str], bool], what: str) -> None:
+    """Raise DisallowedModuleError, for all of them together, for code that `allowed` does not admit."""
+    refused = [name for name in modules if not allowed(name)]
+    if refused:
+        raise DisallowedModuleError(
+            f"{what} brings code of the module{'s' if len(refused) > 1 else ''} "
+            f"{', '.join(map(repr, refused))}, but module_allowed refuses that (disallowed); allow them, "
+            "or load a state dict, which is data alone"
+        )
+
+
+def _find(records: Iterable[_Record], package: str, resource: str) -> tuple[_Record | None, str]:
+    """Return the record of that name, or None and the names that there are, for a message."""
+    all_names = []
+    for record in records:
+        if (record.package, record.resource) == (package, resource):
+            return record, ""
+        all_names.append(f"{record.package}/{record.resource}")
+    return None, ", ".join(all_names) or "none"
+
+
+# --- state dicts ---
+
+
+def load_state_dict(
+    context: LoadContext, package: str, resource: str, *, as_: str = "numpy", device: Any = None
+) -> StateDictView:
+    """Return a stored state dict; nothing but its index is read until a value is asked for.
+
+    It is data alone, whatever source lies beside it.
+
+    Raises StoredObjectError, naming those that there are.
+    """
+    from packager.objects import open_state_dict  # most objects are loaded without
+
+    record, there = _find(context.archive.manifest.state_dicts, package, resource)
+    if record is None:
+        raise StoredObjectError(
+            f"no state dict {resource!r} in package {package!r}; the archive holds {there}"
+        )
+    return open_state_dict(
+        TensorReader(context.archive, record.entry),
+        None if record.extras is None else context.archive.read(record.extras),
+        as_=as_,
+        trust_context=context.trust_context.data_alone(),
+        trust=context.trust,
+        resolve=context.resolve_admitted,
+        device=device,
+        what=f"state dict {package}/{resource}",
+    )
+
+
+# --- names ---
+
+
+@dataclass(frozen=True, slots=True)
+class StoredNames:
+    """The names in one stored object, or in what lies beside a state dict.
+
+    `needs_trust` are names that `load_object` and `load_state_dict` refuse without `trust=`; `refused`
+    says what else they refuse, each with its path.
+    """
+
+    label: str
+    names: tuple[str, ...]
+    needs_trust: tuple[str, ...]
+    refused: tuple[str, ...]
+
+
+def stored_names(reader: ArchiveReader) -> Iterator[StoredNames]:
+    """Yield the names of every object and state dict, in the order of the manifest; nothing is imported.
+
+    Raises ArchiveError for damaged records, and for an object whose manifest lists fewer names than its
+    records hold.
+    """
+    trust_context = trust_context_of(reader, PackagedCode(reader))
+    for record in reader.manifest.objects:
+        yield _names_of_object(reader, record, trust_context)
+    for state in reader.manifest.state_dicts:
+        yield _names_of_state(reader, state, trust_context.data_alone())
+
+
+def _names_of_object(reader: ArchiveReader, record: ObjectRecord, trust_context: TrustContext) -> StoredNames:
+    label = f"{record.package}/{record.resource}"
+    tensors = None if record.tensors is None else TensorReader(reader, record.tensors)
+    records, storages, what = reader.read(record.entry), storages_of(tensors), f"object {label}"
+    names = {(str(use), use.role) for use in names_in(records, storages=storages, what=what)}
+    unsaid = sorted({name for name, _ in names - {(use.name, use.role) for use in record.types}})
+    if unsaid:
+        raise ArchiveError(
+            f"{what}: its records name {', '.join(unsaid[:5])}, which the manifest does not say; the archive "
+            "was not written by packager: do not load it"
+        )
+    factory = (record.factory or "").partition(":")[0]
+    stored_factory = trust_context.interned(factory)
+    given = trust_context.for_object([factory]) if stored_factory else trust_context
+    verdict = judge(records, given, storages=storages, what=what)
+    called = {record.factory} if record.factory and not stored_factory else set()
+    return StoredNames(
+        label,
+        tuple(sorted({name for name, _ in names} | ({record.factory} if record.factory else set()))),
+        tuple(sorted({str(use) for use in verdict.names} | called)),
+        tuple(map(str, verdict.forms)),
+    )
+
+
+def _names_of_state(reader: ArchiveReader, record: StateDictRecord, data_alone: TrustContext) -> StoredNames:
+    label = f"{record.package}/{record.resource}"
+    if record.extras is None:
+        return StoredNames(label, (), (), ())
+    from packager.objects import storages_of_extras
+
+    records, storages = reader.read(record.extras), storages_of_extras(TensorReader(reader, record.entry))
+    what = f"state dict {label}"
+    names = {str(use) for use in names_in(records, storages=storages, what=what)}
+    verdict = judge(records, data_alone, storages=storages, what=what, root="extras")
+    return StoredNames(
+        label,
+        tuple(sorted(names)),
+        tuple(sorted({str(use) for use in verdict.names})),
+        tuple(map(str, verdict.forms)),
+    )

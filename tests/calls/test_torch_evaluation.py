@@ -1,0 +1,82 @@
+"""Checks of PyTorch's modules are recorded and repeated in evaluation mode."""
+
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from packager import PackageExporter, PackageImporter, PackagingError
+from packager.calls import evaluation_mode
+
+Project = Callable[[Mapping[str, str]], Path]
+
+NET = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 64)
+        self.norm = nn.BatchNorm1d(64)
+        self.drop = nn.Dropout(0.5)
+    def forward(self, x):
+        return self.drop(self.norm(self.layer(x)))
+
+class Holder:
+    def __init__(self):
+        self.parts = {"nets": [Net()]}
+    def predict(self, x):
+        return self.parts["nets"][0](torch.as_tensor(x))
+
+class Noisy(Net):
+    def forward(self, x):
+        return super().forward(x) + torch.randn(1)
+"""
+X = np.random.default_rng(0).normal(size=(5, 2)).astype("f4")
+
+
+@pytest.mark.parametrize(("name", "callable"), [("Net", None), ("Holder", "predict")])
+def test_a_check_of_a_model_in_training_mode_passes(
+    project: Project, name: str, callable: str | None
+) -> None:
+    project({"torcheval/__init__.py": NET})
+    import torcheval
+
+    model = getattr(torcheval, name)()
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_object("model", "model", model)
+        exporter.save_entry("main", "model", "model", callable)
+        exporter.save_check("main", {"x": X})
+    net = model if callable is None else model.parts["nets"][0]
+    assert all(module.training for module in net.modules())
+    with PackageImporter(buffer) as importer:
+        (outcome,) = importer.check()
+        assert outcome.within(0)
+        loaded = importer.load_object("model", "model")
+        assert (loaded if callable is None else loaded.parts["nets"][0]).training
+
+
+def test_a_random_answer_is_a_problem_of_the_plan(project: Project) -> None:
+    project({"torcheval/__init__.py": NET})
+    import torcheval
+
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", torcheval.Noisy())
+    exporter.save_check("model", {"x": X})
+    with pytest.raises(PackagingError, match=r"the answer is random: .* gave another output \(off by"):
+        exporter.close()
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.:DeprecationWarning")
+def test_scripted_and_exported_modules_are_set_and_set_back() -> None:
+    scripted = torch.jit.trace(nn.Sequential(nn.Linear(2, 2), nn.Dropout()).eval(), torch.ones(1, 2)).train()
+    exported = torch.export.export(nn.Linear(2, 2), (torch.ones(1, 2),)).module()
+    with evaluation_mode({"a": [scripted, exported]}):
+        assert not any(module.training for module in scripted.modules())
+    assert all(module.training for module in scripted.modules())

@@ -49,7 +49,8 @@ class ReplacedFile:
     A symlink is followed. A device, FIFO, socket or folder is refused, and so is a file that may not be
     written to. The new file has the permissions of the old one.
 
-    Raises OSError when the file cannot be written; nothing has been created then.
+    Raises OSError when the file cannot be written (FileNotFoundError, where its folder is missing);
+    nothing has been created then.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

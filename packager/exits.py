@@ -54,7 +54,7 @@ class AnswerRequired:
 
 
 def _is_from_keyboard(error: BaseException, trace: TracebackType | None) -> bool:
-    """Whether it is an interrupt that came from outside: no statement raised it, or the handler did."""
+    """Say whether an interrupt came from outside: no statement raised it, or the handler did."""
     if not isinstance(error, KeyboardInterrupt) or trace is None:
         return False
     handler = signal.getsignal(signal.SIGINT)
@@ -86,7 +86,7 @@ def _is_standard(file: str) -> bool:
 
 
 def _shown(error: BaseException) -> str:
-    """The exception as code would spell it; nothing that it holds is asked for its form."""
+    """Return the exception as code would spell it; nothing that it holds is asked for its form."""
     arguments = BaseException.__dict__["args"].__get__(error)
     plain = all(arg is None or type(arg) in (bool, int, float, str) for arg in arguments)
     spelt = ", ".join(map(repr, arguments)) if plain else "..."

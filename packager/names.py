@@ -1,4 +1,4 @@
-"""Names: how modules of an archive are called while they are loaded, and which names can be stored.
+"""Names of modules: how those of a loaded archive are mangled, and which can be stored.
 
 A loaded archive keeps its modules in `sys.modules` under names of their own, so that two archives
 (or an archive and an installed package) can hold the same package. Only the first dotted part
@@ -55,7 +55,8 @@ class PackageMangler:
     """Mangles the module names of one importer: all share an identity and a number.
 
     `identity` is the archive's digest in hexadecimal; its first 12 digits are used. Without one
-    the mangler is anonymous, and still differs from every other in the process by its number.
+    the mangler is anonymous, and still differs from every other in the process by its number. Raises
+    InvalidNameError for an identity of other digits.
 
     Source: torch.package._mangling.PackageMangler; there all names get a common parent,
     `<torch_package_0>`. Here the first part gets a suffix, so `parent_name()` is that suffix.
@@ -79,7 +80,7 @@ class PackageMangler:
         self._suffix = f"__w{self.identity}_{self.number}"
 
     def mangle(self, name: str) -> str:
-        """The name under which this importer's module `name` stands in `sys.modules`.
+        """Return the name under which this importer's module `name` stands in `sys.modules`.
 
         Raises InvalidNameError for an empty name and for one that is mangled already.
         """
@@ -90,17 +91,17 @@ class PackageMangler:
         return mangle(name, self.identity, self.number)
 
     def demangle(self, mangled: str) -> str:
-        """The stored name, for names that this mangler made; any other name is returned as it is."""
+        """Return the stored name, for names that this mangler made; any other name is returned as it is."""
         top, dot, rest = mangled.partition(".")
         return f"{top.removesuffix(self._suffix)}{dot}{rest}" if top.endswith(self._suffix) else mangled
 
     def parent_name(self) -> str:
-        """The mark that this importer's modules carry behind their first part."""
+        """Return the mark that this importer's modules carry behind their first part."""
         return self._suffix
 
 
 def mangle(name: str, identity: str, number: int) -> str:
-    """The mangled form of `name` for one importer: `number` of those of the archive `identity`.
+    """Return the mangled form of `name` for one importer: `number` of those of the archive `identity`.
 
     >>> mangle("timm.models", "3f9a1c0b77de", 0)
     'timm__w3f9a1c0b77de_0.models'
@@ -119,7 +120,7 @@ def is_mangled(name: str) -> bool:
 
 
 def demangle(name: str) -> str:
-    """The stored name of a mangled one, whichever mangler made it; other names as they are.
+    """Return the stored name of a mangled one, whichever mangler made it; other names as they are.
 
     >>> demangle(PackageMangler().mangle("a.b")), demangle("a.b")
     ('a.b', 'a.b')
@@ -129,7 +130,7 @@ def demangle(name: str) -> str:
 
 
 def demangle_text(text: str) -> str:
-    """A text, such as an error's message, with the stored names in the place of mangled ones.
+    """Return a text, such as an error's message, with the stored names in the place of mangled ones.
 
     >>> demangle_text("No module named 'timm__w3f9a1c0b77de_0.models'.")
     "No module named 'timm.models'."
@@ -138,7 +139,7 @@ def demangle_text(text: str) -> str:
 
 
 def get_mangle_prefix(name: str) -> str:
-    """The part of a mangled name that tells its importer: the first; other names as they are.
+    """Return the part of a mangled name that tells its importer: the first; other names as they are.
 
     >>> get_mangle_prefix("timm__w3f9a1c0b77de_0.models"), get_mangle_prefix("timm.models")
     ('timm__w3f9a1c0b77de_0', 'timm.models')
@@ -147,7 +148,7 @@ def get_mangle_prefix(name: str) -> str:
 
 
 def mangled_identity(name: str) -> tuple[str, int] | None:
-    """The (identity, number) that a mangled name carries, or None.
+    """Return the (identity, number) that a mangled name carries, or None.
 
     >>> mangled_identity("timm__w3f9a1c0b77de_0.models")
     ('3f9a1c0b77de', 0)
@@ -193,7 +194,7 @@ def check_resource_name(resource: str) -> str:
 
 
 def source_path(name: str, is_package: bool) -> str:
-    """The path of a module's source below the root of its tree.
+    """Return the path of a module's source below the root of its tree.
 
     >>> source_path("a.b", False), source_path("a.b", True)
     ('a/b.py', 'a/b/__init__.py')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,7 @@ from packager.exporting import (
     Item,
     ModuleRequest,
     ObjectRequest,
+    Planner,
     Reduced,
     Request,
     ResourceRequest,
@@ -37,18 +39,16 @@ from packager.exporting import (
     as_importer,
     globals_in,
     make_pickle,
-    make_plan,
     mocked_in,
-    modules_in,
     require_sound,
+    sources_in,
     sources_of,
-    why,
     with_wheels,
     write_plan,
 )
 from packager.graph import Importer, sys_importer
 from packager.names import demangle
-from packager.policy import Action, Answer, GlobGroup, GlobPattern, Policy, as_policy
+from packager.policy import Action, Answer, GlobPattern, Policy, as_policy
 
 if TYPE_CHECKING:
     from kellet.hooks import RemovableHandle
@@ -75,12 +75,21 @@ class PackageExporter:
     is written, also from the folders `find_links`.
 
     `progress(step, done, total)`, an attribute that may be set, is called while modules are read (their
-    number; the total is 0, as nobody knows it yet) and while bytes are written.
+    number; the total is 0, as it is not known yet) and while bytes are written. `identity` is that of the
+    archive once it is written, None before.
 
     Objects and state dicts are taken as they are at the call, but for the bytes of their tensors: these
     are read at `close()`, and a tensor that changed in between is a problem of the plan, by its key.
     `close()` writes the whole archive or, on any error, nothing: an old file stays as it was. As a
     context manager it closes at the end, and writes nothing when the body fails.
+
+    Raises ArgumentError (TypeError for an `importer`) for an argument of the wrong kind, ValueError for a
+    preset or a target of wheels that is not known, PolicyFileError and OSError for a policy file.
+
+    Whatever adds to an export raises PackagingError after its end. That (but for `save_text` and
+    `save_binary`) and questions raise RuntimeError inside a hook, as modules are being decided then. A save
+    raises InvalidNameError for a name that no archive can hold, PackagingError where its place is taken.
+    Questions raise what a hook raises, and CodeExitError where code of what is saved ends the process.
 
     >>> import io
     >>> with PackageExporter(io.BytesIO(), policy="auto") as exporter:
@@ -124,30 +133,22 @@ class PackageExporter:
         self._find_links = tuple(find_links)
         self._request = Request()
         self._reduced: Reduced = {}
-        self._unique_ids = 0
         self._plan: ExportPlan | None = None
         self._state: Literal["open", "closed", "abandoned"] = "open"
-        self._installed = Distributions()
-        self._sources = SourcesOfRequest(sources_of(self.importer), self._request)
         self._decisions = Decisions(
             self,
             as_policy(policy).copy(),
-            self._sources,
-            self._installed,
+            SourcesOfRequest(sources_of(self.importer), self._request),
+            Distributions(),
             self._request,
             mocked_in(self.importer),
         )
-        self._exclude_data = [self._decisions.policy.exclude_data]
         self._surveyor = Surveyor(
-            self._request,
             self._decisions,
-            self._sources,
             self.importer,
-            self,
             guards=guards,
             parents=parents,
-            tell=lambda count: self._tell("reading modules", count, 0),
-            ids_given=lambda: self._unique_ids,
+            tell=partial(self._tell, "reading modules"),
             sha256=digests != "crc",
         )
 
@@ -156,30 +157,38 @@ class PackageExporter:
     def intern(self, include: GlobPattern, *, exclude: GlobPattern = (), allow_empty: bool = True) -> None:
         """Store the modules that match, with everything they import. The first rule that matches counts.
 
-        With `allow_empty=False` closing raises EmptyMatchError when nothing matched.
+        With `allow_empty=False` closing raises EmptyMatchError when nothing matched. Raises TypeError for a
+        pattern that is no string, ValueError for one where `**` is only a piece of a part.
         """
         self._add_rule("intern", include, exclude, allow_empty)
 
     def extern(self, include: GlobPattern, *, exclude: GlobPattern = (), allow_empty: bool = True) -> None:
-        """Leave the modules that match to the target, and record their distribution and version."""
+        """Leave the modules that match to the target; record distribution and version. Else as `intern`."""
         self._add_rule("extern", include, exclude, allow_empty)
 
     def mock(self, include: GlobPattern, *, exclude: GlobPattern = (), allow_empty: bool = True) -> None:
-        """Put mocks in the place of the modules that match: they can be imported, and not be used."""
+        """Mock the modules that match: they can be imported, and not be used. Else as `intern`."""
         self._add_rule("mock", include, exclude, allow_empty)
 
     def deny(self, include: GlobPattern, *, exclude: GlobPattern = ()) -> None:
-        """Refuse the export when it needs a module that matches."""
+        """Refuse the export when it needs a module that matches; patterns as for `intern`."""
         self._add_rule("deny", include, exclude, True)
 
     def exclude_data(self, patterns: GlobPattern) -> None:
-        """Leave out data files of interned packages: patterns over their paths, `"pkg/tests/**"`."""
+        """Leave out data files of interned packages: patterns over their paths, `"pkg/tests/**"`.
+
+        Raises TypeError and ValueError for what is no pattern, as `intern`.
+        """
         self._before("exclude data files")
-        self._exclude_data.append(GlobGroup(patterns, separator="/"))
+        self._decisions.policy.leave_out(patterns)
         self._plan = None
 
     def answer(self, question: str, names: Answer) -> None:
-        """Answer a question of the plan by its id: the modules that a computed import loads."""
+        """Answer a question of the plan by its id: the modules that a computed import loads.
+
+        `names` lists them, or is "all" or "none" of the question's candidates. An answer to a question that
+        is not asked is a warning of the plan.
+        """
         self._before("answer a question")
         self._surveyor.answer(question, names)
         self._changed()
@@ -191,7 +200,10 @@ class PackageExporter:
         takes the Decision may return another: veto (`action="deny"`), re-route, or rewrite
         (`source=`); what one of two arguments returns is ignored. It may save text and binary data,
         and add no modules. A hook registered after a question is told of the modules decided so
-        far, and can no longer change them.
+        far, and can no longer change them. The handle's `remove()` takes it away again.
+
+        Raises TypeError for a hook that takes neither two nor three arguments. What a hook raises goes
+        through the question that calls it; HookAnswerError for an answer that is no Decision.
 
         Source: torch.package; there hooks run at `close()` and can change nothing.
         """
@@ -219,13 +231,13 @@ class PackageExporter:
         Without `dependencies` nothing that it imports is looked at. With `names`, imports inside
         functions are followed as far as these names of the module need them, instead of all public ones.
 
-        Raises ModuleNotFoundError where there is no such module.
+        Raises TypeError for a name that is no string, ModuleNotFoundError where there is no such module.
         """
         if not isinstance(module_name, str):
             raise TypeError("save_module() expects a string input, did you perhaps mean to pass `__name__`?")
         self._before("save a module")
         name = demangle(module_name)
-        found = self._sources.find(name)
+        found = self._decisions.sources.find(name)
         if found.kind in ("missing", "resources"):
             raise ModuleNotFoundError(f"No module named {name!r}: {found.problem}", name=name)
         self._add(ModuleRequest(name, dependencies, None if names is None else tuple(names)))
@@ -233,7 +245,7 @@ class PackageExporter:
     def save_source_string(
         self, module_name: str, src: str, is_package: bool = False, dependencies: bool = True
     ) -> None:
-        """Store `src` as the module of that name."""
+        """Store `src` as the module of that name. Raises ArgumentError where it is no text."""
         check_kind("src", src, str, "the text of a module")
         self._before("save a module")
         self._add(SourceRequest(module_name, src.encode(), is_package, dependencies))
@@ -246,16 +258,16 @@ class PackageExporter:
         Raises FileNotFoundError where there is neither.
         """
         self._before("save a module")
-        for name, text, is_package in modules_in(module_name, Path(file_or_directory)):
-            self._add(SourceRequest(name, text, is_package, dependencies))
+        for source in sources_in(module_name, Path(file_or_directory), dependencies):
+            self._add(source)
 
     def save_text(self, package: str, resource: str, text: str) -> None:
-        """Store text, as UTF-8, under a package."""
+        """Store text, as UTF-8, under a package. Raises ArgumentError where it is no text."""
         check_kind("text", text, str, "text; save_binary takes bytes")
         self.save_binary(package, resource, text.encode())
 
     def save_binary(self, package: str, resource: str, binary: bytes) -> None:
-        """Store bytes under a package. Hooks may do so too."""
+        """Store bytes under a package. Hooks may do so too. Raises ArgumentError where it is no bytes."""
         check_kind("binary", binary, (bytes, bytearray, memoryview), "bytes; save_text takes text")
         self._require_open()
         self._request.add(ResourceRequest(package, resource, bytes(binary)))
@@ -292,7 +304,9 @@ class PackageExporter:
         archive. Its tensors are written at `close()` and must stay unchanged until then; which of them
         did not is in the plan. What cannot be stored is there too, all of it, with its attribute path.
 
-        Raises PackagingError for a factory that is neither a callable nor a name.
+        Raises ArgumentError for a `config` without a factory or with keys that are no strings, PackagingError
+        for a factory that is neither a callable nor a name, CodeExitError where the object's code ends with
+        `sys.exit()` or the like.
         """
         if config is not None and factory is None:
             raise ArgumentError("save_object() got config without the factory that takes it")
@@ -307,7 +321,8 @@ class PackageExporter:
         A module's own `state_dict()` is called at once, with all its hooks; its tensors must stay
         unchanged until `close()`, as those of `save_object`.
 
-        Raises TypeError for what is neither a mapping nor has a state dict.
+        Raises TypeError for what is neither a mapping nor has a state dict, and CodeExitError as
+        `save_object`.
         """
         self._before("save a state dict")
         self._take(StateDictRequest(package, resource, module_or_mapping))
@@ -320,6 +335,8 @@ class PackageExporter:
 
         An object saved as package "model", resource "model" is the entry "model" by itself, if it can be
         called.
+
+        Raises ArgumentError for a name that is no string, PackagingError where the archive has it already.
         """
         self._before("name an entry point")
         self._add(EntryRequest(name, package, resource, callable))
@@ -328,8 +345,11 @@ class PackageExporter:
         """Store a call of the entry point `name` and its result, for `packager check` to repeat.
 
         `inputs` are arrays by parameter name, or by position as `arg0`, `arg1`, ...; they are copied. The
-        call is made twice, in evaluation mode; an answer that differs is a problem of the
-        plan.
+        call is made when the plan is, twice, in evaluation mode; a call that fails and an answer that differs
+        are problems of the plan.
+
+        Raises ArgumentError for inputs that are no mapping from names, PackagingError where the entry point
+        has a check already.
         """
         check_names("inputs", inputs)
         self._before("save a check")
@@ -338,76 +358,71 @@ class PackageExporter:
     # --- questions ---
 
     def plan(self) -> ExportPlan:
-        """What `close()` would write as things stand, with everything that is wrong; frozen, printable.
+        """Return what `close()` would write as things stand, with all that is wrong; frozen, printable.
 
         What was saved is compared with what it is now, which reads all tensors.
         """
         survey = self._survey("ask for the plan")
         if self._plan is None:
             with AnswerRequired("making the plan"):
-                self._plan = make_plan(
+                self._plan = Planner(
                     survey,
-                    self._request,
-                    self._decisions,
-                    self._sources,
-                    self._installed,
-                    self._exclude_data,
                     is_as_saved=self._surveyor.is_as_saved,
                     runnable=self._runnable,
                     wheels_for=tuple(map(str, self._wheel_targets)),
-                )
+                ).plan()
         changes = () if self._state == "closed" else self._surveyor.changes()
         return replace(self._plan, problems=(*self._plan.problems, *changes)) if changes else self._plan
 
     def why(self, module_name: str) -> Why:
-        """Why a module is in the plan: the decision, and the chain of imports with file and line.
+        """Say why a module is in the plan: the decision, and the chain of imports with file and line.
 
         Raises KeyError for a module that is not in it.
         """
-        return why(self._survey("ask why"), self._decisions, module_name)
+        return self._survey("ask why").why(module_name)
 
     def get_rdeps(self, module_name: str) -> list[str]:
-        """The modules that import `module_name`; empty for one that is not in the plan."""
+        """Return the modules that import `module_name`; empty for one that is not in the plan."""
         graph = self._survey("ask who imports a module").walk.graph()
         return list(graph.predecessors(module_name)) if module_name in graph.nodes else []
 
     def all_paths(self, src: str, dst: str) -> str:
-        """All paths of imports from `src` to `dst`, as a DOT digraph."""
+        """Return all paths of imports from `src` to `dst`, as a DOT digraph."""
         return self._survey("ask for paths").walk.graph().all_paths(src, dst)
 
     def dependency_graph_string(self) -> str:
-        """The whole graph of imports, as a DOT digraph."""
+        """Return the whole graph of imports, as a DOT digraph."""
         return self._survey("ask for the graph").walk.graph().to_dot()
 
     def interned_modules(self) -> list[str]:
-        """The names of the modules that are stored, sorted."""
+        """Return the names of the modules that are stored, sorted."""
         return self._decided("intern")
 
     def externed_modules(self) -> list[str]:
-        """The names of the modules that are left to the target, sorted."""
+        """Return the names of the modules that are left to the target, sorted."""
         return self._decided("extern")
 
     def mocked_modules(self) -> list[str]:
-        """The names of the modules that are mocked, sorted."""
+        """Return the names of the modules that are mocked, sorted."""
         return self._decided("mock")
 
     def denied_modules(self) -> list[str]:
-        """The names of the modules that were denied, sorted."""
+        """Return the names of the modules that were denied, sorted."""
         return self._decided("deny")
 
     def get_unique_id(self) -> str:
-        """An id that this exporter gives once: for names of resources in `__reduce_package__`."""
-        self._unique_ids += 1
-        return str(self._unique_ids - 1)
+        """Return an id that this exporter gives once, for names of resources in `__reduce_package__`."""
+        return self._request.unique_id()
 
     # --- the end ---
 
     def close(self) -> None:
         """Write the archive. Closing twice is fine.
 
-        Raises PackagingError with everything that is wrong, else EmptyMatchError for rules that had
-        to match and did not, else EnvironmentBuildError where wheels cannot be had, ArchiveError where
-        the file cannot be written. Nothing is left behind then, and the exporter is closed.
+        Raises PackagingError with everything that is wrong, else EmptyMatchError for rules that had to
+        match and did not, else EnvironmentBuildError where wheels cannot be had, ArchiveError where the
+        file cannot be written: nothing is left behind, and the exporter is closed. RuntimeError
+        inside a hook.
         """
         if self._state != "open":
             return
@@ -419,7 +434,8 @@ class PackageExporter:
             raise
         self._state = "abandoned"
         require_sound(plan, debug=self.debug)
-        with with_wheels(plan, self._wheel_targets, self._find_links) as whole:
+        targets = self._wheel_targets
+        with with_wheels(plan, targets, self._find_links) if targets else nullcontext(plan) as whole:
             self.identity = write_plan(
                 whole,
                 self._target,
@@ -444,7 +460,7 @@ class PackageExporter:
 
     # --- helpers ---
 
-    def _tell(self, step: str, done: int, total: int) -> None:
+    def _tell(self, step: str, done: int, total: int = 0) -> None:
         if self.progress is not None:
             self.progress(step, done, total)
 

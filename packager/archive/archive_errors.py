@@ -28,7 +28,7 @@ class MissingEntryError(ArchiveError, KeyError):
 
 
 def damaged(where: str, found: str, expected: str) -> ArchiveError:
-    """The error for bytes that are not as the format demands."""
+    """Return the error for bytes that are not as the format demands."""
     return ArchiveError(
         f"{where}: found {found}; expected {expected}. The file is damaged, cut short, or was not "
         "written by packager"

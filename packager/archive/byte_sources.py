@@ -2,7 +2,7 @@
 
 A source has a fixed size from the moment it is opened. Views of a mapped file share the page cache
 and keep the map alive; a file that has since become shorter is noticed whenever a view is asked
-for, so that nobody is handed memory that is gone.
+for, so that no view shows memory that is gone.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class Source(Protocol):
     steady: bool
 
     def view(self, start: int, stop: int) -> memoryview:
-        """The bytes between two positions, read-only."""
+        """Return the bytes between two positions, read-only."""
         ...
 
-    def changed(self) -> int:
-        """A number that is another one when somebody may have written to the source in place."""
+    def change_stamp(self) -> int:
+        """Return a change stamp, which differs if the file may have been modified in place."""
         ...
 
     def private(self, start: int, stop: int) -> memoryview:
-        """Memory of the same size that may be written to, unseen by the source.
+        """Return memory of the same size that may be written to, unseen by the source.
 
         It holds the bytes where the source is steady, and zeros where it is not. It starts at a
         multiple of 64 bytes, or where the range does in a file.
@@ -60,7 +60,7 @@ class Memory:
     def view(self, start: int, stop: int) -> memoryview:
         return self._view[start:stop]
 
-    def changed(self) -> int:
+    def change_stamp(self) -> int:
         return 0
 
     def private(self, start: int, stop: int) -> memoryview:
@@ -73,7 +73,7 @@ class Memory:
 
 
 class _Descriptor:
-    """The number of an open file, closed when nobody holds this object: never under a thread that reads."""
+    """An owned descriptor, closed with the last reference to it: never under a thread that reads."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -94,7 +94,7 @@ class BoundedFile:
     def view(self, start: int, stop: int) -> memoryview:
         return memoryview(self._read(start, stop)).toreadonly()
 
-    def changed(self) -> int:
+    def change_stamp(self) -> int:
         return os.fstat(self._held().number).st_mtime_ns
 
     def private(self, start: int, stop: int) -> memoryview:
@@ -166,7 +166,7 @@ class MappedFile(BoundedFile):
             return memoryview(bytearray())
         first = start - start % mmap.ALLOCATIONGRANULARITY
         # Without a reservation, or a private map would have to fit into memory although it is
-        # only copied page by page where somebody writes.
+        # only copied page by page where it is written to.
         unreserved = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
         copy = mmap.mmap(
             descriptor.number,
@@ -184,7 +184,10 @@ class MappedFile(BoundedFile):
 
 
 def anonymous(size: int) -> memoryview:
-    """Zeros that start at a whole page, and cost nothing until they are written to."""
+    """Return zeros that start at a whole page, and cost nothing until they are written to.
+
+    Raises ArchiveIOError where the system has no memory of that size.
+    """
     try:
         return memoryview(mmap.mmap(-1, size) if size else bytearray())
     except OSError as error:
@@ -196,7 +199,8 @@ def open_source(
 ) -> Source:
     """Open a path, a file object or bytes; a pipe or an unusual file object is copied first.
 
-    Raises what `open` raises for a path that cannot be opened, and ArchiveError for a device.
+    Raises what `open` raises for a path that cannot be opened, ArchiveError for a device, and TypeError for a
+    file that is open for text.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         return Memory(source)

@@ -352,7 +352,7 @@ _ONE: Final = 1 << 31  # the polynomial 1, bits reflected as CRC-32 has them
 
 @lru_cache(maxsize=1)
 def _chunk_tables() -> tuple[tuple[int, ...], ...]:
-    """Return, for each byte of a CRC, what it becomes when a chunk of zeros follows: four tables of 256."""
+    """Return four tables of 256: for each byte of a CRC, what it becomes when a chunk of zeros follows."""
     shift = _power_of_x(8 * CHUNK)
     return tuple(tuple(_times(shift, byte << place) for byte in range(256)) for place in (0, 8, 16, 24))
 

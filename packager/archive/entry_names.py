@@ -41,7 +41,7 @@ _ILLEGAL: Final = re.compile(
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a name belongs to the manifest, its digest or a signature.
+    """Return whether a name belongs to the manifest, its digest or a signature.
 
     >>> is_reserved(".data/manifest.sha256"), is_reserved(".data/index/net/weights")
     (True, False)
@@ -57,7 +57,7 @@ def check_reserved_size(name: str, size: int) -> None:
 
 
 def digest_line(identity: str) -> bytes:
-    """What stands in the entry with the manifest's digest: a line that `sha256sum -c` reads."""
+    """Return the content of the entry with the manifest's digest: a line that `sha256sum -c` reads."""
     return f"{identity}  {MANIFEST.rpartition('/')[2]}\n".encode("ascii")
 
 
@@ -113,7 +113,7 @@ def check_order(names: Sequence[str]) -> int:
 
 
 def _are_plain(names: Sequence[str], lines: str) -> bool:
-    """Whether all names are ASCII and plainly legal; `lines` holds them with a line feed around each.
+    """Return whether all names are ASCII and plainly legal; `lines` holds them with a line feed around each.
 
     A few searches through the whole text take a tenth of the time of looking at every name.
     """
@@ -153,7 +153,7 @@ def _check_together(names: Sequence[str], ascii_only: bool) -> None:
 
 
 def _folders(names: Iterable[str]) -> list[str]:
-    """Every folder that the names lie in, each once."""
+    """Return every folder that the names lie in, each once."""
     found: set[str] = set()
     pending = {name.rpartition("/")[0] for name in names}
     while pending:
@@ -166,7 +166,7 @@ def _folders(names: Iterable[str]) -> list[str]:
 
 
 def _folded(name: str) -> str:
-    """A form that is equal for names that a file system without letter case takes for one."""
+    """Return a form that is equal for names that a file system without letter case takes for one."""
     from unicodedata import normalize
 
     return normalize("NFC", normalize("NFD", name).casefold())

@@ -1,4 +1,4 @@
-"""The folder form of an archive: what it unpacks to, held to the same manifest. Section 9 of the format."""
+"""The folder form of an archive: what it unpacks to, checked by its manifest. Section 9 of the format."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class FolderContainer:
         check_names(list(self._files))
 
     def reserved(self, name: str) -> bytes:
+        """Return the bytes of the manifest, its digest or a signature."""
         size = self._files[name]
         check_reserved_size(name, size)
         source = self._open(name, size, mapped=False)
@@ -39,15 +40,18 @@ class FolderContainer:
             source.close()
 
     def signatures(self) -> list[str]:
+        """Return the names of the signatures."""
         return sorted(name for name in self._files if name.startswith(SIGNATURES))
 
     def match(self, listing: Listing) -> None:
+        """Demand that the files here and the entries of the manifest are the same."""
         ordinary = {name: size for name, size in self._files.items() if not is_reserved(name)}
         if dict(zip(listing.names, listing.sizes, strict=True)) != ordinary or len(ordinary) != len(listing):
             raise listing.difference(ordinary)
         self._listing = listing
 
     def locate(self, index: int) -> tuple[Source, int]:
+        """Return where the bytes of a listed entry are."""
         assert self._listing is not None
         if index not in self._maps:
             mapped = self._mapped and self._listing.aligns[index] != 1
@@ -60,12 +64,14 @@ class FolderContainer:
         return self._maps[index], 0
 
     def check_crc(self, index: int) -> None:
-        pass
+        """Do nothing: a folder has no digests of its own."""
 
     def size(self) -> int:
+        """Return how many bytes all files take."""
         return sum(self._files.values())
 
     def close(self) -> None:
+        """Let go of all files."""
         for source in self._maps.values():
             source.close()
         self._maps = {}
@@ -85,7 +91,7 @@ class FolderContainer:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int]]:
-    """Every file below a folder with its size; anything else than files and folders is refused."""
+    """Yield every file below a folder with its size; anything else than files and folders is refused."""
     pending = [""]
     while pending:
         prefix = pending.pop()

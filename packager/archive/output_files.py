@@ -127,7 +127,7 @@ class ChunkDigests:
 
     @classmethod
     def known(cls, crcs: bytes, sha256s: bytes) -> ChunkDigests:
-        """Digests that are there already."""
+        """Return digests that are there already."""
         digests = cls()
         digests._known = crcs, sha256s
         return digests
@@ -140,7 +140,7 @@ class ChunkDigests:
         self._batches.append(batch)
 
     def result(self) -> tuple[bytes, bytes]:
-        """CRC-32 and sha256 of all chunks; waits for them."""
+        """Wait for CRC-32 and sha256 of all chunks, and return them."""
         if self._known is not None:
             return self._known
         done = [batch.result() for batch in self._batches]
@@ -172,7 +172,7 @@ class Digester:
 
 
 def flat_view(buffer: Any) -> memoryview:
-    """The bytes of a C-contiguous buffer of any format, without a copy.
+    """Return the bytes of a C-contiguous buffer of any format, without a copy.
 
     Raises ValueError for a buffer that is not C-contiguous.
     """

@@ -201,7 +201,7 @@ def _ordered_map(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
 
 
 def _sorted(value: Any, depth: int) -> Any:
-    """The same value with every map sorted by key; tuples become lists."""
+    """Return the same value with every map sorted by key; tuples become lists."""
     if depth > MAX_DEPTH:
         raise ValueError(f"plain data nested more than {MAX_DEPTH} deep cannot be packed; flatten it")
     if isinstance(value, (list, tuple)):

@@ -42,8 +42,8 @@ class ArchiveReader:
     `mmap=False` reads with bounds instead of mapping, for files that others may cut short in place.
     A reader may be used by any number of threads.
 
-    Raises ArchiveError for anything that is not an archive as the format demands, IntegrityError
-    for wrong digests, and what `open` raises for a path that cannot be opened.
+    Raises ArchiveError for anything that is not an archive as the format demands, IntegrityError for wrong
+    digests, ValueError for unknown `digests`, and what `open` raises for a path that cannot be opened.
 
     >>> import io
     >>> from packager.archive import ArchiveWriter, Manifest
@@ -94,7 +94,7 @@ class ArchiveReader:
         self._sealed = load_manifest(data)
         self._container.match(self._sealed.entries)
         self._index = {name: i for i, name in enumerate(self._sealed.entries.names)}
-        # Per entry a flag for each chunk that was found right, as long as nobody writes to the file. Two
+        # Per entry a flag for each chunk that was found right, as long as the file is not modified. Two
         # threads may check the same chunk at once, which costs time and nothing else.
         self._right: dict[int, tuple[int, bytearray]] = {}
 
@@ -117,14 +117,14 @@ class ArchiveReader:
         return self._container.size()
 
     def names(self) -> tuple[str, ...]:
-        """The entries that the manifest lists, in their order in the file."""
+        """Return the entries that the manifest lists, in their order in the file."""
         return tuple(self._sealed.entries.names)
 
     def __contains__(self, name: object) -> bool:
         return name in self._index
 
     def entry(self, name: str) -> EntryRecord:
-        """The record of an entry. Raises MissingEntryError (also KeyError) when there is none."""
+        """Return the record of an entry. Raises MissingEntryError (also KeyError) when there is none."""
         return self._sealed.entries[self._find(name)]
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
@@ -150,7 +150,7 @@ class ArchiveReader:
         return copy[start - first * CHUNK : stop - first * CHUNK]
 
     def view(self, name: str, start: int = 0, stop: int | None = None) -> memoryview:
-        """Checked bytes of an entry from `start` to `stop`: read-only, not copied, valid after `close`.
+        """Return checked bytes of an entry: read-only, not copied, valid after `close`.
 
         Tensors are checked as the reader was told, everything else by sha256.
 
@@ -174,7 +174,7 @@ class ArchiveReader:
         return chunks[start - first * CHUNK : stop - first * CHUNK]
 
     def private(self, name: str) -> PrivateEntry:
-        """Memory with the content of an entry that may be written to, copy on write; see PrivateEntry.
+        """Return memory with the content of an entry that may be written to, copy on write; see PrivateEntry.
 
         Each call makes memory of its own. Nothing is read or copied until it is used.
         """
@@ -184,7 +184,7 @@ class ArchiveReader:
         return PrivateEntry(self, name, memory, filled=source.steady)
 
     def _range(self, name: str, start: int, stop: int | None) -> tuple[int, int]:
-        """The place of an entry in the list, and where a range that lies inside it ends."""
+        """Return the place of an entry in the list, and where a range that lies inside it ends."""
         index = self._find(name)
         size = self._sealed.entries.sizes[index]
         stop = size if stop is None else stop
@@ -197,7 +197,7 @@ class ArchiveReader:
     ) -> None:
         """Check the chunks of a range that have not been found right before."""
         first, last = start // CHUNK, -(-stop // CHUNK)
-        change = source.changed()
+        change = source.change_stamp()
         seen, right = self._right.get(index, (None, bytearray()))
         if seen == change and not right.count(0, first, last):
             return
@@ -237,12 +237,12 @@ class ArchiveReader:
                 progress(last * CHUNK)
 
     def signatures(self) -> dict[str, bytes]:
-        """The signatures that lie in the archive, by name. The format reserves their place."""
+        """Return the signatures that lie in the archive, by name. The format reserves their place."""
         container = self._opened()
         return {name: container.reserved(name) for name in container.signatures()}
 
     def reserved(self) -> dict[str, bytes]:
-        """The entries that the manifest does not list: itself, its digest, and signatures."""
+        """Return the entries that the manifest does not list: itself, its digest, and signatures."""
         own = {name: self._opened().reserved(name) for name in (MANIFEST, DIGEST)}
         return {**own, **self.signatures()}
 
@@ -292,7 +292,7 @@ class PrivateEntry:
         self._lock = Lock()
 
     def view(self, start: int = 0, stop: int | None = None) -> memoryview:
-        """The bytes between `start` and `stop`. Raises what `ArchiveReader.view` raises."""
+        """Return the bytes between `start` and `stop`. Raises what `ArchiveReader.view` raises."""
         stop = len(self._memory) if stop is None else stop
         if self._present is None:
             self._reader.view(self._name, start, stop)  # checks what has not been checked

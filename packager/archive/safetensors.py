@@ -59,7 +59,7 @@ def add_tensors(
     dtypes, tensors that do not lie inside their storage, and storages without a tensor.
 
     >>> import io
-    >>> from packager.archive import ArchiveReader, ArchiveWriter, Manifest
+    >>> from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader
     >>> file, weight = io.BytesIO(), bytes(range(6))
     >>> with ArchiveWriter(file) as writer:
     ...     rows = TensorSpec("w", "U8", (2, 3), (3, 1), 0, 0)
@@ -214,7 +214,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_size(digits: str) -> int:
-    """A size or offset: what fits into 63 bits, which also bounds the time for long digits."""
+    """Return a size or offset: what fits into 63 bits, which also bounds the time for long digits."""
     if len(digits) > 19 or digits.startswith("-"):
         raise ValueError(f"{digits[:24]} is no size")
     return int(digits)
@@ -275,7 +275,7 @@ def plan_member(
 
 
 def _fills(tensor: TensorSpec, sizes: Sequence[int]) -> bool:
-    """Whether a tensor is its storage: in C order, from the first byte to the last."""
+    """Return whether a tensor is its storage: in C order, from the first byte to the last."""
     if tensor.offset or not 0 <= tensor.storage < len(sizes):
         return False
     elements = _elements(tensor.shape)
@@ -286,7 +286,7 @@ def _fills(tensor: TensorSpec, sizes: Sequence[int]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _elements(shape: tuple[int, ...]) -> int:
-    """The number of elements; negative for a shape that cannot be."""
+    """Return the number of elements; negative for a shape that cannot be."""
     possible = len(shape) <= MAX_RANK and min(shape, default=0) >= 0
     return prod(shape) if possible else -1
 
@@ -321,12 +321,12 @@ def _key_problems(keys: list[str]) -> Iterator[str]:
 
 
 def _can_be(text: str) -> bool:
-    """Whether a text has a UTF-8 form; half of a surrogate pair has none."""
+    """Return whether a text has a UTF-8 form; half of a surrogate pair has none."""
     return text.isascii() or text.encode("utf-8", "replace").decode() == text
 
 
 def _problem(tensor: TensorSpec, sizes: Sequence[int]) -> str | None:
-    """Why a tensor that does not fill its storage cannot be stored; None when it can."""
+    """Return why a tensor that does not fill its storage cannot be stored; None when it can."""
     shape = tensor.shape
     if _elements(shape) < 0:
         return f"shape {shape} has a negative size or more than {MAX_RANK} dimensions"
@@ -344,7 +344,7 @@ def _problem(tensor: TensorSpec, sizes: Sequence[int]) -> str | None:
 def _named_storages(
     tensors: Sequence[TensorSpec], sizes: Sequence[int], filling: Sequence[bool]
 ) -> Iterator[_Named]:
-    """Each storage with the name, dtype and shape that the header gives it."""
+    """Yield each storage with the name, dtype and shape that the header gives it."""
     keys = {tensor.key for tensor in tensors} if not all(filling) else set()
     owners: list[int | None] = [None] * len(sizes)
     elements = [0] * len(sizes)
@@ -364,7 +364,7 @@ def _named_storages(
 
 
 def _flat_name(first: TensorSpec, size: int, keys: set[str]) -> tuple[str, str, tuple[int, ...]]:
-    """The name of a storage that no tensor fills, after the first tensor in it."""
+    """Return the name of a storage that no tensor fills, after the first tensor in it."""
     key = f"{first.key}#storage"
     while key in keys:
         key += "#"

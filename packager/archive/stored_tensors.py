@@ -40,7 +40,7 @@ Views = Mapping[int, tuple[int, tuple[int, ...] | None]]
 
 
 def index_name(member: str) -> str:
-    """The name of the index that belongs to a safetensors member.
+    """Return the name of the index that belongs to a safetensors member.
 
     >>> index_name("net/weights.safetensors")
     '.data/index/net/weights.safetensors'
@@ -111,10 +111,10 @@ class TensorReader(Mapping[str, TensorSpec]):
         return self._index.count
 
     def storage(self, number: int, *, private: bool = False) -> memoryview:
-        """The checked bytes of a storage, without a copy.
+        """Return the checked bytes of a storage, without a copy.
 
         With `private=True` they may be written to, copy on write; all such views from one
-        TensorReader show the same memory, and nobody else sees it. They start at a multiple of 64
+        TensorReader show the same memory, which no other reader sees. They start at a multiple of 64
         bytes, as freshly allocated arrays do: a storage that does not lie so in the file is copied.
         """
         start, stop = self._index.storage_range(number)
@@ -125,31 +125,31 @@ class TensorReader(Mapping[str, TensorSpec]):
         return self.storage(self[key].storage, private=True)
 
     def storage_size(self, number: int) -> int:
-        """How many bytes a storage has."""
+        """Return how many bytes a storage has."""
         start, stop = self._index.storage_range(number)
         return stop - start
 
     def part(self, number: int, low: int, high: int) -> memoryview:
-        """The checked bytes `low` to `high` of a storage. Raises ValueError where it has no such bytes."""
+        """Return the checked bytes `low` to `high` of a storage. Raises ValueError where it has none."""
         if not 0 <= low <= high <= self.storage_size(number):
             raise ValueError(f"bytes {low} to {high} of a storage of {self.storage_size(number)}")
         return self._part(number, low, high, False)
 
     def data(self, key: str, *, private: bool = False) -> memoryview:
-        """The checked bytes that a tensor spans in its storage, from its lowest element to its highest.
+        """Return the checked bytes that a tensor spans, from its lowest element to its highest.
 
         For a C-contiguous tensor these are its bytes, no more and no less.
         """
         return self.data_of(self[key], private=private)
 
     def data_of(self, tensor: TensorSpec, *, private: bool = False) -> memoryview:
-        """The same for a tensor whose spec is there already."""
+        """Return the same for a tensor whose spec is there already."""
         low, high = span(tensor.shape, tensor.strides, tensor.offset)
         bits = DTYPE_BITS[tensor.dtype]
         return self._part(tensor.storage, low * bits // 8, high * bits // 8, private)
 
     def rows(self, key: str, start: int, stop: int, *, private: bool = False) -> memoryview:
-        """The checked bytes of rows `start` to `stop` of a tensor that lies in C order, and of no others.
+        """Return the checked bytes of some rows of a tensor that lies in C order, and of no others.
 
         Raises ValueError for a tensor that does not, and for rows that it does not have.
         """
@@ -163,11 +163,11 @@ class TensorReader(Mapping[str, TensorSpec]):
         return self._part(tensor.storage, places[0], places[1], private)
 
     def section(self) -> memoryview:
-        """The checked bytes of the whole data section, all storages one after another."""
+        """Return the checked bytes of the whole data section, all storages one after another."""
         return self._bytes(0, self._index.data_size, False)
 
     def contiguous(self) -> Iterator[tuple[str, str, tuple[int, ...], int]]:
-        """Key, dtype, shape and place in `section()` of every tensor that starts its storage in C order.
+        """Give key, dtype, shape and place in `section()` of every tensor that starts its storage in C order.
 
         The way to many tensors at once; the others are those of `strided()`. Raises ArchiveError
         when a tensor does not lie inside its storage.
@@ -175,12 +175,12 @@ class TensorReader(Mapping[str, TensorSpec]):
         return self._index.contiguous(self._numbers)
 
     def strided(self) -> Iterator[TensorSpec]:
-        """Every tensor that `contiguous()` does not give."""
+        """Return every tensor that `contiguous()` does not give."""
         keys = list(self._numbers)
         return (self._index.spec(number, keys[number]) for number in self._index.views)
 
     def _part(self, number: int, low: int, high: int, private: bool) -> memoryview:
-        """Bytes `low` to `high` of a storage; private ones in memory that starts at a multiple of 64."""
+        """Return bytes of a storage; private ones in memory that starts at a multiple of 64."""
         start, stop = self._index.storage_range(number)
         if not private or (self._data_start + start) % ALIGNMENT == 0:
             return self._bytes(start + low, start + high, private)
@@ -278,7 +278,7 @@ class TensorIndex:
         return list(accumulate(self.ranks, initial=0))
 
     def storage_range(self, number: int) -> tuple[int, int]:
-        """Where a storage lies in the data section. Raises ArchiveError when it lies nowhere."""
+        """Return where a storage lies in the data section. Raises ArchiveError when it lies nowhere."""
         if number >= len(self.ends):
             raise damaged(f"storage {number}", f"{len(self.ends)} storages", "one of this number")
         start, stop = self.ends[number - 1] if number else 0, self.ends[number]
@@ -287,7 +287,7 @@ class TensorIndex:
         return start, stop
 
     def spec(self, number: int, key: str) -> TensorSpec:
-        """One tensor, by its number and key. Raises ArchiveError when it does not lie in its storage."""
+        """Return one tensor, by number and key. Raises ArchiveError when it does not lie in its storage."""
         first = self._first_dims[number]
         shape = tuple(self.dims[first : first + self.ranks[number]])
         code = self.dtypes[number]
@@ -311,7 +311,7 @@ class TensorIndex:
         return spec
 
     def contiguous(self, keys: Iterable[str]) -> Iterator[tuple[str, str, tuple[int, ...], int]]:
-        """Key, dtype, shape and place in the data section of every tensor that starts its storage in C order.
+        """Yield key, dtype, shape and place of every tensor that starts its storage in C order.
 
         Checks the same as `spec`, for many tensors at once.
         """
@@ -338,7 +338,7 @@ class TensorIndex:
 
 
 def tensor_bytes(dtype: str, shape: Iterable[int]) -> int:
-    """How many bytes the elements of a tensor take.
+    """Return how many bytes the elements of a tensor take.
 
     Raises ArchiveError for an unknown dtype, and where packed elements do not fill whole bytes.
 

@@ -95,7 +95,7 @@ def _along(progress: Callable[[int, int], None], done: int, total: int, here: in
 
 
 def _manifest_problems(reader: ArchiveReader) -> Iterator[Problem]:
-    """What is wrong in the manifest's sections, and with the entries that they name."""
+    """Yield what is wrong in the manifest's sections, and with the entries that they name."""
     try:
         manifest = reader.manifest
     except PackageError as error:
@@ -112,7 +112,7 @@ def _manifest_problems(reader: ArchiveReader) -> Iterator[Problem]:
 
 
 def _references(manifest: Manifest) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Each entry that a record names: by which record, and of which kinds it may be."""
+    """Yield each entry that a record names: by which record, and of which kinds it may be."""
     for module in manifest.modules:
         if module.entry is not None:
             yield f"module {module.name}", module.entry, ("source",)
@@ -139,7 +139,7 @@ def _signature_problems(reader: ArchiveReader) -> Iterator[Problem]:
 
 
 def _check_msgpack(reader: ArchiveReader, entry: EntryRecord) -> None:
-    """Bounds and structure; what the values mean belongs to the room that wrote them."""
+    """Check bounds and structure; what the values mean is checked where they are used."""
     data = reader.view(entry.name)
     scan(data, what=f"entry {entry.name!r}", max_nodes=len(data))
 

@@ -35,6 +35,8 @@ class ArchiveWriter:
     `digests="crc"` leaves out the sha256 of aligned (tensor) entries, which is faster; the
     archive's identity then does not cover the tensors. `fsync=False` skips waiting for the disk.
 
+    Raises ArchiveIOError for a target that cannot be written to, ValueError for unknown `digests`.
+
     >>> import io
     >>> file = io.BytesIO()
     >>> with ArchiveWriter(file) as writer:
@@ -57,8 +59,6 @@ class ArchiveWriter:
 
         `progress(done, total)` is called with bytes while they are written. `zip64_limit` is for
         tests; the reader must be given the same.
-
-        Raises ArchiveIOError for a target that cannot be written to.
         """
         if digests not in DIGESTS:
             raise ValueError(f"digests={digests!r} is unknown; choose one of {', '.join(map(repr, DIGESTS))}")
@@ -71,7 +71,7 @@ class ArchiveWriter:
         self._pending: dict[str, _Pending] | None = {}
 
     def __contains__(self, name: object) -> bool:
-        """Whether an entry of this name was added."""
+        """Return whether an entry of this name was added."""
         return name in self._open()
 
     def add(self, name: str, content: Any, *, kind: str, align: int = 1, size: int | None = None) -> None:
@@ -245,7 +245,7 @@ class _Body:
 
 
 def _exactly(entry: _Pending) -> Iterator[memoryview]:
-    """The content of an entry, which must have the size that was said."""
+    """Yield the content of an entry, which must have the size that was said."""
     missing = entry.size
     for buffer in entry.content:
         view = flat_view(buffer)

@@ -69,6 +69,7 @@ class ZipContainer:
         self._listing: Listing | None = None
 
     def reserved(self, name: str) -> bytes:
+        """Return the bytes of the manifest, its digest or a signature; IntegrityError for a wrong CRC-32."""
         index = self._directory.names.index(name)
         check_reserved_size(name, self._directory.sizes[index])
         source, start = self.locate(index)
@@ -80,9 +81,11 @@ class ZipContainer:
         return data
 
     def signatures(self) -> list[str]:
+        """Return the names of the signatures."""
         return self._directory.names[self._listed + 2 :]
 
     def match(self, listing: Listing) -> None:
+        """Demand that the entries here and in the manifest are the same; called once, before `locate`."""
         directory, listed = self._directory, self._listed
         found = directory.names[:listed], directory.sizes[:listed], bytes(directory.aligns[:listed])
         if found != (listing.names, listing.sizes, listing.aligns):
@@ -90,6 +93,7 @@ class ZipContainer:
         self._listing = listing
 
     def locate(self, index: int) -> tuple[Source, int]:
+        """Return where the bytes of a listed entry are, its local header having been checked."""
         start = self._directory.starts[index]
         if not self._checked[index]:
             offset = self._directory.offsets[index]
@@ -103,6 +107,7 @@ class ZipContainer:
         return self._source, start
 
     def check_crc(self, index: int) -> None:
+        """Raise IntegrityError unless the ZIP and the manifest give a listed entry the same CRC-32."""
         assert self._listing is not None
         expected, found = self._listing[index].crc, self._directory.crcs[index]
         if expected != found:
@@ -112,9 +117,11 @@ class ZipContainer:
             )
 
     def size(self) -> int:
+        """Return how many bytes the archive takes."""
         return self._source.size
 
     def close(self) -> None:
+        """Let go of the file."""
         self._source.close()
 
 
@@ -141,7 +148,7 @@ class ZipDirectory:
     starts: list[int]
 
     def entry(self, index: int) -> ZipEntry:
-        """One entry, as the records describe it."""
+        """Return one entry, as the records describe it."""
         return ZipEntry(
             self.names[index].encode(),
             self.sizes[index],
@@ -165,7 +172,7 @@ def read_directory(read: Read, size: int, limit: int = ZIP64_LIMIT) -> ZipDirect
 
 
 def _read_end(read: Read, size: int, limit: int) -> tuple[int, int, int]:
-    """The number of records, and start and length of the central directory."""
+    """Return the number of records, and start and length of the central directory."""
     tail = bytes(read(max(0, size - _LONGEST_END), size))
     if len(tail) < _END.size or not tail[-_END.size :].startswith(b"PK\x05\x06"):
         raise damaged(
@@ -236,7 +243,7 @@ def _read_record(records: bytes, position: int, limit: int) -> tuple[int, int, i
 
 
 def _read_zip64(records: bytes, position: int, name_end: int, after: int, limit: int) -> tuple[int, int]:
-    """Size and offset of a record with a ZIP64 field, which must be in its only legal spelling."""
+    """Return size and offset of a record with a ZIP64 field, which must be in its only legal spelling."""
     _, crc, _, size, _, extra_length, _, offset = _CENTRAL.unpack_from(records, position)
     words = extra_length // 8 if extra_length in (12, 20, 28) else 0
     long = unpack_from(f"<4x{words}Q", records[name_end:after]) if words else ()
@@ -282,7 +289,7 @@ def _lay_out(directory: ZipDirectory, end: int, limit: int) -> None:
 
 
 def header_length(offset: int, name_length: int, size: int, align: int, limit: int = ZIP64_LIMIT) -> int:
-    """How long the local header at `offset` is, padding included; the bytes of the entry follow it.
+    """Return how long the local header at `offset` is, padding included; the bytes of the entry follow it.
 
     >>> header_length(0, 3, 10, 1), header_length(0, 3, 10, 64), header_length(2, 25, 10, 64)
     (33, 64, 62)
@@ -294,7 +301,7 @@ def header_length(offset: int, name_length: int, size: int, align: int, limit: i
 
 
 def local_header(entry: ZipEntry, limit: int = ZIP64_LIMIT) -> bytes:
-    """The local header of an entry, with its name, ZIP64 field and padding."""
+    """Return the local header of an entry, with its name, ZIP64 field and padding."""
     extra = b""
     if entry.size >= limit:
         extra = Struct("<HHQQ").pack(_ZIP64_FIELD, 16, entry.size, entry.size)
@@ -310,7 +317,7 @@ def local_header(entry: ZipEntry, limit: int = ZIP64_LIMIT) -> bytes:
 
 
 def central_record(entry: ZipEntry, limit: int = ZIP64_LIMIT) -> bytes:
-    """The record of an entry in the central directory."""
+    """Return the record of an entry in the central directory."""
     long = [entry.size, entry.size] if entry.size >= limit else []
     if entry.offset >= limit:
         long.append(entry.offset)
@@ -323,7 +330,7 @@ def central_record(entry: ZipEntry, limit: int = ZIP64_LIMIT) -> bytes:
 
 
 def end_records(count: int, start: int, size: int, limit: int = ZIP64_LIMIT) -> bytes:
-    """The records at the end, for a central directory of `count` records and `size` bytes at `start`."""
+    """Return the end records for a central directory of `count` records and `size` bytes at `start`."""
     long = b""
     if count >= _COUNT_LIMIT or start >= limit or size >= limit:
         long = _ZIP64_END.pack(b"PK\x06\x06", _ZIP64_END.size - 12, 45, 45, 0, 0, count, count, size, start)
@@ -334,7 +341,7 @@ def end_records(count: int, start: int, size: int, limit: int = ZIP64_LIMIT) -> 
 
 
 def central_directory(entries: Sequence[ZipEntry], start: int, limit: int = ZIP64_LIMIT) -> bytes:
-    """Everything that follows the last entry: the central directory and the records at the end."""
+    """Return everything that follows the last entry: the central directory and the records at the end."""
     records = b"".join(central_record(entry, limit) for entry in entries)
     return records + end_records(len(entries), start, len(records), limit)
 
@@ -344,5 +351,5 @@ def _short(value: int, limit: int) -> int:
 
 
 def _version(entry: ZipEntry, limit: int) -> int:
-    """The version needed to extract: 4.5 where a ZIP64 field stands in the central record."""
+    """Return the version needed to extract: 4.5 where a ZIP64 field stands in the central record."""
     return 45 if entry.size >= limit or entry.offset >= limit else 20

@@ -78,7 +78,7 @@ def _name_of(method: Any) -> str:
 
 
 def _does_not_fit(called: Any, arguments: list[Any], keywords: dict[str, Any]) -> CallError | None:
-    """The error for inputs that the parameters do not take; a module's are those of its `forward`."""
+    """Return the error for inputs that the parameters do not take; for a module, those of `forward`."""
     try:
         signature = inspect.signature(getattr(called, "forward", called))
     except (TypeError, ValueError):  # not everything that can be called says how
@@ -208,7 +208,7 @@ def _deviation(name: str, expected: Any, found: Any) -> Deviation:
 
 
 def _largest_between_integers(expected: Any, found: Any) -> int:
-    """The greatest difference, exact: that of two integers of 64 bits has 64 bits, without a sign."""
+    """Return the greatest difference, exact: that of two integers of 64 bits has 64 bits and no sign."""
     import numpy as np
 
     higher, lower = np.maximum(expected, found), np.minimum(expected, found)
@@ -227,7 +227,7 @@ def _largest_between_floats(expected: Any, found: Any) -> float:
 
 
 def _differences(expected: Any, found: Any) -> Any:
-    """The absolute differences, in double precision or better."""
+    """Return the absolute differences, in double precision or better."""
     import numpy as np
 
     wide = np.longdouble if expected.dtype.char == "g" else np.float64

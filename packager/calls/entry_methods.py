@@ -80,7 +80,7 @@ def entry_method(point: EntryPoint, thing: Any, is_own: IsOwn) -> Any:
 
 
 def _own_classes(cls: type, value: Any, is_own: IsOwn) -> set[type]:
-    """Those of a class and its bases that are the archive's: bases of other classes are another's."""
+    """Return those of a class and its bases that the archive defines; not the bases of others."""
     found, work = set(), [cls]
     while work:
         current = work.pop()
@@ -91,7 +91,7 @@ def _own_classes(cls: type, value: Any, is_own: IsOwn) -> set[type]:
 
 
 def _is_method(value: Any) -> bool:
-    """Whether a value in a class is called as a method: a property or a slot gives out what is stored."""
+    """Say whether a value in a class is called as a method: a property or a slot gives out data."""
     if isinstance(value, property | cached_property) or hasattr(type(value), "__set__"):
         return False
     return callable(value) or hasattr(type(value), "__get__")

@@ -70,7 +70,7 @@ def _set_mode(module: Any, *, training: bool) -> None:
 
 
 def _modules_in(thing: Any) -> Iterator[Any]:
-    """Every module, those that hold others first."""
+    """Yield every module, those that hold others first."""
     libraries = [sys.modules[home] for home in _LIBRARIES.values() if home in sys.modules]
     classes = tuple(
         library.Module for library in libraries if isinstance(getattr(library, "Module", None), type)
@@ -89,7 +89,7 @@ def _modules_in(thing: Any) -> Iterator[Any]:
 
 
 def _inside(thing: Any) -> Iterator[Any]:
-    """What a value holds, read past whatever its class makes of attributes and items."""
+    """Yield what a value holds, read past whatever its class makes of attributes and items."""
     kind = type(thing)
     if issubclass(kind, dict):
         yield from dict.values(thing)
@@ -111,7 +111,7 @@ def _inside(thing: Any) -> Iterator[Any]:
 
 
 def _of_class(thing: Any) -> Iterator[Any]:
-    """What slots hold, and what stands in the bodies of its classes: methods, and models as well."""
+    """Yield what slots hold, and what stands in the bodies of its classes: methods, and models as well."""
     for cls in type(thing).__mro__:
         if _is_foreign(cls.__module__):
             continue
@@ -132,7 +132,7 @@ def _of_class(thing: Any) -> Iterator[Any]:
 
 
 def _used_by(function: FunctionType) -> Iterator[Any]:
-    """Defaults, closures and the globals that a function names, also as attributes of modules."""
+    """Yield defaults, closures and the globals that a function names, also as attributes of modules."""
     if _is_foreign(function.__module__):
         return
     yield from function.__defaults__ or ()

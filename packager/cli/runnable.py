@@ -1,6 +1,6 @@
 """What `python net.kellet` does: the same as `packager run`, `check` and `verify`, for one archive.
 
-The archive that is started carries this file; see `packager.exporting.runtime`.
+The archive that is started carries this file; see `packager.exporting.carried`.
 """
 
 from __future__ import annotations

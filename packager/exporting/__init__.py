@@ -5,36 +5,29 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .carried import *
     from .deciding import *
-    from .pickles import *
+    from .module_sources import *
     from .plan import *
     from .planning import *
-    from .printing import *
-    from .problems import *
-    from .reasons import *
+    from .real_pickles import *
     from .request import *
-    from .source_files import *
-    from .sources import *
     from .surveying import *
-    from .vendoring import *
     from .writing import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
+            "carried": "with_wheels zip64_warnings",
             "deciding": "Decisions",
-            "pickles": "Reduced globals_in make_pickle",
-            "plan": "ExportPlan PlanProblem PlannedEntry PlannedExtern PlannedModule PlannedTensors",
-            "planning": "make_plan",
-            "printing": "problems_text",
-            "problems": "RefusedPlanError",
-            "reasons": "Why why",
+            "module_sources": "SourcesOfRequest as_importer mocked_in sources_of",
+            "plan": "ExportPlan PlanProblem PlannedEntry PlannedExtern PlannedModule PlannedTensors "
+            "RefusedPlanError problems_text",
+            "planning": "Planner",
+            "real_pickles": "Reduced globals_in make_pickle",
             "request": "CheckRequest EntryRequest Item ModuleRequest ObjectRequest Request ResourceRequest "
-            "SourceRequest StateDictRequest",
-            "source_files": "modules_in",
-            "sources": "SourcesOfRequest as_importer mocked_in sources_of",
-            "surveying": "Survey Surveyor",
-            "vendoring": "with_wheels",
+            "SourceRequest StateDictRequest sources_in",
+            "surveying": "Survey Surveyor Why",
             "writing": "require_sound write_plan",
         },
     )

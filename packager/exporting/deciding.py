@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from packager.environment import Distributions
-from packager.graph import Edge, Found, SourceFinder, WalkDecision
+from packager.graph import Edge, Found, WalkDecision
 from packager.policy import Action, ActionHooks, Decision, GlobPattern, Origin, Policy, implicit_reason
 from packager.version import is_namesake
 
+from .module_sources import SourcesOfRequest
 from .request import Item, ModuleRequest, Request, SourceRequest
 
 if TYPE_CHECKING:
@@ -41,41 +42,42 @@ class Decisions:
 
     `exporter` is handed to hooks. `sources` and `installed` tell where a module comes from;
     `request` which modules were saved by name; `mocked` are mocks in the archives that they come from.
+    `standing` are the decisions for good, `undecided` those that may still come, `late` what came too late.
     """
 
     def __init__(
         self,
         exporter: Any,
         policy: Policy,
-        sources: SourceFinder,
+        sources: SourcesOfRequest,
         installed: Distributions,
         request: Request,
         mocked: frozenset[str] = frozenset(),
     ) -> None:
+        self.exporter = exporter
         self.policy = policy
+        self.sources = sources
+        self.installed = installed
+        self.request = request
         self.standing: dict[str, Decision] = {}
         self.undecided: dict[str, Decision] = {}
         self.late: list[LateChange] = []
-        self._exporter = exporter
         self._hooks = ActionHooks()
-        self._sources = sources
-        self._installed = installed
-        self._request = request
         self._mocked = mocked
         self._origins: dict[str, Origin] = {}
         self._parents: dict[str, str] = {}
         self._running_hooks = 0
 
     def decide(self, name: str, edges: Sequence[Edge]) -> WalkDecision:
-        """What the walk does with module `name`; decided now, unless it is already.
+        """Return what the walk does with module `name`; decide it now, unless it is already.
 
         An error of a hook goes through, and leaves the module undecided.
         """
         decision = self.standing.get(name) or self._decide_now(name, tuple(edges))
-        return WalkDecision(decision.action == "intern" and name not in self._request.leaves, decision.source)
+        return WalkDecision(decision.action == "intern" and name not in self.request.leaves, decision.source)
 
     def is_interned(self, name: str) -> bool:
-        """Whether the source of module `name` goes into the archive; decides it where need be.
+        """Say whether the source of module `name` goes into the archive; decide it where need be.
 
         The packages around it are decided first, as they run first.
         """
@@ -88,8 +90,11 @@ class Decisions:
     def add_rule(
         self, action: Action, include: GlobPattern, exclude: GlobPattern, *, allow_empty: bool
     ) -> None:
-        """Append a rule to the policy, and note the standing decisions that it would have changed."""
-        self._refuse_inside_hooks("add a rule")
+        """Append a rule to the policy, and note the standing decisions that it would have changed.
+
+        Raises RuntimeError inside a hook.
+        """
+        self.require_outside_hooks("add a rule")
         before = {name: self._ruled(name).rule for name in self.standing}
         self.policy.add(action, include, exclude=exclude, allow_empty=allow_empty)
         for name, decision in self.standing.items():
@@ -100,37 +105,42 @@ class Decisions:
     def register_hook(self, action: Action, hook: Callable[..., Any]) -> RemovableHandle:
         """Register an action hook, and tell it of the modules that stand decided already.
 
-        It cannot change those any more: an answer that would is noted.
+        It cannot change those any more: an answer that would is noted. Raises RuntimeError inside a hook,
+        TypeError for what no hook is.
         """
-        self._refuse_inside_hooks("register a hook")
+        self.require_outside_hooks("register a hook")
         handle = self._hooks.register(action, hook)
         late = ActionHooks()
         late.register(action, hook)
         for name, decision in list(self.standing.items()):
             if decision.action == action:
                 with self._hooks_running():
-                    wanted = late.run(self._exporter, name, decision)
+                    wanted = late.run(self.exporter, name, decision)
                 if wanted != decision:
                     self.late.append(LateChange(name, f"hook {_hook_name(hook)}", decision, wanted.action))
         return handle
 
     def note_request(self, item: Item) -> None:
-        """A module that is asked for by name now, and was decided otherwise before, comes too late."""
+        """Note a module that is asked for by name too late: it was decided otherwise before."""
         if isinstance(item, ModuleRequest | SourceRequest):
             stands = self.standing.get(item.name)
             if stands is not None and (stands.action != "intern" or isinstance(item, SourceRequest)):
                 self.late.append(LateChange(item.name, "saving it by name", stands, "intern"))
 
     def origin(self, name: str) -> Origin:
-        """Where module `name` comes from, as its source was found."""
+        """Return where module `name` comes from, as its source was found."""
         origin = self._origins.get(name)
         if origin is None:
-            origin = self._origins[name] = self._find_origin(name, self._sources.find(name))
+            origin = self._origins[name] = self._find_origin(name, self.sources.find(name))
         return origin
 
     def require_outside_hooks(self, what: str) -> None:
-        """Raise RuntimeError when a hook is running: the plan is being made just now."""
-        self._refuse_inside_hooks(what)
+        """Raise RuntimeError when a hook is running: the modules are being decided just then."""
+        if self._running_hooks:
+            raise RuntimeError(
+                f"a hook cannot {what}: the modules are being decided just now; "
+                "return decision.replace(...) to decide otherwise, or do it before the first question"
+            )
 
     def forget_undecided(self) -> None:
         """Let modules that no rule spoke about be asked again."""
@@ -159,7 +169,7 @@ class Decisions:
             self.undecided[name] = decision
             return decision
         with self._hooks_running():
-            decision = self._hooks.run(self._exporter, name, decision)
+            decision = self._hooks.run(self.exporter, name, decision)
         if decision.action == "undecided":
             self.undecided[name] = decision
         else:
@@ -167,13 +177,13 @@ class Decisions:
         return decision
 
     def _ruled(self, name: str) -> Decision:
-        """What request, rules and preset say, without hooks."""
-        if name in self._request.asked_for:
+        """Return what request, rules and preset say, without hooks."""
+        if name in self.request.asked_for:
             self.policy.rules.first(name)  # a rule that says the same is not dead
             return Decision("intern", "asked for", "saved by name")
         if self._is_folder_of_resources(name):
             return Decision("intern", "resources", "resources are saved under it")
-        path = self._sources.find(name.partition(".")[0]).path
+        path = self.sources.find(name.partition(".")[0]).path
         namesake = path is not None and is_namesake(name, path)
         decision = self.policy.decide(name, self.origin(name), is_namesake=namesake)
         if decision.action == "intern" and name in self._mocked:
@@ -183,26 +193,19 @@ class Decisions:
         return decision
 
     def _is_folder_of_resources(self, name: str) -> bool:
-        """Whether `name` is no module, but a package that exists because something is saved under it."""
-        return name in self._request.resource_packages and self._sources.find(name).kind == "resources"
+        """Say whether `name` is no module, but a package because something is saved under it."""
+        return name in self.request.resource_packages and self.sources.find(name).kind == "resources"
 
     def _find_origin(self, name: str, found: Found) -> Origin:
         reason = implicit_reason(name)
         if reason == "standard library":
-            return self._installed.origin(name)
+            return self.installed.origin(name)
         if found.kind in _OUTSIDE_THE_ENVIRONMENT:
             return Origin("project")
-        origin = self._installed.origin(name, found.path)
+        origin = self.installed.origin(name, found.path)
         if origin.kind == "project" and found.kind in ("extension", "bytecode", "missing", "unknown"):
             return Origin("unknown")
         return origin
-
-    def _refuse_inside_hooks(self, what: str) -> None:
-        if self._running_hooks:
-            raise RuntimeError(
-                f"a hook cannot {what}: the modules are being decided just now; "
-                "return decision.replace(...) to decide otherwise, or do it before the first question"
-            )
 
     @contextmanager
     def _hooks_running(self) -> Iterator[None]:

@@ -1,8 +1,8 @@
-"""The export plan: everything that `close()` would write, everything that is wrong, and why; frozen."""
+"""The export plan: everything that `close()` would write, everything that is wrong, and why; and its text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +14,13 @@ from packager.archive import (
     StateDictRecord,
     TensorSpec,
 )
+from packager.errors import PackagingError
 from packager.graph import Edge, Question
 from packager.policy import Action, Origin
+from packager.sizes import size_text
+
+_PYTHON = ("stdlib", "builtin")  # origins that every Python brings
+_HEADINGS: dict[Action, str] = {"intern": "stored in the archive", "mock": "mocked", "deny": "denied"}
 
 
 @dataclass(frozen=True)
@@ -138,11 +143,11 @@ class ExportPlan:
         return sum(self.cost().values())
 
     def by_action(self, action: Action) -> tuple[PlannedModule, ...]:
-        """The modules with one action, in the order in which they were reached."""
+        """Return the modules with one action, in the order in which they were reached."""
         return tuple(module for module in self.modules if module.action == action)
 
     def cost(self) -> dict[str, int]:
-        """Bytes by kind of entry.
+        """Return the bytes of each kind of entry.
 
         >>> ExportPlan().cost()
         {}
@@ -157,6 +162,154 @@ class ExportPlan:
         return dict(sorted(found.items()))
 
     def __str__(self) -> str:
-        from .printing import plan_text
+        """Say the short things first and problems last, where the eye stays."""
+        lines = [_summary(self), ""]
+        for action, heading in _HEADINGS.items():
+            lines += _section(heading, _modules(self.by_action(action)))
+        lines += _section("left to the target", _externs(self))
+        lines += _section("objects and state dicts", _stored(self))
+        lines += _section(
+            "data files", (f"{file.name}  {size_text(file.size)}  {file.because}" for file in self.data_files)
+        )
+        lines += _section("wheels, fetched when it is written", self.wheels_for)
+        lines += _section("size", (f"{kind}  {size_text(count)}" for kind, count in self.cost().items()))
+        lines += _section("rules that matched nothing", self.dead_rules)
+        lines += _section("questions", (line for question in self.questions for line in _question(question)))
+        lines += _section("warnings", self.warnings)
+        lines += problems_text(self.problems)
+        return "\n".join(lines).rstrip() + "\n"
 
-        return plan_text(self)
+
+class RefusedPlanError(PackagingError):
+    """An export was refused. The message is laid out as torch.package's; `plan` holds all of it.
+
+    `problems` are those of the plan. Notes on the exception give, for each, the imports that led
+    there with file and line, and a rule to paste.
+    """
+
+    def __init__(self, message: str, plan: ExportPlan) -> None:
+        super().__init__(message)
+        self.plan = plan
+        self.problems = plan.problems
+
+
+def chain_of(edges: Sequence[Edge]) -> tuple[str, ...]:
+    """Return a chain of imports as lines of text, root first.
+
+    >>> chain_of([Edge("", "net", "root"), Edge("net", "numpy", "top", "net.py", 3)])
+    ('net (asked for)', 'numpy (net.py:3)')
+    """
+    return tuple(f"{edge.target} ({_place(edge)})" for edge in edges)
+
+
+def refusal(plan: ExportPlan, *, debug: bool = False) -> RefusedPlanError:
+    """Return the error for a plan with problems, laid out as torch.package.PackagingError."""
+    lines = [""]
+    for reason, problems in _grouped(plan.problems):
+        lines.append(f"* {reason}")
+        for problem in problems:
+            lines.append(f"    {problem.subject}")
+            if problem.context:
+                lines.append(f"      Context: {problem.context}")
+            if debug and problem.path:
+                lines.append(f"      A path to {problem.subject}: {' -> '.join(problem.path)}")
+    if not debug:
+        lines.append("")
+        lines.append(
+            "Set debug=True when invoking PackageExporter for a visualization of where broken modules are "
+            "coming from!"
+        )
+    error = RefusedPlanError("\n".join(lines) + "\n", plan)
+    for problem in plan.problems:
+        for line in _note(problem):
+            error.add_note(line)
+    return error
+
+
+def problems_text(problems: Iterable[PlanProblem]) -> list[str]:
+    """Return lines of text: problems by reason, the imports that led there, rules to paste."""
+    lines = []
+    for reason, members in _grouped(problems):
+        lines.append(f"* {reason}")
+        for problem in members:
+            lines.append(f"    {problem.subject}")
+            if problem.context:
+                lines.append(f"      Context: {problem.context}")
+            if problem.chain:
+                lines.append(f"      Imported by: {' -> '.join(problem.chain)}")
+            if problem.fix:
+                lines.append(f"      To paste: {problem.fix}")
+    return lines
+
+
+def _summary(plan: ExportPlan) -> str:
+    counts = [
+        f"{sum(entry.kind == 'source' for entry in plan.entries)} modules stored",
+        f"{sum(extern.origin.kind not in _PYTHON for extern in plan.externs)} packages left to the target",
+    ]
+    if plan.by_action("mock"):
+        counts.append(f"{len(plan.by_action('mock'))} mocked")
+    counts.append(size_text(plan.size))
+    state = (
+        f"{len(plan.problems)} problems"
+        if plan.problems
+        else "ready to write"
+        if plan.ok
+        else "rules without a match"
+    )
+    return f"Export plan: {', '.join(counts)}; {state}"
+
+
+def _section(heading: str, lines: Iterable[str]) -> list[str]:
+    found = [f"    {line}" for line in lines]
+    return [f"{heading}:", *found, ""] if found else []
+
+
+def _modules(modules: Iterable[PlannedModule]) -> Iterator[str]:
+    for module in modules:
+        yield f"{module.name}  ({module.rule}: {module.because})"
+
+
+def _externs(plan: ExportPlan) -> Iterator[str]:
+    python = [extern.name for extern in plan.externs if extern.origin.kind in _PYTHON]
+    for extern in plan.externs:
+        if extern.origin.kind not in _PYTHON:
+            known = extern.requirement or "no distribution known"
+            yield f"{extern.name}  {known}  ({extern.origin}{', optional' if extern.optional else ''})"
+    if python:
+        yield f"standard library: {', '.join(python)}"
+
+
+def _stored(plan: ExportPlan) -> Iterator[str]:
+    for record in plan.objects:
+        how = f"made by {record.factory}" if record.factory else f"{len(record.types)} names"
+        yield f"{record.package}/{record.resource}  object, {how}"
+    for state in plan.state_dicts:
+        yield f"{state.package}/{state.resource}  state dict"
+
+
+def _question(question: Question) -> Iterator[str]:
+    yield f"{question.file}:{question.line}  {question.text}  (taken to load nothing)"
+    for candidate in question.candidates:
+        yield f"    {candidate.name}: {candidate.modules} modules, {size_text(candidate.bytes)}"
+
+
+def _grouped(problems: Iterable[PlanProblem]) -> list[tuple[str, list[PlanProblem]]]:
+    """Group problems by reason, both in the order in which they were found."""
+    groups: dict[str, list[PlanProblem]] = {}
+    for problem in problems:
+        groups.setdefault(problem.reason, []).append(problem)
+    return list(groups.items())
+
+
+def _place(edge: Edge) -> str:
+    if edge.kind == "root":
+        return "asked for"
+    return f"{edge.file}:{edge.line}" if edge.line else f"{edge.kind} of {edge.importer}"
+
+
+def _note(problem: PlanProblem) -> list[str]:
+    if not problem.chain and not problem.fix:
+        return []
+    lines = [f"{problem.subject}: " + " -> ".join(problem.chain)]
+    return [*lines, f"    {problem.fix}"] if problem.fix else lines

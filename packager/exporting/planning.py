@@ -3,261 +3,315 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cached_property, partial
 from typing import Any
 
-from packager.archive import EntryPoint, GuardRecord, ObjectRecord, StateDictRecord, TypeUse
-from packager.environment import Distributions, Fingerprint, installed_closure, requirement_for
-from packager.graph import Edge, Module, SourceFinder
+from packager.archive import MIGRATIONS, EntryPoint, GuardRecord
+from packager.calls import EntryMethodError, entry_method
+from packager.environment import Fingerprint, installed_closure, requirement_for
+from packager.graph import Edge
 from packager.names import demangle, source_path
-from packager.policy import Decision, GlobGroup, Origin
+from packager.policy import Decision, Origin
 
-from .checks import CheckStoreError, StoredCheck, refused_entries, store_check
-from .contents import StoredObject, StoredState, member_of_state
-from .deciding import Decisions
-from .entries import extras_entry, planned_entries
-from .finding import Findings
-from .plan import ExportPlan, PlannedExtern, PlannedModule, PlannedTensors, PlanProblem
-from .problems import REASONS
-from .request import CheckRequest, EntryRequest, ObjectRequest, Request, SourceRequest
-from .runtime import MAIN_MODULE, runtime_entries, zip64_warnings
+from .carried import MAIN_MODULE, runtime_entries, zip64_warnings
+from .golden_calls import CheckStoreError, StoredCheck, store_check
+from .module_sources import archives_in
+from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule, PlannedTensors
+from .plan_checks import PlanChecks
+from .request import CheckRequest, ObjectRequest, ResourceRequest, SourceRequest, resource_entry
+from .stored import member_of_state
 from .surveying import Survey
 
-DEFAULT_ENTRY = "model"
-"""The name of the entry point that there is by default, and of the object's package and resource."""
 
+class Planner:
+    """Makes the plan of one survey.
 
-def make_plan(
-    survey: Survey,
-    request: Request,
-    decisions: Decisions,
-    sources: SourceFinder,
-    installed: Distributions,
-    exclude_data: Sequence[GlobGroup],
-    *,
-    is_as_saved: Callable[[ObjectRequest], bool] = lambda request: True,
-    runnable: bool = False,
-    wheels_for: tuple[str, ...] = (),
-) -> ExportPlan:
-    """The plan for a request, as the survey found things.
-
-    `is_as_saved` says whether an object that a check calls is still what is stored. A `runnable` one
+    `is_as_saved` says whether an object that a check calls is still what is stored. A `runnable` archive
     carries a loader; `wheels_for` are the targets that wheels will be fetched for.
     """
-    findings = Findings(survey, decisions)
-    texts = _texts(survey, request, decisions, sources)
-    modules = tuple(_modules(survey, decisions, texts, runnable=runnable))
-    points = _entry_points(request)
-    checks, failed = _calls(request, points, modules, is_as_saved)
-    externs = tuple(_externs(modules, survey.walk.edges))
-    entries = planned_entries(survey, request, modules, texts, installed, exclude_data, sources)
-    tensors = (*_members(survey), *(member for check in checks for member in check.members))
-    carried = runtime_entries() if runnable else ()
-    return ExportPlan(
-        modules=modules,
-        externs=externs,
-        entries=entries,
-        tensors=tensors,
-        carried=carried,
-        wheels_for=wheels_for,
-        objects=tuple(_object_record(stored) for stored in survey.objects),
-        state_dicts=tuple(_state_record(stored) for stored in survey.states),
-        entry_points=points,
-        checks=tuple(check.record for check in checks),
-        guards=_guards(survey),
-        environment=_environment(externs, installed),
-        problems=(*findings.problems(), *failed),
-        warnings=(*findings.warnings(), *(zip64_warnings(entries, tensors, carried) if runnable else ())),
-        questions=tuple(survey.walk.questions()),
-        dead_rules=tuple(str(rule) for rule in decisions.policy.rules.dead()),
-        empty_rules=tuple(str(rule) for rule in decisions.policy.empty_rules()),
-    )
 
+    def __init__(
+        self,
+        survey: Survey,
+        *,
+        is_as_saved: Callable[[ObjectRequest], bool],
+        runnable: bool,
+        wheels_for: tuple[str, ...],
+    ) -> None:
+        self._survey = survey
+        self._walk = survey.walk
+        self._decisions = survey.decisions
+        self._request = survey.decisions.request
+        self._is_as_saved = is_as_saved
+        self._runnable = runnable
+        self._wheels_for = wheels_for
 
-def _texts(
-    survey: Survey, request: Request, decisions: Decisions, sources: SourceFinder
-) -> Mapping[str, bytes]:
-    """The source of every interned module that has one.
+    def plan(self) -> ExportPlan:
+        """Return what an export would write, with everything that is wrong."""
+        survey, policy = self._survey, self._decisions.policy
+        points = self._request.entry_points()
+        refused = dict(self._refused_entries(points))
+        calls, failed = self._golden_calls(points, refused)
+        checks = PlanChecks(survey, refused, failed)
+        externs = tuple(self._externs())
+        entries = tuple(self._entries())
+        tensors = (*self._members(), *(member for call in calls for member in call.members))
+        carried = runtime_entries() if self._runnable else ()
+        size_warnings = zip64_warnings(entries, tensors, carried) if self._runnable else ()
+        return ExportPlan(
+            modules=self._modules,
+            externs=externs,
+            entries=entries,
+            tensors=tensors,
+            carried=carried,
+            wheels_for=self._wheels_for,
+            objects=tuple(stored.record for stored in survey.objects),
+            state_dicts=tuple(stored.record for stored in survey.states),
+            entry_points=points,
+            checks=tuple(call.record for call in calls),
+            guards=self._guards(),
+            environment=self._environment(externs),
+            problems=tuple(checks.problems()),
+            warnings=(*checks.warnings(), *size_warnings),
+            questions=tuple(self._walk.questions()),
+            dead_rules=tuple(str(rule) for rule in policy.rules.dead()),
+            empty_rules=tuple(str(rule) for rule in policy.empty_rules()),
+        )
 
-    What was saved without its dependencies the walk has not read.
-    """
-    given = {source.name: source.text for source in request.of(SourceRequest)}
-    found: dict[str, bytes] = {}
-    for name, module in survey.walk.modules.items():
-        decision = decisions.standing.get(name)
-        if decision is None or decision.action != "intern":
-            continue
-        if decision.source is not None:
-            found[name] = decision.source.encode()
-        elif module.source is not None:
-            found[name] = module.source
-        elif name in request.leaves:
-            read = sources.find(name).read
-            found[name] = given[name] if name in given else read() if read is not None else b""
-    return found
+    # --- modules ---
 
+    @cached_property
+    def _texts(self) -> Mapping[str, bytes]:
+        """The source of every interned module that has one.
 
-def _modules(
-    survey: Survey, decisions: Decisions, texts: Mapping[str, bytes], *, runnable: bool
-) -> Iterator[PlannedModule]:
-    importers = _importers(survey)
-    for name, module in survey.walk.modules.items():
-        decision = decisions.standing.get(name) or _implied(module)
-        if decision is not None:
-            stored = name in texts
-            yield PlannedModule(
-                name=name,
-                action=decision.action,
-                rule=decision.rule,
-                because=decision.because,
-                origin=decisions.origin(name),
-                entry=_entry_of(name, module.is_package, runnable=runnable) if stored else None,
-                is_package=module.is_package,
-                importers=importers.get(name, ()),
-                size=len(texts[name]) if stored else 0,
+        What was saved without its dependencies the walk has not read.
+        """
+        given = {source.name: source.text for source in self._request.of(SourceRequest)}
+        found: dict[str, bytes] = {}
+        for name, module in self._walk.modules.items():
+            decision = self._decisions.standing.get(name)
+            if decision is None or decision.action != "intern":
+                continue
+            if decision.source is not None:
+                found[name] = decision.source.encode()
+            elif module.source is not None:
+                found[name] = module.source
+            elif name in self._request.leaves:
+                read = self._decisions.sources.find(name).read
+                found[name] = given[name] if name in given else read() if read is not None else b""
+        return found
+
+    @cached_property
+    def _modules(self) -> tuple[PlannedModule, ...]:
+        importers = self._importers()
+        found = []
+        for name, module in self._walk.modules.items():
+            decision = self._decisions.standing.get(name)
+            if decision is None and module.kind == "implicit":
+                decision = Decision("intern", "implicit", "the folder of modules that were saved as text")
+            if decision is None:
+                continue
+            text = self._texts.get(name)
+            found.append(
+                PlannedModule(
+                    name=name,
+                    action=decision.action,
+                    rule=decision.rule,
+                    because=decision.because,
+                    origin=self._decisions.origin(name),
+                    entry=None if text is None else self._entry_of(name, module.is_package),
+                    is_package=module.is_package,
+                    importers=importers.get(name, ()),
+                    size=0 if text is None else len(text),
+                )
             )
+        return tuple(found)
+
+    def _entry_of(self, name: str, is_package: bool) -> str:
+        """Return the entry of a module: its own path, which `__main__` leaves to what starts the archive."""
+        if self._runnable and name == "__main__":
+            return MAIN_MODULE
+        return source_path(name, is_package)
+
+    def _importers(self) -> Mapping[str, tuple[Edge, ...]]:
+        found: dict[str, list[Edge]] = {}
+        for edge in self._walk.edges:
+            if edge.followed and edge.kind not in ("root", "parent"):
+                found.setdefault(edge.target, []).append(edge)
+        return {name: tuple(edges) for name, edges in found.items()}
+
+    # --- what is left to the target ---
+
+    def _externs(self) -> Iterator[PlannedExtern]:
+        """Yield one for each top-level name, or one for each distribution that fills a namespace.
+
+        What is extern without having been asked for, and is not here either, is not asked of the target.
+        """
+        tops: dict[str, dict[Origin, list[str]]] = {}
+        for module in self._modules:
+            absent = module.rule == "implicit" and module.origin.kind == "unknown"
+            if module.action == "extern" and not absent:
+                top = module.name.partition(".")[0]
+                tops.setdefault(top, {}).setdefault(module.origin, []).append(module.name)
+        for top, origins in sorted(tops.items()):
+            owners = [origin for origin in origins if origin.distribution is not None]
+            if len(owners) > 1:
+                for owner in owners:
+                    names = sorted(origins[owner])
+                    yield self._extern(names[0], owner, names)
+            else:
+                origin = owners[0] if owners else next(iter(origins))
+                yield self._extern(top, origin, sorted(name for group in origins.values() for name in group))
+
+    def _extern(self, top: str, origin: Origin, names: Collection[str]) -> PlannedExtern:
+        requirement = None
+        if origin.distribution is not None and origin.version is not None:
+            requirement = str(requirement_for(origin.distribution, origin.version))
+        ways_in = {
+            edge.kind
+            for edge in self._walk.edges
+            if edge.target in names and edge.importer not in names and edge.followed
+        }
+        return PlannedExtern(top, origin, requirement, tuple(names), optional=ways_in == {"try"})
+
+    def _environment(self, externs: Iterable[PlannedExtern]) -> Mapping[str, Any]:
+        """Return the fingerprint, and the versions of the externs and of all that they require."""
+        owners = [extern.origin.distribution for extern in externs if extern.origin.distribution is not None]
+        versions = dict(installed_closure(owners, self._decisions.installed))
+        return {**dataclasses.asdict(Fingerprint.here()), "distributions": versions}
+
+    def _guards(self) -> tuple[GuardRecord, ...]:
+        records = {
+            (fact.file, fact.line, fact.guard): GuardRecord(fact.file, fact.line, fact.guard, fact.value)
+            for fact in self._walk.facts
+        }
+        return tuple(records.values())
+
+    # --- entries ---
+
+    def _entries(self) -> Iterator[PlannedEntry]:
+        """Yield every entry but tensors. What was saved by name comes before a data file of the same name."""
+        excluded = self._decisions.policy.exclude_data
+        taken = set()
+        for entry in (*self._sources(), *self._resources(), *self._stored(), *self._metadata()):
+            taken.add(entry.name)
+            yield entry
+        for entry in (*self._data_files(), *self._archived_files()):
+            if entry.name not in taken and not excluded.matches(entry.name):
+                taken.add(entry.name)
+                yield entry
+
+    def _sources(self) -> Iterator[PlannedEntry]:
+        for module in self._modules:
+            if module.entry is not None:
+                yield _entry(module.entry, "source", self._texts[module.name])
+
+    def _resources(self) -> Iterator[PlannedEntry]:
+        for item in self._request.of(ResourceRequest):
+            yield _entry(resource_entry(item.package, item.resource), item.kind, item.data)
+
+    def _stored(self) -> Iterator[PlannedEntry]:
+        for stored in self._survey.objects:
+            yield _entry(stored.entry, "object", stored.encoded.records)
+        for state in self._survey.states:
+            if state.encoded.extras:
+                yield _entry(state.extras_entry, "extras", state.encoded.extras)
+        if self._survey.migrations.data:
+            yield _entry(MIGRATIONS, "migration", self._survey.migrations.data)
+
+    def _members(self) -> Iterator[PlannedTensors]:
+        for stored in self._survey.objects:
+            if stored.member is not None:
+                yield stored.member
+        for state in self._survey.states:
+            yield member_of_state(state.entry, state.encoded)
+
+    @cached_property
+    def _packages(self) -> frozenset[str]:
+        """The interned packages, beside whose code data files lie."""
+        return frozenset(one.name for one in self._modules if one.action == "intern" and one.is_package)
+
+    def _data_files(self) -> Iterator[PlannedEntry]:
+        """Yield the files beside interned packages: all of them, as an installed package has."""
+        for top in sorted({name.partition(".")[0] for name in self._packages}):
+            for file in self._walk.data_files(top):
+                if file.package in self._packages:
+                    because = file.because or f"beside the code of {file.package}"
+                    name = resource_entry(file.package, file.resource)
+                    yield PlannedEntry(name, "resource", file.bytes, because, file.read)
+
+    def _archived_files(self) -> Iterator[PlannedEntry]:
+        """Yield what lies beside packages that are packed again, in the archive that they come from.
+
+        The metadata of distributions too: an archive does not say which of its modules each one brought.
+        """
+        interned = [module.name for module in self._modules if module.action == "intern"]
+        for archive in archives_in(self._decisions.sources):
+            is_used = any(archive.find(name).kind != "missing" for name in interned)
+            for name, size, read in archive.resources():
+                package = _package_of(name, self._packages)
+                if package is not None and archive.find(package).kind != "missing":
+                    yield PlannedEntry(name, "resource", size, f"beside the code of {package}", read)
+                elif is_used and name.endswith(".dist-info/METADATA"):
+                    yield PlannedEntry(name, "resource", size, "", read)
+
+    def _metadata(self) -> Iterator[PlannedEntry]:
+        """Yield the head of the METADATA of interned distributions, for `importlib.metadata.version`."""
+        installed = self._decisions.installed
+        owners = {module.origin.distribution for module in self._modules if module.action == "intern"}
+        for name in sorted(owner for owner in owners if owner is not None):
+            head, version = installed.metadata(name), installed.version(name)
+            if head:
+                yield _entry(f"{name.replace('-', '_')}-{version}.dist-info/METADATA", "resource", head)
+
+    # --- entry points and golden calls ---
+
+    def _refused_entries(self, points: Iterable[EntryPoint]) -> Iterator[tuple[str, str]]:
+        """Yield the entry points that a loader would refuse, each with the reason."""
+        saved = {(item.package, item.resource): item.obj for item in self._request.of(ObjectRequest)}
+        for point in points:
+            place = (point.package, point.resource)
+            if place not in saved:
+                why = (
+                    f"{point.package}/{point.resource}: no such object is saved; save it, or name one that is"
+                )
+                yield point.name, why
+                continue
+            try:
+                entry_method(point, saved[place], self._defines)
+            except EntryMethodError as error:
+                yield point.name, str(error)
+
+    def _defines(self, cls: type, value: Any) -> bool:
+        """Say whether code of the archive defines a class; see `packager.calls.IsOwn`."""
+        return demangle(cls.__module__) in self._texts
+
+    def _golden_calls(
+        self, points: tuple[EntryPoint, ...], refused: Collection[str]
+    ) -> tuple[list[StoredCheck], dict[str, str]]:
+        """Carry out the calls that are asked for; return what they gave, and why others failed, by name."""
+        objects = tuple(self._request.of(ObjectRequest))
+        stored, failed = [], {}
+        for check in self._request.of(CheckRequest):
+            if check.name in refused:
+                continue
+            try:
+                stored.append(store_check(check, points, objects, self._defines, self._is_as_saved))
+            except CheckStoreError as error:
+                failed[check.name] = str(error)
+        return stored, failed
 
 
-def _entry_of(name: str, is_package: bool, *, runnable: bool) -> str:
-    """A module lies at its own path; only `__main__` gives way to what starts a runnable archive."""
-    if runnable and name == "__main__":
-        return MAIN_MODULE
-    return source_path(name, is_package)
+def _entry(name: str, kind: str, data: bytes) -> PlannedEntry:
+    return PlannedEntry(name, kind, len(data), "", partial(bytes, data))
 
 
-def _implied(module: Module) -> Decision | None:
-    if module.kind == "implicit":
-        return Decision("intern", "implicit", "the folder of modules that were saved as text")
+def _package_of(name: str, packages: Collection[str]) -> str | None:
+    """Return the innermost of `packages` in whose folder an entry lies."""
+    folder = name.rpartition("/")[0]
+    while folder:
+        if (package := folder.replace("/", ".")) in packages:
+            return package
+        folder = folder.rpartition("/")[0]
     return None
-
-
-def _importers(survey: Survey) -> Mapping[str, tuple[Edge, ...]]:
-    found: dict[str, list[Edge]] = {}
-    for edge in survey.walk.edges:
-        if edge.followed and edge.kind not in ("root", "parent"):
-            found.setdefault(edge.target, []).append(edge)
-    return {name: tuple(edges) for name, edges in found.items()}
-
-
-def _externs(modules: Sequence[PlannedModule], edges: Sequence[Edge]) -> Iterator[PlannedExtern]:
-    """One for each top-level name; a namespace that several distributions fill, one for each of them.
-
-    What is extern without having been asked for, and is not here either, is not asked of the target.
-    """
-    tops: dict[str, dict[Origin, list[str]]] = {}
-    for module in modules:
-        if module.action == "extern" and not (module.rule == "implicit" and module.origin.kind == "unknown"):
-            top = module.name.partition(".")[0]
-            tops.setdefault(top, {}).setdefault(module.origin, []).append(module.name)
-    for top, origins in sorted(tops.items()):
-        owners = [origin for origin in origins if origin.distribution is not None]
-        if len(owners) > 1:
-            for owner in owners:
-                names = tuple(sorted(origins[owner]))
-                yield PlannedExtern(names[0], owner, _requirement(owner), names, _optional(names, edges))
-        else:
-            origin = owners[0] if owners else next(iter(origins))
-            names = tuple(sorted(name for group in origins.values() for name in group))
-            yield PlannedExtern(top, origin, _requirement(origin), names, _optional(names, edges))
-
-
-def _optional(names: Collection[str], edges: Iterable[Edge]) -> bool:
-    """Whether all that leads to these modules from outside are imports in the body of a `try`."""
-    reasons = {
-        edge.kind for edge in edges if edge.target in names and edge.importer not in names and edge.followed
-    }
-    return reasons == {"try"}
-
-
-def _environment(externs: Sequence[PlannedExtern], installed: Distributions) -> Mapping[str, Any]:
-    """The fingerprint, and the versions of the externs and of all that they require."""
-    owners = [extern.origin.distribution for extern in externs if extern.origin.distribution is not None]
-    versions = dict(installed_closure(owners, installed))
-    return {**dataclasses.asdict(Fingerprint.here()), "distributions": versions}
-
-
-def _requirement(origin: Origin) -> str | None:
-    if origin.distribution is None or origin.version is None:
-        return None
-    return str(requirement_for(origin.distribution, origin.version))
-
-
-def _object_record(stored: StoredObject) -> ObjectRecord:
-    member = stored.member
-    return ObjectRecord(
-        package=stored.package,
-        resource=stored.resource,
-        entry=stored.entry,
-        tensors=member.name if member is not None else None,
-        factory=stored.factory,
-        types=tuple(TypeUse(str(use), use.role) for use in stored.uses),
-        codecs=stored.codecs,
-    )
-
-
-def _state_record(stored: StoredState) -> StateDictRecord:
-    return StateDictRecord(
-        package=stored.package,
-        resource=stored.resource,
-        entry=stored.entry,
-        extras=extras_entry(stored) if stored.encoded.extras else None,
-        versions=stored.encoded.versions,
-        migrations=stored.ran,
-    )
-
-
-def _members(survey: Survey) -> Iterator[PlannedTensors]:
-    for stored in survey.objects:
-        if stored.member is not None:
-            yield stored.member
-    for state in survey.states:
-        yield member_of_state(state.entry, state.encoded)
-
-
-def _calls(
-    request: Request,
-    points: Sequence[EntryPoint],
-    modules: Sequence[PlannedModule],
-    is_as_saved: Callable[[ObjectRequest], bool],
-) -> tuple[list[StoredCheck], list[PlanProblem]]:
-    """The checks; and the problems of entry points that cannot be called, and of checks whose call fails."""
-    code = {module.name for module in modules if module.action == "intern" and module.entry is not None}
-
-    def is_own(cls: type, value: Any) -> bool:
-        return demangle(cls.__module__) in code
-
-    objects = tuple(request.of(ObjectRequest))
-    refused = {point.name: why for point, why in refused_entries(points, objects, is_own)}
-    problems = [PlanProblem(REASONS["entry"], f"entry point {name}", why) for name, why in refused.items()]
-    stored = []
-    for check in request.of(CheckRequest):
-        if check.name in refused:
-            continue
-        try:
-            stored.append(store_check(check, points, objects, is_own, is_as_saved))
-        except CheckStoreError as error:
-            problems.append(PlanProblem(REASONS["check"], f"check {check.name}", str(error)))
-    return stored, problems
-
-
-def _entry_points(request: Request) -> tuple[EntryPoint, ...]:
-    """Those that were named, and the default object's where it can be called and nothing else is named so."""
-    named = [
-        EntryPoint(item.name, item.package, item.resource, item.callable) for item in request.of(EntryRequest)
-    ]
-    default = EntryPoint(DEFAULT_ENTRY, DEFAULT_ENTRY, DEFAULT_ENTRY)
-    saved = any(
-        (item.package, item.resource) == (DEFAULT_ENTRY, DEFAULT_ENTRY) and callable(item.obj)
-        for item in request.of(ObjectRequest)
-    )
-    if saved and all(point.name != DEFAULT_ENTRY for point in named):
-        named.append(default)
-    return tuple(named)
-
-
-def _guards(survey: Survey) -> tuple[GuardRecord, ...]:
-    records = {
-        (fact.file, fact.line, fact.guard): GuardRecord(fact.file, fact.line, fact.guard, fact.value)
-        for fact in survey.walk.facts
-    }
-    return tuple(records.values())

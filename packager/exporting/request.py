@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
+from packager.archive import EntryPoint
 from packager.arguments import check_kind
 from packager.errors import PackagingError
 from packager.names import check_module_name, check_resource_name, source_path
@@ -97,6 +99,9 @@ Item = (
 )
 _Kind = TypeVar("_Kind")
 
+DEFAULT_ENTRY = "model"
+"""The name of the entry point that there is by default, and of the object's package and resource."""
+
 
 class Request:
     """Everything asked for, in order. Two things in one place of the archive are refused at once.
@@ -109,11 +114,13 @@ class Request:
 
     `asked_for` are the names of the modules that were saved by name or as text: they are interned,
     come what may. `leaves` are those among them whose dependencies are left alone.
+    `ids_given` counts the unique ids that were drawn.
     `resource_packages` are the packages under which something was saved that is no code, and the
     packages around them.
     """
 
     def __init__(self) -> None:
+        self.ids_given = 0
         self.asked_for: set[str] = set()
         self.leaves: set[str] = set()
         self.resource_packages: set[str] = set()
@@ -141,13 +148,33 @@ class Request:
                 )
 
     def of(self, kind: type[_Kind]) -> Iterator[_Kind]:
-        """The items of one kind, in order."""
+        """Iterate over the items of one kind, in order."""
         return (item for item in self._items if isinstance(item, kind))
 
     def saved(self) -> Iterator[Any]:
-        """The objects that were saved, and what state dicts were taken of."""
+        """Yield the objects that were saved, and what state dicts were taken of."""
         yield from (item.obj for item in self.of(ObjectRequest))
         yield from (item.source for item in self.of(StateDictRequest))
+
+    def unique_id(self) -> str:
+        """Draw an id that no other call has drawn: "0", "1", ..."""
+        self.ids_given += 1
+        return str(self.ids_given - 1)
+
+    def entry_points(self) -> tuple[EntryPoint, ...]:
+        """Return those that were named, and that of the default object, where it can be called."""
+        named = [
+            EntryPoint(item.name, item.package, item.resource, item.callable)
+            for item in self.of(EntryRequest)
+        ]
+        default = EntryPoint(DEFAULT_ENTRY, DEFAULT_ENTRY, DEFAULT_ENTRY)
+        saved = any(
+            (item.package, item.resource) == (default.package, default.resource) and callable(item.obj)
+            for item in self.of(ObjectRequest)
+        )
+        if saved and all(point.name != default.name for point in named):
+            named.append(default)
+        return tuple(named)
 
     def __len__(self) -> int:
         return len(self._items)
@@ -162,12 +189,27 @@ class Request:
 
 
 def resource_entry(package: str, resource: str) -> str:
-    """The entry of a resource: the package's folder, then the resource.
+    """Return the entry of a resource: the package's folder, then the resource.
 
     >>> resource_entry("net.data", "words.txt"), resource_entry("", "README")
     ('net/data/words.txt', 'README')
     """
     return f"{package.replace('.', '/')}/{resource}" if package else resource
+
+
+def sources_in(name: str, place: Path, dependencies: bool) -> Iterator[SourceRequest]:
+    """Yield the module in a file, or all modules below a folder, as modules named `name` and below.
+
+    Raises OSError, FileNotFoundError where there is neither.
+    """
+    if not place.is_dir():
+        yield SourceRequest(name, place.read_bytes(), place.name == "__init__.py", dependencies)
+        return
+    for path in sorted(place.rglob("*.py")):
+        *folders, last = path.relative_to(place).with_suffix("").parts
+        is_package = last == "__init__"
+        names = folders if is_package else [*folders, last]
+        yield SourceRequest(".".join((name, *names)), path.read_bytes(), is_package, dependencies)
 
 
 def _places_of(item: Item) -> tuple[str, ...]:

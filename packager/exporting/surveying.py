@@ -2,7 +2,7 @@
 
 Objects come first, because they say which frameworks are in use and which modules their classes
 need; then the walk goes from everything that was asked for. Decisions stand from one survey to the
-next, so that a survey may be made as often as somebody asks.
+next, so that a survey may be made before each question.
 """
 
 from __future__ import annotations
@@ -12,22 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from packager.graph import Decide, Edge, Importer, Walk, WalkDecision
-from packager.policy import Answer
+from packager.graph import Edge, Importer, Walk, WalkDecision
+from packager.policy import Answer, Decision
 
-from .contents import StoredObject, StoredState, Storing, frameworks_of
 from .deciding import Decisions
-from .migrations import StoredMigrations, store_migrations
-from .plan import PlanProblem
-from .request import (
-    ModuleRequest,
-    ObjectRequest,
-    Request,
-    ResourceRequest,
-    SourceRequest,
-    StateDictRequest,
-)
-from .sources import SourcesOfRequest
+from .plan import PlanProblem, chain_of
+from .request import ModuleRequest, ObjectRequest, Request, ResourceRequest, SourceRequest, StateDictRequest
+from .stored import StoredMigrations, StoredObject, StoredState, Storing, frameworks_of, store_migrations
 from .taking import Taken, changes_of, is_as_taken, is_steady, take
 
 
@@ -41,13 +32,39 @@ class Use:
 
 
 @dataclass(frozen=True)
+class Why:
+    """The answer to "why is this in?": print it, or look at its parts.
+
+    `chain` leads from what was asked for to the module; `importers` are all that import it; `uses`
+    say which stored objects and pickles need it.
+    """
+
+    module: str
+    decision: Decision
+    chain: tuple[Edge, ...]
+    importers: tuple[Edge, ...]
+    uses: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.module}: {self.decision.action} by {self.decision.rule} ({self.decision.because})"]
+        lines += [f"    {step}" for step in chain_of(self.chain)]
+        lines += [f"    needed by {use}" for use in self.uses]
+        others = [edge for edge in self.importers if edge not in self.chain]
+        if others:
+            lines.append("  also imported at:")
+            lines += [f"    {edge.file}:{edge.line} ({edge.kind})" for edge in others]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
 class Survey:
-    """What is known once the walk is up to date with the request.
+    """What is known once the walk is up to date with the request and the decisions.
 
     `states` are the state dicts that were saved, and those of objects that a factory makes;
     `main_problems` what stands against storing definitions of `__main__`, each with file:line.
     """
 
+    decisions: Decisions
     walk: Walk
     objects: tuple[StoredObject, ...]
     states: tuple[StoredState, ...]
@@ -60,41 +77,50 @@ class Survey:
         """Objects and state dicts together."""
         return (*self.objects, *self.states)
 
+    def why(self, name: str) -> Why:
+        """Say why module `name` is in the survey. Raises KeyError for one that is not."""
+        decision = self.decisions.standing.get(name) or self.decisions.undecided.get(name)
+        if name not in self.walk.modules or decision is None:
+            raise KeyError(f"module {name!r} is not in the plan: nothing that was asked for imports it")
+        return Why(
+            name,
+            decision,
+            tuple(self.walk.why(name)),
+            tuple(edge for edge in self.walk.edges if edge.target == name and edge.followed and edge.line),
+            tuple(use.label for use in self.uses if use.module == name),
+        )
+
 
 class Surveyor:
-    """Makes surveys of one request; `touch()` says that the last one is out of date.
+    """Makes surveys of one request; after `touch()` the last one is out of date.
 
     `tell(count)` is called during a walk with the number of modules that it has come to.
     """
 
     def __init__(
         self,
-        request: Request,
         decisions: Decisions,
-        sources: SourcesOfRequest,
         importer: Importer,
-        exporter: Any,
         *,
         guards: Literal["here", "all"],
         parents: Literal["eager", "lazy"],
         tell: Callable[[int], None],
-        ids_given: Callable[[], int],
         sha256: bool,
     ) -> None:
-        self._request = request
+        self._request = decisions.request
         self._decisions = decisions
-        self._sources = sources
-        self._storing = Storing(importer, exporter, ids_given)
+        self._storing = Storing(importer, decisions.exporter)
         self._guards = guards
         self._parents = parents
         self._tell = tell
         self._sha256 = sha256
+        self._decided = 0
         self._answers: dict[str, Answer] = dict(decisions.policy.answers)
         self._taken: dict[int, Taken] = {}
         self._last: Survey | None = None
 
     def touch(self) -> None:
-        """The request or the rules have changed."""
+        """Forget the last survey: the request or the rules have changed."""
         self._last = None
 
     def answer(self, question: str, names: Answer) -> None:
@@ -103,21 +129,22 @@ class Surveyor:
 
     def take(self, request: ObjectRequest | StateDictRequest) -> None:
         """Take what is saved as it is now; see `taking.take`."""
-        self._taken[id(request)] = take(request, self._storing, sha256=self._sha256)
+        first_id = self._request.ids_given
+        self._taken[id(request)] = take(request, self._storing, first_id=first_id, sha256=self._sha256)
 
     def changes(self) -> tuple[PlanProblem, ...]:
-        """What changed between its save and now; reads all tensors."""
+        """Return what changed between its save and now; reads all tensors."""
         takes = [self._taken[id(one)] for one in self._request if id(one) in self._taken]
         return tuple(changes_of(takes, sha256=self._sha256))
 
     def is_as_saved(self, request: ObjectRequest) -> bool:
-        """Whether an object is as it was when it was saved; True where its encodings never agree."""
+        """Say whether an object is as it was when it was saved; True where its encodings never agree."""
         taken = self._taken[id(request)]
         same = is_as_taken(taken, self._storing, sha256=self._sha256)
         return same or not is_steady(taken, self._storing)
 
     def survey(self) -> Survey:
-        """The survey as things stand; made anew only where something has changed."""
+        """Return the survey as things stand; made anew only where something has changed."""
         if self._last is None:
             objects: tuple[StoredObject, ...] = tuple(map(self._stored, self._request.of(ObjectRequest)))
             states: tuple[StoredState, ...] = (
@@ -127,25 +154,27 @@ class Surveyor:
             contents: tuple[StoredObject | StoredState, ...] = (*objects, *states)
             migrations = store_migrations(self._request.saved(), self._storing.importer)
             uses = (*_uses((*contents, migrations)), *_codec_uses(contents), *_pickle_uses(self._request))
-            self._sources.main_names = frozenset(
+            self._decisions.sources.main_names = frozenset(
                 use.qualname.partition(".")[0] for use in uses if use.module == "__main__"
             )
             self._decisions.policy.frameworks |= _frameworks(contents, uses)
             walk = self._walk(uses)
             while self._decisions.intern_parents():
                 walk = self._walk(uses)
-            self._last = Survey(walk, objects, states, migrations, uses, self._sources.main_problems)
+            main_problems = self._decisions.sources.main_problems
+            self._last = Survey(self._decisions, walk, objects, states, migrations, uses, main_problems)
         return self._last
 
     def _stored(self, request: ObjectRequest | StateDictRequest) -> Any:
-        """What was taken of a request, by the decisions as they are now."""
+        """Return what was taken of a request, by the decisions as they are now."""
         return self._taken[id(request)].stored.with_sources(self._decisions.is_interned)
 
     def _walk(self, uses: Sequence[Use]) -> Walk:
         self._decisions.forget_undecided()
+        self._decided = 0
         walk = Walk(
-            self._counting(self._decisions.decide),
-            sources=self._sources,
+            self._decide,
+            sources=self._decisions.sources,
             guards=self._guards,
             parents=self._parents,
         )
@@ -162,17 +191,11 @@ class Surveyor:
         walk.run()
         return walk
 
-    def _counting(self, decide: Decide) -> Decide:
-        """`decide`, telling how often it was asked: once for each module."""
-        count = 0
-
-        def counted(name: str, edges: Sequence[Edge]) -> WalkDecision:
-            nonlocal count
-            count += 1
-            self._tell(count)
-            return decide(name, edges)
-
-        return counted
+    def _decide(self, name: str, edges: Sequence[Edge]) -> WalkDecision:
+        """Decide a module for the walk, which asks once for each, and tell how many there were."""
+        self._decided += 1
+        self._tell(self._decided)
+        return self._decisions.decide(name, edges)
 
 
 def _uses(contents: Sequence[StoredObject | StoredState | StoredMigrations]) -> list[Use]:
@@ -184,7 +207,7 @@ def _uses(contents: Sequence[StoredObject | StoredState | StoredMigrations]) -> 
 
 
 def _codec_uses(contents: Sequence[StoredObject | StoredState]) -> list[Use]:
-    """What decodes the contents is needed of the target, though no source may import it."""
+    """List what decodes the contents: the target needs it, though no source may import it."""
     return [
         Use(framework, "", f"codecs of {stored.label}")
         for stored in contents
@@ -202,7 +225,7 @@ def _pickle_uses(request: Request) -> list[Use]:
 
 
 def _frameworks(contents: Sequence[StoredObject | StoredState], uses: Sequence[Use]) -> frozenset[str]:
-    """Frameworks of the codecs in use; for pickles, which need no codec, those that they name."""
+    """Return the frameworks of the codecs in use; for pickles, which need no codec, those that they name."""
     if not contents and not uses:
         return frozenset()
     from packager.codecs import default_registry
@@ -214,7 +237,7 @@ def _frameworks(contents: Sequence[StoredObject | StoredState], uses: Sequence[U
 
 
 def _by_module(uses: Sequence[Use]) -> Mapping[str, tuple[str, ...] | None]:
-    """The names needed of each module, first parts alone; None where the module itself is used."""
+    """Return the names needed of each module, first parts alone; None where the module itself is used."""
     found: dict[str, set[str] | None] = {}
     for use in uses:
         names = found.setdefault(use.module, set())

@@ -16,8 +16,7 @@ from packager.archive import (
 )
 from packager.policy import require_matched
 
-from .plan import ExportPlan, PlannedExtern, PlannedModule
-from .problems import refusal
+from .plan import ExportPlan, PlannedExtern, PlannedModule, refusal
 
 
 def write_plan(
@@ -45,14 +44,17 @@ def write_plan(
 
 
 def require_sound(plan: ExportPlan, *, debug: bool = False) -> None:
-    """Raise what stands against writing `plan`; problems come before rules that matched nothing."""
+    """Raise what stands against writing `plan`; problems come before rules that matched nothing.
+
+    That is RefusedPlanError, whose message shows with `debug` the imports that led there, or EmptyMatchError.
+    """
     if plan.problems:
         raise refusal(plan, debug=debug)
     require_matched(plan.empty_rules)
 
 
 def manifest_of(plan: ExportPlan) -> Manifest:
-    """What the archive says about itself."""
+    """Return what the archive says about itself."""
     return Manifest(
         modules=tuple(_module_record(module) for module in plan.modules),
         externs=tuple(_extern_record(extern) for extern in plan.externs),

@@ -6,18 +6,15 @@ from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .decision import *
-    from .glob import *
-    from .hooks import *
     from .policy import *
-    from .toml import *
+    from .policy_file import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "decision": "Action Decision Origin OriginKind",
-            "glob": "GlobGroup GlobPattern",
-            "hooks": "ActionHooks HookAnswerError",
-            "policy": "Answer Policy Rule Rules implicit_reason preset_action require_matched require_preset",
-            "toml": "PolicyFileError as_policy format_policy parse_policy read_policy",
+            "decision": "Action ActionHooks Decision HookAnswerError Origin OriginKind",
+            "policy": "Answer GlobGroup GlobPattern Policy Rule Rules implicit_reason preset_action "
+            "require_matched require_preset",
+            "policy_file": "PolicyFileError as_policy format_policy parse_policy read_policy",
         },
     )

@@ -1,4 +1,4 @@
-"""A policy answers each module name with a Decision: implicit externs, then rules, then a preset.
+"""A policy answers each module name with a Decision: implicit externs, then rules over names, then a preset.
 
 A preset says what happens to a module that no rule names, by where it comes from:
 
@@ -17,6 +17,7 @@ every preset but None a module that is not here, and whose import may fail, need
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,12 +26,12 @@ from typing import TYPE_CHECKING, Literal, get_args
 from packager.errors import EmptyMatchError
 
 from .decision import Action, Decision, Origin, OriginKind
-from .glob import GlobGroup, GlobPattern
 
 if TYPE_CHECKING:
     from packager.graph import Edge
 
 
+GlobPattern = str | Iterable[str]
 Preset = Literal["auto", "hermetic", "strict"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)
 
@@ -100,7 +101,7 @@ class Policy:
         exclude_data: Iterable[str] = (),
         answers: Mapping[str, Answer] | None = None,
     ) -> Policy:
-        """Another policy, in which `rules` come before those of this one, and the rest is added to."""
+        """Return another policy, in which `rules` come before those of this one, and the rest is added to."""
         return Policy(
             self.preset,
             [*rules, *self.rules],
@@ -121,10 +122,18 @@ class Policy:
         allow_empty: bool = True,
         because: str = "",
     ) -> None:
-        """Append a rule. The first rule that matches a module decides, whatever its action."""
+        """Append a rule. The first rule that matches a module decides, whatever its action.
+
+        Raises ValueError for the action "undecided", and what GlobGroup raises.
+        """
         if action == "undecided":
             raise ValueError("a rule must intern, extern, mock or deny")
         self.rules.add(Rule(action, GlobGroup(include, exclude=exclude), allow_empty, because))
+
+    def leave_out(self, patterns: GlobPattern) -> None:
+        """Leave out the data files that match too: patterns over paths, as those of `exclude_data`."""
+        more = GlobGroup(patterns, separator="/").include
+        self.exclude_data = GlobGroup((*self.exclude_data.include, *more), separator="/")
 
     def decide(
         self, name: str, origin: Origin, importers: Sequence[Edge] = (), *, is_namesake: bool = False
@@ -146,7 +155,7 @@ class Policy:
         return Decision(action, named, str(origin), tuple(importers))
 
     def empty_rules(self) -> tuple[Rule, ...]:
-        """The dead rules that may not be empty; under `strict`, all that are dead."""
+        """Return the dead rules that may not be empty; under `strict`, all that are dead."""
         return tuple(rule for rule in self.rules.dead() if self.preset == "strict" or not rule.allow_empty)
 
     def require_matches(self) -> None:
@@ -207,7 +216,7 @@ class Rules:
         self._rules.append(rule)
 
     def first(self, name: str, *, implicit: bool = False) -> Rule | None:
-        """The first rule that matches `name`, marked as used; None where none does.
+        """Return the first rule that matches `name`, marked as used; None where none does.
 
         With `implicit` only rules that name the module's top-level package count.
         """
@@ -218,7 +227,7 @@ class Rules:
         return None
 
     def dead(self) -> tuple[Rule, ...]:
-        """The rules that no module has matched."""
+        """Return the rules that no module has matched."""
         return tuple(rule for index, rule in enumerate(self._rules) if index not in self._matched)
 
     def __iter__(self) -> Iterator[Rule]:
@@ -228,8 +237,66 @@ class Rules:
         return len(self._rules)
 
 
+class GlobGroup:
+    """A set of names: those that match any `include` pattern and no `exclude` pattern.
+
+    A name is made of parts between `separator`s. Within one part `*` stands for any run of
+    characters, also an empty one; `**` is a whole part and stands for zero or more parts.
+    `include` and `exclude` take a string or several. Groups are immutable, compare by their
+    patterns and can be keys.
+
+    Raises ValueError where `**` is only a piece of a part (`a.**b`), TypeError where a pattern
+    is no string.
+
+    >>> group = GlobGroup("torch*.**", exclude=["torchvision.**"])
+    >>> [group.matches(name) for name in ("torch", "torch.nn.init", "torchvision.ops", "mytorch")]
+    [True, True, False, False]
+    >>> GlobGroup("data/*.txt", separator="/").matches("data/words.txt")
+    True
+
+    Source: torch.package.GlobGroup; there `include` and `exclude` are lists of compiled expressions.
+    """
+
+    __slots__ = ("_excluded", "_included", "exclude", "include", "separator")
+
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    separator: str
+
+    def __init__(self, include: GlobPattern, *, exclude: GlobPattern = (), separator: str = ".") -> None:
+        self.include = _as_tuple(include)
+        self.exclude = _as_tuple(exclude)
+        self.separator = separator
+        self._included = [_compile(pattern, separator) for pattern in self.include]
+        self._excluded = [_compile(pattern, separator) for pattern in self.exclude]
+
+    def matches(self, candidate: str) -> bool:
+        """Say whether `candidate` is in the group."""
+        return any(True for _ in self.matching(candidate))
+
+    def matching(self, candidate: str) -> Iterator[str]:
+        """Yield the include patterns that match `candidate`; none where it is excluded."""
+        text = self.separator + candidate
+        if not any(expression.fullmatch(text) for expression in self._excluded):
+            for pattern, expression in zip(self.include, self._included, strict=True):
+                if expression.fullmatch(text):
+                    yield pattern
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GlobGroup) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"GlobGroup(include={list(self.include)}, exclude={list(self.exclude)})"
+
+    def _key(self) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+        return (self.include, self.exclude, self.separator)
+
+
 def implicit_reason(name: str, frameworks: Iterable[str] = ()) -> str | None:
-    """Why module `name` is external without a rule; None where it is not.
+    """Say why module `name` is external without a rule; None where it is not.
 
     >>> implicit_reason("importlib.resources")
     'standard library'
@@ -251,7 +318,7 @@ def implicit_reason(name: str, frameworks: Iterable[str] = ()) -> str | None:
 
 
 def preset_action(preset: Preset | None, origin: Origin) -> Action:
-    """The action of `preset` for a module of `origin`; `undecided` where it has none.
+    """Return the action of `preset` for a module of `origin`; `undecided` where it has none.
 
     >>> preset_action("auto", Origin("installed", "einops", "0.8.0"))
     'extern'
@@ -264,7 +331,7 @@ def preset_action(preset: Preset | None, origin: Origin) -> Action:
 
 
 def require_preset(name: object) -> Preset | None:
-    """`name` as a preset, or None; raises ValueError listing the presets for anything else."""
+    """Return `name` as a preset, or None. Raises ValueError, listing the presets, for anything else."""
     for preset in PRESETS:
         if name == preset:
             return preset
@@ -274,7 +341,7 @@ def require_preset(name: object) -> Preset | None:
 
 
 def require_matched(empty: Iterable[Rule | str]) -> None:
-    """Raise EmptyMatchError naming the given rules; nothing happens where there are none.
+    """Raise EmptyMatchError naming the given rules; do nothing where there are none.
 
     Source: torch.package, whose message names the first of them alone.
     """
@@ -288,3 +355,27 @@ def require_matched(empty: Iterable[Rule | str]) -> None:
 
 def _short(patterns: tuple[str, ...]) -> str:
     return repr(patterns[0]) if len(patterns) == 1 else repr(list(patterns))
+
+
+def _as_tuple(patterns: GlobPattern) -> tuple[str, ...]:
+    if not isinstance(patterns, Iterable):
+        raise TypeError(f"patterns must be a string or several, got {type(patterns).__name__}: {patterns!r}")
+    found = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+    for pattern in found:
+        if not isinstance(pattern, str):
+            raise TypeError(f"a pattern must be a string, got {type(pattern).__name__}: {pattern!r}")
+    return found
+
+
+def _compile(pattern: str, separator: str) -> re.Pattern[str]:
+    # Names are matched with a separator in front, so that the first part needs no case of its own.
+    return re.compile("".join(_part_expression(part, separator) for part in pattern.split(separator)))
+
+
+def _part_expression(part: str, separator: str) -> str:
+    start, inside = re.escape(separator), f"[^{re.escape(separator)}]"
+    if part == "**":
+        return f"(?:{start}{inside}+)*"
+    if "**" in part:
+        raise ValueError(f"** can only appear as an entire path segment, found {part!r}")
+    return start + f"{inside}*".join(re.escape(piece) for piece in part.split("*"))

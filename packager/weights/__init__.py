@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from .checkpoint import *
     from .contents import *
     from .lazy_arrays import *
+    from .legacy_tensors import *
     from .pickle_machine import *
-    from .tensors import *
     from .torch_files import *
     from .torch_packages import *
     from .writing import *
@@ -20,8 +20,8 @@ else:
             "checkpoint": "Checkpoint CheckpointMetadata open_checkpoint",
             "contents": "LeftOut",
             "lazy_arrays": "LazyStateDict as_lazy bare constant joined made_whole",
+            "legacy_tensors": "LegacyTensor array_of",
             "pickle_machine": "Opaque PickleRefused",
-            "tensors": "LegacyTensor array_of",
             "torch_files": "read_torch_file",
             "torch_packages": "TorchPackage open_torch_package",
             "writing": "WrittenCheckpoint write_checkpoint",

@@ -7,20 +7,27 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from packager.archive import ArchiveReader, TensorReader
 from packager.errors import LegacyFormatError
+from packager.tensors import SPELLED, dtype_of_stored, itemsize_of
 
+from .array_files import (
+    NPY_START,
+    is_npz,
+    is_safetensors,
+    read_npy,
+    read_npy_folder,
+    read_npz,
+    read_safetensors,
+)
 from .contents import Contents, LeftOut, state_dict_in
-from .legacy_file import LegacyFile
-from .numpy_files import NPY_START, is_npz, read_npy, read_npy_folder, read_npz
-from .safetensors_files import is_safetensors, read_safetensors
-from .tensors import LegacyTensor
+from .legacy_bounds import MAX_SHARD_INDEX
+from .legacy_tensors import LegacyFile, LegacyStorage, LegacyTensor, checked_tensor
 from .torch_files import read_torch_stream, read_torch_zip
 from .torch_packages import TorchPackage, is_torch_package
 from .zip_files import ZIP_START, ZipFile
-
-_LARGEST_INDEX: Final = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -147,7 +154,7 @@ class _Wanted:
     skip_unknown: bool
 
     def left_out(self, found: list[LeftOut]) -> Any:
-        """What is told of arrays that are not numbers: they are refused unless the caller said otherwise."""
+        """Return what notes an array that is not numbers; it raises unless the caller leaves such out."""
 
         def tell(key: str, error: LegacyFormatError) -> None:
             if not self.skip_unknown:
@@ -160,7 +167,7 @@ class _Wanted:
 
 
 def _found(path: Path, format: str, root: Any, wanted: _Wanted) -> Checkpoint:
-    """The state dict inside of what a pickle held."""
+    """Return the state dict inside of what a pickle held."""
     contents = state_dict_in(root, path.name, unwrap=wanted.unwrap, everything=wanted.everything)
     return Checkpoint(path, format, contents, CheckpointMetadata(contents.versions), root)
 
@@ -174,7 +181,7 @@ def _whole(
     left_out: tuple[LeftOut, ...] = (),
     container: str = "",
 ) -> Checkpoint:
-    """A file that is a state dict."""
+    """Return the checkpoint of a file that is a state dict."""
     if wanted.unwrap is not None and not container:
         raise LegacyFormatError(f"{path.name}: nothing to unwrap: the file is one state dict")
     contents = Contents(dict(state), container, left_out)
@@ -196,15 +203,52 @@ def _open_zip(path: Path, file: LegacyFile, wanted: _Wanted) -> Checkpoint:
 
 
 def _open_kellet(path: Path, wanted: _Wanted) -> Checkpoint:
-    from .kellet_files import read_kellet
+    """Open a state dict of an archive, checked against the archive's digests as it is read."""
+    from packager.objects import open_state_dict  # for archives alone
 
-    record, state, versions, names = read_kellet(path, wanted.unwrap)
-    name = f"{record.package}/{record.resource}"
+    reader = ArchiveReader(path, mmap=False)
+    records = {f"{one.package}/{one.resource}": one for one in reader.manifest.state_dicts}
+    name = next(iter(records)) if wanted.unwrap is None and len(records) == 1 else wanted.unwrap
+    if name is None or name not in records:
+        there = ", ".join(records) or "none"
+        raise LegacyFormatError(f"{path}: which state dict? The archive holds {there}")
+    record = records[name]
+    tensors = TensorReader(reader, record.entry)
+    extras = None if record.extras is None else reader.read(record.extras)
+    view = open_state_dict(tensors, extras, what=f"state dict {name}")
+    storages: dict[tuple[int, str], LegacyStorage] = {}
+    state = {
+        key: _kellet_tensor(tensors, key, view.raw_dtypes.get(key), storages) if key in tensors else view[key]
+        for key in view
+    }
     left_out = tuple(
-        LeftOut(other, "state dict", "another one of the archive") for other in names if other != name
+        LeftOut(other, "state dict", "another one of the archive") for other in records if other != name
     )
-    metadata = CheckpointMetadata(versions, {}, record.migrations)
+    metadata = CheckpointMetadata(view._metadata, {}, record.migrations)
     return _whole(path, "kellet", state, wanted, metadata, left_out, name)
+
+
+def _kellet_tensor(
+    tensors: TensorReader, key: str, raw: str | None, storages: dict[tuple[int, str], LegacyStorage]
+) -> LegacyTensor:
+    spec = tensors[key]
+    try:
+        name = raw or dtype_of_stored(spec.dtype)
+        dtype = SPELLED[name].name if name in SPELLED else name
+        size = itemsize_of(dtype)
+    except (TypeError, ValueError) as error:
+        shown = raw or spec.dtype
+        raise LegacyFormatError(f"tensor {key!r} has dtype {shown!r}, which is not one of numbers") from error
+    shape, strides, offset = spec.shape, spec.strides, spec.offset
+    if raw is not None:  # rows of bytes, one for each element
+        shape, strides, offset = shape[:-1], tuple(stride // size for stride in strides[:-1]), offset // size
+    number = spec.storage
+    if (number, dtype) not in storages:
+        length = tensors.storage_size(number)
+        storages[number, dtype] = LegacyStorage(
+            f"storage {number}", dtype, length, lambda start, stop: tensors.part(number, start, stop)
+        )
+    return checked_tensor(storages[number, dtype], dtype, offset, shape, strides)
 
 
 def _open_package(path: Path, package: TorchPackage, wanted: _Wanted) -> Checkpoint:
@@ -231,7 +275,7 @@ def _open_folder(folder: Path, wanted: _Wanted) -> Checkpoint:
 
 
 def _open_shards(index: Path, wanted: _Wanted) -> Checkpoint:
-    """Every key from the file that the index names for it."""
+    """Read every key from the file that the index names for it."""
     places = _weight_map(index)
     shards = {
         name: open_checkpoint(index.parent / name, skip_unknown=wanted.skip_unknown)
@@ -262,9 +306,9 @@ def _joined_versions(shards: list[Checkpoint]) -> dict[str, Mapping[str, Any]] |
 
 
 def _weight_map(index: Path) -> dict[str, str]:
-    """Which file each key is in. Files lie beside the index, and nowhere else."""
+    """Return which file each key is in. Files lie beside the index, and nowhere else."""
     with LegacyFile(index) as file:
-        if file.size > _LARGEST_INDEX:
+        if file.size > MAX_SHARD_INDEX:
             raise LegacyFormatError(f"{index.name}: {file.size} bytes; no index is that long")
         text = bytes(file.read(0, file.size))
     try:

@@ -13,16 +13,14 @@ from typing import Any, Final
 
 from packager.errors import LegacyFormatError
 
+from .legacy_bounds import MAX_CONTAINER_DEPTH, MAX_DEPTH, MAX_PARTS
+from .legacy_tensors import LegacyTensor
 from .pickle_machine import Named, Opaque
-from .tensors import LegacyTensor
 
 _USUAL: Final = frozenset(
     "state_dict model_state_dict model state_dict_ema model_ema ema ema_state_dict module net network "
     "weights params params_ema model_state generator discriminator teacher student backbone".split()
 )
-_DEEPEST: Final = 64
-_DEEPEST_CONTAINER: Final = 4
-_MOST_PARTS: Final = 2_000_000  # looks at a part; a checkpoint needs a few for each of its tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Contents:
 
 
 def state_dict_in(root: Any, what: str, *, unwrap: str | None, everything: bool) -> Contents:
-    """The state dict in what a pickle held.
+    """Return the state dict in what a pickle held.
 
     Raises LegacyFormatError where there is none, where there are several and `unwrap` names none, and for
     what is nested deeper, or shared more often, than checkpoints are.
@@ -62,11 +60,11 @@ class _Search:
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._left = _MOST_PARTS
+        self._left = MAX_PARTS
         self._modules: dict[int, dict[str, Any]] = {}
 
     def only(self, root: Any) -> Contents:
-        """The state dict that alone can be meant."""
+        """Return the state dict that alone can be meant."""
         if self._is_state_dict(root):
             return self._contents(root, root, "")
         candidates = dict(self._candidates(root))
@@ -86,7 +84,7 @@ class _Search:
         )
 
     def taken(self, root: Any, unwrap: str) -> Contents:
-        """What lies under the dotted names `unwrap`."""
+        """Return what lies under the dotted names `unwrap`."""
         value, rest, path = root, unwrap, ""
         while rest:
             entries = self._entries(value)
@@ -104,7 +102,7 @@ class _Search:
         return self._contents(root, value, unwrap)
 
     def all_tensors(self, root: Any) -> Contents:
-        """Every tensor under its dotted path."""
+        """Return every tensor under its dotted path."""
         state: dict[str, Any] = {}
         left_out = []
         for path, value in self._leaves(root):
@@ -136,7 +134,7 @@ class _Search:
         return Contents(state, container, (*left_out, *beside), _versions(value))
 
     def _beside(self, root: Any, container: str) -> Iterator[LeftOut]:
-        """Everything at the level of the container, or above it, that is not the way to it."""
+        """Yield everything at the level of the container, or above it, that is not the way to it."""
         value, prefix = root, ""
         while True:
             inside = None
@@ -151,27 +149,27 @@ class _Search:
             value, prefix = inside[1], f"{prefix}{inside[0]}."
 
     def _candidates(self, root: Any) -> Iterator[tuple[str, Any]]:
-        """The outermost state dicts, by dotted path; not inside of tables with other keys than names."""
+        """Yield the outermost state dicts, by dotted path; not inside of dicts with other keys than names."""
         work = [("", root, 0)]
         while work:
             path, value, depth = work.pop()
             self._spend(path, depth)
             if path and self._is_state_dict(value):
                 yield path, value
-            elif depth < _DEEPEST_CONTAINER:
+            elif depth < MAX_CONTAINER_DEPTH:
                 prefix = f"{path}." if path else ""
                 inner = [(f"{prefix}{name}", part, depth + 1) for name, part in self._entries(value).items()]
                 work += reversed(inner)
 
     def _is_state_dict(self, value: Any) -> bool:
-        """Tensors by name, and besides them nothing that holds tensors; or a module."""
+        """Return whether there are tensors by name, and nothing else that holds tensors; or a module."""
         entries = self._entries(value)
         if not any(isinstance(inner, LegacyTensor) for inner in entries.values()):
             return False
         return not self._hold_tensors(inner for inner in entries.values() if isinstance(inner, dict))
 
     def _hold_tensors(self, values: Iterable[Any]) -> bool:
-        """Whether a tensor is anywhere in these; parts that are shared are looked at once."""
+        """Return whether a tensor is anywhere in these; parts that are shared are looked at once."""
         work, seen = list(values), set()
         while work:
             value = work.pop()
@@ -184,7 +182,7 @@ class _Search:
         return False
 
     def _leaves(self, root: Any) -> Iterator[tuple[str, Any]]:
-        """Everything that is no container, by dotted path; of objects what can be read."""
+        """Yield everything that is no container, by dotted path; of objects what can be read."""
         work: list[tuple[str, Any, int]] = [("", root, 0)]
         while work:
             path, value, depth = work.pop()
@@ -195,7 +193,7 @@ class _Search:
             work += [(f"{path}.{name}" if path else name, part, depth + 1) for name, part in reversed(inner)]
 
     def _inside(self, value: Any) -> list[tuple[str, Any]]:
-        """What a container holds, by the names that paths have for it."""
+        """Return what a container holds, by the names that paths have for it."""
         if isinstance(value, dict):
             return [(_name(name), part) for name, part in value.items()]
         if isinstance(value, (list, tuple)):
@@ -203,7 +201,7 @@ class _Search:
         return list(self._entries(value).items()) if isinstance(value, Opaque) else []
 
     def _entries(self, value: Any) -> Mapping[str, Any]:
-        """What lies in a dict by name, or in a module by attribute path."""
+        """Return what lies in a dict by name, or in a module by attribute path."""
         if isinstance(value, Opaque):
             if id(value) not in self._modules:
                 state = value.state if isinstance(value.state, dict) and _named(value.state) else {}
@@ -212,7 +210,7 @@ class _Search:
         return value if isinstance(value, dict) and _named(value) else {}
 
     def _module_state(self, root: Opaque) -> dict[str, Any]:
-        """The parameters and persistent buffers of a module that was pickled whole.
+        """Return the parameters and persistent buffers of a module that was pickled whole.
 
         Source: Module.state_dict of PyTorch, without its hooks.
         """
@@ -236,7 +234,7 @@ class _Search:
         return found
 
     def _is_plain(self, value: Any) -> bool:
-        """Whether a value is made of nothing but numbers, texts and containers, as an archive can keep it."""
+        """Return whether a value is made of numbers, texts and containers alone, as archives keep it."""
         work = [(value, 0)]
         while work:
             found, depth = work.pop()
@@ -250,7 +248,7 @@ class _Search:
         return True
 
     def _shown(self, value: Any) -> str:
-        """A value in a few words."""
+        """Return a value in a few words."""
         if isinstance(value, LegacyTensor):
             return f"tensor of {value.dtype} {list(value.shape)}"
         if isinstance(value, Opaque):
@@ -266,7 +264,7 @@ class _Search:
         return f"{value[:40]!r}" if isinstance(value, str) else type(value).__name__
 
     def _count_tensors(self, value: Any) -> int:
-        """How many tensors are in a container; one that is shared counts once."""
+        """Return how many tensors are in a container; one that is shared counts once."""
         work, seen, count = [value], set(), 0
         while work:
             part = work.pop()
@@ -279,15 +277,15 @@ class _Search:
 
     def _spend(self, path: str, depth: int) -> None:
         self._left -= 1
-        if depth > _DEEPEST or self._left < 0:
+        if depth > MAX_DEPTH or self._left < 0:
             raise LegacyFormatError(
-                f"{self._what}: {path[:200]}: nested more than {_DEEPEST} deep, or of more parts than "
-                f"{_MOST_PARTS}; no checkpoint is"
+                f"{self._what}: {path[:200]}: nested more than {MAX_DEPTH} deep, or of more parts than "
+                f"{MAX_PARTS}; no checkpoint is"
             )
 
 
 def _versions(value: Any) -> dict[str, Mapping[str, Any]] | None:
-    """What `_metadata` of a state dict says of modules, as far as it is data."""
+    """Return what `_metadata` of a state dict says of modules, as far as it is data."""
     known = getattr(value, "_metadata", None) if isinstance(value, dict) else None
     if not isinstance(known, dict):
         return None
@@ -310,7 +308,7 @@ def _name(key: Any) -> str:
 
 
 def _starts(names: str) -> Iterator[str]:
-    """Dotted names, and then fewer and fewer of them."""
+    """Yield dotted names, and then fewer and fewer of them."""
     yield names
     while "." in names:
         names = names.rpartition(".")[0]

@@ -15,7 +15,7 @@ from typing import Any
 from packager.libraries import dtype_of, to_numpy
 from packager.tensors import Box, boxes, itemsize_of, reshaped_strides
 
-from .tensors import GATHERED, LegacyTensor, numpy_dtype
+from .legacy_tensors import GATHERED, LegacyTensor, numpy_dtype
 
 
 class LazyStateDict(Mapping[str, Any]):
@@ -24,7 +24,7 @@ class LazyStateDict(Mapping[str, Any]):
     ran: tuple[str, ...] = ()
 
     def lazy(self, key: str) -> Any:
-        """A LegacyTensor or LazyArray; the value itself where it is no array."""
+        """Return a LegacyTensor or LazyArray; the value itself where it is no array."""
         raise NotImplementedError
 
 
@@ -46,15 +46,15 @@ class LazyArray:
         return math.prod(self.shape) * itemsize_of(self.dtype)
 
     def read(self, box: Box) -> Any:
-        """The elements in a box as an array of this shape, in the dtype or raw."""
+        """Return the elements in a box as an array of this shape, in the dtype or raw."""
         raise NotImplementedError
 
     def typed(self, box: Box) -> Any:
-        """The elements in a box as an array in `numpy_dtype(dtype)`."""
+        """Return the elements in a box as an array in `numpy_dtype(dtype)`."""
         return self.read(box).view(numpy_dtype(self.dtype))
 
     def pieces(self, size: int | None = None) -> Iterator[memoryview]:
-        """The bytes of the elements in C order, little-endian, about `size` at a time."""
+        """Yield the bytes of the elements in C order, little-endian, about `size` at a time."""
         import numpy as np
 
         for box in boxes(self.shape, (size or GATHERED) // itemsize_of(self.dtype)):
@@ -62,15 +62,15 @@ class LazyArray:
             yield memoryview(array.reshape(-1).view(np.uint8))
 
     def transpose(self, order: Sequence[int]) -> LazyArray:
-        """The axes in another order."""
+        """Return the axes in another order."""
         return _Transposed(self, order)
 
     def reshape(self, shape: Sequence[int]) -> LazyArray:
-        """The elements in C order in another shape."""
+        """Return the elements in C order in another shape."""
         return _Reshaped(self, shape)
 
     def __getitem__(self, index: tuple[slice, ...]) -> LazyArray:
-        """A part, by slices without steps."""
+        """Return a part, by slices without steps."""
         ends = [part.indices(extent) for part, extent in zip(index, self.shape, strict=False)]
         if any(step != 1 for _, _, step in ends):
             raise IndexError("a lazy array is sliced without steps")
@@ -78,44 +78,44 @@ class LazyArray:
         return _Sliced(self, (*box, *((0, extent) for extent in self.shape[len(box) :])))
 
     def roll(self, by: int, axis: int) -> LazyArray:
-        """The elements moved along an axis."""
+        """Return the elements moved along an axis."""
         return _Rolled(self, by, axis)
 
     def astype(self, dtype: Any) -> LazyArray:
-        """The elements in another dtype of NumPy."""
+        """Return the elements in another dtype of NumPy."""
         return _Elementwise(self, lambda part: part.astype(dtype), dtype.name)
 
     def __mul__(self, factor: float) -> LazyArray:
-        """The elements times a number, in the dtype that they have."""
+        """Return the elements times a number, in the dtype that they have."""
         return _Elementwise(self, lambda part: (part * factor).astype(part.dtype), self.dtype)
 
 
 def as_lazy(value: Any) -> Any:
-    """A LazyArray of an array of NumPy, kellet or PyTorch, or of a LegacyTensor."""
+    """Return a LazyArray of an array of NumPy, kellet or PyTorch, or of a LegacyTensor."""
     if isinstance(value, LazyArray):
         return value
     return _InFile(value) if isinstance(value, LegacyTensor) else _InMemory(value)
 
 
 def bare(value: LazyArray) -> Any:
-    """The LegacyTensor that a lazy array is no more than a view of; any other lazy array as it is."""
+    """Return the LegacyTensor that a lazy array is no more than a view of; any other lazy array as it is."""
     return value.tensor if isinstance(value, _InFile) else value
 
 
 def constant(shape: Sequence[int], fill: float, dtype: str) -> LazyArray:
-    """One value everywhere."""
+    """Return an array of one value everywhere."""
     return _Constant(shape, fill, dtype)
 
 
 def joined(parts: Sequence[LazyArray], axis: int, *, stack: bool) -> LazyArray:
-    """Arrays behind one another along an axis; with `stack` along a new one."""
+    """Return arrays behind one another along an axis; with `stack` along a new one."""
     return _Joined(parts, axis, stack)
 
 
 def made_whole(
     array: LazyArray, function: Callable[[Any], Any], shape: Sequence[int], dtype: str
 ) -> LazyArray:
-    """What a function makes of a whole array of NumPy, made when it is first read."""
+    """Return what a function makes of a whole array of NumPy, made when it is first read."""
     return _Whole(array, function, shape, dtype)
 
 
@@ -299,7 +299,7 @@ def _extents(box: Box) -> list[int]:
 
 
 def _runs(shape: tuple[int, ...], box: Box) -> Iterator[tuple[int, int]]:
-    """The elements of a box as runs in C order: where each starts, and how long it is."""
+    """Yield the elements of a box as runs in C order: where each starts, and how long it is."""
     axis, inner = len(shape), 1
     while axis and box[axis - 1] == (0, shape[axis - 1]):
         axis -= 1
@@ -315,7 +315,7 @@ def _runs(shape: tuple[int, ...], box: Box) -> Iterator[tuple[int, int]]:
 
 
 def _boxes_of_run(shape: tuple[int, ...], first: int, length: int) -> Iterator[Box]:
-    """The boxes that hold a run of elements, in order: few of them, the middle one the largest."""
+    """Yield the boxes that hold a run of elements, in order: few of them, the middle one the largest."""
     if not shape:
         yield ()
         return

@@ -1,18 +1,21 @@
-"""The machine that reads pickles of data: its stack, its memo, its budget, and the errors that it gives.
+"""The machine that reads pickles of data: its stack, its memo, its budget, and what it does with names.
 
-What it holds is data, a name that stands for nothing but itself, or an `Opaque`. It knows no opcode; those
-are in `packager.weights.pickle_opcodes`.
+What it holds is data, a name that stands for nothing but itself, or an `Opaque`. Names are mentioned,
+called, given a state, and none is ever imported: one that is on the list selects a function that makes
+plain data, and what is done with any other is noted in an `Opaque`. The opcodes are in
+`packager.weights.pickle_opcodes`.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Final, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from packager.errors import LegacyFormatError
 
-LONGEST_NAME: Final = 1000
+from .legacy_bounds import MAX_NAME, MAX_UNKNOWN_NAMES
 
 Handler = Callable[..., Any]
 """Makes data from the arguments that a pickle passes to a name."""
@@ -77,7 +80,7 @@ class Machine:
     next: int = 0
 
     def take(self, count: int) -> bytes:
-        """The next bytes of the pickle."""
+        """Return the next bytes of the pickle."""
         self.next += count
         if self.next > self.size:
             self.fail(
@@ -90,24 +93,26 @@ class Machine:
         return data
 
     def line(self) -> str:
-        """The next line, of a name."""
-        data = self.stream.readline(LONGEST_NAME + 1)
+        """Return the next line, of a name."""
+        data = self.stream.readline(MAX_NAME + 1)
         self.next += len(data)
         if not data.endswith(b"\n"):
             self.fail("a name that is too long, or without an end")
         return self.text(data[:-1])
 
     def text(self, data: bytes) -> str:
+        """Decode a text of the pickle."""
         try:
             return data.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
             self.fail("a text that is not UTF-8; the pickle is damaged")
 
     def fail(self, message: str) -> NoReturn:
+        """Raise PickleRefused with the offset of the opcode at hand."""
         raise PickleRefused(f"{self.what}, offset {self.position}: {message}")
 
     def refusal(self) -> PickleRefused:
-        """The error for names that are not data, all of them."""
+        """Return the error for names that are not data, all of them."""
         (first, place), *rest = self.unknown.items()
         lines = [f"{self.what}, offset {place}: the pickle names {first!r}, which is not plain data"]
         lines += [f"    offset {place}: {name!r}, neither" for name, place in rest[:20]]
@@ -121,18 +126,20 @@ class Machine:
         return PickleRefused("\n".join(lines) + ("\n" if rest else "; ") + advice)
 
     def pop(self) -> Any:
+        """Take the value on top of the stack."""
         if not self.stack:
             self.fail("an operation finds the stack empty; the pickle is damaged")
         return self.stack.pop()
 
     def pop_mark(self) -> list[Any]:
+        """Take all values above the last mark."""
         if not self.marks:
             self.fail("an operation finds no mark; the pickle is damaged")
         items, self.stack = self.stack, self.marks.pop()
         return items
 
     def top(self, kind: type | tuple[type, ...], operation: str) -> Any:
-        """What is on top of the stack, of one of these very types or an Opaque."""
+        """Return what is on top of the stack, of one of these very types or an Opaque."""
         if not self.stack or not isinstance(self.stack[-1], (kind, Opaque)):
             found = type(self.stack[-1]).__name__ if self.stack else "nothing"
             self.fail(f"{operation} on {found}; the pickle is damaged or holds more than data")
@@ -140,3 +147,88 @@ class Machine:
 
     def opaque(self, name: str, arguments: Any) -> Opaque:
         return Opaque(name, self.position, arguments)
+
+    def mention_lines(self) -> None:
+        """Carry out GLOBAL: the name stands in the pickle, on two lines."""
+        module, name = self.line(), self.line()
+        self._push_name(f"{module} {name}")
+
+    def mention(self) -> None:
+        """Carry out STACK_GLOBAL: the name lies on the stack, as two texts."""
+        name, module = self.pop(), self.pop()
+        if type(name) is not str or type(module) is not str or len(name) + len(module) > MAX_NAME:
+            self.fail("STACK_GLOBAL without two texts; the pickle is damaged")
+        self._push_name(f"{module} {name}")
+
+    def _push_name(self, name: str) -> None:
+        known = name in self.names
+        if not known:
+            self.unknown.setdefault(name.replace(" ", "."), self.position)
+            if len(self.unknown) > MAX_UNKNOWN_NAMES:
+                self.fail(f"the pickle names more than {MAX_UNKNOWN_NAMES} things that are not plain data")
+        self.stack.append(Named(name, known))
+
+    def call(self) -> None:
+        """Carry out REDUCE: only a function of the list is called; any other call is noted."""
+        arguments, function = self.pop(), self.pop()
+        if isinstance(function, Opaque):  # a computed function: what it gives is as unknown as itself
+            self.stack.append(self.opaque(function.name, arguments))
+            return
+        if not isinstance(function, Named) or type(arguments) is not tuple:
+            self.fail("a call of something that is no name, or not with a tuple")
+        self.stack.append(self._applied(function, arguments))
+
+    def _applied(self, function: Named, arguments: tuple[Any, ...]) -> Any:
+        shown = function.name.replace(" ", ".")
+        if not function.known:
+            return self.opaque(shown, arguments)
+        handler = self.names[function.name]
+        if handler is None:
+            self.fail(f"{shown!r} may be mentioned in data, but not called")
+        try:
+            return handler(*arguments)
+        except (TypeError, ValueError, KeyError, OverflowError, AttributeError) as error:
+            if any(_is_opaque(argument) for argument in arguments):
+                return self.opaque(shown, arguments)
+            self.fail(f"{shown} with arguments that do not fit: {error}")
+
+    def new_object(self, opcode: str, count: int) -> None:
+        """Note an object of an unknown class, with so many arguments; fail for a known one."""
+        arguments = [self.pop() for _ in range(count)]
+        kind = self.pop()
+        if not _is_opaque(kind):
+            self.fail(f"opcode {opcode} is not among those that data needs")
+        self.stack.append(self.opaque(kind.name.replace(" ", "."), tuple(reversed(arguments))))
+
+    def set_state(self) -> None:
+        """Carry out BUILD: of an OrderedDict's attributes, `_metadata` of a state dict alone is kept."""
+        state = self.pop()
+        target = self.top((OrderedDict, HasState), "BUILD")
+        if isinstance(target, Opaque):
+            target.state = state
+        elif isinstance(target, HasState):
+            try:
+                target.set_state(state)
+            except (TypeError, ValueError, KeyError, OverflowError) as error:
+                self.fail(f"a state that does not fit: {error}")
+        elif type(state) is dict and set(state) <= {"_metadata"}:
+            target.__dict__.update(state)
+        else:
+            self.fail("BUILD sets attributes of a dict other than _metadata")
+
+    def find_storage(self) -> None:
+        """Carry out BINPERSID: the reader of the file says what lies under a persistent id."""
+        if self.persistent is None:
+            self.fail("a persistent id, in a pickle that has none")
+        pid = self.pop()
+        try:
+            self.stack.append(self.persistent(pid))
+        except (TypeError, ValueError, KeyError, OverflowError, AttributeError) as error:
+            if type(pid) is tuple and any(_is_opaque(part) for part in pid):
+                self.stack.append(self.opaque("a storage of an unknown class", pid))
+            else:
+                self.fail(f"a storage that cannot be found: {error}")
+
+
+def _is_opaque(value: Any) -> bool:
+    return isinstance(value, Opaque) or (isinstance(value, Named) and not value.known)

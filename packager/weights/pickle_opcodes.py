@@ -2,7 +2,7 @@
 
 Python's unpickler calls whatever a pickle names. This one knows a list of opcodes and a list of names; a
 name is never imported, it selects a function of `names` that makes plain data. A name that is not on the
-list becomes an `Opaque`, which stands for an object that nobody makes: what the pickle would do to it is
+list becomes an `Opaque`, which stands for an object that is not made: what the pickle would do to it is
 noted, not done. Unless the caller asked for that, such names are refused in the end, all together.
 
 Memory is bounded by the file: every operation has a price, and a pickle may spend so much for its size.
@@ -15,14 +15,16 @@ from collections.abc import Callable, Mapping
 from struct import Struct
 from typing import Any, BinaryIO, Final
 
-from .pickle_calls import call, find_storage, mention, mention_lines, new_object, set_state
+from .legacy_bounds import (
+    FREE_MEMORY,
+    MAX_INT_BYTES,
+    MAX_KEY_BITS,
+    MAX_MEMORY,
+    MAX_TUPLE_KEY,
+    MAX_TUPLE_KEYS,
+    MEMORY_PER_BYTE,
+)
 from .pickle_machine import Handler, Machine, Named, Opaque, PickleRefused
-
-_FREE: Final = 64 << 20
-_PER_BYTE: Final = 32
-_MOST: Final = 1 << 30
-_LONGEST_INT: Final = 256  # bytes
-_MOST_TUPLE_KEYS: Final = 10_000
 
 
 def read_pickle(
@@ -46,7 +48,9 @@ def read_pickle(
         here = stream.tell()
         size = stream.seek(0, io.SEEK_END) - here
         stream.seek(here)
-    machine = Machine(stream, names, persistent, what, size, min(_FREE + _PER_BYTE * size, _MOST))
+    machine = Machine(
+        stream, names, persistent, what, size, min(FREE_MEMORY + MEMORY_PER_BYTE * size, MAX_MEMORY)
+    )
     try:
         value = _run(machine)
     except PickleRefused:
@@ -95,7 +99,7 @@ def _not_listed(code: bytes) -> str:
 
 
 def _nothing(length: int) -> Callable[[Machine], None]:
-    """PROTO and FRAME say nothing about the data."""
+    """Skip PROTO and FRAME, which say nothing about the data."""
     return lambda machine: _ignore(machine.take(length))
 
 
@@ -117,7 +121,7 @@ def _number(form: str) -> Callable[[Machine], None]:
 
 
 def _counted(form: str, decode: Callable[[Machine, bytes], object]) -> Callable[[Machine], None]:
-    """Bytes behind their number."""
+    """Return the operation that reads bytes behind their number."""
     layout = Struct(form)
 
     def operation(machine: Machine) -> None:
@@ -136,8 +140,8 @@ def _old_text(machine: Machine, data: bytes) -> str:
 
 
 def _long_int(machine: Machine, data: bytes) -> int:
-    if len(data) > _LONGEST_INT:
-        machine.fail(f"a number of {len(data)} bytes; no data has one of more than {_LONGEST_INT}")
+    if len(data) > MAX_INT_BYTES:
+        machine.fail(f"a number of {len(data)} bytes; no data has one of more than {MAX_INT_BYTES}")
     return int.from_bytes(data, "little", signed=True)
 
 
@@ -262,7 +266,7 @@ _KEYS: Final = (str, bytes, int, float, bool, type(None), Named, Opaque)
 
 
 def _hashable(machine: Machine, key: Any) -> Any:
-    """A key that is quick to hash, and that nobody can make collide with many others.
+    """Return a key that is quick to hash, and cannot be made to collide with many others.
 
     Plain values and short flat tuples of them: hashing runs nothing and does not go deep. Large numbers
     wrap around when they are hashed, and the hash of a tuple can be computed backwards; so the first are
@@ -273,13 +277,17 @@ def _hashable(machine: Machine, key: Any) -> Any:
         machine.fail(f"a key of type {type(key).__name__}; keys of data are plain values")
     if type(key) is tuple:
         machine.tuple_keys += 1
-        if len(key) > 8 or machine.tuple_keys > _MOST_TUPLE_KEYS:
+        if len(key) > MAX_TUPLE_KEY or machine.tuple_keys > MAX_TUPLE_KEYS:
             machine.fail(
                 "keys of a kind and number that no checkpoint has: long tuples, or thousands of them"
             )
-    if any(type(part) is int and part.bit_length() > 60 for part in parts):
-        machine.fail("a key that is a number of more than 60 bits; no checkpoint has one")
+    if any(type(part) is int and part.bit_length() > MAX_KEY_BITS for part in parts):
+        machine.fail(f"a key that is a number of more than {MAX_KEY_BITS} bits; no checkpoint has one")
     return key
+
+
+def _new_object(opcode: str, count: int) -> Callable[[Machine], None]:
+    return lambda machine: machine.new_object(opcode, count)
 
 
 # What each operation costs, in bytes of memory at most, besides the bytes that it reads.
@@ -327,12 +335,12 @@ _OPERATIONS: Final[Mapping[bytes, tuple[Callable[[Machine], None], int]]] = {
     b"s": (_setitem, 250),
     b"u": (_setitems, 250),
     b"\x90": (_additems, 232),
-    b"c": (mention_lines, 250),
-    b"\x93": (mention, 250),
-    b"R": (call, 800),
-    b"\x81": (new_object("NEWOBJ", 1), 250),
-    b"\x92": (new_object("NEWOBJ_EX", 2), 250),
-    b"b": (set_state, 250),
-    b"Q": (find_storage, 500),
+    b"c": (Machine.mention_lines, 250),
+    b"\x93": (Machine.mention, 250),
+    b"R": (Machine.call, 800),
+    b"\x81": (_new_object("NEWOBJ", 1), 250),
+    b"\x92": (_new_object("NEWOBJ_EX", 2), 250),
+    b"b": (Machine.set_state, 250),
+    b"Q": (Machine.find_storage, 500),
 }
 """The opcodes of data. Not there: text forms of protocol 0, INST, OBJ, EXT, PERSID, out-of-band buffers."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from packager.tensors import itemsize_of
 
-from .tensors import LegacyStorage
+from .legacy_tensors import LegacyStorage
 
 # How many numbers an element is, each of which has its sign in its highest bit.
 _PARTS: Final = {
@@ -38,7 +38,7 @@ class SignBits:
 
 
 def sign_bits_in(metadata: object) -> SignBits:
-    """The bits in the metadata that a pickle has for a tensor; None and {} say that none is set.
+    """Return the bits in the metadata that a pickle has for a tensor; None and {} say that none is set.
 
     Raises ValueError for any other key, by its name, and for a bit that is not true or false.
     """
@@ -67,7 +67,7 @@ class ViewedStorages:
         self._made: dict[tuple[LegacyStorage, str, SignBits], ShownStorage] = {}
 
     def shown(self, storage: LegacyStorage, dtype: str, bits: SignBits) -> LegacyStorage:
-        """`storage` as a tensor of this dtype shows it; itself where no bit is set.
+        """Return `storage` as a tensor of this dtype shows it; itself where no bit is set.
 
         Raises ValueError for a dtype that PyTorch cannot conjugate or negate.
         """
@@ -102,7 +102,7 @@ class ShownStorage(LegacyStorage):
 
 
 def _turned(data: memoryview, dtype: str, bits: SignBits, big_endian: bool) -> memoryview:
-    """A copy of elements with their signs turned; bytes behind the last whole element stay as they are."""
+    """Return elements with their signs turned; bytes behind the last whole element stay as they are."""
     import numpy as np
 
     array: Any = np.frombuffer(data, np.uint8).copy()

@@ -8,15 +8,15 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from packager.errors import LegacyFormatError
 from packager.tensors import itemsize_of
 
-from .legacy_file import LegacyFile
+from .legacy_tensors import LegacyFile, LegacyStorage
 from .pickle_machine import Named
 from .pickle_opcodes import read_pickle
-from .tensors import LegacyStorage
 from .torch_names import storage_dtype, torch_names
 from .zip_files import ZIP_START, ZipFile
 
@@ -26,7 +26,7 @@ _ORDERS: Final = {b"little": False, b"big": True}
 
 
 def read_torch_file(path: str | os.PathLike[str], *, opaque: bool = False) -> Any:
-    """The object of a file that `torch.save` wrote, with LegacyTensor in place of tensors.
+    """Read the object of a file that `torch.save` wrote, with LegacyTensor in place of tensors.
 
     The file stays open for as long as one of these is there. With `opaque=True` objects of unknown
     classes are Opaque; see `packager.weights.pickle_opcodes`.
@@ -40,7 +40,7 @@ def read_torch_file(path: str | os.PathLike[str], *, opaque: bool = False) -> An
 
 
 def read_torch_zip(file: LegacyFile, members: ZipFile, *, opaque: bool = False) -> Any:
-    """The object of a file in the zip format."""
+    """Read the object of a file in the zip format. Raises LegacyFormatError for another zip file."""
     pickles = [member for member in members if member.rpartition("/")[2] == "data.pkl"]
     if len(pickles) != 1 or any(f"{pickles[0].rpartition('/')[0]}/constants.pkl" == name for name in members):
         raise LegacyFormatError(f"{file.name}: {_other_zip(members, len(pickles))}")
@@ -71,9 +71,9 @@ def zip_pickle(
     *,
     opaque: bool = False,
 ) -> Any:
-    """The object of a pickle in a zip file. Raises LegacyFormatError where its CRC-32 is another one."""
+    """Read the object of a pickle in a zip file. Raises LegacyFormatError where its CRC-32 is wrong."""
     member = members[name]
-    stream = _Window(lambda start, stop: members.read(name, start, stop), member.size)
+    stream = _Window(partial(members.read, name), member.size)
     value = read_pickle(stream, names, persistent, f"{file.name}: {name}", opaque=opaque, size=member.size)
     # torch.save may be told to write no CRC-32 (torch.serialization.set_crc32_options): then it is 0.
     if member.crc and not members.check(name):
@@ -84,7 +84,10 @@ def zip_pickle(
 def zip_storage(
     members: ZipFile, places: dict[str, LegacyStorage], name: str, key: str, dtype: str, count: Any
 ) -> LegacyStorage:
-    """The storage in an entry. Tensors of different dtypes over one storage share it."""
+    """Return the storage in an entry. Tensors of different dtypes over one storage share it.
+
+    Raises KeyError where there is no such entry, ValueError where its size is another one.
+    """
     if name not in members:
         raise KeyError(f"storage {key[:80]!r} is not in the file")
     size = members[name].size
@@ -94,7 +97,7 @@ def zip_storage(
         )
     whole = places.get(f"{key} {dtype}")
     if whole is None:
-        whole = LegacyStorage(key, dtype, size, lambda start, stop: members.read(name, start, stop))
+        whole = LegacyStorage(key, dtype, size, partial(members.read, name))
         places[f"{key} {dtype}"] = whole
     return whole
 
@@ -104,7 +107,7 @@ def _has(members: ZipFile, name: str, size: int) -> bool:
 
 
 def _other_zip(members: ZipFile, pickles: int) -> str:
-    """What a zip file without just one data.pkl is."""
+    """Return what a zip file without just one data.pkl is."""
     names = list(members)
     if any(name.rpartition("/")[2] == "constants.pkl" for name in names):
         return (
@@ -119,7 +122,10 @@ def _other_zip(members: ZipFile, pickles: int) -> str:
 
 
 def read_torch_stream(file: LegacyFile, *, opaque: bool = False) -> Any:
-    """Five pickles one after another, then for each storage its number of elements and its bytes."""
+    """Read five pickles one after another, then for each storage its number of elements and its bytes.
+
+    Raises LegacyFormatError for a damaged file, PickleRefused for more than data.
+    """
     _refuse_tar(file)
     stream = _Window(file.read, file.size)
     magic = _part(file, stream, "magic number")
@@ -181,7 +187,7 @@ class _StreamStorage:
         self._parts: dict[tuple[int, int], LegacyStorage] = {}
 
     def part(self, view: Any) -> LegacyStorage:
-        """The whole storage, or the run of it that old files call a view of it."""
+        """Return the whole storage, or the run of it that old files call a view of it."""
         size = itemsize_of(self.dtype)
         start, count = 0, self.count
         if view is not None:
@@ -234,14 +240,10 @@ def _find_storages(
                 f"{file.name}, byte {at}: storage {key[:80]!r} has {count} elements, not {storage.count}, "
                 f"up to byte {end}, and the file ends at {file.size}"
             )
-        storage.found(_at(file, start))
+        storage.found(file.reading(start))
         at = end
     if at != file.size:
         raise LegacyFormatError(f"{file.name}, byte {at}: {file.size - at} bytes behind the last storage")
-
-
-def _at(file: LegacyFile, first: int) -> Callable[[int, int], memoryview]:
-    return lambda start, stop: file.read(first + start, first + stop)
 
 
 class _Window(io.BufferedReader):

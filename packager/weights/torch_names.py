@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from packager.tensors import DTYPES, contiguous_strides, itemsize_of
 
+from .legacy_tensors import LegacyStorage, LegacyTensor, checked_tensor
 from .pickle_machine import Handler, HasState, Named
 from .sign_bits import ViewedStorages, sign_bits_in
-from .tensors import LegacyStorage, LegacyTensor, checked_tensor
 
 _STORAGES: Final = {
     **{dtype.storage: dtype.name for dtype in DTYPES.values() if dtype.storage},
@@ -36,7 +36,7 @@ _DTYPES: Final = {
 
 
 def torch_names(big_endian: bool = False) -> Mapping[str, Handler | None]:
-    """Every name that a pickle of tensors and plain data has, and what becomes of it.
+    """Return every name that a pickle of tensors and plain data has, and what becomes of it.
 
     None where a name may be mentioned only. `big_endian` is that of the file's storages.
     """
@@ -75,7 +75,7 @@ def torch_names(big_endian: bool = False) -> Mapping[str, Handler | None]:
     }
 
     def from_type(function: object, kind: object, arguments: tuple[Any, ...], state: object) -> Any:
-        """A tensor with Python attributes: the attributes are not data of the checkpoint."""
+        """Return a tensor with Python attributes, which are not data of the checkpoint."""
         if not isinstance(function, Named) or function.name not in rebuilt:
             raise ValueError("a tensor that is made by something unknown")
         return rebuilt[function.name](*arguments)
@@ -114,7 +114,10 @@ _PLAIN_TYPES: Final = ("dict", "float", "int", "list", "str", "tuple", "bool")
 
 
 def storage_dtype(kind: Any) -> str:
-    """The dtype that a storage's class (as a pickle names it) stands for."""
+    """Return the dtype that a storage's class (as a pickle names it) stands for.
+
+    Raises TypeError for what is no class of storages, KeyError for an unknown one.
+    """
     if not isinstance(kind, Named):
         raise TypeError(f"{type(kind).__name__} is no class of storages")
     return _STORAGES[kind.name.rpartition(" ")[2]]
@@ -153,7 +156,7 @@ def _ordered(items: Any = ()) -> OrderedDict[Any, Any]:
 
 
 def _default_dict(make: Any = None) -> dict[Any, Any]:
-    """The entries alone: what makes new ones is no data."""
+    """Return the entries alone: what makes new ones is no data."""
     if not isinstance(make, (Named, type(None))):
         raise TypeError("a defaultdict that is made of something else than a name")
     return {}
@@ -191,7 +194,7 @@ def _complex(real: float, imaginary: float = 0.0) -> complex:
 
 
 def _bytearray(data: bytes | str = b"", encoding: str = "latin1") -> bytes:
-    """Protocol 2 spells one as text, later ones as bytes."""
+    """Return bytes; protocol 2 spells a bytearray as text, later ones as bytes."""
     if type(data) is str:
         return _encoded(data, encoding)
     if type(data) is not bytes:

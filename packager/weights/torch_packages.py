@@ -12,16 +12,15 @@ from typing import Any
 from packager.errors import LegacyFormatError
 
 from .contents import LeftOut
-from .legacy_file import LegacyFile
+from .legacy_tensors import LegacyFile, LegacyStorage
 from .pickle_machine import PickleRefused
-from .tensors import LegacyStorage
 from .torch_files import zip_pickle, zip_storage
 from .torch_names import storage_dtype, torch_names
 from .zip_files import ZipFile
 
 
 def is_torch_package(members: ZipFile) -> bool:
-    """Whether a zip file was written by torch.package."""
+    """Return whether a zip file was written by torch.package."""
     return any(name.endswith("/.data/extern_modules") for name in members)
 
 
@@ -37,7 +36,10 @@ def open_torch_package(path: str | os.PathLike[str]) -> TorchPackage:
 
 
 class TorchPackage:
-    """What an archive of torch.package holds. Names are those inside its one folder ("model/net.py")."""
+    """What an archive of torch.package holds. Names are those inside its one folder ("model/net.py").
+
+    Raises LegacyFormatError for an archive of more than one folder.
+    """
 
     def __init__(self, file: LegacyFile, members: ZipFile) -> None:
         self._file = file
@@ -67,25 +69,31 @@ class TorchPackage:
         )
 
     def load_binary(self, package: str, resource: str) -> bytes:
-        """The bytes of a resource. Raises LegacyFormatError where there is none."""
+        """Return the bytes of a resource. Raises LegacyFormatError where there is none."""
         return bytes(self._zip.read(self._root + self._find(package, resource)))
 
     def load_text(self, package: str, resource: str, encoding: str = "utf-8") -> str:
-        """A resource as text; `load_text("mypkg", "net.py")` gives source code."""
+        """Return a resource as text; `load_text("mypkg", "net.py")` gives source code.
+
+        Raises LegacyFormatError where it is not there, or no text.
+        """
         try:
             return self.load_binary(package, resource).decode(encoding)
         except UnicodeDecodeError as error:
             raise LegacyFormatError(f"{self._file.name}: {package}/{resource} is no text: {error}") from None
 
     def load_pickle(self, package: str, resource: str, *, opaque: bool = False) -> Any:
-        """What a pickle holds, with LegacyTensor in place of tensors.
+        """Return what a pickle holds, with LegacyTensor in place of tensors.
 
         Raises PickleRefused for objects, naming their classes.
         """
         return self._load(self._find(package, resource), opaque)
 
     def state_dict(self, wanted: str | None, *, opaque: bool = False) -> tuple[str, Any, tuple[LeftOut, ...]]:
-        """The pickle called `wanted`, or the only one that is data: its name, content, what else is there."""
+        """Return the pickle called `wanted`, or the only one of data: its name, content, what else is there.
+
+        Raises LegacyFormatError where there is none or more than one, and for what is no data.
+        """
         if wanted is not None:
             return wanted, self._load(self._named(wanted), opaque), self._beside(wanted)
         pickles = [name for name in self.names if name.endswith(".pkl")]

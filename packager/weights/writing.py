@@ -7,7 +7,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,19 +25,19 @@ from packager.archive import (
     spell_header,
 )
 from packager.errors import MigrationError
-from packager.tensors import DTYPES, ITEMSIZE, contiguous_strides, itemsize_of, stored_as
+from packager.tensors import DTYPES, ITEMSIZE, contiguous_strides, itemsize_of, overlapping, stored_as
 
 from .checkpoint import Checkpoint, CheckpointMetadata
 from .contents import LeftOut
 from .lazy_arrays import LazyArray, LazyStateDict, as_lazy, bare
-from .tensors import PIECE
-from .ties import Span, lost_ties, ties
-
-PACKAGE: Final = "model"
-RESOURCE: Final = "weights"
+from .legacy_tensors import PIECE, LegacyStorage, LegacyTensor
+from .sign_bits import ShownStorage
 
 Progress = Callable[[int, int], None]
 _ROOM_LEFT: Final = 1 << 20
+
+Span = tuple[int, int]
+"""The first byte of a storage, and one past the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ def write_checkpoint(
     metadata: CheckpointMetadata | None = None,
     progress: Progress | None = None,
     fsync: bool = True,
-    package: str = PACKAGE,
-    resource: str = RESOURCE,
+    package: str = "model",
+    resource: str = "weights",
 ) -> WrittenCheckpoint:
-    """Stream a state dict to a file; its ending says which: `.safetensors` or `.kellet`.
+    """Return stream a state dict to a file; its ending says which: `.safetensors` or `.kellet`.
 
     Values are those of a Checkpoint, of a migrated state dict, or arrays of NumPy, kellet or PyTorch; each is
     read piece by piece, and memory stays bounded however large they are. `metadata` defaults to that of
@@ -89,13 +89,10 @@ def write_checkpoint(
         metadata = state.metadata if isinstance(state, Checkpoint) else CheckpointMetadata()
     if isinstance(state, LazyStateDict):
         metadata = _after_migration(metadata, state)
-    tensors, others = _sorted_out(state)
-    if target.suffix == ".safetensors":
-        return _write_safetensors(target, tensors, others, metadata, progress, fsync)
-    if target.suffix == ".kellet":
-        places = (package, resource)
-        return _write_kellet(target, state, tensors, others, metadata, progress, fsync, places)
-    raise MigrationError(f"{target}: which format? Expected a name that ends in .safetensors or .kellet")
+    if target.suffix not in (".safetensors", ".kellet"):
+        raise MigrationError(f"{target}: which format? Expected a name that ends in .safetensors or .kellet")
+    writing = _Writing(target, state, *_sorted_out(state), metadata, progress, fsync)
+    return writing.kellet(package, resource) if target.suffix == ".kellet" else writing.safetensors()
 
 
 def _after_migration(metadata: CheckpointMetadata, state: LazyStateDict) -> CheckpointMetadata:
@@ -107,8 +104,125 @@ def _after_migration(metadata: CheckpointMetadata, state: LazyStateDict) -> Chec
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """One state dict on its way into a file: tensors as lazy values, what else is in it, and how to write."""
+
+    target: Path
+    state: Mapping[str, Any]
+    tensors: dict[str, Any]
+    others: dict[str, Any]
+    metadata: CheckpointMetadata
+    progress: Progress | None
+    fsync: bool
+
+    def safetensors(self) -> WrittenCheckpoint:
+        """Write each tensor in full; what safetensors has no place for is left out."""
+        dtypes = {key: DTYPES[value.dtype] for key, value in self.tensors.items()}
+        bad = [f"{key!r}: {dtype.name}" for key, dtype in dtypes.items() if dtype.word not in ITEMSIZE]
+        bad += [
+            f"{key!r}: a name that safetensors keeps for itself" for key in dtypes if key == "__metadata__"
+        ]
+        if bad:
+            raise MigrationError(
+                f"{self.target.name}: safetensors has no place for {len(bad)} tensors; write a .kellet, or "
+                "convert them:\n    " + "\n    ".join(bad[:50])
+            )
+        # Wide elements first, so that every tensor starts at a multiple of its element's size.
+        ordered = sorted(self.tensors.items(), key=lambda item: -dtypes[item[0]].itemsize)
+        rows = [(key, dtypes[key].word, value.shape, value.nbytes) for key, value in ordered]
+        header = spell_header(rows, {"format": "pt", **self.metadata.strings})
+        total = len(header) + sum(row[3] for row in rows)
+        self._require_room(total)
+        report = self.progress or (lambda done, total: None)
+        with PathTarget(self.target, fsync=self.fsync).open() as descriptor:
+            file = BatchedFile(descriptor, lambda done: report(done, total))
+            file.write(header)
+            for key, value in ordered:
+                for piece in _exact_pieces(key, value):
+                    file.write(piece)
+            file.flush()
+        alone = "safetensors holds tensors alone"
+        left_out = [LeftOut(key, type(value).__name__, alone) for key, value in self.others.items()]
+        if self.metadata.versions:
+            count = len(self.metadata.versions)
+            left_out.append(LeftOut("", f"versions of {count} modules", "safetensors has no place"))
+        return self._written("safetensors", tuple(self.tensors), total, _ties(self.tensors), left_out)
+
+    def kellet(self, package: str, resource: str) -> WrittenCheckpoint:
+        """Write an archive with this one state dict; tied tensors are stored once."""
+        from packager.environment import Fingerprint
+        from packager.objects import encode_extras
+
+        names = {key: DTYPES[value.dtype].spelling for key, value in self.tensors.items()}
+        raw = {key: name for key, name in names.items() if stored_as(name)[1]}
+        extras, versions = encode_extras(self.state, self.others, raw, self.metadata.versions)
+        if extras.refusals:
+            lines = [f"{found.path}: {found.reason}" for found in extras.refusals[:50]]
+            raise MigrationError(
+                f"{self.target.name}: values that cannot be stored:\n    " + "\n    ".join(lines)
+            )
+        groups = _ties(self.tensors)
+        places = {key: (span, number) for number, (keys, span) in enumerate(groups) for key in keys}
+        specs = [_spec(key, value, *places[key]) for key, value in self.tensors.items()]
+        sizes = [span[1] - span[0] if span else self.tensors[keys[0]].nbytes for keys, span in groups]
+        plan = plan_member(specs, sizes, dict(self.metadata.strings))
+        member = "/".join((*package.split("."), resource + ".safetensors"))
+        total = len(plan.header) + sum(sizes)
+        self._require_room(total)
+        with ArchiveWriter(self.target, fsync=self.fsync, progress=self.progress) as writer:
+            storages = (self._storage(*groups[number]) for number in plan.order)
+            content = itertools.chain([memoryview(plan.header)], *storages)
+            writer.add(member, content, kind="tensors", align=ALIGNMENT, size=total)
+            writer.add(index_name(member), plan.index, kind="index")
+            stored = f".data/extras/{member}" if extras.records else None
+            if stored is not None:
+                writer.add(stored, extras.records, kind="extras")
+            record = StateDictRecord(package, resource, member, stored, versions, self.metadata.migrations)
+            identity = writer.seal(Manifest(state_dicts=(record,), environment=asdict(Fingerprint.here())))
+        size = os.path.getsize(self.target)
+        return self._written("kellet", tuple(self.state), size, groups, [], identity)
+
+    def _storage(self, keys: Sequence[str], span: Span | None) -> Iterator[memoryview]:
+        """Give the bytes of one storage."""
+        first = self.tensors[keys[0]]
+        if span is None:
+            yield from _exact_pieces(keys[0], first)
+            return
+        start, stop = span
+        for at in range(start, stop, PIECE):
+            yield first.storage.read(at, min(at + PIECE, stop))
+
+    def _written(
+        self,
+        format: str,
+        keys: tuple[str, ...],
+        size: int,
+        groups: list[tuple[list[str], Span | None]],
+        left_out: list[LeftOut],
+        identity: str | None = None,
+    ) -> WrittenCheckpoint:
+        tied = tuple(tuple(group) for group, _ in groups if len(group) > 1)
+        lost = (*left_out, *_lost_ties(self.tensors))
+        return WrittenCheckpoint(self.target, format, keys, size, tied, lost, identity)
+
+    def _require_room(self, size: int) -> None:
+        """Raise ArchiveIOError for a disk that is too small; an old file goes only when the new is whole."""
+        folder = os.path.dirname(os.path.realpath(self.target))
+        if not os.path.isdir(folder):
+            return  # opening the target reports it
+        free = shutil.disk_usage(folder).free
+        if free < size + _ROOM_LEFT:
+            raise ArchiveIOError(
+                f"{self.target}: it will have {size} bytes, and the disk has room for {free}; "
+                "nothing was written",
+                OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.target)),
+                str(self.target),
+            )
+
+
 def _sorted_out(state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Tensors as lazy values, and everything else."""
+    """Return tensors as lazy values, and everything else."""
     tensors, others, problems = {}, {}, []
     for key in state:
         value = state.lazy(key) if isinstance(state, LazyStateDict) else state[key]
@@ -124,54 +238,8 @@ def _sorted_out(state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
     return tensors, others
 
 
-# --- safetensors ---
-
-
-def _write_safetensors(
-    target: Path,
-    tensors: Mapping[str, Any],
-    others: Mapping[str, Any],
-    metadata: CheckpointMetadata,
-    progress: Progress | None,
-    fsync: bool,
-) -> WrittenCheckpoint:
-    dtypes = {key: DTYPES[value.dtype] for key, value in tensors.items()}
-    bad = [f"{key!r}: {dtype.name}" for key, dtype in dtypes.items() if dtype.word not in ITEMSIZE]
-    bad += [f"{key!r}: a name that safetensors keeps for itself" for key in tensors if key == "__metadata__"]
-    if bad:
-        raise MigrationError(
-            f"{target.name}: safetensors has no place for {len(bad)} tensors; write a .kellet, or "
-            "convert them:\n    " + "\n    ".join(bad[:50])
-        )
-    # Wide elements first, so that every tensor starts at a multiple of its element's size.
-    ordered = sorted(tensors.items(), key=lambda item: -dtypes[item[0]].itemsize)
-    rows = [(key, dtypes[key].word, value.shape, value.nbytes) for key, value in ordered]
-    header = spell_header(rows, {"format": "pt", **metadata.strings})
-    total = len(header) + sum(row[3] for row in rows)
-    _require_room(target, total)
-    report = progress or (lambda done, total: None)
-    with PathTarget(target, fsync=fsync).open() as descriptor:
-        file = BatchedFile(descriptor, lambda done: report(done, total))
-        file.write(header)
-        for key, value in ordered:
-            for piece in _exact_pieces(key, value):
-                file.write(piece)
-        file.flush()
-    left_out = [
-        LeftOut(key, type(value).__name__, "safetensors holds tensors alone") for key, value in others.items()
-    ]
-    if metadata.versions:
-        left_out.append(
-            LeftOut("", f"versions of {len(metadata.versions)} modules", "safetensors has no place")
-        )
-    left_out += lost_ties(tensors)
-    groups = ties(tensors)
-    tied = tuple(tuple(group) for group, _ in groups if len(group) > 1)
-    return WrittenCheckpoint(target, "safetensors", tuple(tensors), total, tied, tuple(left_out))
-
-
 def _exact_pieces(key: str, value: Any) -> Iterator[memoryview]:
-    """The bytes of a value, which must be as many as its header says."""
+    """Yield the bytes of a value, which must be as many as its header says."""
     missing = value.nbytes
     for piece in value.pieces():
         missing -= len(piece)
@@ -180,74 +248,8 @@ def _exact_pieces(key: str, value: Any) -> Iterator[memoryview]:
         raise MigrationError(f"{key!r}: its bytes are {-missing} more than its shape and dtype say")
 
 
-# --- kellet ---
-
-
-def _write_kellet(
-    target: Path,
-    state: Mapping[str, Any],
-    tensors: Mapping[str, Any],
-    others: dict[str, Any],
-    metadata: CheckpointMetadata,
-    progress: Progress | None,
-    fsync: bool,
-    place: tuple[str, str],
-) -> WrittenCheckpoint:
-    from dataclasses import asdict
-
-    from packager.environment import Fingerprint
-    from packager.objects import encode_extras
-
-    groups = ties(tensors)
-    specs: dict[str, TensorSpec] = {}
-    sizes: list[int] = []
-    streams: list[Callable[[], Iterator[memoryview]]] = []
-    for number, (keys, span) in enumerate(groups):
-        size, stream = _storage_of(tensors, keys, span)
-        sizes.append(size)
-        streams.append(stream)
-        for key in keys:
-            specs[key] = _spec(key, tensors[key], span, number)
-    names = {key: DTYPES[value.dtype].spelling for key, value in tensors.items()}
-    raw = {key: name for key, name in names.items() if stored_as(name)[1]}
-    extras, versions = encode_extras(state, others, raw, metadata.versions)
-    if extras.refusals:
-        lines = [f"{found.path}: {found.reason}" for found in extras.refusals[:50]]
-        raise MigrationError(f"{target.name}: values that cannot be stored:\n    " + "\n    ".join(lines))
-    plan = plan_member([specs[key] for key in tensors], sizes, dict(metadata.strings))
-    member = "/".join((*place[0].split("."), place[1] + ".safetensors"))
-    total = len(plan.header) + sum(sizes)
-    _require_room(target, total)
-    with ArchiveWriter(target, fsync=fsync, progress=progress) as writer:
-        content = itertools.chain([memoryview(plan.header)], *(streams[number]() for number in plan.order))
-        writer.add(member, content, kind="tensors", align=ALIGNMENT, size=total)
-        writer.add(index_name(member), plan.index, kind="index")
-        stored = f".data/extras/{member}" if extras.records else None
-        if stored is not None:
-            writer.add(stored, extras.records, kind="extras")
-        record = StateDictRecord(*place, member, stored, versions, metadata.migrations)
-        environment = asdict(Fingerprint.here())
-        identity = writer.seal(Manifest(state_dicts=(record,), environment=environment))
-    tied = tuple(tuple(keys) for keys, _ in groups if len(keys) > 1)
-    lost = tuple(lost_ties(tensors))
-    return WrittenCheckpoint(target, "kellet", tuple(state), os.path.getsize(target), tied, lost, identity)
-
-
-def _storage_of(
-    tensors: Mapping[str, Any], keys: Sequence[str], span: Span | None
-) -> tuple[int, Callable[[], Iterator[memoryview]]]:
-    """How many bytes a storage has, and what gives them."""
-    first = tensors[keys[0]]
-    if span is None:
-        return first.nbytes, lambda: _exact_pieces(keys[0], first)
-    start, stop = span
-    return stop - start, lambda: (
-        first.storage.read(at, min(at + PIECE, stop)) for at in range(start, stop, PIECE)
-    )
-
-
 def _spec(key: str, value: Any, span: Span | None, number: int) -> TensorSpec:
-    """Where a tensor lies in its new storage, in elements of the dtype that it is stored in."""
+    """Return where a tensor lies in its new storage, in elements of the dtype that it is stored in."""
     dtype, width = stored_as(DTYPES[value.dtype].spelling)
     if span is None:
         shape, strides, offset = value.shape, contiguous_strides(value.shape), 0
@@ -260,15 +262,83 @@ def _spec(key: str, value: Any, span: Span | None, number: int) -> TensorSpec:
     return TensorSpec(key, dtype, shape, strides, offset, number)
 
 
-def _require_room(target: Path, size: int) -> None:
-    """Say beforehand that a disk is too small; an old file goes only when the new one is whole."""
-    folder = os.path.dirname(os.path.realpath(target))
-    if not os.path.isdir(folder):
-        return  # whoever opens the target says so
-    free = shutil.disk_usage(folder).free
-    if free < size + _ROOM_LEFT:
-        raise ArchiveIOError(
-            f"{target}: it will have {size} bytes, and the disk has room for {free}; nothing was written",
-            OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target)),
-            str(target),
-        )
+def _ties(tensors: Mapping[str, Any]) -> list[tuple[list[str], Span | None]]:
+    """Return keys that go into one storage, with the bytes of the old storage that they span.
+
+    Tensors that lie in the same bytes of a file go together; any other is a storage of its own, without a
+    span, and is written in C order.
+    """
+    keys = list(tensors)
+    spans: list[Span | None] = [None] * len(keys)
+    starts: dict[int, int] = {}  # where each storage begins when all are laid out one behind another
+    end = 0
+    for number, value in enumerate(tensors.values()):
+        if isinstance(value, LegacyTensor) and value.size and not value.big_endian:
+            start = starts.setdefault(id(value.storage), end)
+            end = max(end, start + value.storage.nbytes)
+            spans[number] = start + value.span[0], start + value.span[1]
+    groups: list[tuple[list[str], Span | None]] = []
+    for members in overlapping(spans):
+        span = None
+        if len(members) > 1:
+            places = [tensors[keys[member]].span for member in members]
+            first = min(start for start, _ in places)
+            span = first - first % 16, max(stop for _, stop in places)
+        groups.append(([keys[member] for member in members], span))
+    return groups
+
+
+def _lost_ties(tensors: Mapping[str, Any]) -> list[LeftOut]:
+    """Say which tensors show memory with other signs than another tensor does, in the order of the keys.
+
+    A file of values has no conjugated views: each of these is written with values of its own, and what is
+    changed after loading no longer changes the other.
+    """
+    by_base: dict[int, list[_Place]] = {}
+    for key, value in tensors.items():
+        if isinstance(value, LegacyTensor) and value.size:
+            base = value.storage.base if isinstance(value.storage, ShownStorage) else value.storage
+            by_base.setdefault(id(base), []).append(_Place(key, value.storage, *value.span))
+    found: dict[str, LeftOut] = {}
+    for places in by_base.values():
+        if any(isinstance(place.storage, ShownStorage) for place in places):
+            found.update(_lost(places))
+    return [found[key] for key in tensors if key in found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The bytes of a storage that a tensor spans."""
+
+    key: str
+    storage: LegacyStorage
+    start: int
+    stop: int
+
+
+def _lost(places: list[_Place]) -> Iterator[tuple[str, LeftOut]]:
+    """Yield what is said of each tensor with turned signs that meets one with other signs."""
+    met = {**_met_before(_mirrored(places)), **_met_before(places)}
+    for place in places:
+        if place.key in met and isinstance(place.storage, ShownStorage):
+            why = f"it shows the same memory {place.storage.bits}, and is written with values of its own"
+            yield place.key, LeftOut(place.key, f"tie with {met[place.key]!r}", why)
+
+
+def _met_before(places: list[_Place]) -> dict[str, str]:
+    """Map each tensor to one that starts no later, reaches into it, and shows the storage in another way."""
+    met: dict[str, str] = {}
+    furthest: dict[int, _Place] = {}  # for each way of showing the storage
+    for place in sorted(places, key=lambda place: (place.start, isinstance(place.storage, ShownStorage))):
+        for other in furthest.values():
+            if other.stop > place.start and other.storage is not place.storage:
+                met.setdefault(place.key, other.key)
+        if place.stop > (furthest[id(place.storage)].stop if id(place.storage) in furthest else 0):
+            furthest[id(place.storage)] = place
+    return met
+
+
+def _mirrored(places: list[_Place]) -> list[_Place]:
+    """Return the same places read from the other end, so that what ends last comes first."""
+    end = max(place.stop for place in places)
+    return [_Place(place.key, place.storage, end - place.stop, end - place.start) for place in places]

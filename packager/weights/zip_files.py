@@ -20,7 +20,8 @@ from typing import IO, Final, NoReturn
 from packager.archive import BoundedFile, Memory, Source, crc32
 from packager.errors import LegacyFormatError
 
-from .legacy_file import LegacyFile
+from .legacy_bounds import MAX_EXPANSION, MAX_ZIP_DIRECTORY
+from .legacy_tensors import LegacyFile
 
 ZIP_START: Final = b"PK\x03\x04"
 
@@ -34,8 +35,6 @@ _DESCRIPTOR: Final = 0x0008
 _UTF8: Final = 0x0800
 _STORED, _DEFLATED = 0, 8
 _LONG: Final = 0xFFFFFFFF
-_MOST_DIRECTORY: Final = 32 << 20
-_MOST_EXPANSION: Final = 1032  # deflate cannot do more: a claim beyond it is a lie
 _CHUNK: Final = 1 << 20
 _IN_MEMORY: Final = 4 << 20
 
@@ -74,7 +73,7 @@ class ZipFile(Mapping[str, ZipMember]):
         return len(self._members)
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> memoryview:
-        """Some bytes of an entry.
+        """Return some bytes of an entry.
 
         A deflated entry is unpacked first, and no further than its size; the last one is kept.
         """
@@ -87,7 +86,7 @@ class ZipFile(Mapping[str, ZipMember]):
         return self._unpacked(member).view(start, stop)
 
     def head(self, name: str, size: int) -> memoryview:
-        """The first bytes of an entry, no more of which is unpacked; a deflated one is not checked."""
+        """Return the first bytes of an entry, no more of which is unpacked; a deflated one is not checked."""
         member = self._members[name]
         size = min(size, member.size)
         if not member.deflated:
@@ -99,14 +98,14 @@ class ZipFile(Mapping[str, ZipMember]):
             self._fail(f"entry {name!r} is damaged: {error}")
 
     def check(self, name: str) -> bool:
-        """Whether the bytes of an entry have the CRC-32 that the directory gives."""
+        """Return whether the bytes of an entry have the CRC-32 that the directory gives."""
         crc, size = 0, self._members[name].size
         for at in range(0, size, _CHUNK):
             crc = crc32(self.read(name, at, min(at + _CHUNK, size)), crc)
         return crc == self._members[name].crc
 
     def _directory(self) -> tuple[memoryview, int]:
-        """The records of the directory, and where it starts."""
+        """Return the records of the directory, and where it starts."""
         size = self._file.size
         if size < _END.size:
             self._fail(f"{size} bytes are no zip file")
@@ -128,12 +127,12 @@ class ZipFile(Mapping[str, ZipMember]):
             stop, here, count, length, start = long
         if disk or first or here != count:
             self._fail("the zip file is one of several; join them first")
-        if start + length != stop or length > _MOST_DIRECTORY or count * _CENTRAL.size > length:
+        if start + length != stop or length > MAX_ZIP_DIRECTORY or count * _CENTRAL.size > length:
             self._fail(f"the directory of {count} entries and {length} bytes does not end where it has to")
         return self._file.read(start, stop), start
 
     def _long_end(self, stop: int) -> tuple[int, int, int, int, int] | None:
-        """Where the directory ends, and its counts, length and start, of the ZIP64 end record."""
+        """Return where the directory ends, and its counts, length and start, of the ZIP64 end record."""
         if stop < _LOCATOR.size + _END64.size:
             return None
         magic, disk, place, disks = _LOCATOR.unpack(self._file.read(stop - _LOCATOR.size, stop))
@@ -149,7 +148,7 @@ class ZipFile(Mapping[str, ZipMember]):
         return place, here, count, length, start
 
     def _read_records(self, records: memoryview) -> Iterator[tuple[ZipMember, int]]:
-        """Each entry with its flags; `start` is still that of its header."""
+        """Yield each entry with its flags; `start` is still that of its header."""
         at = 0
         while at < len(records):
             if len(records) - at < _CENTRAL.size:
@@ -170,7 +169,7 @@ class ZipFile(Mapping[str, ZipMember]):
                 self._fail(
                     f"entry {name!r} is encrypted, or packed by method {method}; expected stored or deflated"
                 )
-            if size != packed if method == _STORED else size > packed * _MOST_EXPANSION:
+            if size != packed if method == _STORED else size > packed * MAX_EXPANSION:
                 self._fail(f"entry {name!r}: {packed} bytes cannot hold {size}")
             yield ZipMember(name, size, packed, crc, method == _DEFLATED, start), flags
             at = after
@@ -190,7 +189,7 @@ class ZipFile(Mapping[str, ZipMember]):
     def _long_fields(
         self, name: str, extra: bytes, size: int, packed: int, start: int
     ) -> tuple[int, int, int]:
-        """Size, packed size and start, taken from the ZIP64 field where the record leaves them to it."""
+        """Return size, packed size and start, from the ZIP64 field where the record leaves them to it."""
         long = _extra_field(extra, 0x0001)
         wanted = [value == _LONG for value in (size, packed, start)]
         if any(wanted):
@@ -204,7 +203,7 @@ class ZipFile(Mapping[str, ZipMember]):
         return size, packed, start
 
     def _checked(self, found: list[tuple[ZipMember, int]], stop: int) -> dict[str, ZipMember]:
-        """The entries in the order of the directory, with the places of their bytes."""
+        """Return the entries in the order of the directory, with the places of their bytes."""
         members = {member.name: member for member, _ in found}
         if len(members) != len(found):
             twice = Counter(member.name for member, _ in found).most_common(1)[0][0]
@@ -225,7 +224,7 @@ class ZipFile(Mapping[str, ZipMember]):
         return members
 
     def _data_start(self, member: ZipMember, flags: int) -> int:
-        """Where an entry's bytes start; its own header must say what the directory says."""
+        """Return where an entry's bytes start; its own header must say what the directory says."""
         place = member.start
         if place + _LOCAL.size > self._file.size:
             self._fail(f"entry {member.name!r} starts at byte {place}, behind the end of the file")
@@ -254,7 +253,7 @@ class ZipFile(Mapping[str, ZipMember]):
         return int(start)
 
     def _unpacked(self, member: ZipMember) -> Source:
-        """The bytes of a deflated entry: in memory where they are few, else in a file without a name."""
+        """Return the bytes of a deflated entry: in memory where they are few, else in an unnamed file."""
         last = self._last
         if last is None or last[0] != member.name:
             with io.BytesIO() if member.size <= _IN_MEMORY else tempfile.TemporaryFile() as target:
@@ -294,7 +293,7 @@ class ZipFile(Mapping[str, ZipMember]):
 
 
 def _extra_field(extra: bytes, wanted: int) -> bytes | None:
-    """The first field of this id among extra fields; padding that is no field ends them."""
+    """Return the first field of this id among extra fields; padding that is no field ends them."""
     at = 0
     while at + 4 <= len(extra):
         kind, length = unpack_from("<HH", extra, at)

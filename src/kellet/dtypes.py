@@ -49,7 +49,11 @@ _default = {"float": float32}
 
 
 def get_default_dtype() -> DType:
-    """Return the dtype of Python floats and of new floating tensors: float32 unless set otherwise."""
+    """Return the dtype of Python floats and of new floating tensors: float32 unless set otherwise.
+
+    >>> kellet.get_default_dtype()
+    dtype('float32')
+    """
     return _default["float"]
 
 
@@ -57,6 +61,11 @@ def set_default_dtype(dtype: Any) -> None:
     """Make `dtype`, a floating one, the default of the whole process.
 
     Raises DTypeError for a dtype that is not floating.
+
+    >>> kellet.set_default_dtype(kellet.float64)
+    >>> kellet.tensor(0.5).dtype
+    dtype('float64')
+    >>> kellet.set_default_dtype(kellet.float32)
     """
     found = as_dtype(dtype)
     if category(found) != FLOATING:
@@ -94,6 +103,9 @@ def ml_dtype(name: str) -> DType:
     """Return the bfloat16 or float8 dtype called `name`, from ml_dtypes.
 
     Raises DTypeError where that package is not installed.
+
+    >>> ml_dtype("bfloat16").itemsize
+    2
     """
     try:
         import ml_dtypes
@@ -111,7 +123,11 @@ def __getattr__(name: str) -> DType:
 
 
 def category(dtype: DType) -> int:
-    """Return 0 for bool, 1 for integers, 2 for floating, 3 for complex dtypes; TypeError for any other."""
+    """Return 0 for bool, 1 for integers, 2 for floating, 3 for complex dtypes; TypeError for any other.
+
+    >>> category(kellet.float16), category(kellet.int64)
+    (2, 1)
+    """
     found = _CATEGORIES.get(dtype.kind)
     if found is None or dtype.type.__module__ == "ml_dtypes":
         if dtype.type.__module__ != "ml_dtypes":
@@ -121,22 +137,38 @@ def category(dtype: DType) -> int:
 
 
 def is_differentiable(dtype: DType) -> bool:
-    """Say whether a tensor of this dtype may require a gradient: floating and complex ones may."""
+    """Say whether a tensor of this dtype may require a gradient: floating and complex ones may.
+
+    >>> is_differentiable(kellet.float32), is_differentiable(kellet.int64)
+    (True, False)
+    """
     return dtype.kind in "fc" or (dtype.kind == "V" and category(dtype) == FLOATING)
 
 
 def dtype_name(dtype: DType) -> str:
-    """Return the name as kellet spells it: `float32`, `bool`, `bfloat16`."""
+    """Return the name as kellet spells it: `float32`, `bool`, `bfloat16`.
+
+    >>> dtype_name(kellet.bool)
+    'bool'
+    """
     return str(dtype.name)
 
 
 def finfo_dtype(dtype: DType) -> DType:
-    """Return the real dtype whose precision `dtype` has: complex64 has that of float32."""
+    """Return the real dtype whose precision `dtype` has: complex64 has that of float32.
+
+    >>> finfo_dtype(kellet.complex64)
+    dtype('float32')
+    """
     return np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
 
 
 def complex_partner(dtype: DType) -> DType:
-    """Return the complex dtype made of two of `dtype`; complex64 for float16 and bfloat16, too."""
+    """Return the complex dtype made of two of `dtype`; complex64 for float16 and bfloat16, too.
+
+    >>> complex_partner(kellet.float64)
+    dtype('complex128')
+    """
     return complex128 if dtype == float64 else complex64
 
 
@@ -164,6 +196,10 @@ def result_dtype(values: Iterable[Any]) -> DType:
     """Return the dtype in which `values` (ndarrays and Python numbers) meet; the rule is at the top.
 
     Raises DTypeError for anything else among the values.
+
+    >>> import numpy
+    >>> result_dtype([numpy.ones(2, "int64"), 0.5])
+    dtype('float32')
     """
     wide: DType | None = None
     scalar: DType | None = None
@@ -187,6 +223,9 @@ def number_dtype(value: Any) -> DType:
     """Return the dtype that a Python number stands for when it is alone.
 
     Raises DTypeError for what is no number.
+
+    >>> number_dtype(3), number_dtype(0.5)
+    (dtype('int64'), dtype('float32'))
     """
     for kind, dtype in _PYTHON.items():
         if isinstance(value, kind):

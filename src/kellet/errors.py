@@ -35,35 +35,84 @@ __all__ = [
 
 
 class KelletError(Exception):
-    """The root of what kellet raises on its own account."""
+    """The root of what kellet raises on its own account.
+
+    >>> issubclass(ShapeError, KelletError)
+    True
+    """
 
 
 class ShapeError(KelletError, RuntimeError, ValueError):
-    """Shapes do not fit together."""
+    """Shapes do not fit together.
+
+    >>> kellet.ones(2) + kellet.ones(3)
+    Traceback (most recent call last):
+    kellet.errors.ShapeError: ...
+    """
 
 
 class DTypeError(KelletError, RuntimeError, TypeError):
-    """A dtype is not one that the operation takes."""
+    """A dtype is not one that the operation takes.
+
+    >>> kellet.tensor([1]).mean()
+    Traceback (most recent call last):
+    kellet.errors.DTypeError: ...
+    """
 
 
 class GradientError(KelletError, RuntimeError):
-    """Backward cannot run as asked: nothing requires grad, the graph is freed, a leaf was written."""
+    """Backward cannot run as asked: nothing requires grad, the graph is freed, a leaf was written.
+
+    >>> kellet.ones(1).backward()
+    Traceback (most recent call last):
+    kellet.errors.GradientError: ...
+    """
 
 
 class VersionError(GradientError):
-    """A value saved for backward was changed in place before backward used it."""
+    """A value saved for backward was changed in place before backward used it.
+
+    >>> x = kellet.ones(1, requires_grad=True)
+    >>> y = x.exp()
+    >>> _ = y.detach().zero_()
+    >>> y.backward()
+    Traceback (most recent call last):
+    kellet.errors.VersionError: ...
+    """
 
 
 class GradcheckError(KelletError, RuntimeError):
-    """A derivative does not agree with finite differences of the function."""
+    """A derivative does not agree with finite differences of the function.
+
+    >>> class Wrong(kellet.autograd.Function):
+    ...     forward = staticmethod(lambda ctx, x: x * 2)
+    ...     backward = staticmethod(lambda ctx, grad: grad)
+    >>> kellet.autograd.gradcheck(Wrong.apply, kellet.ones(1, dtype="float64", requires_grad=True))
+    Traceback (most recent call last):
+    kellet.errors.GradcheckError: ...
+    """
 
 
 class HookError(KelletError, RuntimeError):
-    """A hook answered with a value that cannot stand where it is put."""
+    """A hook answered with a value that cannot stand where it is put.
+
+    >>> net = kellet.nn.Linear(1, 1)
+    >>> handle = net.register_full_backward_hook(lambda module, grad_input, grad_output: ())
+    >>> net(kellet.ones(1, requires_grad=True)).backward()
+    Traceback (most recent call last):
+    kellet.errors.HookError: ...
+    """
 
 
 class HookTypeError(HookError, TypeError):
-    """A hook answered with a value of a wrong type."""
+    """A hook answered with a value of a wrong type.
+
+    >>> x = kellet.ones(1, requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: 3)
+    >>> (x * 2).backward()
+    Traceback (most recent call last):
+    kellet.errors.HookTypeError: ...
+    """
 
 
 class StateDictError(KelletError, RuntimeError, KeyError):
@@ -73,6 +122,12 @@ class StateDictError(KelletError, RuntimeError, KeyError):
     holds what else was found.
 
     It is a RuntimeError for code written for PyTorch and a KeyError for code written for lucid.
+
+    >>> try:
+    ...     kellet.nn.Linear(2, 1).load_state_dict({"weight": kellet.ones(1, 2)})
+    ... except StateDictError as error:
+    ...     error.missing_keys
+    ['bias']
     """
 
     def __init__(

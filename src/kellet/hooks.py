@@ -37,6 +37,11 @@ class HookEntry(Generic[Hook]):
 
     `id` is unique within its counter (the whole process, unless the registry was given one of
     its own). `live` turns False for ever when the hook is removed.
+
+    >>> registry = HookRegistry()
+    >>> handle = registry.add(print, always=True)
+    >>> [(entry.live, entry.options) for entry in registry]
+    [(True, {'always': True})]
     """
 
     __slots__ = ("hook", "id", "live", "options")
@@ -202,7 +207,13 @@ class RemovableHandle:
 
 
 def require_callable(hook: object) -> None:
-    """Raise TypeError unless `hook` can be called: when registered, not when it is first needed."""
+    """Raise TypeError unless `hook` can be called: when registered, not when it is first needed.
+
+    >>> require_callable(print)
+    >>> require_callable(3)
+    Traceback (most recent call last):
+    TypeError: ...
+    """
     if not callable(hook):
         raise TypeError(f"a hook must be callable, got {type(hook).__name__}: {hook!r}")
 

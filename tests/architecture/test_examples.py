@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -105,9 +107,25 @@ def pages(*, with_torch: bool = False) -> list[Path]:
 def test_docstring_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module(name)
-    result = doctest.testmod(module, optionflags=OPTIONS)
+    imported = {"kellet": importlib.import_module("kellet")} if name.startswith("kellet.") else {}
+    result = doctest.testmod(module, optionflags=OPTIONS, extraglobs=imported)
     assert result.attempted > 0, f"{name} holds >>> that doctest does not find: is it in a docstring?"
     assert result.failed == 0
+
+
+def public_things(package: str) -> Iterator[tuple[str, object]]:
+    """Yield what the modules of a package list in `__all__`, by dotted name: classes and functions."""
+    for path in sorted(PACKAGES[package].rglob("*.py")):
+        parts = (package, *path.relative_to(PACKAGES[package]).with_suffix("").parts)
+        module = importlib.import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+        for name in getattr(module, "__all__", ()):
+            thing = getattr(module, name)
+            if inspect.isclass(thing) or inspect.isroutine(thing):
+                yield f"{module.__name__}.{name}", thing
+
+
+def test_every_public_class_and_function_of_kellet_has_an_example() -> None:
+    assert [name for name, thing in public_things("kellet") if ">>>" not in (thing.__doc__ or "")] == []
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))

@@ -243,7 +243,7 @@ def test_names_that_are_devices_or_streams_on_windows_are_not_written_there(name
 MEASURED = """
 import re, sys
 import packager.archive.verifying, packager.cli.inspect_command, packager.cli.foreign, packager.policy
-import packager.loading.resources, packager.exporting.printing, packager.loading.deep_checks, msgpack
+import packager.loading.resources, packager.sizes, packager.loading.deep_checks, msgpack
 from packager.cli import main
 def used():
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) * 1024

@@ -17,7 +17,7 @@ import pytest
 
 from packager import Importer, PackageExporter, PackagingError, sys_importer
 from packager.archive import ArchiveReader
-from packager.exporting.pickles import Reduced, globals_in, make_pickle
+from packager.exporting import Reduced, globals_in, make_pickle
 
 Project = Callable[[Mapping[str, str]], Path]
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)

@@ -20,8 +20,7 @@ import pytest
 from packager import PackageExporter, PackageImporter
 from packager.archive import ArchiveReader, verify
 from packager.cli import main
-from packager.exporting import PlannedTensors
-from packager.exporting.runtime import zip64_warnings
+from packager.exporting import PlannedTensors, zip64_warnings
 
 TREE = {
     "shop/__init__.py": "",

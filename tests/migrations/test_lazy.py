@@ -114,7 +114,7 @@ def test_a_state_dict_of_an_archive_is_migrated_without_reading_a_tensor(tmp_pat
 
 
 def test_a_checkpoint_on_disk_is_planned_from_its_header_alone(tmp_path, monkeypatch):
-    from packager.weights.legacy_file import LegacyFile
+    from packager.weights.legacy_tensors import LegacyFile
 
     path = tmp_path / "old.safetensors"
     write_checkpoint(path, {f"l.{n}.w": np.full((64, 64), n, np.float32) for n in range(50)})

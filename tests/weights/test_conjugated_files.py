@@ -17,8 +17,8 @@ from packager.errors import LegacyFormatError
 from packager.migrations import Migration, load_checkpoint, migrate, rename
 from packager.migrations.transforms import Transpose
 from packager.weights import PickleRefused, array_of, open_checkpoint, write_checkpoint
+from packager.weights.legacy_tensors import LegacyStorage, checked_tensor
 from packager.weights.sign_bits import ShownStorage, SignBits, ViewedStorages, sign_bits_in
-from packager.weights.tensors import LegacyStorage, checked_tensor
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "legacy"
 FILES = [FOLDER / f"conjugated_{kind}.pt" for kind in ("zip", "stream", "package")]

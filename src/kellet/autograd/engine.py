@@ -48,6 +48,11 @@ def queue_callback(callback: Callable[[], Any]) -> None:
     Raises GradientError outside of backward, TypeError for what is not callable.
 
     Source: Variable._execution_engine.queue_callback of PyTorch.
+
+    >>> x = kellet.ones(1, requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: kellet.autograd.queue_callback(lambda: print("the end")))
+    >>> (x * 2).backward()
+    the end
     """
     require_callable(callback)
     if not state.passes:

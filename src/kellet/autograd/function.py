@@ -37,6 +37,19 @@ class FunctionContext(Node):
 
     Anything may be noted on it as an attribute. Tensors that backward needs belong into
     `save_for_backward`, which notices when they are changed in place.
+
+    >>> class Double(kellet.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.factor = 2
+    ...         return x * 2
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         return grad * ctx.factor
+    >>> x = kellet.ones(1, requires_grad=True)
+    >>> Double.apply(x).backward()
+    >>> x.grad
+    tensor([2.])
     """
 
     __slots__ = ("__dict__",)
@@ -354,6 +367,18 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a `backward` that is not differentiable itself: its results raise when differentiated again.
 
     Source: torch.autograd.function.once_differentiable.
+
+    >>> class Double(kellet.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     @once_differentiable
+    ...     def backward(ctx, grad):
+    ...         return grad * 2
+    >>> x = kellet.ones(1, requires_grad=True)
+    >>> kellet.autograd.grad(Double.apply(x), x)
+    (tensor([2.]),)
     """
 
     @functools.wraps(function)

@@ -84,6 +84,10 @@ def gradgradcheck(
     `grad_outputs` are the gradients that flow into the outputs; random ones when left out.
 
     Source: torch.autograd.gradgradcheck.
+
+    >>> x = kellet.tensor([0.5, 2.0], dtype="float64", requires_grad=True)
+    >>> kellet.autograd.gradgradcheck(lambda x: x.exp(), x)
+    True
     """
     given = _as_tuple(inputs)
     outputs = _differentiable(func(*given))

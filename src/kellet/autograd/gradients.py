@@ -24,6 +24,10 @@ class GradientEdge(NamedTuple):
     """A place in a graph: output `output_nr` of `node`. It stands for a tensor in `backward` and `grad`.
 
     Source: torch.autograd.graph.GradientEdge.
+
+    >>> x = kellet.ones(1, requires_grad=True)
+    >>> kellet.autograd.graph.get_gradient_edge(x * 2).output_nr
+    0
     """
 
     node: Node
@@ -37,6 +41,11 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     Raises GradientError when the tensor requires no gradient.
 
     Source: torch.autograd.graph.get_gradient_edge.
+
+    >>> x = kellet.tensor(3.0, requires_grad=True)
+    >>> edge = kellet.autograd.graph.get_gradient_edge(x)
+    >>> kellet.autograd.grad(x * x, edge)
+    (tensor(6.),)
     """
     edge = edge_of(tensor)
     if edge is None:
@@ -64,6 +73,11 @@ def backward(
     backward (pass `retain_graph=True` there), or when a gradient is missing.
 
     Source: torch.autograd.backward.
+
+    >>> x = kellet.tensor(3.0, requires_grad=True)
+    >>> kellet.autograd.backward([x * x])
+    >>> x.grad
+    tensor(6.)
     """
     roots = _roots(tensors, grad_tensors, create_graph)
     keep = create_graph if retain_graph is None else retain_graph

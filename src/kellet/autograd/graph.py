@@ -38,6 +38,11 @@ def increment_version(tensor: Any) -> None:
     Raises TypeError for what is no tensor.
 
     Source: torch.autograd.graph.increment_version.
+
+    >>> x = kellet.ones(2)
+    >>> kellet.autograd.graph.increment_version(x)
+    >>> x._version
+    1
     """
     for one in [tensor] if isinstance(tensor, Variable) or not isinstance(tensor, Iterable) else tensor:
         if not isinstance(one, Variable):
@@ -84,6 +89,11 @@ def register_multi_grad_hook(
     tensor that requires no gradient (with "all").
 
     Source: torch.autograd.graph.register_multi_grad_hook.
+
+    >>> a, b = kellet.ones(1, requires_grad=True), kellet.ones(1, requires_grad=True)
+    >>> handle = kellet.autograd.graph.register_multi_grad_hook([a, b], lambda grads: print(grads))
+    >>> (a * 2 + b).backward()
+    [tensor([2.]), tensor([1.])]
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")

@@ -109,7 +109,11 @@ class Task:
 
 
 def is_grad_enabled() -> bool:
-    """Say whether operations of this thread record a graph."""
+    """Say whether operations of this thread record a graph.
+
+    >>> kellet.is_grad_enabled()
+    True
+    """
     return state.grad
 
 
@@ -195,6 +199,10 @@ class enable_grad(_GradMode):
     """Record a graph again, inside `no_grad`. A context manager or a decorator.
 
     Source: torch.enable_grad.
+
+    >>> with kellet.no_grad(), kellet.enable_grad():
+    ...     kellet.is_grad_enabled()
+    True
     """
 
     _enabled = True
@@ -204,6 +212,10 @@ class inference_mode(_GradMode):
     """`no_grad` under the name of torch.inference_mode; `inference_mode(False)` changes nothing.
 
     Differs from PyTorch: tensors made inside may be used in a graph later.
+
+    >>> with kellet.inference_mode():
+    ...     kellet.is_grad_enabled()
+    False
     """
 
     def __init__(self, mode: bool = True) -> None:

@@ -29,6 +29,10 @@ class Node:
     `others` lists (shape, dtype) of further outputs, or is None.
 
     Source: torch.autograd.graph.Node.
+
+    >>> y = kellet.ones(1, requires_grad=True) * 2
+    >>> isinstance(y.grad_fn, kellet.autograd.graph.Node), y.grad_fn.name()
+    (True, 'MulBackward0')
     """
 
     __slots__ = ("__weakref__", "dtype", "edges", "hooks", "needs", "others", "sequence", "shape")

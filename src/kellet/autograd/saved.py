@@ -198,6 +198,12 @@ class disable_saved_tensors_hooks:
     Entering where such hooks are active raises at once.
 
     Source: torch.autograd.graph.disable_saved_tensors_hooks.
+
+    >>> with kellet.autograd.graph.disable_saved_tensors_hooks("not here"):
+    ...     with kellet.autograd.graph.saved_tensors_hooks(print, print):
+    ...         pass
+    Traceback (most recent call last):
+    kellet.errors.GradientError: ...
     """
 
     def __init__(self, error_message: str) -> None:

@@ -38,6 +38,9 @@ class Variable:
     `_counter`  the version counter; None stands for version 0, not shared so far
     `_view`     how it is seen through its base, for a differentiable view; else None
     `_hooks`    LeafHooks of a leaf, made on first use
+
+    >>> isinstance(kellet.ones(1), kellet.autograd.Variable)
+    True
     """
 
     __slots__ = ("__weakref__", "_array", "_counter", "_edge", "_grad", "_hooks", "_needs", "_view")

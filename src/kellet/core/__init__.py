@@ -9,6 +9,7 @@ from ..public_names import functions_of
 from . import (
     arithmetic,
     arranging,
+    comparing,
     conversion,
     creation,
     derived,
@@ -26,6 +27,7 @@ from .tensor import Tensor as Tensor
 if TYPE_CHECKING:
     from .arithmetic import *
     from .arranging import *
+    from .comparing import *
     from .conversion import *
     from .creation import *
     from .derived import *
@@ -40,6 +42,7 @@ else:
     _functions = functions_of(
         arithmetic,
         arranging,
+        comparing,
         conversion,
         creation,
         derived,

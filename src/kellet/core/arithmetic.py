@@ -1,4 +1,4 @@
-"""Operators between tensors: arithmetic, comparisons, logic.
+"""Operators between tensors, and arithmetic by name.
 
 The four commonest take a short way where nothing is to be converted: both operands plain tensors of
 one dtype, or a floating tensor and a Python number.
@@ -19,7 +19,7 @@ from ..autograd.rule_node import RuleNode
 from ..autograd.variable import Variable
 from ..rules import RULES, Rule
 from ..rules.quiet import thread
-from .dispatch import NONE, WEAK_NUMBERS, apply, binary, scaled
+from .dispatch import NONE, WEAK_NUMBERS, apply, binary, named, scaled
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -28,14 +28,6 @@ _new = object.__new__
 _ndarray = np.ndarray
 
 ADD, SUB, MUL, NEG = (RULES[name] for name in ("add", "sub", "mul", "neg"))
-
-
-def _named(rule: Rule, a: Any, b: Any) -> Tensor:
-    """`binary` for a call by name."""
-    result = binary(rule, a, b)
-    if result is NotImplemented:
-        raise TypeError(f"{rule.name}: expected a tensor or a number, got {type(b).__name__}: {b!r}")
-    return result  # type: ignore[no-any-return]  # apply made it
 
 
 def _short(rule: Rule, compute: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
@@ -172,16 +164,28 @@ class Arithmetic(Variable):
     # --- by name ----------------------------------------------------------------------------------
 
     def add(self, other: Any, *, alpha: Any = 1) -> Tensor:
-        """Return `self + alpha * other`."""
-        return _named(ADD, self, scaled(other, alpha))
+        """Return `self + alpha * other`.
+
+        >>> kellet.add(kellet.tensor([1, 2]), kellet.tensor([3, 4]), alpha=10)
+        tensor([31, 42])
+        """
+        return named(ADD, self, scaled(other, alpha))
 
     def sub(self, other: Any, *, alpha: Any = 1) -> Tensor:
-        """Return `self - alpha * other`."""
-        return _named(SUB, self, scaled(other, alpha))
+        """Return `self - alpha * other`.
+
+        >>> kellet.sub(kellet.tensor([5, 7]), kellet.tensor([1, 2]), alpha=2)
+        tensor([3, 3])
+        """
+        return named(SUB, self, scaled(other, alpha))
 
     def mul(self, other: Any) -> Tensor:
-        """Return `self * other`, element by element."""
-        return _named(MUL, self, other)
+        """Return `self * other`, element by element.
+
+        >>> kellet.mul(kellet.tensor([1, 2]), kellet.tensor([3, 4]))
+        tensor([3, 8])
+        """
+        return named(MUL, self, other)
 
     def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """Return `self / other`; integers give the default floating dtype.
@@ -189,106 +193,92 @@ class Arithmetic(Variable):
         `rounding_mode` "trunc" rounds the quotient towards zero, "floor" downwards.
 
         Raises ValueError for another `rounding_mode`.
+
+        >>> kellet.div(kellet.tensor([7, -7]), 2, rounding_mode="floor")
+        tensor([ 3, -4])
         """
         names = {None: "div", "trunc": "div_trunc", "floor": "div_floor"}
         if rounding_mode not in names:
             raise ValueError(f"rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}")
-        return _named(RULES[names[rounding_mode]], self, other)
+        return named(RULES[names[rounding_mode]], self, other)
 
     def neg(self) -> Tensor:
-        """Return `-self`."""
+        """Return `-self`.
+
+        >>> kellet.neg(kellet.tensor([1, -2]))
+        tensor([-1,  2])
+        """
         return apply(NEG, (self,), NONE)
 
     def floor_divide(self, other: Any) -> Tensor:
-        """Return the quotient rounded downwards."""
-        return _named(RULES["floor_divide"], self, other)
+        """Return the quotient rounded downwards.
+
+        >>> kellet.floor_divide(kellet.tensor([7, -7]), 2)
+        tensor([ 3, -4])
+        """
+        return named(RULES["floor_divide"], self, other)
 
     def remainder(self, other: Any) -> Tensor:
-        """Return the remainder of division, with the sign of the divisor."""
-        return _named(RULES["remainder"], self, other)
+        """Return the remainder of division, with the sign of the divisor.
+
+        >>> kellet.remainder(kellet.tensor([7, -7]), 4)
+        tensor([3, 1])
+        """
+        return named(RULES["remainder"], self, other)
 
     def fmod(self, other: Any) -> Tensor:
-        """Return the remainder of division, with the sign of the dividend."""
-        return _named(RULES["fmod"], self, other)
+        """Return the remainder of division, with the sign of the dividend.
+
+        >>> kellet.fmod(kellet.tensor([7, -7]), 4)
+        tensor([ 3, -3])
+        """
+        return named(RULES["fmod"], self, other)
 
     def pow(self, other: Any) -> Tensor:
-        """Return `self ** other`, element by element."""
-        return _named(RULES["pow"], self, other)
+        """Return `self ** other`, element by element.
+
+        >>> kellet.pow(kellet.tensor([2.0, 3.0]), 2)
+        tensor([4., 9.])
+        """
+        return named(RULES["pow"], self, other)
 
     def matmul(self, other: Any) -> Tensor:
-        """Return the matrix product; vectors count as one row or column, leading axes broadcast."""
-        return _named(RULES["matmul"], self, other)
+        """Return the matrix product; vectors count as one row or column, leading axes broadcast.
+
+        >>> kellet.matmul(kellet.tensor([[1, 2], [3, 4]]), kellet.tensor([1, 1]))
+        tensor([3, 7])
+        """
+        return named(RULES["matmul"], self, other)
 
     def maximum(self, other: Any) -> Tensor:
-        """Return the larger of two values, element by element; NaN wins."""
-        return _named(RULES["maximum"], self, other)
+        """Return the larger of two values, element by element; NaN wins.
+
+        >>> kellet.maximum(kellet.tensor([1, 5]), kellet.tensor([3, 2]))
+        tensor([3, 5])
+        """
+        return named(RULES["maximum"], self, other)
 
     def minimum(self, other: Any) -> Tensor:
-        """Return the smaller of two values, element by element; NaN wins."""
-        return _named(RULES["minimum"], self, other)
+        """Return the smaller of two values, element by element; NaN wins.
+
+        >>> kellet.minimum(kellet.tensor([1, 5]), kellet.tensor([3, 2]))
+        tensor([1, 2])
+        """
+        return named(RULES["minimum"], self, other)
 
     def atan2(self, other: Any) -> Tensor:
-        """Return the angle of the point (other, self), in radians."""
-        return _named(RULES["atan2"], self, other)
+        """Return the angle of the point (other, self), in radians.
 
-    def eq(self, other: Any) -> Tensor:
-        """Tell where two values are equal."""
-        return _named(RULES["eq"], self, other)
-
-    def ne(self, other: Any) -> Tensor:
-        """Tell where two values differ."""
-        return _named(RULES["ne"], self, other)
-
-    def lt(self, other: Any) -> Tensor:
-        """Tell where `self < other`."""
-        return _named(RULES["lt"], self, other)
-
-    def le(self, other: Any) -> Tensor:
-        """Tell where `self <= other`."""
-        return _named(RULES["le"], self, other)
-
-    def gt(self, other: Any) -> Tensor:
-        """Tell where `self > other`."""
-        return _named(RULES["gt"], self, other)
-
-    def ge(self, other: Any) -> Tensor:
-        """Tell where `self >= other`."""
-        return _named(RULES["ge"], self, other)
-
-    def logical_and(self, other: Any) -> Tensor:
-        """Tell where both are not zero."""
-        return _named(RULES["logical_and"], self, other)
-
-    def logical_or(self, other: Any) -> Tensor:
-        """Tell where one of both is not zero."""
-        return _named(RULES["logical_or"], self, other)
-
-    def logical_xor(self, other: Any) -> Tensor:
-        """Tell where exactly one is not zero."""
-        return _named(RULES["logical_xor"], self, other)
-
-    def bitwise_and(self, other: Any) -> Tensor:
-        """Return the bits that both have."""
-        return _named(RULES["bitwise_and"], self, other)
-
-    def bitwise_or(self, other: Any) -> Tensor:
-        """Return the bits that one of both has."""
-        return _named(RULES["bitwise_or"], self, other)
-
-    def bitwise_xor(self, other: Any) -> Tensor:
-        """Return the bits that exactly one has."""
-        return _named(RULES["bitwise_xor"], self, other)
+        >>> kellet.atan2(kellet.tensor([1.0, -1.0]), kellet.tensor([1.0, 1.0]))
+        tensor([ 0.7854, -0.7854])
+        """
+        return named(RULES["atan2"], self, other)
 
     # --- PyTorch's second names -------------------------------------------------------------------
 
     arctan2 = atan2
     divide = div
-    greater = gt
-    greater_equal = ge
-    less = lt
-    less_equal = le
     multiply = mul
-    not_equal = ne
     subtract = sub
     true_divide = div
     negative = neg
@@ -299,34 +289,17 @@ class Arithmetic(Variable):
 add = Arithmetic.add
 arctan2 = Arithmetic.atan2
 atan2 = Arithmetic.atan2
-bitwise_and = Arithmetic.bitwise_and
-bitwise_or = Arithmetic.bitwise_or
-bitwise_xor = Arithmetic.bitwise_xor
 div = Arithmetic.div
 divide = Arithmetic.div
-eq = Arithmetic.eq
 floor_divide = Arithmetic.floor_divide
 fmod = Arithmetic.fmod
-ge = Arithmetic.ge
-greater = Arithmetic.gt
-greater_equal = Arithmetic.ge
-gt = Arithmetic.gt
-le = Arithmetic.le
-less = Arithmetic.lt
-less_equal = Arithmetic.le
-logical_and = Arithmetic.logical_and
-logical_or = Arithmetic.logical_or
-logical_xor = Arithmetic.logical_xor
-lt = Arithmetic.lt
 matmul = Arithmetic.matmul
 maximum = Arithmetic.maximum
 minimum = Arithmetic.minimum
 mul = Arithmetic.mul
 multiply = Arithmetic.mul
-ne = Arithmetic.ne
 neg = Arithmetic.neg
 negative = Arithmetic.neg
-not_equal = Arithmetic.ne
 pow = Arithmetic.pow
 remainder = Arithmetic.remainder
 sub = Arithmetic.sub

@@ -42,6 +42,10 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return the diagonal of a matrix, or the matrix with this vector on its diagonal; a copy.
 
     Raises ShapeError for more than two axes, or none.
+
+    >>> kellet.diag(kellet.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
     """
     if input._array.ndim == 1:
         return input.diag_embed(diagonal)
@@ -56,6 +60,9 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     """Return zeros with the last axis on the diagonal over two new axes.
 
     Raises ShapeError for a tensor of shape (), and for new axes that are the same.
+
+    >>> kellet.diag_embed(kellet.ones(3, 2)).shape
+    (3, 2, 2)
     """
     shape = input._array.shape
     axes = (axis_of(dim1, len(shape) + 1), axis_of(dim2, len(shape) + 1))
@@ -69,19 +76,33 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 
 def trace(input: Tensor) -> Tensor:
-    """Return the sum of the diagonal of a matrix. Raises ShapeError for what is no matrix."""
+    """Return the sum of the diagonal of a matrix. Raises ShapeError for what is no matrix.
+
+    >>> kellet.trace(kellet.tensor([[1, 2], [3, 4]]))
+    tensor(5)
+    """
     if input._array.ndim != 2:
         raise ShapeError(f"trace: expected a matrix, got shape {input._array.shape}")
     return input.diagonal().sum()
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return the values on and below a diagonal of the last two axes, zeros above."""
+    """Return the values on and below a diagonal of the last two axes, zeros above.
+
+    >>> kellet.tril(kellet.tensor([[1, 2], [3, 4]]))
+    tensor([[1, 0],
+            [3, 4]])
+    """
     return _under("tril", input, lambda rows, columns: np.tri(rows, columns, diagonal, dtype=bool))
 
 
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return the values on and above a diagonal of the last two axes, zeros below."""
+    """Return the values on and above a diagonal of the last two axes, zeros below.
+
+    >>> kellet.triu(kellet.tensor([[1, 2], [3, 4]]))
+    tensor([[1, 2],
+            [0, 4]])
+    """
     return _under("triu", input, lambda rows, columns: ~np.tri(rows, columns, diagonal - 1, dtype=bool))
 
 
@@ -100,6 +121,9 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: i
     """Split into that many pieces along `dim`, the first ones longer, or between these positions; views.
 
     Raises ValueError for a number of pieces below 1.
+
+    >>> kellet.tensor_split(kellet.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
     """
     size = input._array.shape[axis_of(dim, input._array.ndim)]
     if isinstance(indices_or_sections, int):
@@ -116,7 +140,11 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: i
 
 
 def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
-    """Return each value minus the one before it along `dim`, `n` times over."""
+    """Return each value minus the one before it along `dim`, `n` times over.
+
+    >>> kellet.diff(kellet.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
     value: Any = input
     axis = axis_of(dim, input._array.ndim)
     for _ in range(min(n, value.shape[axis])):
@@ -129,7 +157,11 @@ def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
 
 
 def tile(input: Tensor, *dims: Any) -> Tensor:
-    """Repeat the tensor `dims` times along its axes; where `dims` are fewer, ones are put before them."""
+    """Repeat the tensor `dims` times along its axes; where `dims` are fewer, ones are put before them.
+
+    >>> kellet.tile(kellet.tensor([1, 2]), 2)
+    tensor([1, 2, 1, 2])
+    """
     times = shape_of(dims)
     return input.repeat((1,) * (input._array.ndim - len(times)) + times)
 
@@ -161,6 +193,10 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """Turn by `k` quarters in the plane of two axes, from the first towards the second.
 
     Raises ShapeError for axes that are the same.
+
+    >>> kellet.rot90(kellet.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
     """
     first, second = (axis_of(dim, input._array.ndim) for dim in dims)
     if first == second:
@@ -198,18 +234,32 @@ concat = concatenate = cat
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Stack tensors of one shape along a new axis."""
+    """Stack tensors of one shape along a new axis.
+
+    >>> kellet.stack([kellet.tensor([1, 2]), kellet.tensor([3, 4])], dim=1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
     parts = _parts("stack", tensors)
     return apply(RULES["stack"], parts, {"axis": axis_of(dim, parts[0]._array.ndim + 1)})
 
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Put tensors one below the other; vectors count as rows."""
+    """Put tensors one below the other; vectors count as rows.
+
+    >>> kellet.vstack([kellet.tensor([1, 2]), kellet.tensor([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
+    """
     return cat([one if one.ndim > 1 else one.reshape(1, -1) for one in _parts("vstack", tensors)], 0)
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Put tensors beside each other; vectors one after another."""
+    """Put tensors beside each other; vectors one after another.
+
+    >>> kellet.hstack([kellet.tensor([1, 2]), kellet.tensor([3, 4])])
+    tensor([1, 2, 3, 4])
+    """
     parts = [one if one.ndim else one.reshape(1) for one in _parts("hstack", tensors)]
     return cat(parts, 0 if parts[0].ndim == 1 else 1)
 
@@ -233,6 +283,9 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Return views of the tensors in the shape that broadcasting gives them together.
 
     Raises ShapeError for shapes that do not broadcast.
+
+    >>> [one.shape for one in kellet.broadcast_tensors(kellet.ones(3, 1), kellet.ones(2))]
+    [(3, 2), (3, 2)]
     """
     try:
         shape = np.broadcast_shapes(*[one._array.shape for one in tensors])
@@ -249,6 +302,10 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     Raises ValueError for another `indexing`.
 
     Source: torch.meshgrid, which warns unless `indexing` is given.
+
+    >>> kellet.meshgrid(kellet.tensor([1, 2]), kellet.tensor([3, 4]))[0]
+    tensor([[1, 1],
+            [2, 2]])
     """
     vectors = [one.reshape(-1) for one in (tensors[0] if isinstance(tensors[0], list | tuple) else tensors)]
     if indexing not in ("ij", "xy"):

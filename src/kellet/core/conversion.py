@@ -138,11 +138,19 @@ class Conversion(Variable):
         return self  # type: ignore[return-value]  # self is a Tensor
 
     def is_floating_point(self) -> Any:
-        """Say whether the dtype is a floating one."""
+        """Say whether the dtype is a floating one.
+
+        >>> kellet.is_floating_point(kellet.tensor([1]))
+        False
+        """
         return category(self._array.dtype) == 2
 
     def is_complex(self) -> Any:
-        """Say whether the dtype is complex."""
+        """Say whether the dtype is complex.
+
+        >>> kellet.is_complex(kellet.tensor([1j]))
+        True
+        """
         return self._array.dtype.kind == "c"
 
     # --- NumPy and Python -------------------------------------------------------------------------
@@ -220,7 +228,11 @@ class Conversion(Variable):
     # --- copies and pickles -----------------------------------------------------------------------
 
     def clone(self) -> Tensor:
-        """Return a copy of the values; gradients pass through."""
+        """Return a copy of the values; gradients pass through.
+
+        >>> kellet.clone(kellet.tensor([1, 2]))
+        tensor([1, 2])
+        """
         return apply(RULES["clone"], (self,), NONE)
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Any:

@@ -38,7 +38,11 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """Return `data` as a tensor: itself if it is one, over the same memory if it is an array, else a copy."""
+    """Return `data` as a tensor: itself if it is one, over the same memory if it is an array, else a copy.
+
+    >>> kellet.as_tensor([1, 2], dtype=kellet.float64)
+    tensor([1., 2.], dtype=float64)
+    """
     check_device(device)
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
@@ -49,6 +53,10 @@ def from_numpy(array: Array) -> Tensor:
     """Return a tensor over the memory of `array`: what is written to one is seen in the other.
 
     Raises TypeError for what is no ndarray.
+
+    >>> import numpy
+    >>> kellet.from_numpy(numpy.arange(3))
+    tensor([0, 1, 2])
     """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"from_numpy takes a numpy.ndarray, got {type(array).__name__}; use kellet.as_tensor")
@@ -60,6 +68,10 @@ def from_dlpack(data: Any) -> Tensor:
 
     NumPy 1.x hands out memory of other libraries for reading only: writing to such a tensor raises
     ShapeError there. Tensors and arrays are shared for writing on every NumPy.
+
+    >>> import numpy
+    >>> kellet.from_dlpack(numpy.arange(3))
+    tensor([0, 1, 2])
     """
     if isinstance(data, (Tensor, np.ndarray)):
         return _made(_checked(np.asarray(data)), False)
@@ -70,7 +82,11 @@ def from_dlpack(data: Any) -> Tensor:
 
 
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return zeros. The shape is given as numbers or as one sequence."""
+    """Return zeros. The shape is given as numbers or as one sequence.
+
+    >>> kellet.zeros(2, dtype=kellet.int64)
+    tensor([0, 0])
+    """
     check_device(device)
     return _made(np.zeros(shape_of(size), _floating(dtype)), requires_grad)
 
@@ -86,7 +102,11 @@ def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
 
 
 def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return a tensor with whatever is in memory."""
+    """Return a tensor with whatever is in memory.
+
+    >>> kellet.empty(2, 3).shape
+    (2, 3)
+    """
     check_device(device)
     return _made(np.empty(shape_of(size), _floating(dtype)), requires_grad)
 
@@ -99,7 +119,11 @@ def full(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return one value everywhere; the dtype is that of the value unless given."""
+    """Return one value everywhere; the dtype is that of the value unless given.
+
+    >>> kellet.full((2,), 7)
+    tensor([7, 7])
+    """
     check_device(device)
     found = _array_of(fill_value, dtype)
     return _made(np.full(shape_of((size,)), found, found.dtype), requires_grad)
@@ -108,7 +132,12 @@ def full(
 def eye(
     n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return a matrix of `n` rows with ones on the diagonal."""
+    """Return a matrix of `n` rows with ones on the diagonal.
+
+    >>> kellet.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     check_device(device)
     return _made(np.eye(n, m, dtype=_floating(dtype)), requires_grad)
 
@@ -144,7 +173,11 @@ def linspace(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return `steps` values from `start` to `end`, both included, evenly spaced."""
+    """Return `steps` values from `start` to `end`, both included, evenly spaced.
+
+    >>> kellet.linspace(0, 1, 3)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     check_device(device)
     return _made(np.linspace(start, end, steps).astype(_floating(dtype)), requires_grad)
 
@@ -155,26 +188,42 @@ def linspace(
 def zeros_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return zeros in the shape and dtype of `input`."""
+    """Return zeros in the shape and dtype of `input`.
+
+    >>> kellet.zeros_like(kellet.tensor([1, 2]))
+    tensor([0, 0])
+    """
     return zeros(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
 def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return ones in the shape and dtype of `input`."""
+    """Return ones in the shape and dtype of `input`.
+
+    >>> kellet.ones_like(kellet.tensor([1.5, 2.5]))
+    tensor([1., 1.])
+    """
     return ones(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
 def empty_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return a tensor of the shape and dtype of `input` with whatever is in memory."""
+    """Return a tensor of the shape and dtype of `input` with whatever is in memory.
+
+    >>> kellet.empty_like(kellet.tensor([1, 2])).dtype
+    dtype('int64')
+    """
     return empty(input.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
 def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return one value in the shape and dtype of `input`."""
+    """Return one value in the shape and dtype of `input`.
+
+    >>> kellet.full_like(kellet.tensor([1, 2]), 7)
+    tensor([7, 7])
+    """
     return full(
         input.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
     )

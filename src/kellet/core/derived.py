@@ -27,19 +27,31 @@ class Bounds(NamedTuple):
 
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """Return `input + value * tensor1 * tensor2`."""
+    """Return `input + value * tensor1 * tensor2`.
+
+    >>> kellet.addcmul(kellet.tensor([1, 1]), kellet.tensor([2, 3]), kellet.tensor([4, 5]), value=10)
+    tensor([ 81, 151])
+    """
     product: Tensor = scaled(tensor1 * tensor2, value)
     return input + product
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """Return `input + value * tensor1 / tensor2`."""
+    """Return `input + value * tensor1 / tensor2`.
+
+    >>> kellet.addcdiv(kellet.tensor([1.0]), kellet.tensor([2.0]), kellet.tensor([4.0]))
+    tensor([1.5000])
+    """
     quotient: Tensor = scaled(tensor1 / tensor2, value)
     return input + quotient
 
 
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
-    """Return `log(exp(input) + exp(other))`, without leaving the range of the dtype."""
+    """Return `log(exp(input) + exp(other))`, without leaving the range of the dtype.
+
+    >>> kellet.logaddexp(kellet.tensor([0.0]), kellet.tensor([0.0]))
+    tensor([0.6931])
+    """
     # Equal infinities have no difference, but their sum is known.
     same = _tensor(np.isinf(input._array) & (input._array == other._array))
     apart = input.masked_fill(same, 0.0) - other.masked_fill(same, 0.0)
@@ -48,12 +60,20 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
 
 
 def hypot(input: Tensor, other: Tensor) -> Tensor:
-    """Return `sqrt(input**2 + other**2)`."""
+    """Return `sqrt(input**2 + other**2)`.
+
+    >>> kellet.hypot(kellet.tensor([3.0]), kellet.tensor([4.0]))
+    tensor([5.])
+    """
     return (input.square() + other.square()).sqrt()
 
 
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    """Return the inverse of sigmoid; with `eps`, values are clamped to [eps, 1 - eps] first."""
+    """Return the inverse of sigmoid; with `eps`, values are clamped to [eps, 1 - eps] first.
+
+    >>> kellet.logit(kellet.tensor([0.5, 0.9]))
+    tensor([0.0000, 2.1972])
+    """
     value = input if eps is None else input.clamp(eps, 1 - eps)
     return (value / (1 - value)).log()
 
@@ -61,7 +81,11 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 def nan_to_num(
     input: Tensor, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """Replace NaN and the infinities; by 0 and the dtype's largest and smallest numbers unless told."""
+    """Replace NaN and the infinities; by 0 and the dtype's largest and smallest numbers unless told.
+
+    >>> kellet.nan_to_num(kellet.tensor([float("nan"), 1.0]))
+    tensor([0., 1.])
+    """
     array = input._array
     if array.dtype.kind not in "fc":
         return input.clone()
@@ -72,33 +96,57 @@ def nan_to_num(
 
 
 def deg2rad(input: Tensor) -> Tensor:
-    """Convert angles from degrees to radians."""
+    """Convert angles from degrees to radians.
+
+    >>> kellet.deg2rad(kellet.tensor([180.0]))
+    tensor([3.1416])
+    """
     return input * (math.pi / 180)
 
 
 def rad2deg(input: Tensor) -> Tensor:
-    """Convert angles from radians to degrees."""
+    """Convert angles from radians to degrees.
+
+    >>> kellet.rad2deg(kellet.tensor([1.0]))
+    tensor([57.2958])
+    """
     return input * (180 / math.pi)
 
 
 def real(input: Tensor) -> Tensor:
-    """Return the real part, a view; a real tensor as it is."""
+    """Return the real part, a view; a real tensor as it is.
+
+    >>> kellet.real(kellet.tensor([1 + 2j]))
+    tensor([1.])
+    """
     return input.real
 
 
 def imag(input: Tensor) -> Tensor:
-    """Return the imaginary part of a complex tensor, a view. Raises DTypeError for a real tensor."""
+    """Return the imaginary part of a complex tensor, a view. Raises DTypeError for a real tensor.
+
+    >>> kellet.imag(kellet.tensor([1 + 2j]))
+    tensor([2.])
+    """
     return input.imag
 
 
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """Return `other - alpha * input`."""
+    """Return `other - alpha * input`.
+
+    >>> kellet.rsub(kellet.tensor([1, 2]), 10)
+    tensor([9, 8])
+    """
     taken: Tensor = scaled(input, alpha)
     return taken.neg().add(other)
 
 
 def angle(input: Tensor) -> Tensor:
-    """Return the angle of complex numbers with the positive axis; 0 or pi for real ones."""
+    """Return the angle of complex numbers with the positive axis; 0 or pi for real ones.
+
+    >>> kellet.angle(kellet.tensor([1j, -1.0]))
+    tensor([1.5708, 3.1416])
+    """
     if input._array.dtype.kind == "c":
         return apply(RULES["atan2"], (input.imag, input.real), NONE)
     none: Tensor = floating(input).sign() * 0
@@ -106,7 +154,11 @@ def angle(input: Tensor) -> Tensor:
 
 
 def positive(input: Tensor) -> Tensor:
-    """Return the tensor itself. Raises DTypeError for bools."""
+    """Return the tensor itself. Raises DTypeError for bools.
+
+    >>> kellet.positive(kellet.tensor([1, -2]))
+    tensor([ 1, -2])
+    """
     if input._array.dtype.kind == "b":
         raise DTypeError(
             "positive: the `+` operator on a bool tensor is not supported; convert it with .int()"
@@ -115,17 +167,29 @@ def positive(input: Tensor) -> Tensor:
 
 
 def var_mean(input: Tensor, dim: Axes = None, **options: Any) -> tuple[Tensor, Tensor]:
-    """Return `var` and `mean` over `dim`; the options are those of `var`."""
+    """Return `var` and `mean` over `dim`; the options are those of `var`.
+
+    >>> kellet.var_mean(kellet.tensor([1.0, 3.0]))
+    (tensor(2.), tensor(2.))
+    """
     return input.var(dim, **options), input.mean(dim, options.get("keepdim", False))
 
 
 def std_mean(input: Tensor, dim: Axes = None, **options: Any) -> tuple[Tensor, Tensor]:
-    """Return `std` and `mean` over `dim`; the options are those of `std`."""
+    """Return `std` and `mean` over `dim`; the options are those of `std`.
+
+    >>> kellet.std_mean(kellet.tensor([1.0, 1.0]))
+    (tensor(0.), tensor(1.))
+    """
     return input.std(dim, **options), input.mean(dim, options.get("keepdim", False))
 
 
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Bounds:
-    """Return `amin` and `amax` over `dim`."""
+    """Return `amin` and `amax` over `dim`.
+
+    >>> kellet.aminmax(kellet.tensor([3, 1, 2])).max
+    tensor(3)
+    """
     return Bounds(input.amin(dim, keepdim), input.amax(dim, keepdim))
 
 
@@ -136,6 +200,9 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """Return how often each of 0, 1, 2, ... occurs, or the sum of its weights.
 
     Raises DTypeError for what is no vector of integers, none negative.
+
+    >>> kellet.bincount(kellet.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
     """
     if input._array.ndim != 1 or category(input._array.dtype) != INTEGER or (input._array < 0).any():
         raise DTypeError(
@@ -147,7 +214,11 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 
 def isin(input: Tensor, test_elements: Tensor) -> Tensor:
-    """Tell where a value is among `test_elements`."""
+    """Tell where a value is among `test_elements`.
+
+    >>> kellet.isin(kellet.tensor([1, 2, 3]), kellet.tensor([2]))
+    tensor([False,  True, False])
+    """
     return _tensor(np.isin(input._array, test_elements._array))
 
 
@@ -163,6 +234,9 @@ def unique(
     Where asked for, also which of them each value is, and how often each occurs.
 
     Source: torch.unique.
+
+    >>> kellet.unique(kellet.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
     """
     found = np.unique(input._array, return_inverse=True, return_counts=True, axis=dim)
     shape = input._array.shape if dim is None else (input._array.shape[dim],)

@@ -160,6 +160,14 @@ def binary(rule: Rule, a: Any, b: Any) -> Any:
     return apply(rule, (left, right), NONE)
 
 
+def named(rule: Rule, a: Any, b: Any) -> Tensor:
+    """Return `rule` on two operands, for a call by name. Raises TypeError for what is no operand."""
+    result = binary(rule, a, b)
+    if result is NotImplemented:
+        raise TypeError(f"{rule.name}: expected a tensor or a number, got {type(b).__name__}: {b!r}")
+    return result  # type: ignore[no-any-return]  # apply made it
+
+
 def scaled(value: Any, factor: Any) -> Any:
     """Return `value * factor`, and `value` itself where the factor is the number 1.
 

@@ -54,7 +54,12 @@ class Indexing(Variable):
     # --- index tensors ----------------------------------------------------------------------------
 
     def gather(self, dim: int, index: Tensor) -> Tensor:
-        """Take the values at `index`, which has as many axes as this tensor, none but `dim` longer."""
+        """Take the values at `index`, which has as many axes as this tensor, none but `dim` longer.
+
+        >>> kellet.gather(kellet.tensor([[1, 2], [3, 4]]), 1, kellet.tensor([[1], [0]]))
+        tensor([[2],
+                [3]])
+        """
         row = self._row()
         axis = axis_of(dim, row._array.ndim)
         places = _places("gather", row, index, axis)
@@ -65,6 +70,9 @@ class Indexing(Variable):
         """Return a copy with the values of `src` (a tensor or a number) at `index` along `dim`.
 
         Where an index occurs twice, one of the values is taken. `src` may be longer than `index`.
+
+        >>> kellet.scatter(kellet.zeros(3), 0, kellet.tensor([2, 0]), kellet.tensor([1.0, 5.0]))
+        tensor([5., 0., 1.])
         """
         row = self._row()
         axis = axis_of(dim, row._array.ndim)
@@ -73,7 +81,11 @@ class Indexing(Variable):
         return apply(RULES["scatter"], (row, places, value), {"axis": axis}).reshape(self._array.shape)
 
     def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
-        """Return a copy with the values of `src` added at `index` along `dim`."""
+        """Return a copy with the values of `src` added at `index` along `dim`.
+
+        >>> kellet.scatter_add(kellet.ones(3), 0, kellet.tensor([2, 2]), kellet.tensor([1.0, 5.0]))
+        tensor([1., 1., 7.])
+        """
         row = self._row()
         axis = axis_of(dim, row._array.ndim)
         places = _places("scatter_add", row, index, axis)
@@ -82,7 +94,12 @@ class Indexing(Variable):
         return apply(RULES["add"], (row, spread), {}).reshape(self._array.shape)
 
     def index_select(self, dim: int, index: Tensor) -> Tensor:
-        """Return the entries at `index`, a tensor of one axis, along `dim`."""
+        """Return the entries at `index`, a tensor of one axis, along `dim`.
+
+        >>> kellet.index_select(kellet.tensor([[1, 2], [3, 4]]), 1, kellet.tensor([1]))
+        tensor([[2],
+                [4]])
+        """
         row = self._row()
         axis = axis_of(dim, row._array.ndim)
         places = _line("index_select", index, row._array.shape[axis], axis)
@@ -93,6 +110,9 @@ class Indexing(Variable):
         """Return a copy with the entries of `source`, times `alpha`, added at `index` along `dim`.
 
         Raises ShapeError where `source` does not fit.
+
+        >>> kellet.index_add(kellet.zeros(3), 0, kellet.tensor([0, 2]), kellet.tensor([1.0, 5.0]))
+        tensor([1., 0., 5.])
         """
         axis = axis_of(dim, self._array.ndim)
         places = _line("index_add", index, self._array.shape[axis], axis)
@@ -124,7 +144,11 @@ class Indexing(Variable):
         return self if self._array.ndim else apply(RULES["reshape"], (self,), {"shape": (1,)})
 
     def take_along_dim(self, indices: Tensor, dim: int) -> Tensor:
-        """Take values as `gather` does, with shapes broadcast as in NumPy."""
+        """Take values as `gather` does, with shapes broadcast as in NumPy.
+
+        >>> kellet.take_along_dim(kellet.tensor([30, 10, 20]), kellet.tensor([1, 2, 0]), 0)
+        tensor([10, 20, 30])
+        """
         axis = axis_of(dim, self._array.ndim)
         wide = list(np.broadcast_shapes(*(_but(a, axis) for a in (self._array.shape, indices._array.shape))))
         own, places = (
@@ -136,17 +160,30 @@ class Indexing(Variable):
     # --- masks ------------------------------------------------------------------------------------
 
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
-        """Return a copy with `value`, a number or a tensor of shape (), where `mask` is True."""
+        """Return a copy with `value`, a number or a tensor of shape (), where `mask` is True.
+
+        >>> kellet.masked_fill(kellet.tensor([1, 2]), kellet.tensor([True, False]), 9)
+        tensor([9, 2])
+        """
         return apply(RULES["masked_fill"], (self, _mask(mask), value), {})
 
     def masked_select(self, mask: Tensor) -> Tensor:
-        """Return the values where `mask` is True, in one axis."""
+        """Return the values where `mask` is True, in one axis.
+
+        >>> kellet.masked_select(kellet.tensor([1, 2]), kellet.tensor([True, False]))
+        tensor([1])
+        """
         shape = np.broadcast_shapes(self._array.shape, mask._array.shape)
         whole = self if self._array.shape == shape else self.expand(shape)  # type: ignore[attr-defined]  # a Tensor
         return apply(RULES["masked_select"], (whole, wrap(np.broadcast_to(_mask(mask)._array, shape))), {})
 
     def nonzero(self) -> Tensor:
-        """Return the positions of all elements that are not zero, one row each; int64."""
+        """Return the positions of all elements that are not zero, one row each; int64.
+
+        >>> kellet.argwhere(kellet.tensor([0, 3, 4]))
+        tensor([[1],
+                [2]])
+        """
         return wrap(np.argwhere(self._array))  # type: ignore[return-value]  # wrap makes Tensors
 
     def where(self, condition: Tensor, other: Any) -> Tensor:

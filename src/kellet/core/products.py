@@ -22,17 +22,30 @@ PRIVATE = 0x100
 
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Return the product of two matrices."""
+    """Return the product of two matrices.
+
+    >>> kellet.mm(kellet.tensor([[1, 2], [3, 4]]), kellet.tensor([[1], [1]]))
+    tensor([[3],
+            [7]])
+    """
     return _product("mm", input, mat2, 2, 2)
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """Return the product of a matrix and a vector."""
+    """Return the product of a matrix and a vector.
+
+    >>> kellet.mv(kellet.tensor([[1, 2], [3, 4]]), kellet.tensor([1, 1]))
+    tensor([3, 7])
+    """
     return _product("mv", input, vec, 2, 1)
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """Return the sum of the products of two vectors (of complex numbers too, none conjugated)."""
+    """Return the sum of the products of two vectors (of complex numbers too, none conjugated).
+
+    >>> kellet.dot(kellet.tensor([1, 2]), kellet.tensor([3, 4]))
+    tensor(11)
+    """
     return _product("dot", input, tensor, 1, 1)
 
 
@@ -40,6 +53,9 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Return the products of two lists of matrices of the same length.
 
     Raises ShapeError for lists of another length.
+
+    >>> kellet.bmm(kellet.ones(5, 2, 3), kellet.ones(5, 3, 4)).shape
+    (5, 2, 4)
     """
     if input._array.ndim == mat2._array.ndim == 3 and input._array.shape[0] != mat2._array.shape[0]:
         raise ShapeError(
@@ -49,23 +65,40 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Return the product of each value of one vector with each of the other."""
+    """Return the product of each value of one vector with each of the other.
+
+    >>> kellet.outer(kellet.tensor([1, 2]), kellet.tensor([3, 4]))
+    tensor([[3, 4],
+            [6, 8]])
+    """
     _expect("outer", (input, 1), (vec2, 1))
     return apply(RULES["contract"], (input, vec2), {"left": "i", "right": "j", "result": "ij"})
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """Return `beta * input + alpha * (mat1 @ mat2)`."""
+    """Return `beta * input + alpha * (mat1 @ mat2)`.
+
+    >>> kellet.addmm(kellet.tensor([10, 20]), kellet.tensor([[1, 2]]), kellet.tensor([[1, 0], [0, 1]]))
+    tensor([[11, 22]])
+    """
     return _added(input, _product("addmm", mat1, mat2, 2, 2), beta, alpha)
 
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """Return `beta * input + alpha * (mat @ vec)`."""
+    """Return `beta * input + alpha * (mat @ vec)`.
+
+    >>> kellet.addmv(kellet.tensor([10, 20]), kellet.tensor([[1, 2], [3, 4]]), kellet.tensor([1, 1]))
+    tensor([13, 27])
+    """
     return _added(input, _product("addmv", mat, vec, 2, 1), beta, alpha)
 
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """Return `beta * input + alpha * (batch1 @ batch2)`, for lists of matrices."""
+    """Return `beta * input + alpha * (batch1 @ batch2)`, for lists of matrices.
+
+    >>> kellet.baddbmm(kellet.ones(5, 2, 4), kellet.ones(5, 2, 3), kellet.ones(5, 3, 4)).shape
+    (5, 2, 4)
+    """
     return _added(input, _product("baddbmm", batch1, batch2, 3, 3), beta, alpha)
 
 
@@ -129,6 +162,9 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
     Raises ShapeError where the axes differ in number or length.
 
     Source: torch.tensordot.
+
+    >>> kellet.tensordot(kellet.ones(2, 3), kellet.ones(3, 4), dims=1).shape
+    (2, 4)
     """
     if isinstance(dims, int):
         first, second = list(range(a.ndim - dims, a.ndim)), list(range(dims))

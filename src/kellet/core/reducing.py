@@ -43,12 +43,20 @@ class Reducing(Variable):
         return apply(RULES["sum"], (_summed(self, dtype),), self._folding(dim, keepdim))
 
     def mean(self, dim: Axes = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-        """Return the mean over `dim`; the tensor must be floating or complex, or `dtype` be given."""
+        """Return the mean over `dim`; the tensor must be floating or complex, or `dtype` be given.
+
+        >>> kellet.mean(kellet.tensor([[1.0, 2.0], [3.0, 6.0]]), dim=1)
+        tensor([1.5000, 4.5000])
+        """
         value = self if dtype is None else _cast(self, dtype)
         return apply(RULES["mean"], (_smooth("mean", value),), self._folding(dim, keepdim))
 
     def prod(self, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-        """Return the product over one axis, or over all."""
+        """Return the product over one axis, or over all.
+
+        >>> kellet.prod(kellet.tensor([2, 3, 4]))
+        tensor(24)
+        """
         return apply(RULES["prod"], (_summed(self, dtype),), self._along(dim, keepdim))
 
     def var(
@@ -62,6 +70,9 @@ class Reducing(Variable):
         """Return the variance over `dim`: squares summed and divided by their number less `correction`.
 
         That is 1 unless given; `unbiased=False` is an older way to say 0.
+
+        >>> kellet.var(kellet.tensor([1.0, 3.0]))
+        tensor(2.)
         """
         return self._spread_of("var", dim, unbiased, keepdim, correction)
 
@@ -73,7 +84,11 @@ class Reducing(Variable):
         *,
         correction: float | None = None,
     ) -> Tensor:
-        """Return the square root of `var`."""
+        """Return the square root of `var`.
+
+        >>> kellet.std(kellet.tensor([1.0, 3.0]), correction=0)
+        tensor(1.)
+        """
         return self._spread_of("std", dim, unbiased, keepdim, correction)
 
     def norm(
@@ -82,6 +97,9 @@ class Reducing(Variable):
         """Return the `p`-norm over `dim` of the values in a row; "fro" and None stand for 2.
 
         Raises ValueError for another word as `p`.
+
+        >>> kellet.norm(kellet.tensor([3.0, 4.0]))
+        tensor(5.)
         """
         value = self if dtype is None else _cast(self, dtype)
         if isinstance(p, str) and p != "fro":
@@ -90,23 +108,43 @@ class Reducing(Variable):
         return apply(RULES["norm"], (_smooth("norm", value),), {**self._folding(dim, keepdim), "ord": order})
 
     def logsumexp(self, dim: Axes, keepdim: bool = False) -> Tensor:
-        """Return the logarithm of the sum of exponentials, without leaving the range of the dtype."""
+        """Return the logarithm of the sum of exponentials, without leaving the range of the dtype.
+
+        >>> kellet.logsumexp(kellet.tensor([0.0, 0.0]), dim=0)
+        tensor(0.6931)
+        """
         return apply(RULES["logsumexp"], (floating(self),), self._folding(dim, keepdim))
 
     def cumsum(self, dim: int, *, dtype: Any = None) -> Tensor:
-        """Replace each element by the sum up to it along `dim`."""
+        """Replace each element by the sum up to it along `dim`.
+
+        >>> kellet.cumsum(kellet.tensor([1, 2, 3]), dim=0)
+        tensor([1, 3, 6])
+        """
         return self._running("cumsum", dim, dtype)
 
     def cumprod(self, dim: int, *, dtype: Any = None) -> Tensor:
-        """Replace each element by the product up to it along `dim`."""
+        """Replace each element by the product up to it along `dim`.
+
+        >>> kellet.cumprod(kellet.tensor([1, 2, 3]), dim=0)
+        tensor([1, 2, 6])
+        """
         return self._running("cumprod", dim, dtype)
 
     def softmax(self, dim: int, dtype: Any = None) -> Tensor:
-        """Return exponentials divided by their sum along `dim`; with `dtype`, computed in that."""
+        """Return exponentials divided by their sum along `dim`; with `dtype`, computed in that.
+
+        >>> kellet.softmax(kellet.tensor([0.0, 1.0]), dim=0)
+        tensor([0.2689, 0.7311])
+        """
         return self._normalized("softmax", dim, dtype)
 
     def log_softmax(self, dim: int, dtype: Any = None) -> Tensor:
-        """Return the logarithm of `softmax`, computed without leaving the range of the dtype."""
+        """Return the logarithm of `softmax`, computed without leaving the range of the dtype.
+
+        >>> kellet.log_softmax(kellet.tensor([0.0, 0.0]), dim=0)
+        tensor([-0.6931, -0.6931])
+        """
         return self._normalized("log_softmax", dim, dtype)
 
     # --- extremes ---------------------------------------------------------------------------------
@@ -138,37 +176,67 @@ class Reducing(Variable):
         """Return the smallest value of all; with `dim`, the smallest along it and their positions.
 
         With a tensor in the place of `dim` this is `minimum`.
+
+        >>> kellet.min(kellet.tensor([3, 1, 2]))
+        tensor(1)
         """
         return self._extreme("min", "amin", dim, keepdim)
 
     def amax(self, dim: Axes = None, keepdim: bool = False) -> Tensor:
-        """Return the largest value over `dim`; equal ones share the gradient."""
+        """Return the largest value over `dim`; equal ones share the gradient.
+
+        >>> kellet.amax(kellet.tensor([[1, 5], [7, 2]]), dim=1)
+        tensor([5, 7])
+        """
         return apply(RULES["amax"], (self,), self._folding(dim, keepdim))
 
     def amin(self, dim: Axes = None, keepdim: bool = False) -> Tensor:
-        """Return the smallest value over `dim`; equal ones share the gradient."""
+        """Return the smallest value over `dim`; equal ones share the gradient.
+
+        >>> kellet.amin(kellet.tensor([[1, 5], [7, 2]]), dim=1)
+        tensor([1, 2])
+        """
         return apply(RULES["amin"], (self,), self._folding(dim, keepdim))
 
     def argmax(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
-        """Return the position of the first largest value along `dim`, or in the flat order of all."""
+        """Return the position of the first largest value along `dim`, or in the flat order of all.
+
+        >>> kellet.argmax(kellet.tensor([1, 7, 2]))
+        tensor(1)
+        """
         return apply(RULES["argmax"], (self,), self._along(dim, keepdim))
 
     def argmin(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
-        """Return the position of the first smallest value along `dim`, or in the flat order of all."""
+        """Return the position of the first smallest value along `dim`, or in the flat order of all.
+
+        >>> kellet.argmin(kellet.tensor([3, 1, 2]))
+        tensor(1)
+        """
         return apply(RULES["argmin"], (self,), self._along(dim, keepdim))
 
     def sort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Extremes:
-        """Sort the values along `dim`, and say where they stood; equal ones keep their order, always."""
+        """Sort the values along `dim`, and say where they stood; equal ones keep their order, always.
+
+        >>> kellet.sort(kellet.tensor([3, 1, 2])).values
+        tensor([1, 2, 3])
+        """
         return self._ordered("sort", {"axis": axis_of(dim, self._array.ndim), "descending": descending})
 
     def argsort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-        """Return the positions that put the values in order along `dim`."""
+        """Return the positions that put the values in order along `dim`.
+
+        >>> kellet.argsort(kellet.tensor([3, 1, 2]))
+        tensor([1, 2, 0])
+        """
         return self.sort(dim, descending).indices
 
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Extremes:
         """Return the `k` largest (or smallest) values along `dim`, the best first, and where they stood.
 
         Raises ShapeError for a `k` that is negative, or more than there are.
+
+        >>> kellet.topk(kellet.tensor([3, 1, 2]), k=2).values
+        tensor([3, 2])
         """
         axis = axis_of(dim, self._array.ndim)
         length = self._array.shape[axis] if self._array.ndim else 1
@@ -179,15 +247,27 @@ class Reducing(Variable):
     # --- truth ------------------------------------------------------------------------------------
 
     def any(self, dim: Axes = None, keepdim: bool = False) -> Tensor:
-        """Say whether at least one element is not zero."""
+        """Say whether at least one element is not zero.
+
+        >>> kellet.any(kellet.tensor([1, 0]))
+        tensor(True)
+        """
         return apply(RULES["any"], (self,), self._folding(dim, keepdim))
 
     def all(self, dim: Axes = None, keepdim: bool = False) -> Tensor:
-        """Say whether no element is zero."""
+        """Say whether no element is zero.
+
+        >>> kellet.all(kellet.tensor([1, 0]))
+        tensor(False)
+        """
         return apply(RULES["all"], (self,), self._folding(dim, keepdim))
 
     def count_nonzero(self, dim: Axes = None) -> Tensor:
-        """Count the elements that are not zero."""
+        """Count the elements that are not zero.
+
+        >>> kellet.count_nonzero(kellet.tensor([0, 3, 4]))
+        tensor(2)
+        """
         return apply(RULES["count_nonzero"], (self,), {"axis": axes_of(dim, self._array.ndim)})
 
     # --- arguments --------------------------------------------------------------------------------

@@ -24,6 +24,9 @@ class Shaping(Variable):
         """Return the values in another shape, a view where memory allows; one size may be -1.
 
         Raises ShapeError when the number of elements does not fit.
+
+        >>> kellet.reshape(kellet.ones(2, 3), (3, -1)).shape
+        (3, 2)
         """
         return apply(RULES["reshape"], (self,), {"shape": whole_shape(shape_of(shape), self._array.size)})
 
@@ -55,6 +58,9 @@ class Shaping(Variable):
         """Make one axis of those from `start_dim` to `end_dim`.
 
         Raises ValueError where `start_dim` comes after `end_dim`.
+
+        >>> kellet.flatten(kellet.ones(2, 3, 4), start_dim=1).shape
+        (2, 12)
         """
         shape = self._array.shape
         first, last = axis_of(start_dim, len(shape)), axis_of(end_dim, len(shape))
@@ -65,19 +71,31 @@ class Shaping(Variable):
         )
 
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:
-        """Make several axes, of these sizes, of one."""
+        """Make several axes, of these sizes, of one.
+
+        >>> kellet.unflatten(kellet.ones(2, 6), 1, (3, -1)).shape
+        (2, 3, 2)
+        """
         shape = self._array.shape
         axis = axis_of(dim, len(shape))
         return self.reshape((*shape[:axis], *whole_shape(tuple(sizes), shape[axis]), *shape[axis + 1 :]))
 
     def ravel(self) -> Tensor:
-        """Put all values in one axis."""
+        """Put all values in one axis.
+
+        >>> kellet.ravel(kellet.tensor([[1, 2], [3, 4]]))
+        tensor([1, 2, 3, 4])
+        """
         return self.reshape(-1)
 
     # --- axes -------------------------------------------------------------------------------------
 
     def transpose(self, dim0: int, dim1: int) -> Tensor:
-        """Swap two axes; a view."""
+        """Swap two axes; a view.
+
+        >>> kellet.transpose(kellet.ones(2, 3), 0, 1).shape
+        (3, 2)
+        """
         axes = list(range(self._array.ndim))
         first, second = axis_of(dim0, len(axes)), axis_of(dim1, len(axes))
         if axes:
@@ -87,7 +105,11 @@ class Shaping(Variable):
     swapaxes = transpose
 
     def permute(self, *dims: Any) -> Tensor:
-        """Put the axes in another order; a view. Raises ShapeError unless each axis is named once."""
+        """Put the axes in another order; a view. Raises ShapeError unless each axis is named once.
+
+        >>> kellet.permute(kellet.ones(2, 3, 4), (2, 0, 1)).shape
+        (4, 2, 3)
+        """
         ndim = self._array.ndim
         axes = tuple([axis_of(dim, ndim) for dim in shape_of(dims)])
         if sorted(axes) != list(range(ndim)):
@@ -98,6 +120,9 @@ class Shaping(Variable):
         """Move axes to other positions, the others staying in order; a view.
 
         Raises ShapeError unless there is one target for each axis.
+
+        >>> kellet.movedim(kellet.ones(2, 3, 4), 0, -1).shape
+        (3, 4, 2)
         """
         ndim = self._array.ndim
         sources = axes_of((source,) if isinstance(source, int) else source, ndim) or ()
@@ -118,6 +143,9 @@ class Shaping(Variable):
         """Transpose a matrix, a view; vectors and single values as they are.
 
         Raises ShapeError for more than two axes.
+
+        >>> kellet.t(kellet.ones(2, 3)).shape
+        (3, 2)
         """
         if self._array.ndim > 2:
             raise ShapeError(
@@ -136,13 +164,21 @@ class Shaping(Variable):
         return self.transpose(-2, -1)
 
     def unsqueeze(self, dim: int) -> Tensor:
-        """Add an axis of length 1 at position `dim`; a view."""
+        """Add an axis of length 1 at position `dim`; a view.
+
+        >>> kellet.unsqueeze(kellet.ones(2, 3), 1).shape
+        (2, 1, 3)
+        """
         shape = self._array.shape
         axis = axis_of(dim, len(shape) + 1)
         return apply(RULES["reshape"], (self,), {"shape": (*shape[:axis], 1, *shape[axis:])})
 
     def squeeze(self, dim: int | Sequence[int] | None = None) -> Tensor:
-        """Leave out the axes of length 1 (all, or those named in `dim`); a view."""
+        """Leave out the axes of length 1 (all, or those named in `dim`); a view.
+
+        >>> kellet.squeeze(kellet.ones(1, 3, 1)).shape
+        (3,)
+        """
         shape = self._array.shape
         axes = axes_of(dim, len(shape))
         kept = [n for i, n in enumerate(shape) if n != 1 or (axes is not None and i not in axes)]
@@ -152,6 +188,10 @@ class Shaping(Variable):
         """Repeat axes of length 1 to these sizes, a view that cannot be written; -1 keeps a size.
 
         Raises ShapeError for sizes that the axes cannot be repeated to.
+
+        >>> kellet.broadcast_to(kellet.tensor([1, 2]), (2, 2))
+        tensor([[1, 2],
+                [1, 2]])
         """
         wanted = shape_of(sizes)
         shape = self._array.shape
@@ -165,7 +205,11 @@ class Shaping(Variable):
         return apply(RULES["expand"], (self,), {"shape": full})
 
     def expand_as(self, other: Tensor) -> Tensor:
-        """Repeat axes of length 1 to the shape of `other`; a view."""
+        """Repeat axes of length 1 to the shape of `other`; a view.
+
+        >>> kellet.expand_as(kellet.tensor([1, 2]), kellet.ones(3, 2)).shape
+        (3, 2)
+        """
         return self.expand(other._array.shape)
 
     broadcast_to = expand
@@ -192,6 +236,9 @@ class Shaping(Variable):
         """Return `length` entries from `start` along `dim`, a view.
 
         Raises IndexError for entries out of range.
+
+        >>> kellet.narrow(kellet.tensor([1, 2, 3]), 0, 1, 2)
+        tensor([2, 3])
         """
         axis = axis_of(dim, self._array.ndim)
         size = self._array.shape[axis]
@@ -206,6 +253,9 @@ class Shaping(Variable):
         """Return one entry along `dim`, without that axis; a view.
 
         Raises IndexError for an entry out of range.
+
+        >>> kellet.select(kellet.tensor([[1, 2], [3, 4]]), 1, 0)
+        tensor([1, 3])
         """
         axis = axis_of(dim, self._array.ndim)
         size = self._array.shape[axis]
@@ -217,6 +267,9 @@ class Shaping(Variable):
         """Split along `dim` into views of `split_size` (the last may be shorter), or of the sizes listed.
 
         Raises ValueError for pieces of no size, ShapeError for sizes of another sum.
+
+        >>> kellet.split(kellet.arange(5), 3)
+        (tensor([0, 1, 2]), tensor([3, 4]))
         """
         axis = axis_of(dim, self._array.ndim)
         size = self._array.shape[axis]
@@ -236,6 +289,9 @@ class Shaping(Variable):
         """Split into at most `chunks` pieces of equal size along `dim` (the last may be shorter); views.
 
         Raises ValueError for a number of pieces below 1.
+
+        >>> kellet.chunk(kellet.arange(5), 2)
+        (tensor([0, 1, 2]), tensor([3, 4]))
         """
         if chunks <= 0:
             raise ValueError(f"chunk: the number of pieces must be positive, got {chunks}")
@@ -243,13 +299,21 @@ class Shaping(Variable):
         return self.split(max(-(-size // chunks), 1), dim)
 
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
-        """Return every entry along `dim`, without that axis; views."""
+        """Return every entry along `dim`, without that axis; views.
+
+        >>> kellet.unbind(kellet.tensor([[1, 2], [3, 4]]))
+        (tensor([1, 2]), tensor([3, 4]))
+        """
         return apply_all(RULES["unbind"], (self,), {"axis": axis_of(dim, self._array.ndim)})
 
     # --- turned -----------------------------------------------------------------------------------
 
     def flip(self, *dims: Any) -> Tensor:
-        """Reverse the order along these axes; a copy."""
+        """Reverse the order along these axes; a copy.
+
+        >>> kellet.flip(kellet.tensor([1, 2, 3]), 0)
+        tensor([3, 2, 1])
+        """
         axes = axes_of(shape_of(dims), self._array.ndim)
         return apply(RULES["flip"], (self,), {"axis": axes or ()})
 
@@ -257,6 +321,9 @@ class Shaping(Variable):
         """Move the entries along `dims` (or in the flat order); those that fall out come in again.
 
         Raises ValueError unless there is one shift for each axis.
+
+        >>> kellet.roll(kellet.tensor([1, 2, 3]), 1)
+        tensor([3, 1, 2])
         """
         if dims is None:
             return self.flatten().roll(shifts, 0).reshape(self._array.shape)

@@ -17,6 +17,7 @@ from ..errors import DTypeError, GradientError
 from .arithmetic import Arithmetic
 from .arranging import Arranging
 from .axes import shape_of
+from .comparing import Comparing
 from .conversion import Conversion
 from .derived import Derived
 from .elementwise import Elementwise
@@ -32,6 +33,7 @@ _new = object.__new__
 
 class Tensor(
     Arithmetic,
+    Comparing,
     Elementwise,
     Products,
     Reducing,
@@ -102,7 +104,11 @@ class Tensor(
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def detach(self) -> Tensor:
-        """Return the same data without history; both see what is written, and versions are shared."""
+        """Return the same data without history; both see what is written, and versions are shared.
+
+        >>> kellet.detach(kellet.ones(1, requires_grad=True)).requires_grad
+        False
+        """
         # What wrap does, on the spot: state_dict() calls this for every tensor of a model.
         made = _new(Tensor)
         made._array = self._array
@@ -190,7 +196,11 @@ class Tensor(
             ) from None
 
     def numel(self) -> int:
-        """Return the number of elements."""
+        """Return the number of elements.
+
+        >>> kellet.numel(kellet.ones(2, 3))
+        6
+        """
         return self._array.size
 
     nelement = numel
@@ -225,19 +235,31 @@ class Tensor(
     # --- comparisons of whole tensors -------------------------------------------------------------
 
     def equal(self, other: Tensor) -> bool:
-        """Say whether shape and all values are the same."""
+        """Say whether shape and all values are the same.
+
+        >>> kellet.equal(kellet.tensor([1, 2]), kellet.tensor([1, 2]))
+        True
+        """
         return bool(np.array_equal(self._array, other._array))
 
     def allclose(
         self, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
     ) -> bool:
-        """Say whether all values are within `atol + rtol * abs(other)` of each other."""
+        """Say whether all values are within `atol + rtol * abs(other)` of each other.
+
+        >>> kellet.allclose(kellet.tensor([1.0]), kellet.tensor([1.0 + 1e-7]))
+        True
+        """
         return bool(np.allclose(self._array, other._array, rtol, atol, equal_nan))
 
     def isclose(
         self, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
     ) -> Tensor:
-        """Tell where values are within `atol + rtol * abs(other)` of each other."""
+        """Tell where values are within `atol + rtol * abs(other)` of each other.
+
+        >>> kellet.isclose(kellet.tensor([1.0, 2.0]), kellet.tensor([1.0, 2.1]))
+        tensor([ True, False])
+        """
         return wrap(np.isclose(self._array, other._array, rtol, atol, equal_nan))  # type: ignore[return-value]  # a Tensor
 
     # --- new tensors like this one ----------------------------------------------------------------
@@ -289,5 +311,9 @@ numel = Tensor.numel
 
 
 def is_tensor(value: object) -> bool:
-    """Say whether `value` is a tensor."""
+    """Say whether `value` is a tensor.
+
+    >>> kellet.is_tensor(kellet.ones(1)), kellet.is_tensor([1.0])
+    (True, False)
+    """
     return isinstance(value, Tensor)

@@ -14,7 +14,7 @@ from .hook import ContextualHook as ContextualHook
 from .hook import Hook as Hook
 from .hook import StateHook as StateHook
 from .layers import *
-from .load_state_dict import IncompatibleKeys as IncompatibleKeys
+from .load_plan import IncompatibleKeys as IncompatibleKeys
 from .load_state_dict import (
     register_class_load_state_dict_pre_hook as register_class_load_state_dict_pre_hook,
 )

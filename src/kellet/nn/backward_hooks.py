@@ -36,6 +36,14 @@ class BackwardHook:
 
     Source: torch.utils.hooks.BackwardHook; there the hooks are plain callables, here the entries
     of registries, so that one removed between forward and backward stays silent.
+
+    >>> x = kellet.ones(1, requires_grad=True)
+    >>> registry = kellet.hooks.HookRegistry()
+    >>> handle = registry.add(lambda module, grad_input, grad_output: print(grad_output))
+    >>> hook = BackwardHook(None, list(registry), [])
+    >>> (args,) = hook.setup_input_hook((x,))
+    >>> hook.setup_output_hook(args * 2).backward()
+    (tensor([1.]),)
     """
 
     __slots__ = (

@@ -140,6 +140,10 @@ class ModuleList(_ModuleSequence):
     """Modules by position, for a `forward` that is written by hand.
 
     Source: torch.nn.ModuleList.
+
+    >>> layers = kellet.nn.ModuleList([kellet.nn.Linear(4, 4) for _ in range(3)])
+    >>> len(layers), len(list(layers.parameters()))
+    (3, 6)
     """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
@@ -170,6 +174,10 @@ class ModuleDict(Module):
     Made from a mapping or from pairs of name and module.
 
     Source: torch.nn.ModuleDict.
+
+    >>> net = kellet.nn.ModuleDict({"in": kellet.nn.Linear(4, 2), "act": kellet.nn.ReLU()})
+    >>> list(net.keys()), net["in"].out_features
+    (['in', 'act'], 2)
     """
 
     _modules: dict[str, Module]  # type: ignore[assignment]  # no name is left empty here

@@ -140,7 +140,13 @@ class Hook:
 
 
 class HookGate:
-    """What a module calls in place of a Hook's function: it holds the Hook weakly and looks at the mode."""
+    """What a module calls in place of a Hook's function: it holds the Hook weakly and looks at the mode.
+
+    >>> net, hook = kellet.nn.Identity(), kellet.nn.Hook(prehook=lambda module, args: None)
+    >>> hook.register(net)
+    >>> [type(entry.hook).__name__ for entry in kellet.nn.storing.hook_registry(net, "forward_pre")]
+    ['HookGate']
+    """
 
     __slots__ = ("hook", "place")
 
@@ -218,6 +224,16 @@ class StateHook(ContextualHook, ABC):
     wanted modes unless `ignore_mode`.
 
     Raises TypeError for what is not a Module.
+
+    >>> class Norm(kellet.nn.StateHook):
+    ...     def hook(self, module):
+    ...         module.weight.data /= module.weight.data.norm()
+    >>> net = kellet.nn.Linear(3, 1)
+    >>> hook = Norm(net)
+    >>> hook.register()
+    >>> _ = net(kellet.ones(1, 3))
+    >>> kellet.allclose(net.weight.norm(), kellet.tensor(1.0))
+    True
     """
 
     def __init__(

@@ -56,17 +56,30 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Set every element to 1."""
+    """Set every element to 1.
+
+    >>> ones_(kellet.empty(2))
+    tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Set every element to 0."""
+    """Set every element to 0.
+
+    >>> zeros_(kellet.empty(2))
+    tensor([0., 0.])
+    """
     return constant_(tensor, 0.0)
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Fill with the identity, as far as it reaches. Raises ShapeError unless there are two dimensions."""
+    """Fill with the identity, as far as it reaches. Raises ShapeError unless there are two dimensions.
+
+    >>> eye_(kellet.empty(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     _require(tensor.ndim == 2, "eye_", tensor, "two dimensions")
     return _write(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
 
@@ -75,6 +88,9 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Fill with a convolution that passes its channels on as they are, in each of `groups`.
 
     Raises ShapeError unless there are three to five dimensions and `groups` divides the first.
+
+    >>> dirac_(kellet.empty(1, 1, 3))
+    tensor([[[0., 1., 0.]]])
     """
     _require(3 <= tensor.ndim <= 5, "dirac_", tensor, "three, four or five dimensions")
     _require(tensor.shape[0] % groups == 0, "dirac_", tensor, f"a multiple of groups={groups} in dimension 0")
@@ -91,12 +107,21 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill with uniform values between `a` and `b`."""
+    """Fill with uniform values between `a` and `b`.
+
+    >>> x = uniform_(kellet.empty(100), 2.0, 3.0)
+    >>> bool((x >= 2).all()), bool((x <= 3).all())
+    (True, True)
+    """
     return _write(tensor, _numbers(generator).uniform(a, b, tensor.shape))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill with normal values with this mean and standard deviation."""
+    """Fill with normal values with this mean and standard deviation.
+
+    >>> normal_(kellet.empty(2), mean=5.0, std=0.0)
+    tensor([5., 5.])
+    """
     return _write(tensor, _numbers(generator).normal(mean, std, tensor.shape))
 
 
@@ -112,6 +137,10 @@ def trunc_normal_(
 
     Raises ValueError for an interval that is empty or more than eight deviations away from the mean,
     where drawing would hardly end.
+
+    >>> x = trunc_normal_(kellet.empty(100), a=-1.0, b=1.0)
+    >>> bool((x.abs() <= 1).all())
+    True
     """
     if not (a < b and mean - 8 * std < b and a < mean + 8 * std):
         raise ValueError(f"trunc_normal_: [{a}, {b}] is empty or far from mean {mean} with std {std}")
@@ -125,14 +154,23 @@ def trunc_normal_(
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill with uniform values of variance `gain**2 * 2 / (fan_in + fan_out)` (Glorot and Bengio, 2010)."""
+    """Fill with uniform values of variance `gain**2 * 2 / (fan_in + fan_out)` (Glorot and Bengio, 2010).
+
+    >>> x = xavier_uniform_(kellet.empty(3, 3))
+    >>> bool((x.abs() <= 1).all())
+    True
+    """
     fan_in, fan_out = _fans("xavier_uniform_", tensor)
     bound = gain * math.sqrt(6.0 / (fan_in + fan_out))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill with normal values of variance `gain**2 * 2 / (fan_in + fan_out)` (Glorot and Bengio, 2010)."""
+    """Fill with normal values of variance `gain**2 * 2 / (fan_in + fan_out)` (Glorot and Bengio, 2010).
+
+    >>> xavier_normal_(kellet.empty(3, 3)).shape
+    (3, 3)
+    """
     fan_in, fan_out = _fans("xavier_normal_", tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / (fan_in + fan_out)), generator)
 
@@ -148,6 +186,10 @@ def kaiming_uniform_(
 
     `a` is the slope of leaky_relu below zero; `mode` "fan_in" keeps the variance of values,
     "fan_out" that of gradients.
+
+    >>> x = kaiming_uniform_(kellet.empty(2, 6))
+    >>> bool((x.abs() <= 1).all())
+    True
     """
     bound = math.sqrt(3.0) * _kaiming_deviation("kaiming_uniform_", tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
@@ -160,7 +202,11 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Fill with normal values of variance `gain**2 / fan` (He and others, 2015); see `kaiming_uniform_`."""
+    """Fill with normal values of variance `gain**2 / fan` (He and others, 2015); see `kaiming_uniform_`.
+
+    >>> kaiming_normal_(kellet.empty(2, 6)).shape
+    (2, 6)
+    """
     deviation = _kaiming_deviation("kaiming_normal_", tensor, a, mode, nonlinearity)
     return normal_(tensor, 0.0, deviation, generator)
 
@@ -169,6 +215,10 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
     """Fill with a random matrix with orthonormal rows (or columns, where they are fewer), times `gain`.
 
     Dimensions after the first count as one. Raises ShapeError for fewer than two.
+
+    >>> x = orthogonal_(kellet.empty(3, 3))
+    >>> kellet.allclose(x @ x.T, kellet.eye(3), atol=1e-5)
+    True
     """
     _require(tensor.ndim >= 2, "orthogonal_", tensor, "two or more dimensions")
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
@@ -182,6 +232,9 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     """Fill with normal values, the share `sparsity` of each column set to zero.
 
     Raises ShapeError unless there are two dimensions.
+
+    >>> int((sparse_(kellet.empty(10, 2), sparsity=0.5) == 0).sum())
+    10
     """
     _require(tensor.ndim == 2, "sparse_", tensor, "two dimensions")
     numbers = _numbers(generator)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,25 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 _MISSING = object()
+
+
+class IncompatibleKeys(NamedTuple):
+    """The keys that a load missed and those it could not place.
+
+    >>> net = kellet.nn.Linear(2, 1)
+    >>> net.load_state_dict({"weight": kellet.ones(1, 2)}, strict=False)
+    IncompatibleKeys(missing_keys=['bias'], unexpected_keys=[])
+    """
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return (
+            f"IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
+        )
 
 
 class LoadPlan:

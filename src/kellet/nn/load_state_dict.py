@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from ..errors import HookError
 from ..hooks import HookEntry, HookRegistry, RemovableHandle, longest_form
-from .load_plan import LoadPlan, Undo, has_extra_state
+from .load_plan import IncompatibleKeys, LoadPlan, Undo, has_extra_state
 from .state_dict import EXTRA_STATE, StateDict, StateHooks, StateSaving, StateView
 
 if TYPE_CHECKING:
@@ -45,20 +45,6 @@ _POST_FORMS = (
     ("module", "missing_keys", "unexpected_keys", "strict"),
     ("module", "incompatible_keys"),
 )
-
-
-class IncompatibleKeys(NamedTuple):
-    """The keys that a load missed and those it could not place."""
-
-    missing_keys: list[str]
-    unexpected_keys: list[str]
-
-    def __repr__(self) -> str:
-        if not self.missing_keys and not self.unexpected_keys:
-            return "<All keys matched successfully>"
-        return (
-            f"IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
-        )
 
 
 class StateLoading(StateSaving):
@@ -188,6 +174,14 @@ def register_class_load_state_dict_pre_hook(cls: type, hook: AnyHook) -> Removab
     the "version" of the class that saved, unless that is unknown.
 
     Raises TypeError for what is no subclass of Module.
+
+    >>> class Net(kellet.nn.Linear):
+    ...     pass
+    >>> def rename(module, state_dict, prefix, *rest):
+    ...     state_dict[prefix + "weight"] = state_dict.pop(prefix + "w")
+    >>> handle = kellet.nn.register_class_load_state_dict_pre_hook(Net, rename)
+    >>> Net(2, 1, bias=False).load_state_dict({"w": kellet.ones(1, 2)})
+    <All keys matched successfully>
     """
     if not issubclass(cls, StateLoading):
         raise TypeError(f"the hook belongs to a subclass of nn.Module, got {cls!r}")

@@ -30,6 +30,11 @@ def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Rem
     An answer other than None is registered in its place.
 
     Source: torch.nn.modules.module.register_module_parameter_registration_hook.
+
+    >>> with register_module_parameter_registration_hook(lambda module, name, parameter: print(name)):
+    ...     net = kellet.nn.Linear(2, 1)
+    weight
+    bias
     """
     return _parameter_hooks.add(hook)
 
@@ -40,6 +45,10 @@ def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> Remova
     An answer other than None is registered in its place.
 
     Source: torch.nn.modules.module.register_module_buffer_registration_hook.
+
+    >>> with register_module_buffer_registration_hook(lambda module, name, buffer: print(name)):
+    ...     kellet.nn.Module().register_buffer("count", kellet.zeros(1))
+    count
     """
     return _buffer_hooks.add(hook)
 
@@ -50,6 +59,10 @@ def register_module_module_registration_hook(hook: Callable[..., Any]) -> Remova
     An answer other than None is registered in its place.
 
     Source: torch.nn.modules.module.register_module_module_registration_hook.
+
+    >>> with register_module_module_registration_hook(lambda module, name, submodule: print(name)):
+    ...     net = kellet.nn.Sequential(kellet.nn.ReLU())
+    0
     """
     return _module_hooks.add(hook)
 

@@ -19,7 +19,8 @@ from ..core.tensor import Tensor
 from ..errors import HookTypeError
 from ..hooks import HookEntry, HookRegistry, RemovableHandle
 from .backward_hooks import BackwardHook
-from .load_state_dict import IncompatibleKeys, StateLoading
+from .load_plan import IncompatibleKeys
+from .load_state_dict import StateLoading
 from .module_hooks import ModuleCall
 from .state_dict import StateHooks
 from .tree import ModuleTree

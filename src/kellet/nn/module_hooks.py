@@ -205,6 +205,10 @@ def register_module_forward_pre_hook(hook: AnyHook, *, with_kwargs: bool = False
     As `Module.register_forward_pre_hook` in all else.
 
     Source: torch.nn.modules.module.register_module_forward_pre_hook.
+
+    >>> with register_module_forward_pre_hook(lambda module, args: print(len(args))):
+    ...     _ = kellet.nn.Identity()(kellet.ones(1))
+    1
     """
     return _for_all_modules().forward_pre.add(hook, with_kwargs=with_kwargs)
 
@@ -218,6 +222,11 @@ def register_module_forward_hook(
 
     Source: torch.nn.modules.module.register_module_forward_hook; there a hook with both options is
     called without its kwargs when something raised.
+
+    >>> handle = register_module_forward_hook(lambda module, args, output: print(type(module).__name__))
+    >>> _ = kellet.nn.Identity()(kellet.ones(1))
+    Identity
+    >>> handle.remove()
     """
     return _for_all_modules().forward.add(hook, with_kwargs=with_kwargs, always_call=always_call)
 
@@ -226,6 +235,11 @@ def register_module_full_backward_pre_hook(hook: AnyHook) -> RemovableHandle:
     """Call `hook(module, grad_output)` in the backward of every module; see `Module`'s method.
 
     Source: torch.nn.modules.module.register_module_full_backward_pre_hook.
+
+    >>> net = kellet.nn.Linear(1, 1)
+    >>> with register_module_full_backward_pre_hook(lambda module, grad_output: print(grad_output)):
+    ...     net(kellet.ones(1)).backward()
+    (tensor([1.]),)
     """
     return _for_all_modules().full_backward_pre.add(hook)
 
@@ -234,6 +248,11 @@ def register_module_full_backward_hook(hook: AnyHook) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` in the backward of every module; see `Module`'s method.
 
     Source: torch.nn.modules.module.register_module_full_backward_hook.
+
+    >>> net = kellet.nn.Linear(1, 1)
+    >>> with register_module_full_backward_hook(lambda module, grad_input, grad_output: print(grad_output)):
+    ...     net(kellet.ones(1)).backward()
+    (tensor([1.]),)
     """
     return _for_all_modules().full_backward.add(hook)
 

@@ -49,6 +49,11 @@ class Buffer(Tensor):
     Raises TypeError for what is not a Tensor.
 
     Source: torch.nn.Buffer.
+
+    >>> net = kellet.nn.Module()
+    >>> net.count = kellet.nn.Buffer(kellet.zeros(1))
+    >>> list(net.state_dict())
+    ['count']
     """
 
     __slots__ = ()

@@ -15,6 +15,10 @@ class ParameterList(Module):
     """Parameters called "0", "1", ...; tensors become parameters, other values are kept as they are.
 
     Source: torch.nn.ParameterList.
+
+    >>> weights = kellet.nn.ParameterList([kellet.ones(2), kellet.zeros(3)])
+    >>> len(weights), weights[1].requires_grad
+    (2, True)
     """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
@@ -83,6 +87,10 @@ class ParameterDict(Module):
     Made from a mapping or from pairs of name and value.
 
     Source: torch.nn.ParameterDict.
+
+    >>> weights = kellet.nn.ParameterDict({"scale": kellet.ones(2)})
+    >>> list(weights.keys()), weights["scale"].requires_grad
+    (['scale'], True)
     """
 
     def __init__(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None) -> None:

@@ -24,6 +24,10 @@ class StateDict(dict[str, Any]):
     version of its class first of all. Copies of every kind keep it.
 
     Source: the OrderedDict with a `_metadata` attribute that PyTorch returns.
+
+    >>> state = kellet.nn.Linear(2, 1).state_dict()
+    >>> type(state).__name__, list(state)
+    ('StateDict', ['weight', 'bias'])
     """
 
     _metadata: dict[str, dict[str, Any]]

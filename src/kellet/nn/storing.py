@@ -58,6 +58,9 @@ def hook_registry(module: Module, kind: str) -> HookRegistry[Any]:
     For hooks around the state of a wrapper that is the registry of what it wraps.
 
     Raises ValueError when there is no such kind of hook, and for what is no module, or wraps none.
+
+    >>> len(hook_registry(kellet.nn.Identity(), "forward"))
+    0
     """
     if not isinstance(module, Module):
         raise ValueError(f"{type(module).__qualname__} has no hooks: it is no module")
@@ -72,7 +75,13 @@ def hook_registry(module: Module, kind: str) -> HookRegistry[Any]:
 
 
 def loads_by_itself(module: Module) -> bool:
-    """Say whether loading a state into this module runs a hook, or an override of its class."""
+    """Say whether loading a state into this module runs a hook, or an override of its class.
+
+    >>> net = kellet.nn.Identity()
+    >>> handle = net.register_load_state_dict_pre_hook(lambda *args: None)
+    >>> loads_by_itself(net)
+    True
+    """
     cls, hooks = type(module), module._state_hooks
     return bool(
         (hooks is not None and (hooks.load_pre or hooks.load_post))
@@ -98,6 +107,11 @@ def rewrap(wrapper: Module) -> None:
     """Give a wrapper that was made without them the parameters, buffers and submodules of what it wraps.
 
     Raises ValueError where it wraps no module.
+
+    >>> wrapper = kellet.nn.HookedModule(kellet.nn.Linear(2, 1))
+    >>> rewrap(wrapper)
+    >>> [name for name, _ in wrapper.named_parameters()]
+    ['weight', 'bias']
     """
     inner: object = wrapper._stands_for
     if not isinstance(inner, Module):
@@ -106,7 +120,12 @@ def rewrap(wrapper: Module) -> None:
 
 
 def hook_object_attributes(hook: Hook) -> dict[str, Any]:
-    """Return what has to be stored of a `Hook`: its attributes, its handles among them."""
+    """Return what has to be stored of a `Hook`: its attributes, its handles among them.
+
+    >>> hook = kellet.nn.Hook(prehook=print)
+    >>> hook_object_attributes(hook)["_handles"]
+    []
+    """
     return {name: value for name, value in vars(hook).items() if name != "_leave"}
 
 
@@ -114,6 +133,12 @@ def restore_hook_object(hook: Hook, attributes: Mapping[str, Any]) -> None:
     """Give a `Hook` made by `__new__` its attributes; where it has handles it is registered as before.
 
     Raises ValueError when its handles are no list of handles; nothing has changed then.
+
+    >>> hook = kellet.nn.Hook(prehook=print)
+    >>> made = kellet.nn.Hook.__new__(kellet.nn.Hook)
+    >>> restore_hook_object(made, hook_object_attributes(hook))
+    >>> made.registered
+    False
     """
     handles = attributes.get("_handles", [])
     if type(handles) is not list or not all(isinstance(handle, RemovableHandle) for handle in handles):

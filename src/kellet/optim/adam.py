@@ -29,6 +29,12 @@ class Adam(Optimizer):
 
     Source: torch.optim.Adam; `foreach`, `capturable` and `fused` are taken for its sake and change
     nothing.
+
+    >>> weight = kellet.tensor([1.0], requires_grad=True)
+    >>> (weight * 3).sum().backward()
+    >>> kellet.optim.Adam([weight], lr=0.1).step()
+    >>> round(weight.item(), 4)
+    0.9
     """
 
     def __init__(
@@ -127,6 +133,12 @@ class AdamW(Adam):
     """Adam with decoupled weight decay: each step multiplies the parameter by `1 - lr * weight_decay`.
 
     Source: torch.optim.AdamW.
+
+    >>> weight = kellet.tensor([1.0], requires_grad=True)
+    >>> (weight * 3).sum().backward()
+    >>> kellet.optim.AdamW([weight], lr=0.1, weight_decay=0.5).step()
+    >>> round(weight.item(), 4)
+    0.85
     """
 
     def __init__(

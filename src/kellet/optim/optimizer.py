@@ -59,6 +59,19 @@ class Optimizer:
     Raises TypeError for a tensor as `params`, ValueError for none.
 
     Source: torch.optim.Optimizer.
+
+    >>> class Descent(kellet.optim.Optimizer):
+    ...     def __init__(self, params, lr):
+    ...         super().__init__(params, {"lr": lr})
+    ...     def step(self, closure=None):
+    ...         for group in self.param_groups:
+    ...             for parameter in group["params"]:
+    ...                 parameter.data -= group["lr"] * parameter.grad
+    >>> weight = kellet.tensor([1.0], requires_grad=True)
+    >>> (weight * 3).sum().backward()
+    >>> Descent([weight], lr=0.1).step()
+    >>> round(weight.item(), 4)
+    0.7
     """
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:

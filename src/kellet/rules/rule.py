@@ -112,7 +112,11 @@ FLOAT = Promotion.FLOAT
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """One operation: forward on ndarrays and its derivative. The fields are described at the top."""
+    """One operation: forward on ndarrays and its derivative. The fields are described at the top.
+
+    >>> RULES["log_softmax"].label
+    'LogSoftmaxBackward0'
+    """
 
     name: str
     forward: Callable[..., Any]
@@ -176,7 +180,11 @@ RULES = Table()
 
 
 def every_rule() -> Table:
-    """Return the table with all of its rules in it."""
+    """Return the table with all of its rules in it.
+
+    >>> "erf" in every_rule()
+    True
+    """
     for family in FAMILIES:
         import_module(f"{__package__}.{family}")
     return RULES
@@ -209,6 +217,9 @@ class Namespace:
     """The `xp` of one level: every rule by name, looked up when first asked for.
 
     `bind` turns a rule into the function of this level.
+
+    >>> float(raw.exp(0.0))
+    1.0
     """
 
     def __init__(

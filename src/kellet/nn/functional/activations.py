@@ -37,6 +37,9 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     """Return `x` where positive, `negative_slope * x` elsewhere.
 
     Source: torch.nn.functional.leaky_relu.
+
+    >>> leaky_relu(kellet.tensor([-1.0, 2.0]))
+    tensor([-0.0100,  2.0000])
     """
     return _run("leaky_relu", input, inplace, {"slope": negative_slope})
 
@@ -45,6 +48,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return `x` where positive, `weight * x` elsewhere; one weight, or one per channel (dimension 1).
 
     Source: torch.nn.functional.prelu.
+
+    >>> prelu(kellet.tensor([-1.0, 2.0]), kellet.tensor([0.5]))
+    tensor([-0.5000,  2.0000])
     """
     if weight.ndim == 1 and weight.shape[0] > 1:
         weight = weight.reshape(-1, *(1,) * (input.ndim - 2))
@@ -56,6 +62,9 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return `x` where positive, `alpha * (exp(x) - 1)` elsewhere.
 
     Source: torch.nn.functional.elu.
+
+    >>> elu(kellet.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
     """
     return _run("elu", input, inplace, {"alpha": alpha})
 
@@ -64,6 +73,9 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ELU with the constants that keep mean 0 and variance 1.
 
     Source: torch.nn.functional.selu.
+
+    >>> selu(kellet.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
     """
     out = elu(input, SELU_ALPHA) * SELU_SCALE
     return input.copy_(out) if inplace else out
@@ -73,6 +85,9 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return `max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
 
     Source: torch.nn.functional.celu.
+
+    >>> celu(kellet.tensor([-1.0, 2.0]), alpha=2.0)
+    tensor([-0.7869,  2.0000])
     """
     out = elu(input / alpha) * alpha
     return input.copy_(out) if inplace else out
@@ -82,6 +97,9 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """Return `min(max(x, 0), 6)`.
 
     Source: torch.nn.functional.relu6.
+
+    >>> relu6(kellet.tensor([-1.0, 7.0]))
+    tensor([0., 6.])
     """
     return hardtanh(input, 0.0, 6.0, inplace)
 
@@ -90,6 +108,9 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """Return `x` clamped to [min_val, max_val]; no gradient from the bounds outwards.
 
     Source: torch.nn.functional.hardtanh.
+
+    >>> hardtanh(kellet.tensor([-2.0, 0.5]))
+    tensor([-1.0000,  0.5000])
     """
     out = input.clamp(min_val, max_val)
     return input.copy_(out) if inplace else out
@@ -119,6 +140,9 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return `x * sigmoid(x)`, also called swish.
 
     Source: torch.nn.functional.silu.
+
+    >>> silu(kellet.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7311])
     """
     return _run("silu", input, inplace, NONE)
 
@@ -127,6 +151,9 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return `x * tanh(softplus(x))`.
 
     Source: torch.nn.functional.mish.
+
+    >>> mish(kellet.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8651])
     """
     out = input * softplus(input).tanh()
     return input.copy_(out) if inplace else out
@@ -136,6 +163,9 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     """Return `log(1 + exp(beta * x)) / beta`; `x` itself where `beta * x > threshold`.
 
     Source: torch.nn.functional.softplus.
+
+    >>> softplus(kellet.tensor([0.0, 1.0]))
+    tensor([0.6931, 1.3133])
     """
     return apply(RULES["softplus"], (input,), {"beta": beta, "threshold": threshold})
 
@@ -144,12 +174,19 @@ def softsign(input: Tensor) -> Tensor:
     """Return `x / (1 + |x|)`.
 
     Source: torch.nn.functional.softsign.
+
+    >>> softsign(kellet.tensor([-1.0, 3.0]))
+    tensor([-0.5000,  0.7500])
     """
     return input / (input.abs() + 1)
 
 
 def sigmoid(input: Tensor) -> Tensor:
-    """Return `1 / (1 + exp(-x))`."""
+    """Return `1 / (1 + exp(-x))`.
+
+    >>> sigmoid(kellet.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.7311])
+    """
     return input.sigmoid()
 
 
@@ -157,6 +194,9 @@ def logsigmoid(input: Tensor) -> Tensor:
     """Return the logarithm of the sigmoid, also where that rounds to 0.
 
     Source: torch.nn.functional.logsigmoid.
+
+    >>> logsigmoid(kellet.tensor([0.0, 1.0]))
+    tensor([-0.6931, -0.3133])
     """
     return apply(RULES["log_sigmoid"], (input,), NONE)
 
@@ -165,6 +205,9 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """Return the straight line from 0 at -3 to 1 at 3, and flat beyond.
 
     Source: torch.nn.functional.hardsigmoid.
+
+    >>> hardsigmoid(kellet.tensor([0.0, 3.0]))
+    tensor([0.5000, 1.0000])
     """
     out = relu6(input + 3) / 6
     return input.copy_(out) if inplace else out
@@ -174,13 +217,20 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return `x * hardsigmoid(x)`.
 
     Source: torch.nn.functional.hardswish.
+
+    >>> hardswish(kellet.tensor([1.0, 3.0]))
+    tensor([0.6667, 3.0000])
     """
     out = input * hardsigmoid(input)
     return input.copy_(out) if inplace else out
 
 
 def tanh(input: Tensor) -> Tensor:
-    """Return the hyperbolic tangent."""
+    """Return the hyperbolic tangent.
+
+    >>> tanh(kellet.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    """
     return input.tanh()
 
 
@@ -203,6 +253,9 @@ def log_softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None
     """Return the logarithm of softmax, without leaving the range of the dtype.
 
     Source: torch.nn.functional.log_softmax.
+
+    >>> log_softmax(kellet.tensor([0.0, 0.0]), dim=0)
+    tensor([-0.6931, -0.6931])
     """
     return input.log_softmax(dim, dtype)
 
@@ -211,6 +264,9 @@ def softmin(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) ->
     """Return softmax of `-x`.
 
     Source: torch.nn.functional.softmin.
+
+    >>> softmin(kellet.tensor([0.0, 1.0]), dim=0)
+    tensor([0.7311, 0.2689])
     """
     return (-input).softmax(dim, dtype)
 
@@ -219,6 +275,9 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     """Return the first half along `dim` times the sigmoid of the second half.
 
     Source: torch.nn.functional.glu.
+
+    >>> glu(kellet.tensor([1.0, 2.0, 0.0, 0.0]))
+    tensor([0.5000, 1.0000])
     """
     a, b = input.chunk(2, dim)
     return a * b.sigmoid()
@@ -228,6 +287,9 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     """Divide by the norm of order `p` along `dim`, or by `eps` where that is larger.
 
     Source: torch.nn.functional.normalize.
+
+    >>> normalize(kellet.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
     """
     return input / input.norm(p, dim, keepdim=True).clamp(min=eps)
 
@@ -261,6 +323,9 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Drop whole channels of ((N,) C, L); see `dropout`.
 
     Source: torch.nn.functional.dropout1d.
+
+    >>> dropout1d(kellet.ones(2, 3), p=0.0).shape
+    (2, 3)
     """
     return _drop_channels(1, input, p, training, inplace)
 
@@ -269,6 +334,9 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Drop whole channels of ((N,) C, H, W); see `dropout`.
 
     Source: torch.nn.functional.dropout2d.
+
+    >>> dropout2d(kellet.ones(2, 3, 3), p=0.0).shape
+    (2, 3, 3)
     """
     return _drop_channels(2, input, p, training, inplace)
 
@@ -277,6 +345,9 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Drop whole channels of ((N,) C, D, H, W); see `dropout`.
 
     Source: torch.nn.functional.dropout3d.
+
+    >>> dropout3d(kellet.ones(2, 3, 3, 3), p=0.0).shape
+    (2, 3, 3, 3)
     """
     return _drop_channels(3, input, p, training, inplace)
 

@@ -28,6 +28,9 @@ def conv1d(
     Arguments as for `conv2d`.
 
     Source: torch.nn.functional.conv1d.
+
+    >>> conv1d(kellet.ones(1, 1, 4), kellet.ones(1, 1, 2))
+    tensor([[[2., 2., 2.]]])
     """
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
@@ -72,6 +75,9 @@ def conv3d(
     Arguments as for `conv2d`.
 
     Source: torch.nn.functional.conv3d.
+
+    >>> conv3d(kellet.ones(1, 2, 4, 4, 4), kellet.ones(5, 2, 3, 3, 3)).shape
+    (1, 5, 2, 2, 2)
     """
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
@@ -89,6 +95,9 @@ def conv_transpose1d(
     """Return the transpose of `conv1d`: input ((N,) in, L), weight (in, out / groups, k).
 
     Source: torch.nn.functional.conv_transpose1d.
+
+    >>> conv_transpose1d(kellet.ones(1, 1, 2), kellet.ones(1, 1, 2))
+    tensor([[[1., 2., 1.]]])
     """
     return _transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
@@ -108,6 +117,9 @@ def conv_transpose2d(
     `H' = (H - 1) * stride - 2 * padding + dilation * (kh - 1) + output_padding + 1`.
 
     Source: torch.nn.functional.conv_transpose2d.
+
+    >>> conv_transpose2d(kellet.ones(1, 2, 3, 3), kellet.ones(2, 4, 2, 2), stride=2).shape
+    (1, 4, 6, 6)
     """
     return _transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
@@ -125,6 +137,9 @@ def conv_transpose3d(
     """Return the transpose of `conv3d`: input ((N,) in, D, H, W), weight (in, out / groups, kd, kh, kw).
 
     Source: torch.nn.functional.conv_transpose3d.
+
+    >>> conv_transpose3d(kellet.ones(1, 2, 3, 3, 3), kellet.ones(2, 4, 2, 2, 2)).shape
+    (1, 4, 4, 4, 4)
     """
     return _transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 

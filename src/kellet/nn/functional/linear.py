@@ -46,6 +46,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """Return `input1 @ weight[k] @ input2 + bias[k]` for each k: weight (out, in1, in2), result (..., out).
 
     Source: torch.nn.functional.bilinear.
+
+    >>> bilinear(kellet.ones(5, 2), kellet.ones(5, 3), kellet.ones(4, 2, 3)).shape
+    (5, 4)
     """
     out = core.einsum("...i,kij,...j->...k", input1, weight, input2)
     return out if bias is None else out + bias
@@ -70,6 +73,10 @@ def embedding(
 
     Source: torch.nn.functional.embedding. Gradients here are dense: `sparse` and
     `scale_grad_by_freq` raise NotImplementedError.
+
+    >>> embedding(kellet.tensor([1, 0]), kellet.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[3., 4.],
+            [1., 2.]])
     """
     if scale_grad_by_freq or sparse:
         raise NotImplementedError(
@@ -114,6 +121,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """Return the cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`.
 
     Source: torch.nn.functional.cosine_similarity.
+
+    >>> cosine_similarity(kellet.tensor([[1.0, 0.0]]), kellet.tensor([[1.0, 1.0]]))
+    tensor([0.7071])
     """
     first = x1 / x1.norm(2, dim, keepdim=True).clamp(min=eps)
     second = x2 / x2.norm(2, dim, keepdim=True).clamp(min=eps)
@@ -126,6 +136,9 @@ def pairwise_distance(
     """Return the norm of order `p` of `x1 - x2 + eps` along the last dimension.
 
     Source: torch.nn.functional.pairwise_distance.
+
+    >>> pairwise_distance(kellet.tensor([[0.0, 0.0]]), kellet.tensor([[3.0, 4.0]]))
+    tensor([5.0000])
     """
     return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim)
 

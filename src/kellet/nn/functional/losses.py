@@ -70,6 +70,9 @@ def nll_loss(
     Shapes, weights and errors as for `cross_entropy`.
 
     Source: torch.nn.functional.nll_loss.
+
+    >>> nll_loss(kellet.tensor([[0.5, 0.5]]).log(), kellet.tensor([1]))
+    tensor(0.6931)
     """
     _check_reduction("nll_loss", reduction)
     options = {"ignore_index": ignore_index, "reduction": reduction}
@@ -157,6 +160,9 @@ def l1_loss(
     """Return the absolute difference.
 
     Source: torch.nn.functional.l1_loss.
+
+    >>> l1_loss(kellet.tensor([1.0, 3.0]), kellet.tensor([1.0, 1.0]))
+    tensor(1.)
     """
     _check_pair("l1_loss", input, target, reduction)
     loss = (input - target).abs()
@@ -169,6 +175,9 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
     Raises ValueError for a negative `beta`.
 
     Source: torch.nn.functional.smooth_l1_loss.
+
+    >>> smooth_l1_loss(kellet.tensor([1.0, 3.0]), kellet.tensor([1.0, 1.0]))
+    tensor(0.7500)
     """
     _check_pair("smooth_l1_loss", input, target, reduction)
     if beta < 0:
@@ -189,6 +198,9 @@ def huber_loss(
     Raises ValueError unless `delta` is positive.
 
     Source: torch.nn.functional.huber_loss.
+
+    >>> huber_loss(kellet.tensor([1.0, 3.0]), kellet.tensor([1.0, 1.0]))
+    tensor(0.7500)
     """
     _check_pair("huber_loss", input, target, reduction)
     if delta <= 0:
@@ -214,6 +226,9 @@ def binary_cross_entropy(
     an input outside [0, 1].
 
     Source: torch.nn.functional.binary_cross_entropy.
+
+    >>> binary_cross_entropy(kellet.tensor([0.5]), kellet.tensor([1.0]))
+    tensor(0.6931)
     """
     _check_reduction("binary_cross_entropy", reduction)
     if target.shape != input.shape:
@@ -245,6 +260,9 @@ def binary_cross_entropy_with_logits(
     target have one shape.
 
     Source: torch.nn.functional.binary_cross_entropy_with_logits.
+
+    >>> binary_cross_entropy_with_logits(kellet.tensor([0.0]), kellet.tensor([1.0]))
+    tensor(0.6931)
     """
     _check_reduction("binary_cross_entropy_with_logits", reduction)
     if target.shape != input.shape:
@@ -268,6 +286,9 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     Raises ValueError for another `reduction`.
 
     Source: torch.nn.functional.kl_div.
+
+    >>> kl_div(kellet.tensor([[0.5, 0.5]]).log(), kellet.tensor([[0.5, 0.5]]), reduction="batchmean")
+    tensor(0.)
     """
     if reduction not in (*REDUCTIONS, "batchmean"):
         raise ValueError(f"kl_div: reduction must be one of {(*REDUCTIONS, 'batchmean')}, got {reduction!r}")

@@ -43,6 +43,9 @@ def rms_norm(
     """Divide the last dimensions by their root mean square, and scale. `eps` is by default the dtype's.
 
     Source: torch.nn.functional.rms_norm.
+
+    >>> rms_norm(kellet.tensor([3.0, 4.0]), (2,))
+    tensor([0.8485, 1.1314])
     """
     shape = _check_shape("rms_norm", input, normalized_shape, weight, None)
     eps = float(np.finfo(input.dtype).eps) if eps is None else eps
@@ -70,6 +73,10 @@ def batch_norm(
     single value per channel.
 
     Source: torch.nn.functional.batch_norm.
+
+    >>> batch_norm(kellet.tensor([[1.0], [3.0]]), None, None, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
     """
     _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if training:
@@ -98,6 +105,9 @@ def instance_norm(
     Raises ValueError for a single element in each channel, when training.
 
     Source: torch.nn.functional.instance_norm.
+
+    >>> instance_norm(kellet.tensor([[[1.0, 3.0]]]))
+    tensor([[[-1.0000,  1.0000]]])
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
@@ -129,6 +139,9 @@ def group_norm(
     Input (N, C, *lengths); weight and bias (C,). Raises ShapeError unless the groups divide C.
 
     Source: torch.nn.functional.group_norm.
+
+    >>> group_norm(kellet.tensor([[1.0, 3.0, 5.0, 9.0]]), 2)
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
     _check_channels(input, weight=weight, bias=bias)
     n, channels = input.shape[:2]

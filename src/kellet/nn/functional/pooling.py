@@ -33,6 +33,9 @@ def max_pool1d(
     """Return the largest value of each window along the last dimension; see `max_pool2d`.
 
     Source: torch.nn.functional.max_pool1d.
+
+    >>> max_pool1d(kellet.tensor([[1.0, 2.0, 4.0, 3.0]]), 2)
+    tensor([[2., 4.]])
     """
     return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -75,6 +78,9 @@ def max_pool3d(
     """Return the largest value of each window over the last three dimensions; see `max_pool2d`.
 
     Source: torch.nn.functional.max_pool3d.
+
+    >>> max_pool3d(kellet.ones(1, 2, 4, 4, 4), 2).shape
+    (1, 2, 2, 2, 2)
     """
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -93,6 +99,9 @@ def avg_pool1d(
     """Return the average of each window along the last dimension; see `avg_pool2d`.
 
     Source: torch.nn.functional.avg_pool1d.
+
+    >>> avg_pool1d(kellet.tensor([[1.0, 2.0, 4.0, 3.0]]), 2)
+    tensor([[1.5000, 3.5000]])
     """
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
@@ -132,6 +141,9 @@ def avg_pool3d(
     """Return the average of each window over the last three dimensions; see `avg_pool2d`.
 
     Source: torch.nn.functional.avg_pool3d.
+
+    >>> avg_pool3d(kellet.ones(1, 2, 4, 4, 4), 2).shape
+    (1, 2, 2, 2, 2)
     """
     return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
@@ -140,6 +152,9 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tens
     """Return the average over windows laid so that the result has length `output_size`.
 
     Source: torch.nn.functional.adaptive_avg_pool1d.
+
+    >>> adaptive_avg_pool1d(kellet.tensor([[1.0, 2.0, 4.0, 3.0]]), 2)
+    tensor([[1.5000, 3.5000]])
     """
     return _adaptive_avg_pool(1, input, output_size)
 
@@ -163,6 +178,9 @@ def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] |
     """Return the average over windows laid so that the result has the lengths `output_size`.
 
     Source: torch.nn.functional.adaptive_avg_pool3d.
+
+    >>> adaptive_avg_pool3d(kellet.ones(1, 2, 4, 4, 4), 1).shape
+    (1, 2, 1, 1, 1)
     """
     return _adaptive_avg_pool(3, input, output_size)
 

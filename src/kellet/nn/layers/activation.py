@@ -11,6 +11,9 @@ class ReLU(Module):
     """`max(x, 0)`; with `inplace` written into the input.
 
     Source: torch.nn.ReLU.
+
+    >>> kellet.nn.ReLU()(kellet.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
     """
 
     def __init__(self, inplace: bool = False) -> None:
@@ -28,6 +31,9 @@ class SiLU(Module):
     """`x * sigmoid(x)`; with `inplace` written into the input.
 
     Source: torch.nn.SiLU.
+
+    >>> kellet.nn.SiLU()(kellet.tensor([-1.0, 2.0]))
+    tensor([-0.2689,  1.7616])
     """
 
     def __init__(self, inplace: bool = False) -> None:
@@ -45,6 +51,9 @@ class GELU(Module):
     """`x * P(X <= x)` for a standard normal X; with `approximate="tanh"` its tanh form.
 
     Source: torch.nn.GELU.
+
+    >>> kellet.nn.GELU()(kellet.tensor([-1.0, 2.0]))
+    tensor([-0.1587,  1.9545])
     """
 
     def __init__(self, approximate: str = "none") -> None:
@@ -62,6 +71,9 @@ class Tanh(Module):
     """The hyperbolic tangent of each value.
 
     Source: torch.nn.Tanh.
+
+    >>> kellet.nn.Tanh()(kellet.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -72,6 +84,9 @@ class Sigmoid(Module):
     """`1 / (1 + exp(-x))` of each value.
 
     Source: torch.nn.Sigmoid.
+
+    >>> kellet.nn.Sigmoid()(kellet.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.7311])
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -99,6 +114,9 @@ class Softmax(_OverDimension):
     """`exp(x) / sum(exp(x))` over `dim`.
 
     Source: torch.nn.Softmax.
+
+    >>> kellet.nn.Softmax(dim=-1)(kellet.tensor([0.0, 1.0]))
+    tensor([0.2689, 0.7311])
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -109,6 +127,9 @@ class Softmin(_OverDimension):
     """Softmax of the negative values over `dim`.
 
     Source: torch.nn.Softmin.
+
+    >>> kellet.nn.Softmin(dim=-1)(kellet.tensor([0.0, 1.0]))
+    tensor([0.7311, 0.2689])
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -119,6 +140,9 @@ class LogSoftmax(_OverDimension):
     """The logarithm of Softmax, computed without leaving the range of the dtype.
 
     Source: torch.nn.LogSoftmax.
+
+    >>> kellet.nn.LogSoftmax(dim=-1)(kellet.tensor([0.0, 0.0]))
+    tensor([-0.6931, -0.6931])
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -131,6 +155,9 @@ class Dropout(Module):
     In evaluation the input is returned. Source: torch.nn.Dropout.
 
     Raises ValueError for a `p` outside 0 to 1.
+
+    >>> kellet.nn.Dropout(0.5).eval()(kellet.ones(3))
+    tensor([1., 1., 1.])
     """
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:

@@ -25,6 +25,12 @@ class MultiheadAttention(Module):
     Raises ValueError where `embed_dim` cannot be divided among the heads.
 
     Source: torch.nn.MultiheadAttention.
+
+    >>> attention = kellet.nn.MultiheadAttention(8, 2, batch_first=True)
+    >>> x = kellet.ones(4, 5, 8)
+    >>> output, weights = attention(x, x, x)
+    >>> output.shape, weights.shape
+    ((4, 5, 8), (4, 5, 5))
     """
 
     in_proj_weight: Parameter | None

@@ -107,6 +107,9 @@ class Conv1d(_Conv):
     `weight` (out_channels, in_channels / groups, k). `padding` is a number, "same" or "valid".
 
     Source: torch.nn.Conv1d.
+
+    >>> kellet.nn.Conv1d(3, 8, 3)(kellet.ones(2, 3, 10)).shape
+    (2, 8, 8)
     """
 
     _dimensions = 1
@@ -165,6 +168,9 @@ class MaxPool2d(Module):
     `stride` is `kernel_size` unless given. With `return_indices` the places of the values come too.
 
     Source: torch.nn.MaxPool2d.
+
+    >>> kellet.nn.MaxPool2d(2)(kellet.ones(1, 3, 6, 6)).shape
+    (1, 3, 3, 3)
     """
 
     def __init__(
@@ -208,6 +214,9 @@ class AvgPool2d(Module):
     `stride` is `kernel_size` unless given; `divisor_override` takes the place of the number of values.
 
     Source: torch.nn.AvgPool2d.
+
+    >>> kellet.nn.AvgPool2d(2)(kellet.ones(1, 3, 6, 6)).shape
+    (1, 3, 3, 3)
     """
 
     def __init__(
@@ -246,6 +255,9 @@ class AdaptiveAvgPool2d(Module):
     """Means of as many windows as make the output (H', W') = `output_size`; None keeps a length.
 
     Source: torch.nn.AdaptiveAvgPool2d.
+
+    >>> kellet.nn.AdaptiveAvgPool2d(1)(kellet.ones(1, 3, 6, 6)).shape
+    (1, 3, 1, 1)
     """
 
     def __init__(self, output_size: int | tuple[int | None, int | None] | None) -> None:

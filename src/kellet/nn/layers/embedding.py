@@ -22,6 +22,9 @@ class Embedding(Module):
     Raises ValueError for a `_weight` of another shape.
 
     Source: torch.nn.Embedding; gradients are dense here, and `scale_grad_by_freq` is refused too.
+
+    >>> kellet.nn.Embedding(10, 4)(kellet.tensor([[1, 2, 3]])).shape
+    (1, 3, 4)
     """
 
     def __init__(

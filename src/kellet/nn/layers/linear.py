@@ -15,7 +15,11 @@ from ..parameter import Parameter
 
 
 class Identity(Module):
-    """Return the input; arguments to the constructor are ignored, so that it can stand in for any layer."""
+    """Return the input; arguments to the constructor are ignored, so that it can stand in for any layer.
+
+    >>> kellet.nn.Identity()(kellet.tensor([1, 2]))
+    tensor([1, 2])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -73,6 +77,9 @@ class Flatten(Module):
     """Make one dimension of those from `start_dim` to `end_dim`; the batch dimension stays by default.
 
     Source: torch.nn.Flatten.
+
+    >>> kellet.nn.Flatten()(kellet.ones(2, 3, 4)).shape
+    (2, 12)
     """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
@@ -93,6 +100,9 @@ class Unflatten(Module):
     Raises TypeError for a `dim` that is no int.
 
     Source: torch.nn.Unflatten; named dimensions are not supported.
+
+    >>> kellet.nn.Unflatten(1, (3, -1))(kellet.ones(2, 12)).shape
+    (2, 3, 4)
     """
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:

@@ -37,6 +37,9 @@ class L1Loss(_Loss):
     """The absolute difference of input and target.
 
     Source: torch.nn.L1Loss.
+
+    >>> kellet.nn.L1Loss()(kellet.tensor([1.0, 3.0]), kellet.tensor([1.0, 1.0]))
+    tensor(1.)
     """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -47,6 +50,9 @@ class MSELoss(_Loss):
     """The squared difference of input and target.
 
     Source: torch.nn.MSELoss.
+
+    >>> kellet.nn.MSELoss()(kellet.tensor([1.0, 3.0]), kellet.tensor([1.0, 1.0]))
+    tensor(2.)
     """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -57,6 +63,9 @@ class SmoothL1Loss(_Loss):
     """The squared difference divided by 2 `beta` below `beta`, the absolute one less `beta` / 2 above.
 
     Source: torch.nn.SmoothL1Loss.
+
+    >>> kellet.nn.SmoothL1Loss()(kellet.tensor([1.0, 3.0]), kellet.tensor([1.0, 1.0]))
+    tensor(0.7500)
     """
 
     def __init__(self, reduction: str = "mean", beta: float = 1.0) -> None:
@@ -71,6 +80,9 @@ class HuberLoss(_Loss):
     """Half the squared difference below `delta`, linear above.
 
     Source: torch.nn.HuberLoss.
+
+    >>> kellet.nn.HuberLoss()(kellet.tensor([1.0, 3.0]), kellet.tensor([1.0, 1.0]))
+    tensor(0.7500)
     """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
@@ -87,6 +99,10 @@ class KLDivLoss(_Loss):
     With `log_target` the target is given as logarithms too; "batchmean" divides the sum by the batch.
 
     Source: torch.nn.KLDivLoss.
+
+    >>> even = kellet.tensor([[0.5, 0.5]])
+    >>> kellet.nn.KLDivLoss(reduction="batchmean")(even.log(), even)
+    tensor(0.)
     """
 
     def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
@@ -107,6 +123,9 @@ class NLLLoss(_WeightedLoss):
     `weight` (C,) weighs the classes; targets equal to `ignore_index` count for nothing.
 
     Source: torch.nn.NLLLoss.
+
+    >>> kellet.nn.NLLLoss()(kellet.tensor([[0.5, 0.5]]).log(), kellet.tensor([1]))
+    tensor(0.6931)
     """
 
     def __init__(
@@ -162,6 +181,9 @@ class BCELoss(_WeightedLoss):
     """Binary cross entropy of probabilities and targets between 0 and 1.
 
     Source: torch.nn.BCELoss.
+
+    >>> kellet.nn.BCELoss()(kellet.tensor([0.5]), kellet.tensor([1.0]))
+    tensor(0.6931)
     """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -172,6 +194,9 @@ class BCEWithLogitsLoss(_WeightedLoss):
     """Binary cross entropy of logits and targets between 0 and 1; `pos_weight` weighs the positive ones.
 
     Source: torch.nn.BCEWithLogitsLoss.
+
+    >>> kellet.nn.BCEWithLogitsLoss()(kellet.tensor([0.0]), kellet.tensor([1.0]))
+    tensor(0.6931)
     """
 
     pos_weight: Tensor | None

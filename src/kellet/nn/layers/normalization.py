@@ -130,6 +130,10 @@ class BatchNorm1d(_BatchNorm):
     `running_var`; in evaluation with those.
 
     Source: torch.nn.BatchNorm1d.
+
+    >>> kellet.nn.BatchNorm1d(2)(kellet.tensor([[1.0, 5.0], [3.0, 9.0]])).detach()
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
     """
 
     def _check_input(self, input: Tensor) -> None:
@@ -141,6 +145,9 @@ class BatchNorm2d(_BatchNorm):
     """Normalise each channel over the batch: input (N, C, H, W). In all else as BatchNorm1d.
 
     Source: torch.nn.BatchNorm2d.
+
+    >>> kellet.nn.BatchNorm2d(3)(kellet.ones(2, 3, 4, 4)).shape
+    (2, 3, 4, 4)
     """
 
     def _check_input(self, input: Tensor) -> None:
@@ -154,6 +161,9 @@ class LayerNorm(Module):
     `weight` and `bias` have that shape and start as ones and zeros.
 
     Source: torch.nn.LayerNorm.
+
+    >>> kellet.nn.LayerNorm(2)(kellet.tensor([[1.0, 5.0]])).detach()
+    tensor([[-1.0000,  1.0000]])
     """
 
     weight: Parameter | None

@@ -26,6 +26,9 @@ class TransformerEncoderLayer(Module):
     or a function.
 
     Source: torch.nn.TransformerEncoderLayer.
+
+    >>> kellet.nn.TransformerEncoderLayer(8, 2, batch_first=True)(kellet.ones(4, 5, 8)).shape
+    (4, 5, 8)
     """
 
     def __init__(
@@ -94,6 +97,10 @@ class TransformerEncoder(Module):
     `enable_nested_tensor` and `mask_check` are taken for PyTorch's sake: there are no nested tensors.
 
     Source: torch.nn.TransformerEncoder.
+
+    >>> layer = kellet.nn.TransformerEncoderLayer(8, 2, batch_first=True)
+    >>> kellet.nn.TransformerEncoder(layer, 3)(kellet.ones(4, 5, 8)).shape
+    (4, 5, 8)
     """
 
     def __init__(

@@ -4,7 +4,7 @@ They are defined in `kellet.nn.module_hooks` and `kellet.nn.members`. The names 
 those of the list of PyTorch's hooks that this project was founded on.
 """
 
-from ..load_state_dict import IncompatibleKeys as _IncompatibleKeys  # noqa: F401  # torch's private name, used outside
+from ..load_plan import IncompatibleKeys as _IncompatibleKeys  # noqa: F401  # torch's private name, used outside
 from ..members import (
     register_module_buffer_registration_hook as register_module_buffer_registration_hook,
 )

@@ -1,20 +1,27 @@
-"""The loader that a runnable archive carries: which entries it is, and what starts it.
+"""What an archive carries beside the model: the loader of a runnable archive, and wheels of its externs.
 
-It lies in a folder of its own, so that the model's packages and the loader's never meet. Only two
+The loader lies in a folder of its own, so that the model's packages and the loader's never meet. Only two
 files lie beside the model: `__main__.py`, for `python net.kellet`, and `packager.py`, which puts the
-folder on `sys.path` for `import packager` in a process that has the archive there.
+folder on `sys.path` for `import packager` in a process that has the archive there. Wheels are fetched when
+the archive is written, and are gone from this machine when it is.
 
 Section 12 of the format; the decision is `docs/design/runnable.md`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import dataclasses
+import mmap
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
-from packager.environment import own_files
+from packager.environment import WHEELS, RecordedEnvironment, Target, fetch_wheels, own_files
 
-from .plan import PlannedEntry, PlannedTensors
+from .plan import ExportPlan, PlannedEntry, PlannedTensors
+from .writing import manifest_of
 
 RUNTIME = ".data/runtime/"
 MAIN_MODULE = ".data/main/__main__.py"
@@ -74,7 +81,7 @@ _RESERVED = 2
 
 
 def runtime_entries() -> tuple[PlannedEntry, ...]:
-    """Everything that makes an archive runnable where there is only Python and NumPy."""
+    """Return all that makes an archive runnable where there is only Python and NumPy."""
     files = {f"{RUNTIME}{name}": data for name, data in own_files(beside=True).items()}
     files |= {name: text.encode() for name, text in _STARTERS.items()}
     return tuple(
@@ -90,7 +97,7 @@ def runtime_entries() -> tuple[PlannedEntry, ...]:
 
 
 def zip64_warnings(*parts: Iterable[PlannedEntry | PlannedTensors]) -> Iterator[str]:
-    """What is to be said of the size of a runnable archive with these contents.
+    """Warn of the size of a runnable archive with these contents.
 
     zipimport of Python 3.11 and 3.12 reads no ZIP64, which larger archives need.
 
@@ -109,3 +116,37 @@ def zip64_warnings(*parts: Iterable[PlannedEntry | PlannedTensors]) -> Iterator[
             f"the archive {what}, and Python 3.11 and 3.12 cannot start a ZIP of that kind; start it with "
             "Python 3.13 or later, unpack it and start the folder, or load it with an installed packager"
         )
+
+
+@contextmanager
+def with_wheels(
+    plan: ExportPlan, targets: Sequence[Target], find_links: Sequence[str]
+) -> Iterator[ExportPlan]:
+    """Give the plan with the wheels of its externs for every target; they are there for the block alone.
+
+    Raises EnvironmentBuildError where wheels cannot be had.
+    """
+    recorded = RecordedEnvironment.of(manifest_of(plan))
+    with tempfile.TemporaryDirectory(prefix="kellet-vendored-") as folder:
+        wheels = fetch_wheels(
+            recorded.distributions, recorded.versions, targets, Path(folder), find_links=find_links
+        )
+        entries = tuple(_entry(Path(folder, wheel.file)) for wheel in wheels)
+        carried = (*plan.carried, *entries)
+        runnable = any(entry.name == "__main__.py" for entry in plan.carried)
+        said = zip64_warnings(plan.entries, plan.tensors, carried) if runnable else ()
+        warnings = tuple(dict.fromkeys((*plan.warnings, *said)))
+        yield dataclasses.replace(plan, carried=carried, warnings=warnings)
+
+
+def _entry(path: Path) -> PlannedEntry:
+    size = path.stat().st_size
+    return PlannedEntry(
+        f"{WHEELS}{path.name}", "resource", size, "a wheel of an extern", partial(_mapped, path)
+    )
+
+
+def _mapped(path: Path) -> memoryview:
+    """Map the bytes of a file, which may be too large to be read at once."""
+    with open(path, "rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

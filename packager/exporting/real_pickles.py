@@ -1,4 +1,4 @@
-"""Real pickles, for people who come from torch.package: made by the importers' names, never mangled.
+"""Real pickles, for users of torch.package: made by the importers' names, never mangled.
 
 A pickle runs code when it is read. The archive marks it, and the importer refuses it unless told
 otherwise. It is a pickle like any other, save for objects with `__reduce_package__`: those are
@@ -25,7 +25,7 @@ _STRINGS = ("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "UNICODE")
 
 
 def make_pickle(obj: Any, importer: Importer, protocol: int, exporter: Any, reduced: Reduced) -> bytes:
-    """The pickle of `obj`, with classes and functions under the names that `importer` gives back.
+    """Pickle `obj`, with classes and functions under the names that `importer` gives back.
 
     `reduced` keeps what `__reduce_package__` answered, by identity, over all pickles of an exporter.
     The bytes depend on the object alone, not on which importer it was loaded with.
@@ -39,7 +39,7 @@ def make_pickle(obj: Any, importer: Importer, protocol: int, exporter: Any, redu
 
 
 def globals_in(data: bytes) -> tuple[tuple[str, str], ...]:
-    """The (module, name) pairs of a pickle, sorted, read without running it.
+    """Return the (module, name) pairs of a pickle, sorted, read without running it.
 
     >>> from fractions import Fraction
     >>> globals_in(pickle.dumps(Fraction(1, 2), protocol=4))
@@ -91,14 +91,14 @@ class _Pickler(pickle.Pickler):
 
 
 def _is_global(obj: Any) -> bool:
-    """Whether pickle writes `obj` as a name: a class or function, not a method of a builtin object."""
+    """Say whether pickle writes `obj` as a name: a class or function, not a method of a builtin object."""
     if isinstance(obj, BuiltinFunctionType):
         return isinstance(obj.__self__, ModuleType | None)
     return isinstance(obj, type | FunctionType) and obj not in _NAMELESS_TYPES
 
 
 def _with_true_names(data: bytes) -> bytes:
-    """The pickle with stored names in place of those of loaded archives; frames are left out."""
+    """Return the pickle with stored names in place of those of loaded archives; frames are left out."""
     out, operations = io.BytesIO(), list(pickletools.genops(data))
     ends = [position for _, _, position in operations[1:]] + [len(data)]
     for (opcode, argument, start), end in zip(operations, ends, strict=True):

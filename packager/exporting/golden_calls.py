@@ -6,14 +6,13 @@ It is called twice: an answer that is another one the second time is refused as 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from packager.archive import CheckRecord, EntryPoint
 from packager.calls import (
     DEFAULT_TOLERANCE,
-    EntryMethodError,
     IsOwn,
     call_in_evaluation_mode,
     compare_answers,
@@ -23,9 +22,9 @@ from packager.errors import CodeExitError, PackageError
 from packager.exits import AnswerRequired
 from packager.objects import encode_state_dict
 
-from .contents import finding_text, member_of_state
 from .plan import PlannedTensors
 from .request import CheckRequest, ObjectRequest
+from .stored import finding_text, member_of_state
 
 
 class CheckStoreError(PackageError):
@@ -80,25 +79,8 @@ def store_check(
     return StoredCheck(CheckRecord(request.name, point.name, inputs.name, outputs.name), (inputs, outputs))
 
 
-def refused_entries(
-    points: Sequence[EntryPoint], objects: Sequence[ObjectRequest], is_own: IsOwn
-) -> Iterator[tuple[EntryPoint, str]]:
-    """The entry points that a loader would refuse, each with the reason."""
-    saved = {(item.package, item.resource): item.obj for item in objects}
-    for point in points:
-        place = (point.package, point.resource)
-        try:
-            if place not in saved:
-                raise EntryMethodError(
-                    f"{point.package}/{point.resource}: no such object is saved; save it, or name one that is"
-                )
-            entry_method(point, saved[place], is_own)
-        except EntryMethodError as error:
-            yield point, str(error)
-
-
 def _answer(obj: Any, request: CheckRequest, point: EntryPoint, is_own: IsOwn) -> dict[str, Any]:
-    """The arrays of one call; nothing of them is shared with the model, which may write to its own."""
+    """Return the arrays of one call; nothing of them is shared with the model, which may write to its own."""
     import numpy
 
     with AnswerRequired(f"copying {type(obj).__name__} for the call"):

@@ -21,8 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from packager.errors import PackagingError
 
-from .glob import GlobGroup
-from .policy import Answer, Policy, Rule, require_preset
+from .policy import Answer, GlobGroup, Policy, Rule, require_preset
 
 _KEYS = ("preset", "rules", "exclude_data", "answers")
 _RULE_KEYS = ("action", "include", "exclude", "allow_empty", "because")
@@ -34,7 +33,7 @@ class PolicyFileError(PackagingError, ValueError):
 
 
 def as_policy(policy: str | os.PathLike[str] | Policy | None) -> Policy:
-    """A policy from what users give: a Policy, the name of a preset, None, or the path of a file (.toml).
+    """Return a policy from what users give: a Policy, a preset, None, or the path of a file (.toml).
 
     Raises ValueError for another name, and what `read_policy` raises.
 
@@ -49,7 +48,7 @@ def as_policy(policy: str | os.PathLike[str] | Policy | None) -> Policy:
 
 
 def read_policy(path: str | os.PathLike[str]) -> Policy:
-    """The policy in the TOML file at `path`.
+    """Read the policy in the TOML file at `path`.
 
     Raises PolicyFileError naming the file and every problem in it, OSError where it cannot be read.
     """
@@ -63,7 +62,9 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
 
 
 def parse_policy(text: str, *, name: str = "<policy>") -> Policy:
-    """The policy written in `text`; `name` stands for it in messages.
+    """Parse the policy written in `text`; `name` stands for it in messages.
+
+    Raises PolicyFileError naming every problem in it.
 
     >>> policy = parse_policy('preset = "auto"\\nrules = [{ action = "deny", include = "tests.**" }]')
     >>> policy.preset, [str(rule) for rule in policy.rules]
@@ -99,7 +100,7 @@ def format_policy(
     head: Sequence[str] = (),
     notes: Mapping[str, str] | None = None,
 ) -> str:
-    """`policy` as TOML text: one rule to a line, its reason in a comment behind it.
+    """Format a policy as TOML text: one rule to a line, its reason in a comment behind it.
 
     `reasons` gives the comments of rules, `notes` those of data that is left out and of answers, by pattern
     and question; `head` becomes comment lines at the top. Reading the text gives the same rules.
@@ -129,7 +130,7 @@ def format_policy(
 
 
 def _commented(rows: Iterable[tuple[str, str]]) -> list[str]:
-    """Lines with their comments behind them, one below the other."""
+    """Return lines with their comments behind them, one below the other."""
     rows = list(rows)
     width = max((len(row) for row, _ in rows), default=0)
     return [f"{row.ljust(width)}  # {_comment(note)}" if note else row for row, note in rows]
@@ -233,5 +234,5 @@ def _escape(char: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """One line without the control characters that TOML forbids in comments."""
+    """Return one line without the control characters that TOML forbids in comments."""
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())

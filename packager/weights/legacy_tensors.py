@@ -1,19 +1,23 @@
-"""Tensors that lie in a file: shape, strides and dtype are known, bytes are read when they are asked for.
+"""Tensors that lie in a file of weights: shape, strides and dtype are known, bytes are read when asked for.
 
-Files are read at places, never mapped: what was read is the reader's own, a file that is cut short
-gives an error, and converting a checkpoint takes no more memory than a few pieces of it.
+Files are read at places, with bounds, never mapped and never executed: what was read is the reader's own, a
+file that is cut short gives an error, and converting a checkpoint takes no more memory than a few pieces of
+it.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
 from typing import Any, Final
 
-from packager.archive import MAX_RANK, largest_view
-from packager.errors import LegacyFormatError
+from packager.archive import MAX_RANK, BoundedFile, largest_view
+from packager.errors import ArchiveError, LegacyFormatError
 from packager.tensors import (
     boxes,
     contiguous_strides,
@@ -33,11 +37,55 @@ GATHERED: Final = 8 << 20
 """The same where elements are gathered from all over a file: the fewer pieces, the longer the runs in it."""
 
 
+class LegacyFile:
+    """An open file, read anew for every request.
+
+    Raises FileNotFoundError for a path that is not there, LegacyFormatError for what is no regular file, and
+    later when the file has changed its size.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.name = Path(path).name
+        if not os.path.isfile(path):
+            if os.path.exists(path):
+                raise LegacyFormatError(f"{os.fspath(path)}: found a folder or device; expected a file")
+            raise FileNotFoundError(2, "there is no such file", os.fspath(path))
+        self._source = BoundedFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), self.name)
+        self.size = self._source.size
+
+    def read(self, start: int, stop: int) -> memoryview:
+        """Return the bytes between two positions. Raises LegacyFormatError where the file has none."""
+        if not 0 <= start <= stop <= self.size:
+            raise LegacyFormatError(
+                f"{self.name}: bytes {start} to {stop} were asked for; the file ends at {self.size}"
+            )
+        try:
+            return self._source.view(start, stop)
+        except ArchiveError as error:
+            raise LegacyFormatError(str(error)) from error
+
+    def reading(self, first: int) -> Callable[[int, int], memoryview]:
+        """Return what reads bytes of the file by their places behind `first`."""
+        return lambda start, stop: self.read(first + start, first + stop)
+
+    def close(self) -> None:
+        """Let go of the file; nothing more can be read."""
+        self._source.close()
+
+    def __enter__(self) -> LegacyFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
 class LegacyStorage:
     """A run of bytes in a file. `dtype` is what the file calls its elements.
 
     `read(start, stop)` gives some of the bytes, and `data()` all of them: the same memory for as long
-    as somebody holds it, so that arrays of tied tensors share theirs.
+    as it is in use, so that arrays of tied tensors share theirs.
     """
 
     __slots__ = ("__weakref__", "_read", "_whole", "dtype", "key", "nbytes")
@@ -50,7 +98,7 @@ class LegacyStorage:
         self._whole: weakref.ref[Any] | None = None
 
     def read(self, start: int, stop: int) -> memoryview:
-        """The bytes between two positions. Raises LegacyFormatError where the storage has none."""
+        """Return the bytes between two positions. Raises LegacyFormatError where the storage has none."""
         if not 0 <= start <= stop <= self.nbytes:
             raise LegacyFormatError(
                 f"storage {self.key!r}: bytes {start} to {stop} were asked for; it has {self.nbytes}"
@@ -58,7 +106,7 @@ class LegacyStorage:
         return self._read(start, stop)
 
     def data(self) -> memoryview:
-        """All bytes."""
+        """Return all bytes."""
         import numpy as np
 
         whole: Any = None if self._whole is None else self._whole()
@@ -123,7 +171,7 @@ class LegacyTensor:
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> Any:
-        """A part, by ints and slices: a lazy tensor again. Other indices read the tensor."""
+        """Return a part, by ints and slices: a lazy tensor again. Other indices read the tensor."""
         parts = index if isinstance(index, tuple) else (index,)
         if len(parts) > self.ndim or not all(type(part) in (int, slice) for part in parts):
             return self.numpy()[index]
@@ -145,7 +193,7 @@ class LegacyTensor:
         return self._view(tuple(shape), tuple(strides), offset)
 
     def transpose(self, *order: Any) -> LegacyTensor:
-        """The axes in another order, by default the opposite one."""
+        """Return the axes in another order, by default the opposite one. Raises ValueError for other axes."""
         wanted = order[0] if len(order) == 1 and isinstance(order[0], Sequence) else order
         axes = tuple(wanted) if wanted else tuple(reversed(range(self.ndim)))
         if sorted(axes) != list(range(self.ndim)):
@@ -154,25 +202,25 @@ class LegacyTensor:
         return self._view(shape, strides, self.offset)
 
     def reshape(self, *shape: Any) -> Any:
-        """The elements in another shape: lazily where strides can say it, else as an array."""
+        """Return the elements in another shape: lazily where strides can say it, else as an array."""
         wanted = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
         strides = reshaped_strides(self.shape, self.strides, wanted)
         return self.numpy().reshape(wanted) if strides is None else self._view(wanted, strides, self.offset)
 
     def astype(self, dtype: Any) -> Any:
-        """The elements in another dtype, as an array."""
+        """Return the elements in another dtype, as an array."""
         return self.numpy().astype(dtype)
 
     def __mul__(self, factor: Any) -> Any:
-        """The elements times a number, as an array."""
+        """Return the elements times a number, as an array."""
         return self.numpy() * factor
 
     def numpy(self) -> Any:
-        """The elements as a new NumPy array in C order. bfloat16 and float8 need ml_dtypes."""
+        """Return the elements as a new NumPy array in C order. bfloat16 and float8 need ml_dtypes."""
         return self.raw().view(numpy_dtype(self.dtype))
 
     def raw(self) -> Any:
-        """The elements as a new array; those that NumPy has no word for as integers of their size."""
+        """Return the elements as a new array; those that NumPy has no word for as integers of their size."""
         import numpy as np
 
         code = raw_dtype(self.dtype)
@@ -181,7 +229,7 @@ class LegacyTensor:
         return array.astype(code) if self.big_endian else array
 
     def pieces(self, size: int | None = None) -> Iterator[memoryview]:
-        """The bytes of the elements in C order, little-endian, about `size` at a time."""
+        """Yield the bytes of the elements in C order, little-endian, about `size` at a time."""
         if self.is_contiguous and not self.big_endian:
             (start, stop), size = self.span, size or PIECE
             for at in range(start, stop, size):
@@ -206,7 +254,7 @@ def checked_tensor(
     strides: Sequence[int],
     big_endian: bool = False,
 ) -> LegacyTensor:
-    """A tensor every element of which lies inside its storage.
+    """Return a tensor every element of which lies inside its storage.
 
     Raises ValueError for any other, and for one that repeats so few elements so often that writing it
     out would take far more than the file does.
@@ -232,14 +280,14 @@ def checked_tensor(
         )
     if math.prod(shape) * size > largest_view(storage.nbytes):
         raise ValueError(
-            f"a {dtype} tensor of shape {list(shape)} over a storage of {storage.nbytes} bytes repeats its "
-            "elements beyond all measure"
+            f"a {dtype} tensor of shape {list(shape)} over a storage of {storage.nbytes} bytes expands to "
+            f"{math.prod(shape) * size} bytes; the limit is {largest_view(storage.nbytes)}"
         )
     return LegacyTensor(storage, dtype, shape, strides, offset, big_endian)
 
 
 def array_of(tensor: LegacyTensor) -> Any:
-    """The NumPy array of a tensor: a read-only view of its storage, which is read whole.
+    """Return the NumPy array of a tensor: a read-only view of its storage, which is read whole.
 
     bfloat16 and float8 need ml_dtypes; LegacyFormatError says so where it is missing.
     """
@@ -261,7 +309,7 @@ def array_of(tensor: LegacyTensor) -> Any:
 
 
 def numpy_dtype(name: str) -> Any:
-    """NumPy's dtype of this name. Raises LegacyFormatError where ml_dtypes is needed and missing."""
+    """Return NumPy's dtype of this name. Raises LegacyFormatError where ml_dtypes is needed and missing."""
     try:
         return any_numpy_dtype(name)
     except ImportError:

@@ -26,7 +26,7 @@ from .request import Request
 
 
 def as_importer(importer: Importer | Sequence[Importer]) -> Importer:
-    """One importer for one or several, asked in order. Raises TypeError for anything else."""
+    """Return one importer for one or several, asked in order. Raises TypeError for anything else."""
     if isinstance(importer, Importer):
         return importer
     if not isinstance(importer, Sequence):
@@ -38,7 +38,7 @@ def as_importer(importer: Importer | Sequence[Importer]) -> Importer:
 
 
 def sources_of(importer: Importer) -> SourceFinder:
-    """What finds sources for `importer`.
+    """Return what finds sources for `importer`.
 
     The running Python is searched by path, nothing is imported. An open archive is asked for its
     stored sources. Any other importer is asked for the module itself, as torch.package does.
@@ -53,7 +53,7 @@ def sources_of(importer: Importer) -> SourceFinder:
 
 
 def mocked_in(importer: Importer) -> frozenset[str]:
-    """The modules that are mocks in the archives that `importer` has open."""
+    """Return the modules that are mocks in the archives that `importer` has open."""
     if isinstance(importer, OrderedImporter):
         return frozenset().union(*(mocked_in(one) for one in importer.importers))
     manifest = getattr(importer, "manifest", None)
@@ -74,7 +74,7 @@ class SourcesOfRequest:
         self._request = request
 
     def find(self, name: str) -> Found:
-        """The module `name`; a folder of resources where there is no module of that name."""
+        """Find the module `name`; a folder of resources where there is no module of that name."""
         if name == "__main__":
             return self._main()
         found = self.finder.find(name)
@@ -91,11 +91,11 @@ class SourcesOfRequest:
         return Found("__main__", "main", file="__main__.py", read=lambda: text)
 
     def submodules(self, name: str) -> Sequence[str]:
-        """The modules directly inside package `name`."""
+        """Return the modules directly inside package `name`."""
         return self.finder.submodules(name)
 
     def has_distribution(self, name: str) -> bool:
-        """Whether a distribution of that name is installed."""
+        """Say whether a distribution of that name is installed."""
         return self.finder.has_distribution(name)
 
     def refresh(self) -> None:
@@ -119,7 +119,7 @@ class ArchiveSources(LoaderSources):
         return super().find(name)
 
     def resources(self) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
-        """The data files in the archive: name, size, and what reads them."""
+        """Yield the data files in the archive: name, size, and what reads them."""
         for entry in self._archive.manifest.entries:
             # Below `.data/` lies what belongs to an archive, not to its packages: a loader, wheels.
             if entry.kind == "resource" and not entry.name.startswith(".data/"):
@@ -127,7 +127,7 @@ class ArchiveSources(LoaderSources):
 
 
 def archives_in(finder: SourceFinder) -> tuple[ArchiveSources, ...]:
-    """The open archives among the places where a finder looks."""
+    """Return the open archives among the places where a finder looks."""
     if isinstance(finder, SourcesOfRequest):
         return archives_in(finder.finder)
     if isinstance(finder, ChainedSources):
@@ -143,7 +143,7 @@ class ImportedSources:
         self._found: dict[str, Found] = {}
 
     def find(self, name: str) -> Found:
-        """The module `name`, imported to see what it is."""
+        """Find the module `name`, imported to see what it is."""
         if name not in self._found:
             try:
                 self._found[name] = _found(name, self._importer.import_module(name))
@@ -154,11 +154,11 @@ class ImportedSources:
         return self._found[name]
 
     def submodules(self, name: str) -> Sequence[str]:
-        """None: an importer cannot be asked what it holds."""
+        """Return none: an importer cannot be asked what it holds."""
         return ()
 
     def has_distribution(self, name: str) -> bool:
-        """Never: an importer knows modules alone."""
+        """Return False: an importer knows modules alone."""
         return False
 
     def refresh(self) -> None:

@@ -1,39 +1,41 @@
-"""What is stored besides code: objects and state dicts as data, and the names that they need."""
+"""What is stored besides code: objects, state dicts and migrations as data, and the names that they need."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from packager.archive import TensorSpec, unpack
-from packager.errors import PackagingError
+from packager.archive import ObjectRecord, StateDictRecord, TensorSpec, TypeUse, unpack
+from packager.codecs import CannotStore
+from packager.errors import MigrationError, PackagingError
 from packager.graph import Importer
+from packager.migrations import attached, framework_of, migrations_ran
 from packager.objects import (
     EncodedObject,
     EncodedStateDict,
     Finding,
+    NameFinder,
     NameUse,
     encode,
     encode_state_dict,
 )
 from packager.tensors import contiguous_strides
+from packager.weights import LazyStateDict
 
-from .migrations import names_that_ran
 from .plan import PlannedTensors
 from .request import ObjectRequest, StateDictRequest, resource_entry
+
+if TYPE_CHECKING:
+    from packager.migrations import Migration
 
 
 @dataclass(frozen=True)
 class Storing:
-    """What encoding needs to know: where names come from, and for whom.
-
-    `ids_given` is the number of unique ids that the exporter has given so far.
-    """
+    """What encoding needs to know: where names come from, and for whom."""
 
     importer: Importer
     exporter: Any
-    ids_given: Callable[[], int]
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,23 @@ class StoredState:
     def label(self) -> str:
         """What messages call it."""
         return f"state dict {self.package}/{self.resource}"
+
+    @property
+    def extras_entry(self) -> str:
+        """The entry with what safetensors cannot hold."""
+        return f".data/extras/{self.entry}"
+
+    @property
+    def record(self) -> StateDictRecord:
+        """What the manifest says of it."""
+        return StateDictRecord(
+            package=self.package,
+            resource=self.resource,
+            entry=self.entry,
+            extras=self.extras_entry if self.encoded.extras else None,
+            versions=self.encoded.versions,
+            migrations=self.ran,
+        )
 
     @property
     def codecs(self) -> tuple[tuple[str, int], ...]:
@@ -127,6 +146,20 @@ class StoredObject:
         return {storage.name: (storage.dtype, storage.buffer.nbytes) for storage in self.encoded.storages}
 
     @property
+    def record(self) -> ObjectRecord:
+        """What the manifest says of it."""
+        member = self.member
+        return ObjectRecord(
+            package=self.package,
+            resource=self.resource,
+            entry=self.entry,
+            tensors=member.name if member is not None else None,
+            factory=self.factory,
+            types=tuple(TypeUse(str(use), use.role) for use in self.uses),
+            codecs=self.codecs,
+        )
+
+    @property
     def member(self) -> PlannedTensors | None:
         """The safetensors member: one tensor for each storage; None without any."""
         storages = self.encoded.storages
@@ -148,8 +181,24 @@ class StoredObject:
         return replace(self, encoded=self.encoded.with_sources(is_stored), state=state)
 
 
+@dataclass(frozen=True)
+class StoredMigrations:
+    """Migrations as they will lie in the archive, empty where there are none.
+
+    `uses` are the functions that they name; `refusals` say, by class, why they cannot be stored.
+    """
+
+    data: bytes = field(repr=False)
+    uses: tuple[NameUse, ...] = ()
+    refusals: tuple[tuple[str, str], ...] = ()
+    label = "migrations"
+
+
 def store_object(request: ObjectRequest, storing: Storing) -> StoredObject:
-    """Encode what was asked for. Nothing of the object is changed; refusals are in the result."""
+    """Encode what was asked for. Nothing of the object is changed; refusals are in the result.
+
+    Raises PackagingError for a factory that is neither a callable nor a name.
+    """
     package, resource = request.package, request.resource
     if request.factory is None:
         return StoredObject(package, resource, _encode(request.obj, resource, storing))
@@ -168,14 +217,31 @@ def store_state(request: StateDictRequest, storing: Storing) -> StoredState:
     return _state(request.package, request.resource, entry, request.source, storing)
 
 
+def store_migrations(sources: Iterable[Any], importer: Importer) -> StoredMigrations:
+    """Pack the migrations of every class of every module in `sources`, base classes included.
+
+    A class that cannot be found by its name carries none: it could not be loaded into.
+    """
+    names, found = NameFinder(importer), {}
+    for cls in dict.fromkeys(cls for source in sources for cls in _classes(source)):
+        if attached(cls):
+            try:
+                module, qualname = names.find(cls)
+            except CannotStore:
+                continue
+            target = f"{module}:{qualname}"
+            found[target] = tuple(replace(one, target=target) for one in attached(cls))
+    return _packed(found) if found else StoredMigrations(b"")
+
+
 def member_of_state(entry: str, encoded: EncodedStateDict) -> PlannedTensors:
-    """The safetensors member of a state dict, also of an empty one."""
+    """Return the safetensors member of a state dict, also of an empty one."""
     size = sum(storage.nbytes for storage in encoded.storages)
     return PlannedTensors(entry, encoded.tensors, encoded.storages, size)
 
 
 def frameworks_of(codecs: Iterable[tuple[str, int]]) -> frozenset[str]:
-    """The top-level packages that the given codecs need where the archive is read.
+    """Return the top-level packages that the given codecs need where the archive is read.
 
     >>> sorted(frameworks_of([("records", 1), ("numpy.ndarray", 1), ("complex", 1)]))
     ['numpy']
@@ -192,7 +258,7 @@ def frameworks_of(codecs: Iterable[tuple[str, int]]) -> frozenset[str]:
 
 
 def finding_text(finding: Finding) -> str:
-    """A refusal or a warning as one line: where, why, and what can be done."""
+    """Return a refusal or a warning as one line: where, why, and what can be done."""
     options = f" ({'; or '.join(finding.options)})" if finding.options else ""
     return f"{finding}{options}"
 
@@ -203,7 +269,7 @@ def _encode(obj: Any, root: str, storing: Storing) -> EncodedObject:
 
 def _state(package: str, resource: str, entry: str, source: Any, storing: Storing) -> StoredState:
     encoded = encode_state_dict(source, importer=storing.importer, exporter=storing.exporter, root=resource)
-    return StoredState(package, resource, entry, encoded, names_that_ran(source))
+    return StoredState(package, resource, entry, encoded, _names_that_ran(source))
 
 
 def _codecs(records: bytes) -> tuple[tuple[str, int], ...]:
@@ -223,3 +289,34 @@ def _factory_name(factory: Callable[..., Any] | str, importer: Importer) -> str:
         return factory
     module, name = importer.get_name(factory)
     return f"{module}:{name}"
+
+
+def _packed(found: dict[str, tuple[Migration, ...]]) -> StoredMigrations:
+    from packager.migrations import functions_of, pack_migrations  # read where there are any
+
+    uses: list[NameUse] = []
+    refusals: list[tuple[str, str]] = []
+    for target, migrations in list(found.items()):
+        try:
+            pack_migrations({target: migrations})
+        except MigrationError as error:
+            refusals.append((target, str(error)))
+            del found[target]
+        uses += [use for migration in migrations for use in functions_of(migration)]
+    return StoredMigrations(pack_migrations(found) if found else b"", tuple(uses), tuple(refusals))
+
+
+def _names_that_ran(source: Any) -> tuple[str, ...]:
+    """Name the migrations that a state dict went through, or a module's state when it was last loaded."""
+    if isinstance(source, LazyStateDict):
+        return source.ran
+    if framework_of(type(source)) is None:
+        return ()
+    return tuple(
+        dict.fromkeys(f"{ran.target}: {name}" for ran in migrations_ran(source) for name in ran.names)
+    )
+
+
+def _classes(source: Any) -> Iterator[type]:
+    for module in source.modules() if framework_of(type(source)) is not None else ():
+        yield from type(module).__mro__

@@ -1,22 +1,26 @@
-"""`.npy`, folders of them, and `.npz`: headers are read by rule, pickles in them never."""
+"""Files of arrays that say by a header what is in them: `.safetensors`, `.npy`, folders of these, and `.npz`.
+
+Headers are read by rule, pickles in `.npy` files never.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from packager.errors import LegacyFormatError
-from packager.tensors import SPELLED, contiguous_strides, itemsize_of
+from packager.archive import MAX_HEADER, MAX_RANK, parse_header
+from packager.errors import ArchiveError, LegacyFormatError
+from packager.tensors import ITEMSIZE, SPELLED, WORDS, contiguous_strides, itemsize_of
 
-from .legacy_file import LegacyFile
-from .tensors import LegacyStorage, LegacyTensor, checked_tensor
+from .legacy_bounds import MAX_NUMPY_BRACKETS, MAX_NUMPY_HEADER
+from .legacy_tensors import LegacyFile, LegacyStorage, LegacyTensor, checked_tensor
 from .zip_files import ZipFile
 
 NPY_START: Final = b"\x93NUMPY"
 
-_LONGEST_HEADER: Final = 1 << 16
 _NUMBERS: Final = {dtype.code[1:]: dtype.name for dtype in SPELLED.values() if dtype.code}
 
 
@@ -24,22 +28,62 @@ class NotNumbers(LegacyFormatError):
     """An array whose elements are no numbers: Python objects, texts, dates, records."""
 
 
+def is_safetensors(file: LegacyFile) -> bool:
+    """Return whether a file starts as one of safetensors does."""
+    head = bytes(file.read(0, min(9, file.size)))
+    return head[8:] == b"{" and int.from_bytes(head[:8], "little") <= min(file.size - 8, MAX_HEADER)
+
+
+def read_safetensors(file: LegacyFile) -> tuple[dict[str, LegacyTensor], Mapping[str, str]]:
+    """Return the tensors of a file in the order of their bytes, and its `__metadata__`.
+
+    Raises LegacyFormatError for a header that does not describe every byte once, and for packed dtypes
+    of fewer than eight bits.
+    """
+    length = int.from_bytes(file.read(0, min(8, file.size)), "little")
+    try:
+        head = file.read(0, min(file.size, 8 + min(length, MAX_HEADER)))
+        header = parse_header(head, file.size, what=file.name)
+    except ArchiveError as error:
+        raise LegacyFormatError(str(error)) from error
+    packed = {key: tensor.dtype for key, tensor in header.tensors.items() if tensor.dtype not in ITEMSIZE}
+    if packed:
+        key, dtype = next(iter(packed.items()))
+        raise LegacyFormatError(
+            f"{file.name}: {len(packed)} tensors of packed dtypes, as {key!r} of {dtype}; only elements of "
+            "whole bytes are read"
+        )
+    found = {}
+    for key, tensor in header.tensors.items():
+        first = header.data_start + tensor.start
+        storage = LegacyStorage(
+            key, WORDS[tensor.dtype].name, tensor.stop - tensor.start, file.reading(first)
+        )
+        try:
+            found[key] = checked_tensor(
+                storage, storage.dtype, 0, tensor.shape, contiguous_strides(tensor.shape)
+            )
+        except ValueError as error:
+            raise LegacyFormatError(f"{file.name}, tensor {key!r}: {error}") from error
+    return found, header.metadata
+
+
 def is_npz(members: ZipFile) -> bool:
-    """Whether a zip file holds arrays of NumPy and nothing else."""
+    """Return whether a zip file holds arrays of NumPy and nothing else."""
     return bool(members) and all(name.endswith(".npy") for name in members)
 
 
 def read_npz(
     file: LegacyFile, members: ZipFile, left_out: Callable[[str, NotNumbers], None]
 ) -> dict[str, LegacyTensor]:
-    """The arrays of a `.npz` file by name; `left_out` is told of those that are not numbers."""
+    """Return the arrays of a `.npz` file by name; `left_out` is told of those that are not numbers."""
     found = {}
     for name in members:
         key = name.removesuffix(".npy")
-        head = members.head(name, _LONGEST_HEADER + 12)
+        head = members.head(name, MAX_NUMPY_HEADER + 12)
         try:
             found[key] = _read_array(
-                f"{file.name}: {name}", members[name].size, head, _member_reader(members, name)
+                f"{file.name}: {name}", members[name].size, head, partial(members.read, name)
             )
         except NotNumbers as error:
             left_out(key, error)
@@ -47,19 +91,19 @@ def read_npz(
 
 
 def read_npy(file: LegacyFile) -> LegacyTensor:
-    """The array of a `.npy` file."""
+    """Return the array of a `.npy` file."""
     return _read_array(file.name, file.size, _head(file), file.read)
 
 
 def _head(file: LegacyFile) -> memoryview:
-    return file.read(0, min(file.size, _LONGEST_HEADER + 12))
+    return file.read(0, min(file.size, MAX_NUMPY_HEADER + 12))
 
 
 def read_npy_folder(folder: Path, left_out: Callable[[str, NotNumbers], None]) -> dict[str, LegacyTensor]:
-    """The arrays of a folder of `.npy` files, by their paths inside it without the ending.
+    """Return the arrays of a folder of `.npy` files, by their paths inside it without the ending.
 
     Folders inside are walked, links are not followed. A path "encoder/0/weight.npy" is the key
-    "encoder.0.weight".
+    "encoder.0.weight". Raises LegacyFormatError where two files give one key.
     """
     found: dict[str, LegacyTensor] = {}
     for path in _files(folder):
@@ -94,10 +138,6 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _member_reader(members: ZipFile, name: str) -> Callable[[int, int], memoryview]:
-    return lambda start, stop: members.read(name, start, stop)
-
-
 def _read_array(
     what: str, size: int, begin: memoryview, read: Callable[[int, int], memoryview]
 ) -> LegacyTensor:
@@ -107,7 +147,7 @@ def _read_array(
     width = 2 if head[6] == 1 else 4
     length = int.from_bytes(head[8 : 8 + width], "little")
     start = 8 + width + length
-    if length > _LONGEST_HEADER or start > size:
+    if length > MAX_NUMPY_HEADER or start > size:
         raise LegacyFormatError(f"{what}: a header of {length} bytes in {size}; expected a short one inside")
     text = bytes(begin[8 + width : start])
     dtype, big_endian, fortran, shape = _header(what, text)
@@ -125,10 +165,10 @@ def _read_array(
 
 
 def _header(what: str, text: bytes) -> tuple[str, bool, bool, tuple[int, ...]]:
-    """Dtype, byte order, order of axes and shape."""
+    """Return dtype, byte order, order of axes and shape."""
     try:
         # Only literals are read, and no more of them than such a header has.
-        if text.count(b"(") + text.count(b"[") + text.count(b"{") > 200 or b"**" in text:
+        if text.count(b"(") + text.count(b"[") + text.count(b"{") > MAX_NUMPY_BRACKETS or b"**" in text:
             raise ValueError("too deep")
         found: Any = ast.literal_eval(text.decode("utf-8").strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
@@ -136,7 +176,7 @@ def _header(what: str, text: bytes) -> tuple[str, bool, bool, tuple[int, ...]]:
     if type(found) is not dict or set(found) != {"descr", "fortran_order", "shape"}:
         raise LegacyFormatError(f"{what}: a header with other entries than descr, fortran_order and shape")
     descr, fortran, shape = found["descr"], found["fortran_order"], found["shape"]
-    if type(fortran) is not bool or type(shape) is not tuple or len(shape) > 64:
+    if type(fortran) is not bool or type(shape) is not tuple or len(shape) > MAX_RANK:
         raise LegacyFormatError(f"{what}: a header with a shape or an order that cannot be")
     if not all(type(n) is int and 0 <= n < 1 << 63 for n in shape):
         raise LegacyFormatError(f"{what}: a header with the shape {str(shape)[:80]}")

@@ -1,0 +1,345 @@
+"""What is wrong with an export, and what deserves a warning.
+
+One kind of problem is one method of `PlanChecks` below `@problem("What it means.")`: it yields what it found,
+each time with what to do about it where that can be said. Kinds are told in the order in which they stand
+here. The first five are worded as in torch.package.PackagingErrorReason, which code written for it looks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from packager.graph import Edge, Module, Problem
+from packager.objects import TrustContext, judge
+from packager.policy import Action, Decision, Origin, preset_action
+
+from .plan import PlanProblem, chain_of
+from .stored import StoredObject, StoredState, finding_text
+from .surveying import Survey, Use
+
+_ALWAYS = frozenset(["root", "top", "parent", "star", "lazy"])
+_OF_OTHER_KINDS = ("extension", "syntax", "encoding", "beyond top level", "missing")
+# What decides before any rule does, so that no rule can decide otherwise.
+_WITHOUT_A_RULE = ("asked for", "mocked before", "resources")
+
+
+class Found(NamedTuple):
+    """One thing that is wrong: the module, object or rule, what was found, and a line to paste."""
+
+    subject: str
+    context: str = ""
+    fix: str = ""
+
+
+Check = Callable[["PlanChecks"], Iterator[Found]]
+_CHECKS: list[tuple[str, Check]] = []
+
+
+def problem(reason: str) -> Callable[[Check], Check]:
+    """Register a method of PlanChecks for one kind of problem, told below the heading `reason`."""
+
+    def registered(check: Check) -> Check:
+        _CHECKS.append((reason, check))
+        return check
+
+    return registered
+
+
+class PlanChecks:
+    """The problems and warnings of one survey.
+
+    A module that is not there is a problem where its import runs for certain: the code could not be
+    imported here either. Inside functions and guards it is a warning: the code goes on there as it
+    goes on here. Without a preset every module needs a rule, present or not, as in torch.package;
+    under "strict" every one that is there.
+
+    `refused_entries` and `failed_calls` give the reasons for entry points and golden calls, by name.
+    """
+
+    def __init__(
+        self, survey: Survey, refused_entries: Mapping[str, str], failed_calls: Mapping[str, str]
+    ) -> None:
+        self._survey = survey
+        self._walk = survey.walk
+        self._decisions = survey.decisions
+        self._standing = survey.decisions.standing
+        self._modules: Mapping[str, Module] = survey.walk.modules
+        self._refused_entries = refused_entries
+        self._failed_calls = failed_calls
+
+    def problems(self) -> Iterator[PlanProblem]:
+        """Yield everything that stops the export, kind by kind, with the imports that led to a module."""
+        for reason, check in _CHECKS:
+            for subject, context, fix in check(self):
+                edges = self._walk.why(subject) if subject in self._modules else ()
+                path = tuple(edge.target for edge in edges)
+                yield PlanProblem(reason, subject, context, chain_of(edges), path, fix)
+
+    # --- one method for each kind of problem ---
+
+    @problem("Module did not match against any action pattern. Extern, mock, or intern it.")
+    def _without_rule(self) -> Iterator[Found]:
+        for name, _ in self._undecided():
+            if self._needs_rule(name):
+                yield Found(name, fix=self._preset_rule(name))
+
+    @problem("Module was denied by a pattern.")
+    def _denied(self) -> Iterator[Found]:
+        for name, decision in self._decided("deny"):
+            # The reason that its author gave; the standard one says no more than the rule.
+            standard = decision.because.startswith("first rule that matches")
+            yield Found(name, "" if standard else decision.because, self._other_rule("mock", name))
+
+    @problem("Module is a C extension module. packager supports Python modules only.")
+    def _compiled(self) -> Iterator[Found]:
+        for unread in self._unread():
+            if unread.reason == "extension":
+                yield Found(unread.module, fix=self._other_rule("extern", unread.module))
+
+    @problem("Dependency resolution failed.")
+    def _unresolved(self) -> Iterator[Found]:
+        for unread in self._unread():
+            if unread.reason in ("syntax", "encoding"):
+                yield self._unreadable(unread)
+            elif unread.reason == "beyond top level":
+                context = (
+                    f"attempted relative import beyond top-level package, at {unread.file}:{unread.line}"
+                )
+                yield Found(unread.module, context, self._other_rule("extern", unread.module))
+
+    @problem(
+        "Module was mocked out, but is still being used in the package. Please intern or extern "
+        "the mocked modules if objects are supposed to be in the package."
+    )
+    def _mocked_and_used(self) -> Iterator[Found]:
+        first: dict[str, Use] = {}
+        for use in self._survey.uses:
+            first.setdefault(use.module, use)
+        for name, use in first.items():
+            if name in self._standing and self._standing[name].action == "mock":
+                context = f"{use.qualname or name} is used by {use.label}"
+                yield Found(name, context, self._other_rule("intern", name))
+
+    @problem("Module was not found in this environment.")
+    def _missing(self) -> Iterator[Found]:
+        for name, _ in self._undecided():
+            if not self._needs_rule(name) and self._is_absent(name) and self._is_needed(name):
+                yield Found(name, self._modules[name].problem, self._preset_rule(name))
+        for unread in self._unread():
+            if unread.reason == "missing":
+                yield self._unreadable(unread)
+
+    @problem("Module has no source that could be stored.")
+    def _without_source(self) -> Iterator[Found]:
+        for unread in self._unread():
+            if unread.reason not in _OF_OTHER_KINDS:
+                yield self._unreadable(unread)
+
+    @problem("Module has no known distribution, so the target cannot be told what to install.")
+    def _of_unknown_origin(self) -> Iterator[Found]:
+        for name, decision in self._undecided():
+            if not self._needs_rule(name) and not self._is_absent(name):
+                yield Found(name, decision.because, self._preset_rule(name))
+
+    @problem("Module lies inside a package that is extern: the target would look for it there.")
+    def _inside_extern(self) -> Iterator[Found]:
+        for name, decision in (*self._decided("intern"), *self._decided("mock")):
+            parent = name.rpartition(".")[0]
+            above = self._standing.get(parent)
+            if above is not None and above.action == "extern":
+                fix = f'exporter.{decision.action}("{name.partition(".")[0]}.**")'
+                yield Found(name, f"{parent} is extern by {above.rule}", fix)
+
+    @problem("A decision stands already: rules and hooks come before the first question.")
+    def _too_late(self) -> Iterator[Found]:
+        for change in self._decisions.late:
+            stands = f"{change.stands.action} by {change.stands.rule}"
+            yield Found(change.module, f"{change.what} would make it {change.wanted}; it is {stands}")
+
+    @problem("Object cannot be stored.")
+    def _refused_objects(self) -> Iterator[Found]:
+        for stored in self._survey.stored:
+            for finding in stored.findings[0]:
+                yield Found(f"{stored.package}/{stored.resource}", finding_text(finding))
+        for target, reason in self._survey.migrations.refusals:
+            yield Found(f"migrations of {target}", reason)
+
+    @problem("Definitions of a script or notebook cannot be stored alone.")
+    def _statements_of_main(self) -> Iterator[Found]:
+        main = self._standing.get("__main__")
+        if main is not None and main.action == "intern":
+            yield from (Found("__main__", context) for context in self._survey.main_problems)
+
+    @problem("Entry point cannot be called.")
+    def _uncallable_entries(self) -> Iterator[Found]:
+        yield from (Found(f"entry point {name}", why) for name, why in self._refused_entries.items())
+
+    @problem("Check cannot be stored.")
+    def _unrepeatable_calls(self) -> Iterator[Found]:
+        yield from (Found(f"check {name}", why) for name, why in self._failed_calls.items())
+
+    # --- what the checks ask ---
+
+    def _decided(self, action: Action) -> Iterator[tuple[str, Decision]]:
+        """Yield the modules of the walk with one action."""
+        for name in self._modules:
+            if name in self._standing and self._standing[name].action == action:
+                yield name, self._standing[name]
+
+    def _undecided(self) -> Iterator[tuple[str, Decision]]:
+        for name in self._modules:
+            if name in self._standing or self._is_only_a_folder(name):
+                continue
+            if name in self._decisions.undecided:
+                yield name, self._decisions.undecided[name]
+
+    def _unread(self) -> Iterator[Problem]:
+        """Return what the walk could not read of the modules to be stored."""
+        interned = {name for name, _ in self._decided("intern")}
+        return (unread for unread in self._walk.problems if unread.module in interned)
+
+    def _unreadable(self, unread: Problem) -> Found:
+        where = f"{unread.file}:{unread.line}: " if unread.line else ""
+        return Found(unread.module, f"{where}{unread.message}", self._other_rule("extern", unread.module))
+
+    def _needs_rule(self, name: str) -> bool:
+        preset = self._decisions.policy.preset
+        return preset is None or (preset == "strict" and not self._is_absent(name))
+
+    def _is_only_a_folder(self, name: str) -> bool:
+        """Say whether a package is there only because something in it is extern, mocked or undecided."""
+        edges = [edge for edge in self._edges_to.get(name, ()) if edge.followed]
+        return bool(edges) and all(edge.kind == "parent" for edge in edges)
+
+    def _is_absent(self, name: str) -> bool:
+        return self._modules[name].kind in ("missing", "unknown") if name in self._modules else False
+
+    def _is_needed(self, name: str) -> bool:
+        """Say whether an import of it runs for certain, when what was asked for is imported."""
+        return any(
+            edge.kind in _ALWAYS
+            and edge.kind != "parent"
+            and (edge.kind == "root" or edge.importer in self._certain)
+            for edge in self._edges_to.get(name, ())
+        )
+
+    @cached_property
+    def _certain(self) -> frozenset[str]:
+        """The modules that are imported for certain, going from the roots by unconditional imports."""
+        found: set[str] = set()
+        waiting = [edge.target for edge in self._walk.edges if edge.kind == "root"]
+        onward: dict[str, list[str]] = {}
+        for edge in self._walk.edges:
+            if edge.followed and edge.kind in _ALWAYS:
+                onward.setdefault(edge.importer, []).append(edge.target)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting.extend(onward.get(name, ()))
+        return frozenset(found)
+
+    @cached_property
+    def _edges_to(self) -> Mapping[str, list[Edge]]:
+        found: dict[str, list[Edge]] = {}
+        for edge in self._walk.edges:
+            found.setdefault(edge.target, []).append(edge)
+        return found
+
+    def _other_rule(self, action: Action, name: str) -> str:
+        """Return the rule to paste, and before which one it must stand; "" where no rule would help."""
+        rule = self._standing[name].rule
+        if rule in _WITHOUT_A_RULE:
+            return ""
+        before = f"  # before {rule}" if rule.endswith(")") else ""
+        return f'exporter.{action}("{name}"){before}'
+
+    def _preset_rule(self, name: str) -> str:
+        return paste_rule(name, self._decisions.origin(name))
+
+    # --- warnings ---
+
+    def warnings(self) -> Iterator[str]:
+        """Yield everything that the user should know, and that stops nothing."""
+        for stored in self._survey.stored:
+            for finding in stored.findings[1]:
+                yield f"{stored.label}: {finding_text(finding)}"
+        for name, decision in self._standing.items():
+            if decision.action == "extern":
+                yield from self._without_home(name, decision)
+            elif decision.action == "intern" and decision.source is None:
+                module = self._modules.get(name)  # what was only asked about has not been walked
+                if module is not None and module.caveat:
+                    yield module.caveat
+        for name in self._decisions.undecided:
+            if self._is_absent(name) and not self._is_needed(name):
+                yield f"{name} was not found here; code that imports it will fail there as it does here"
+        yield from self._names_to_trust()
+        for question in self._walk.unused_answers:
+            yield f"{question} was answered, and no computed import is there; see the plan for those that are"
+
+    def _without_home(self, name: str, decision: Decision) -> Iterator[str]:
+        origin = self._decisions.origin(name)
+        if origin.distribution is not None or origin.kind in ("stdlib", "builtin"):
+            return
+        if decision.rule == "implicit" and origin.kind == "unknown":
+            yield f"{name} was not found here; code that imports it takes the target's, if there is one"
+        else:
+            yield f"{name} is extern without a known distribution ({origin}): the target must bring it"
+
+    def _names_to_trust(self) -> Iterator[str]:
+        """Warn of what loaders refuse by default; at the load, the one who exports is far away."""
+        archive = self._trust_context
+        for stored in self._survey.objects:
+            module = (stored.factory or "").partition(":")[0]
+            trust_context = archive.for_object([module]) if archive.interned(module) else archive
+            factory = stored.factory if stored.factory and not archive.interned(module) else None
+            yield from _refused_by_loaders(stored, stored.encoded.records, trust_context, "obj", factory)
+        for state in self._survey.states:
+            yield from _refused_by_loaders(state, state.encoded.extras, archive.data_alone(), "extras")
+
+    @cached_property
+    def _trust_context(self) -> TrustContext:
+        """What loaders will judge by."""
+        names = self._standing
+        interned = [name for name, one in names.items() if one.action == "intern" and one.rule != "resources"]
+        externs = {name.partition(".")[0] for name, one in names.items() if one.action == "extern"}
+        return TrustContext.of_archive(interned, externs)
+
+
+def paste_rule(name: str, origin: Origin) -> str:
+    """Return the line that would decide module `name` as `policy="auto"` does.
+
+    >>> paste_rule("numpy.linalg", Origin("compiled", "numpy", "2.1.0"))
+    'exporter.extern("numpy.**")  # compiled distribution numpy 2.1.0'
+    >>> paste_rule("jax", Origin("unknown"))
+    'exporter.mock("jax.**")  # unknown origin; extern it where the target brings it'
+    """
+    top = name.partition(".")[0]
+    action = preset_action("auto", origin)
+    if action == "undecided":
+        return f'exporter.mock("{top}.**")  # {origin}; extern it where the target brings it'
+    return f'exporter.{action}("{top}.**")  # {origin}'
+
+
+def _refused_by_loaders(
+    stored: StoredObject | StoredState,
+    records: bytes,
+    trust_context: TrustContext,
+    root: str,
+    factory: str | None = None,
+) -> Iterator[str]:
+    if not records:
+        return
+    verdict = judge(records, trust_context, storages=stored.storages, what=stored.label, root=root)
+    refused = sorted({str(use) for use in verdict.names} | ({factory} if factory else set()))
+    if refused:
+        trust = ", ".join(map(repr, refused))
+        yield (
+            f"{stored.label} needs names that loaders refuse unless they are told to trust them: "
+            f"PackageImporter(..., trust=({trust},))"
+        )
+    for form in verdict.forms:
+        yield f"{stored.label} is refused by loaders: {form}"

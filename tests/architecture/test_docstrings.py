@@ -81,9 +81,7 @@ def _raised(function: ast.AST) -> set[str]:
 
 
 FILES = {
-    name: path
-    for package, folder in PACKAGES.items()
-    for name, path in modules_of(package, folder).items()
+    name: path for package, folder in PACKAGES.items() for name, path in modules_of(package, folder).items()
 }
 EVERY = [one for f, p in FILES.items() for one in documented(ast.parse(p.read_text(encoding="utf-8")), f)]
 

@@ -16,7 +16,7 @@ __all__ = ["cast", "dtype_of", "full", "join", "library_of", "roll", "tensor_of"
 
 
 def library_of(thing: Any) -> str:
-    """The library that an object's class comes from, or inherits from: "torch", "kellet", else "numpy".
+    """Return the library that an object's class is of, or inherits from: "torch", "kellet", else "numpy".
 
     >>> import numpy
     >>> library_of(numpy.ones(2)), library_of("a text")
@@ -27,7 +27,7 @@ def library_of(thing: Any) -> str:
 
 
 def dtype_of(array: Any) -> str:
-    """The name of an array's dtype, the same for every library: "float32", "bfloat16".
+    """Return the name of an array's dtype, the same for every library: "float32", "bfloat16".
 
     >>> import numpy
     >>> dtype_of(numpy.zeros(2, numpy.float32))
@@ -38,12 +38,12 @@ def dtype_of(array: Any) -> str:
 
 @lru_cache(maxsize=256)
 def _name_of_dtype(dtype: Any) -> str:
-    """Asking a dtype itself takes its time."""
+    """Return the name of a dtype, kept: asking a dtype itself takes its time."""
     return str(dtype).rpartition(".")[2]
 
 
 def full(library: str, shape: Sequence[int], fill: float, dtype: str) -> Any:
-    """An array of a library with one value everywhere; `dtype` is a name."""
+    """Make an array of a library with one value everywhere; `dtype` is a name."""
     if library == "numpy":
         import numpy
 
@@ -53,21 +53,21 @@ def full(library: str, shape: Sequence[int], fill: float, dtype: str) -> Any:
 
 
 def join(parts: Sequence[Any], axis: int, *, stack: bool) -> Any:
-    """Arrays behind one another along an axis; with `stack` along a new one."""
+    """Join arrays behind one another along an axis; with `stack` along a new one."""
     library = library_of(parts[0])
     name = "stack" if stack else "concatenate" if library == "numpy" else "cat"
     return getattr(import_module(library), name)(list(parts), axis)
 
 
 def cast(array: Any, dtype: str) -> Any:
-    """An array converted to the dtype of a name."""
+    """Convert an array to the dtype of a name."""
     if hasattr(array, "astype"):
         return array.astype(numpy_dtype(dtype))
     return array.to(getattr(import_module(library_of(array)), dtype))
 
 
 def roll(array: Any, by: int, axis: int) -> Any:
-    """An array whose elements move along an axis; what falls off comes in at the other end."""
+    """Move the elements of an array along an axis; what falls off comes in at the other end."""
     if hasattr(array, "roll"):
         return array.roll(by, axis)
     import numpy
@@ -76,7 +76,7 @@ def roll(array: Any, by: int, axis: int) -> Any:
 
 
 def tensor_of(library: str, array: Any) -> Any:
-    """A new tensor of a library with the values of an array; for "numpy" the array itself."""
+    """Return a new tensor of a library with the values of an array; for "numpy" the array itself."""
     if library == "numpy":
         return array
     import numpy
@@ -88,7 +88,7 @@ def tensor_of(library: str, array: Any) -> Any:
 
 
 def to_numpy(array: Any) -> Any:
-    """The elements as an array of NumPy, little-endian; those of PyTorch that NumPy lacks as integers."""
+    """Return an array of NumPy with the elements, little-endian; those that NumPy lacks as integers."""
     import numpy
 
     library = library_of(array)

@@ -13,7 +13,7 @@ from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from packager.archive import ArchiveReader, Manifest
-from packager.arguments import check_choice, check_file
+from packager.arguments import check_choice, check_file, check_kind, check_names
 from packager.atomic import cache_folder
 from packager.exits import AnswerRequired
 from packager.graph import Importer
@@ -88,6 +88,10 @@ class PackageImporter(Importer):
         check_choice("digests", digests, ("crc", "none", "sha256"))
         if not isinstance(file, bytes | bytearray | memoryview):
             check_file("file", file, method="read")
+        allows: Any = Callable
+        check_kind("module_allowed", module_allowed, allows, "a function of a module's name")
+        check_kind("trust", trust, (list, tuple, set, frozenset), "a list of names")
+        check_kind("bytecode", bytecode, (str, os.PathLike, type(None)), "a folder, 'cache' or None")
         path = os.fspath(file) if isinstance(file, str | os.PathLike) else None
         self.filename = f"<{type(file).__name__}>" if path is None else path
         self.allow_pickle = allow_pickle
@@ -141,6 +145,7 @@ class PackageImporter(Importer):
         declared either, EnvironmentMismatchError where the first import finds that something the code
         needs is missing, PackageError after `close()`, and what the module's own code raises.
         """
+        check_kind("name", name, str, "the name of a module")
         return self._opened.import_module(
             importlib.util.resolve_name(name, package) if name.startswith(".") else name
         )
@@ -255,12 +260,14 @@ class PackageImporter(Importer):
 
         Modules of kellet and PyTorch are in evaluation mode for the call. `inputs` is left as it is.
 
-        Raises EntryPointError where there is none of that name, EntryMethodError where it names anything
+        Raises ArgumentError where `inputs` has keys that are no strings, EntryPointError where there is no
+        entry point of that name, EntryMethodError where it names anything
         but the object itself, `forward`, `predict`, `predict_proba`, `transform`, or a public method that
         code of the archive defines, and what `load_object` and the call raise.
         """
         from packager.loading import run_entry
 
+        check_names("inputs", inputs)
         return run_entry(self._opened, self.load_object, entry, inputs)
 
     def check(self) -> tuple[CheckOutcome, ...]:
@@ -333,6 +340,7 @@ class PackageImporter(Importer):
         return f"PackageImporter({self.filename!r})"
 
     def _resource(self, package: str, resource: str) -> str:
+        check_kind("package", package, str, "the name of a package, or ''")
         name = f"{package.replace('.', '/')}/{check_resource_name(resource)}" if package else resource
         if name not in self.archive:
             raise FileNotFoundError(f"no resource {resource!r} in package {package!r} of {self.filename}")

@@ -315,10 +315,12 @@ def _many(cell: _Cell) -> _Cell:
 
 def _row(make: Callable[..., Any], *cells: _Cell) -> _Cell:
     """Make a field that holds a small record, stored as a list; `make` is a dataclass, or builds a tuple."""
-    rows = _plain(f"a list of {len(cells)}", list, legal=lambda value: len(value) == len(cells))
 
     def load(column: list[Any]) -> list[Any]:
-        parts = zip(*rows.load(column), strict=True)
+        if not set(map(type, column)) <= {list} or not set(map(len, column)) <= {len(cells)}:
+            wrong = next(v for v in column if type(v) is not list or len(v) != len(cells))
+            raise _Mismatch(wrong, f"a list of {len(cells)}")
+        parts = zip(*column, strict=True)
         loaded = [cell.load(list(part)) for cell, part in zip(cells, parts, strict=False)]
         return list(map(make, *loaded)) if column else []
 
@@ -403,7 +405,7 @@ _LISTS: Final = _plain("a list", list)
 _TEXT: Final = _plain("a string", str)
 _NAME: Final = _plain("a string", str, type(None))
 _FLAG: Final = _plain("true or false", bool)
-_NUMBER: Final = _plain("a number that is not negative", int, legal=lambda value: value >= 0)
+_NUMBER: Final = _plain("a number that is not negative", int, legal=(0).__le__)
 _DOTTED: Final = _plain("a string, the dotted name of a module", str, legal=_LEGAL_DOTTED)
 _ACTION: Final = _choice("deny", "extern", "intern", "mock")
 _NUMBERED_NAMES: Final = _many(_row(lambda *pair: pair, _TEXT, _NUMBER))

@@ -6,7 +6,7 @@ from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .base import *
-    from .module_states import *
+    from .frameworks import *
     from .tensors import *
 else:
     __getattr__, __all__ = lazy_names(
@@ -14,7 +14,7 @@ else:
         {
             "base": "CannotStore Child Codec Decoding Encoding Finish Node ObjectCodec Role StoredTensor "
             "TensorData CodecRegistry default_registry",
-            "module_states": "split_literal",
-            "tensors": "LIBRARIES tensor_in tensor_out",
+            "frameworks": "split_literal",
+            "tensors": "LIBRARIES TENSOR_CODECS tensor_in tensor_out",
         },
     )

@@ -22,10 +22,10 @@ from .base import (
     Encoding,
     LiteralValue,
     Node,
-    Role,
     StoredTensor,
     TensorData,
     expect,
+    expect_class,
     expect_sizes,
     expect_tensor,
     shares_methods,
@@ -193,6 +193,7 @@ class MaskedArrayCodec(Codec):
             expect(child.codec is not None or (child.kind == "scalar" and child.value is None), "arrays")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Build a masked array. Raises ValueError for parts that are no arrays."""
         import numpy
 
         if literal == "masked":
@@ -215,6 +216,7 @@ class SubclassCodec(Codec):
     name = "numpy.subclass"
     types = ("numpy:ndarray",)
     takes_attributes = True
+    creates = True
 
     def claims(self, cls: type) -> bool:
         import numpy
@@ -235,12 +237,8 @@ class SubclassCodec(Codec):
         import numpy
 
         cls, array = children
-        if not (isinstance(cls, type) and issubclass(cls, numpy.ndarray)):
-            raise ValueError(f"{cls!r} is not a class of arrays")
+        expect_class(cls, numpy.ndarray, "a class of arrays")
         return array.view(cls)
-
-    def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        return ("create", "value")
 
 
 CODECS: Final = (*VALUE_CODECS, SubclassCodec(), ArrayCodec(), MaskedArrayCodec())

@@ -9,7 +9,8 @@ Writing a codec of your own
 1. Inherit `Codec`; give it a `name` ("yourpackage.thing"), and in `types` the classes it is for, as
    "module:Qualified.Name", so that nothing has to be imported to find it. Where nodes have items,
    pairs or attributes, say so by `takes_items`, `takes_pairs` or `takes_attributes`: other objects
-   are given none, so that no archive changes an object that the whole process shares.
+   are given none, so that no archive changes an object that the whole process shares. Where the first
+   child is a class, of which `decode` makes an instance, say `creates`.
 2. `encode` answers with a `Node`; `check` looks at a node from a file *without importing anything*
    and raises ValueError when `encode` could not have made it; `decode` builds the object.
 3. When the layout changes, raise `version`. `check` and `decode` are told the version that the file
@@ -42,7 +43,7 @@ LiteralValue: TypeAlias = "Scalar | list[Scalar]"
 Role: TypeAlias = Literal["create", "call", "value"]
 """What is done with a named thing: made and then given its state, called, or merely referred to."""
 
-_FAMILIES: Final = ("plain", "collections_codec", "arrays", "kellet_codec", "torch_codec")
+_FAMILIES: Final = "plain collections_codec arrays tensors kellet_codec torch_codec optimizers".split()
 
 
 class CannotStore(Exception):
@@ -166,6 +167,7 @@ class Codec:
     takes_items: ClassVar[bool] = False
     takes_pairs: ClassVar[bool] = False
     takes_attributes: ClassVar[bool] = False
+    creates: ClassVar[bool] = False
 
     def claims(self, cls: type) -> bool:
         """Check whether this codec takes instances of `cls`, which is one of `types` or a subclass of one."""
@@ -198,8 +200,8 @@ class Codec:
         raise NotImplementedError
 
     def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        """Return what decoding does with each child that is a named thing: "value" if not overridden."""
-        return tuple("value" for _ in range(count))
+        """Return what decoding does with each child that is a named thing, by `creates` if not overridden."""
+        return tuple("create" if self.creates and at == 0 else "value" for at in range(count))
 
     def finish_roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
         """Return the same for the second phase."""
@@ -255,6 +257,12 @@ def expect(condition: bool, what: str) -> None:
 def expect_sizes(values: Iterable[Any], what: str = "a shape", limit: int = MAX_EXTENT) -> None:
     """Raise ValueError unless all values are ints from 0 to below `limit`."""
     expect(all(type(value) is int and 0 <= value < limit for value in values), what)
+
+
+def expect_class(cls: Any, base: Any, what: str) -> None:
+    """Raise ValueError, saying what was expected, unless `cls` is `base` or inherits from it."""
+    if not (isinstance(cls, type) and issubclass(cls, base)):
+        raise ValueError(f"{cls!r} is not {what}")
 
 
 def expect_tensor(child: Child, dtype: str | None = None) -> tuple[str, list[int]]:

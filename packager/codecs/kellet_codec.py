@@ -1,6 +1,6 @@
-"""Codecs for kellet: modules, registries and handles of hooks, hooks as objects, optimisers.
+"""Codecs for kellet: modules, registries and handles of hooks, hooks as objects.
 
-Tensors are in kellet_tensors.py. kellet is imported inside functions only.
+Tensors are in tensors.py, optimisers in optimizers.py. kellet is imported inside functions only.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from packager.tensors import dtype_name
 
+from .arrays import array_data
 from .base import (
     Child,
     Codec,
@@ -22,11 +23,11 @@ from .base import (
     ObjectCodec,
     TensorData,
     expect,
+    expect_class,
 )
-from .kellet_tensors import TENSOR_CODECS, array_of, memory_key
-from .module_frameworks import Hook, SavedModules
-from .modules import HANDLES, HOOKS, ModuleCodec, storable
-from .optimizers import OptimizerCodec
+from .frameworks import Framework, Saved
+from .modules import HANDLES, HOOKS, HandleCodec, Hook, ModuleCodec, storable
+from .tensors import array_of, memory_key
 
 # The kinds of hooks of a module; said here too, since an archive is checked where kellet is not imported.
 _KINDS: Final = frozenset(
@@ -35,11 +36,9 @@ _KINDS: Final = frozenset(
 )
 
 
-class KelletModuleCodec(ModuleCodec):
-    """kellet.nn.Module."""
+class KelletFramework(Framework):
+    """Modules and tensors of kellet."""
 
-    name = "kellet.module"
-    types = ("kellet.nn.module:Module",)
     family = "kellet"
 
     def base(self) -> Any:
@@ -47,11 +46,49 @@ class KelletModuleCodec(ModuleCodec):
 
         return kellet.nn.Module
 
+    def stands_for(self, module: Any) -> Any:
+        from kellet.nn.storing import wrapped_module
+
+        return wrapped_module(module)
+
+    def memory_of(self, tensor: Any) -> Hashable:
+        return memory_key(tensor)
+
+    def memory(self, tensor: Any, context: Encoding) -> Sequence[TensorData]:
+        array = array_of(tensor)
+        name = dtype_name(array.dtype)
+        return (array_data(array, name),) if name is not None and array.size else ()
+
+    def is_tensor(self, value: Any) -> bool:
+        import kellet
+
+        return isinstance(value, kellet.Tensor)
+
+    def loads_by_itself(self, module: Any) -> bool:
+        from kellet.nn.storing import loads_by_itself
+
+        return loads_by_itself(module)
+
+    def make_state(self, items: Mapping[str, Any], metadata: Any) -> Any:
+        import kellet.nn
+
+        state = kellet.nn.StateDict(items)
+        state._metadata = {path: dict(known) for path, known in (metadata or {}).items()}
+        return state
+
+
+class KelletModuleCodec(ModuleCodec):
+    """kellet.nn.Module."""
+
+    name = "kellet.module"
+    types = ("kellet.nn.module:Module",)
+    framework = KelletFramework()
+
     def attributes(self, obj: Any, context: Encoding) -> Mapping[str, object]:
         from kellet.nn.storing import WRAPPED_ATTRIBUTES
 
         attributes = super().attributes(obj, context)
-        if self.stands_for(obj) is None:
+        if self.framework.stands_for(obj) is None:
             return attributes
         # A wrapper shows the very tables of what it wraps; loading ties them again.
         context.defer(HOOKS, obj, lambda: Finish("wrapper"))
@@ -105,38 +142,6 @@ class KelletModuleCodec(ModuleCodec):
 
         return hook.hook() if isinstance(hook, HookGate) and hook.hook else super().owner_of(hook)
 
-    def stands_for(self, module: Any) -> Any:
-        from kellet.nn.storing import wrapped_module
-
-        return wrapped_module(module)
-
-    def memory_of(self, tensor: Any) -> Hashable:
-        return memory_key(tensor)
-
-    def memory(self, tensor: Any, context: Encoding) -> Sequence[TensorData]:
-        from .arrays import array_data
-
-        array = array_of(tensor)
-        name = dtype_name(array.dtype)
-        return (array_data(array, name),) if name is not None and array.size else ()
-
-    def is_tensor(self, value: Any) -> bool:
-        import kellet
-
-        return isinstance(value, kellet.Tensor)
-
-    def loads_by_itself(self, module: Any) -> bool:
-        from kellet.nn.storing import loads_by_itself
-
-        return loads_by_itself(module)
-
-    def make_state(self, items: Mapping[str, Any], metadata: Any) -> Any:
-        import kellet.nn
-
-        state = kellet.nn.StateDict(items)
-        state._metadata = {path: dict(known) for path, known in (metadata or {}).items()}
-        return state
-
 
 class RegistryCodec(Codec):
     """A `HookRegistry` that is no module's own: made empty, its hooks are added when all else is there."""
@@ -145,7 +150,7 @@ class RegistryCodec(Codec):
     types = ("kellet.hooks:HookRegistry",)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
-        saved = context.shared_state(SavedModules)
+        saved = context.shared_state(Saved)
         saved.registries[id(obj)] = (obj, "")
         context.defer(HOOKS, obj, lambda: self._finish(obj, context))
         return Node()
@@ -179,40 +184,29 @@ class RegistryCodec(Codec):
             context.number("kellet", number, lambda identity=identity: identity)  # type: ignore[misc]  # bound now
 
 
-class HandleCodec(Codec):
-    """The handle of a hook; one whose hook is gone, or is not stored, removes nothing."""
+class KelletHandleCodec(HandleCodec):
+    """Handles of the hooks of kellet, those of modules and of registries by themselves."""
 
     name = "kellet.handle"
     types = ("kellet.hooks:RemovableHandle",)
+    family = "kellet"
+    owners = ("kellet.module", "kellet.hooks")
+    kinds = frozenset({"", *_KINDS})
 
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        context.defer(HANDLES, obj, lambda: self._finish(obj, context))
-        return Node()
-
-    def _finish(self, handle: Any, context: Encoding) -> Finish | None:
+    def registry_of(self, handle: Any) -> Any:
         registry = handle.registry
-        owner, kind = context.shared_state(SavedModules).registries.get(id(registry), (None, ""))
         live = registry is not None and any(entry.id == handle.id for entry in registry)
-        if owner is None or not live or not context.stored(owner):
-            return None
-        return Finish([kind, context.number("kellet", handle.id)], (owner,))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal is None and not children, "nothing")
+        return registry if live else None
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         from kellet.hooks import HookRegistry, RemovableHandle
 
         return RemovableHandle(HookRegistry(), -1)
 
-    def check_finish(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        expect(isinstance(literal, list) and list(map(type, literal)) == [str, int], "a kind and a number")
-        expect(literal[0] in {"", *_KINDS} and len(children) == 1, "a kind of hook, and its owner")
-        expect(children[0].kind in ("object", "codec"), "the owner of a hook")
-
     def finish(
         self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
     ) -> None:
+        """Attach a handle to its registry. Raises ValueError where the owner has no hooks."""
         from kellet.hooks import HookRegistry
         from kellet.nn.storing import hook_registry
 
@@ -244,11 +238,10 @@ class HookCodec(ObjectCodec):
 
         return hook_object_attributes(obj)
 
-    def make(self, cls: type, version: int) -> Any:
+    def make(self, cls: Any, version: int) -> Any:
         import kellet.nn
 
-        if not issubclass(cls, kellet.nn.Hook):
-            raise ValueError(f"{cls!r} is not a Hook")
+        expect_class(cls, kellet.nn.Hook, "a Hook")
         return cls.__new__(cls)
 
     def fill(self, obj: Any, attributes: Mapping[str, object], version: int) -> None:
@@ -285,6 +278,7 @@ class GateCodec(Codec):
     def finish(
         self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
     ) -> None:
+        """Give a gate its Hook. Raises ValueError for another object."""
         import kellet.nn
 
         if not isinstance(children[0], kellet.nn.Hook):
@@ -292,35 +286,11 @@ class GateCodec(Codec):
         obj.hook = weakref.ref(children[0])
 
 
-class KelletOptimizerCodec(OptimizerCodec):
-    """kellet.optim."""
-
-    name = "kellet.optimizer"
-    types = ("kellet.optim.optimizer:Optimizer",)
-
-    def base(self) -> Any:
-        import kellet.optim
-
-        return kellet.optim.Optimizer
-
-    def is_key(self, value: Any) -> bool:
-        import kellet
-
-        return isinstance(value, kellet.Tensor)
-
-    def hooks_of(self, optimizer: Any) -> list[str]:
-        from kellet.hooks import HookRegistry
-
-        return [name for name, value in vars(optimizer).items() if isinstance(value, HookRegistry) and value]
-
-
 CODEC: Final = KelletModuleCodec()
 CODECS: Final = (
-    *TENSOR_CODECS,
     CODEC,
     RegistryCodec(),
-    HandleCodec(),
+    KelletHandleCodec(),
     HookCodec(),
     GateCodec(),
-    KelletOptimizerCodec(),
 )

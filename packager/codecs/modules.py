@@ -6,60 +6,100 @@ loading, so that a stored module depends on no private attribute of a framework.
 
 `__init__` of the model does not run on loading, so hooks are stored too: methods of stored objects,
 functions with a name, callable objects. A lambda is refused; a method of an object that is not
-stored is left out with a warning. What state-dict hooks do is in module_states.py.
+stored is left out with a warning. What state-dict hooks do is in frameworks.py.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 from typing import Any, ClassVar, Final
 
 from .base import (
     CannotStore,
     Child,
+    Codec,
     Decoding,
     Encoding,
     Finish,
     LiteralValue,
+    Node,
     ObjectCodec,
     Role,
     expect,
+    expect_class,
     shares_methods,
 )
-from .module_frameworks import EmptySlots, SavedModules
-from .module_states import ModuleStates, split_literal
+from .frameworks import EmptySlots, Framework, Saved, check_state, split_literal
 
 HOOKS, HANDLES = 0, 1
 """The stages of the second phase at which hooks, and then their handles, are stored and restored."""
 
 
-class ModuleCodec(ModuleStates, ObjectCodec):
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A registered hook: the kind of registration, its id in this process, and its options."""
+
+    kind: str
+    id: int
+    hook: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ModuleCodec(ObjectCodec):
     """What the modules of both have in common."""
 
+    framework: ClassVar[Framework]
     tables: ClassVar[frozenset[str]] = frozenset({"_parameters", "_buffers", "_modules"})
 
+    def hooks_of(self, module: Any) -> list[Hook]:
+        """Return all hooks of one module, in the order in which they are called within their kind."""
+        raise NotImplementedError
+
+    def registries_of(self, module: Any) -> Iterator[tuple[Any, str]]:
+        """Yield the registries that handles of this module's hooks refer to, with their kinds."""
+        raise NotImplementedError
+
+    def hook_attributes(self) -> frozenset[str]:
+        """Return the attributes in which the framework keeps hooks."""
+        raise NotImplementedError
+
+    def register(self, module: Any, kind: str, hook: Any, options: Mapping[str, Any]) -> int:
+        """Register a hook on a module that has been built; return its id here.
+
+        Raises ValueError for a kind that is unknown, and for a hook that does not fit the module.
+        """
+        raise NotImplementedError
+
+    def owner_of(self, hook: Any) -> Any:
+        """Return the object that a hook is a part of; None for a function, and for an object to be called."""
+        owner = getattr(hook, "__self__", None)
+        return None if isinstance(owner, type) else owner
+
+    # --- the first phase ---
+
     def claims(self, cls: type) -> bool:
-        base = self.base()
+        base = self.framework.base()
         return issubclass(cls, base) and shares_methods(
             cls, base, "__reduce__", "__reduce_ex__", "__reduce_package__"
         )
 
     def uses_setstate(self, cls: type) -> bool:
-        base = self.base()
+        base = self.framework.base()
         if shares_methods(cls, base, "__setstate__"):
             return False
         # The framework's own are for files of its older versions, unless something was left out for them.
         home = str(getattr(getattr(cls, "__setstate__", None), "__module__", ""))
-        return not f"{home}.".startswith(f"{self.family}.nn.") or not shares_methods(
+        return not f"{home}.".startswith(f"{self.framework.family}.nn.") or not shares_methods(
             cls, base, "__getstate__"
         )
 
     def attributes(self, obj: Any, context: Encoding) -> Mapping[str, object]:
-        saved = context.shared_state(SavedModules)
+        saved = context.shared_state(Saved)
         if id(obj) not in saved.captured:
-            self.capture_state(obj, saved, context)
+            self.framework.capture_state(obj, context)
         for registry, kind in self.registries_of(obj):
             saved.registries[id(registry)] = (obj, kind)
             saved.kept.append(registry)
@@ -68,7 +108,7 @@ class ModuleCodec(ModuleStates, ObjectCodec):
         return self._stored_attributes(obj)
 
     def _stored_attributes(self, obj: Any) -> dict[str, object]:
-        """What the framework set and somebody changed, then everything else, hooks left out."""
+        """Return what the framework set and was changed since, then everything else, hooks left out."""
         stored, fresh = obj.__getstate__(), self._fresh()
         if not isinstance(stored, dict):
             raise CannotStore(
@@ -80,10 +120,9 @@ class ModuleCodec(ModuleStates, ObjectCodec):
         hooks = self.hook_attributes()
         return {name: stored[name] for name in names if name not in hooks}
 
-    def make(self, cls: type, version: int) -> Any:
-        if not issubclass(cls, self.base()):
-            raise ValueError(f"{cls!r} is not a module of {self.family}")
-        made: Any = cls.__new__(cls)  # type: ignore[call-overload]  # a class of modules, not of classes
+    def make(self, cls: Any, version: int) -> Any:
+        expect_class(cls, self.framework.base(), f"a module of {self.framework.family}")
+        made = cls.__new__(cls)
         made.__dict__.update(self._fresh())
         return made
 
@@ -92,6 +131,7 @@ class ModuleCodec(ModuleStates, ObjectCodec):
         obj.__dict__.update(attributes)
 
     def set_state(self, obj: Any, state: Any, version: int) -> None:
+        """Hand a state to `__setstate__`. Raises ValueError for hooks, and for no dict of attributes."""
         if type(state) is not dict or not all(type(name) is str for name in state):
             raise ValueError(f"the state of {type(obj).__qualname__} is no dict of attributes")
         self._refuse_hooks(obj, state)
@@ -99,11 +139,12 @@ class ModuleCodec(ModuleStates, ObjectCodec):
         type(obj).__setstate__(obj, {**self._fresh(), **state})
 
     def check_made(self, obj: Any) -> None:
-        self.check_tables(obj)
+        """Check the tables and flags of a module. Raises ValueError for modules or names that are none."""
+        self.framework.check_tables(obj)
         children = obj._modules
         named = type(children) in (dict, OrderedDict) and all(type(name) is str for name in children)
         if not named or not all(
-            child is None or isinstance(child, self.base()) for child in children.values()
+            child is None or isinstance(child, self.framework.base()) for child in children.values()
         ):
             raise ValueError(f"{type(obj).__qualname__} holds modules that are none, or have no names")
         if type(obj.training) is not bool:
@@ -112,7 +153,7 @@ class ModuleCodec(ModuleStates, ObjectCodec):
             )
 
     def _refuse_hooks(self, obj: Any, names: Collection[str]) -> None:
-        """Hooks come through the second phase, where they are judged, and never as attributes."""
+        """Raise ValueError for hooks: they come through the second phase, where they are judged."""
         hooks = self.hook_attributes().intersection(names)
         if hooks:
             raise ValueError(
@@ -120,8 +161,8 @@ class ModuleCodec(ModuleStates, ObjectCodec):
             )
 
     def _fresh(self) -> dict[str, Any]:
-        """What the framework's own `__init__` gives a module."""
-        return dict(vars(self.base()()))
+        """Return what the framework's own `__init__` gives a module."""
+        return dict(vars(self.framework.base()()))
 
     # --- the second phase ---
 
@@ -130,14 +171,14 @@ class ModuleCodec(ModuleStates, ObjectCodec):
         labels: list[str] = []
         for hook in self.hooks_of(module):
             if storable(hook.hook, self.owner_of(hook.hook), hook.kind, context):
-                number = context.number(self.family, hook.id)
+                number = context.number(self.framework.family, hook.id)
                 children += [hook.kind, number, hook.hook, dict(hook.options)]
                 labels += ["", "", f"{hook.kind}[{number}]", ""]
         return Finish("hooks", children, labels) if children else None
 
     def check_finish(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
         if literal != "hooks":
-            self.check_state(literal, children)
+            check_state(literal, children)
             return
         expect(len(children) > 0 and len(children) % 4 == 0, "hooks")
         for kind, number, _, options in zip(*(children[at::4] for at in range(4)), strict=True):
@@ -152,8 +193,9 @@ class ModuleCodec(ModuleStates, ObjectCodec):
     def finish(
         self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
     ) -> None:
+        """Register hooks, or load a state. Raises ValueError for no hook, and no state of the module."""
         if literal != "hooks":
-            self.load_state(obj, literal, children, context.shared_state(EmptySlots))
+            self.framework.load_state(obj, literal, children, context.shared_state(EmptySlots))
             return
         for at in range(0, len(children), 4):
             kind, number, hook, options = children[at : at + 4]
@@ -161,16 +203,16 @@ class ModuleCodec(ModuleStates, ObjectCodec):
                 raise ValueError(f"{type(hook).__qualname__} is no hook, or its options have no names")
             if not all(type(value) in _OPTIONS for value in options.values()):
                 raise ValueError(f"the options of the hook {type(hook).__qualname__} are no plain values")
-            self.check_tables(obj)
+            self.framework.check_tables(obj)
             identity = self.register(obj, kind, hook, options)
-            context.number(self.family, number, lambda identity=identity: identity)  # type: ignore[misc]  # bound now
+            context.number(self.framework.family, number, lambda identity=identity: identity)  # type: ignore[misc]  # bound now
 
 
 _OPTIONS: Final = frozenset({bool, int, float, str, type(None)})
 
 
 def storable(hook: Any, owner: Any, where: str, context: Encoding) -> bool:
-    """Whether a hook is stored. Refuses one that is needed and cannot be, warns of one that is left out."""
+    """Check whether a hook is stored: refuse one that is needed and cannot be, warn of others left out."""
     if isinstance(hook, FunctionType):
         return _function_is_storable(hook, where, context)
     if owner is None or (not _is_built_in(hook) and context.stored(owner)):
@@ -192,12 +234,43 @@ def _function_is_storable(hook: FunctionType, where: str, context: Encoding) -> 
 
 
 def _is_built_in(hook: Any) -> bool:
-    """Whether a hook is a method of an object built in C, which has no place in an archive."""
+    """Check whether a hook is a method of an object built in C, which has no place in an archive."""
     return getattr(hook, "__self__", None) is not None and not isinstance(hook, MethodType)
 
 
 def _is_equal(left: Any, right: Any) -> bool:
-    """Whether an attribute is still as `Module.__init__` set it."""
+    """Check whether an attribute is still as `Module.__init__` set it."""
     return (
         type(left) is type(right) and isinstance(left, (bool, dict, set, type(None))) and bool(left == right)
     )
+
+
+class HandleCodec(Codec):
+    """The handle of a hook; one whose hook is gone, or is not stored, removes nothing."""
+
+    family: ClassVar[str]
+    owners: ClassVar[tuple[str, ...]]
+    kinds: ClassVar[Collection[str]]
+
+    def registry_of(self, handle: Any) -> Any:
+        """Return the registry that the hook of a handle is in; None when it is in none."""
+        raise NotImplementedError
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        context.defer(HANDLES, obj, lambda: self._finish(obj, context))
+        return Node()
+
+    def _finish(self, handle: Any, context: Encoding) -> Finish | None:
+        registries = context.shared_state(Saved).registries
+        owner, kind = registries.get(id(self.registry_of(handle)), (None, ""))
+        if owner is None or not context.stored(owner):
+            return None
+        return Finish([kind, context.number(self.family, handle.id)], (owner,))
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(literal is None and not children, "nothing")
+
+    def check_finish(self, literal: Any, children: Sequence[Child], version: int) -> None:
+        expect(isinstance(literal, list) and list(map(type, literal)) == [str, int], "a kind and a number")
+        expect(literal[0] in self.kinds and len(children) == 1, "a kind of hook, and its owner")
+        expect(children[0].kind == "object" or children[0].codec in self.owners, "the owner of a hook")

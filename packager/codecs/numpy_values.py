@@ -29,6 +29,7 @@ class DTypeCodec(Codec):
         return issubclass(cls, numpy.dtype)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
+        """Return the name or the parts of a dtype. Raises CannotStore for metadata, and unknown dtypes."""
         # A dtype is a value: one record for equal ones. Metadata does not take part in ==.
         if obj.metadata:
             raise CannotStore(f"dtype {obj} carries metadata", "drop it: numpy.dtype(x.descr)")
@@ -114,6 +115,7 @@ class ScalarCodec(Codec):
         return cls.__module__ in ("numpy", "ml_dtypes")
 
     def encode(self, obj: Any, context: Encoding) -> Node:
+        """Return the dtype and the bytes. Raises CannotStore for objects, and dtypes without a name."""
         import numpy
 
         if isinstance(obj, (numpy.str_, numpy.bytes_)):
@@ -146,6 +148,7 @@ class ScalarCodec(Codec):
         expect(len(literal[1]) == itemsize_of_name(str(literal[0])), "as many bytes as the dtype has")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Build a scalar from its bytes. Raises ValueError for another number of bytes, and for objects."""
         import numpy
 
         if literal == "text":
@@ -167,6 +170,7 @@ class BitGeneratorCodec(Codec):
     types = ("numpy.random.bit_generator:BitGenerator", "numpy.random._bit_generator:BitGenerator")
 
     def encode(self, obj: Any, context: Encoding) -> Node:
+        """Return the algorithm and its state. Raises CannotStore for generators that are not NumPy's own."""
         import numpy
 
         kind = type(obj).__name__

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node, Role, expect
+from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_class
 
 _STATE: Final = frozenset({"defaults", "param_groups", "state"})
 
@@ -18,12 +18,14 @@ _STATE: Final = frozenset({"defaults", "param_groups", "state"})
 class OptimizerCodec(Codec):
     """What the optimisers of both have in common."""
 
+    creates = True
+
     def base(self) -> Any:
-        """The class `Optimizer` of the framework."""
+        """Return the class `Optimizer` of the framework."""
         raise NotImplementedError
 
     def hooks_of(self, optimizer: Any) -> list[str]:
-        """The attributes that hold hooks."""
+        """Return the attributes that hold hooks."""
         raise NotImplementedError
 
     def claims(self, cls: type) -> bool:
@@ -44,11 +46,10 @@ class OptimizerCodec(Codec):
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         cls, state = children
-        if not (isinstance(cls, type) and issubclass(cls, self.base())):
-            raise ValueError(f"{cls!r} is not an optimiser")
+        expect_class(cls, self.base(), "an optimiser")
         if cls.__module__.startswith(f"{self.base().__module__.partition('.')[0]}.optim"):
             self._check_state(cls, state)
-        made: Any = cls.__new__(cls)  # type: ignore[call-overload]  # a class of optimisers, not of classes
+        made: Any = cls.__new__(cls)
         type(made).__setstate__(made, state)
         return made
 
@@ -75,13 +76,59 @@ class OptimizerCodec(Codec):
         return type(members) is list and all(map(self.is_key, members))
 
     def is_key(self, value: Any) -> bool:
-        """Whether a value is a tensor of the framework, for which an optimiser keeps a state."""
+        """Check whether a value is a tensor of the framework, for which an optimiser keeps a state."""
         raise NotImplementedError
-
-    def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        return ("create", "value")
 
 
 def _is_named(value: Any) -> bool:
-    """Whether a value is a dict itself, and all its keys are strings."""
+    """Check whether a value is a dict itself, and all its keys are strings."""
     return type(value) is dict and all(type(name) is str for name in value)
+
+
+class KelletOptimizerCodec(OptimizerCodec):
+    """kellet.optim."""
+
+    name = "kellet.optimizer"
+    types = ("kellet.optim.optimizer:Optimizer",)
+
+    def base(self) -> Any:
+        import kellet.optim
+
+        return kellet.optim.Optimizer
+
+    def is_key(self, value: Any) -> bool:
+        import kellet
+
+        return isinstance(value, kellet.Tensor)
+
+    def hooks_of(self, optimizer: Any) -> list[str]:
+        from kellet.hooks import HookRegistry
+
+        return [name for name, value in vars(optimizer).items() if isinstance(value, HookRegistry) and value]
+
+
+class TorchOptimizerCodec(OptimizerCodec):
+    """torch.optim."""
+
+    name = "torch.optimizer"
+    types = ("torch.optim.optimizer:Optimizer",)
+
+    def base(self) -> Any:
+        import torch
+
+        return torch.optim.Optimizer
+
+    def is_key(self, value: Any) -> bool:
+        import torch
+
+        return isinstance(value, torch.Tensor)
+
+    def hooks_of(self, optimizer: Any) -> list[str]:
+        return [
+            name
+            for name, hooks in vars(optimizer).items()
+            if name.endswith("_hooks") and isinstance(hooks, dict) and hooks
+        ]
+
+
+CODECS: Final = (KelletOptimizerCodec(), TorchOptimizerCodec())

@@ -25,8 +25,8 @@ from .base import (
     Encoding,
     LiteralValue,
     Node,
-    Role,
     expect,
+    expect_class,
     shares_methods,
 )
 
@@ -110,11 +110,13 @@ class EnumCodec(Codec):
 
     name = "enum"
     types = ("enum:Enum",)
+    creates = True
 
     def claims(self, cls: type) -> bool:
         return issubclass(cls, enum.Enum)
 
     def encode(self, obj: enum.Enum, context: Encoding) -> Node:
+        """Return the name or the value of a member. Raises CannotStore for what is no member of its class."""
         cls = type(obj)
         name: str | None = obj.name  # None for a combination of flags
         if name is not None and cls.__members__.get(name) is obj:
@@ -128,9 +130,9 @@ class EnumCodec(Codec):
         expect(children[0].kind == "global", "a class")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Look up a member. Raises ValueError where the class has none of that name, or no flags."""
         cls = children[0]
-        if not (isinstance(cls, type) and issubclass(cls, enum.Enum)):
-            raise ValueError(f"{cls!r} is not an enumeration")
+        expect_class(cls, enum.Enum, "an enumeration")
         if isinstance(literal, int):
             if not issubclass(cls, enum.Flag):
                 raise ValueError(f"{cls!r} is not an enumeration of flags")
@@ -138,9 +140,6 @@ class EnumCodec(Codec):
         if literal not in cls.__members__:
             raise ValueError(f"{cls!r} has no member {literal!r}")
         return cls.__members__[literal]
-
-    def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        return ("create",)
 
 
 class FractionCodec(Codec):
@@ -208,6 +207,7 @@ class ArrayCodec(Codec):
             expect(size in (1, 2, 4, 8) and len(data) % size == 0, "whole items")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Build an array. Raises ValueError where items of that type have another size."""
         code, size, data = literal
         made = array.array(code)
         if code in ("u", "w"):
@@ -237,6 +237,7 @@ class LoggerCodec(Codec):
         return issubclass(cls, logging.Logger)
 
     def encode(self, obj: logging.Logger, context: Encoding) -> Node:
+        """Return the name of a logger. Raises CannotStore for one that is not registered under its name."""
         known = obj is logging.getLogger() or logging.Logger.manager.loggerDict.get(obj.name) is obj
         if not known:
             raise CannotStore(f"logger {obj.name!r} is not the one that logging.getLogger gives")
@@ -254,6 +255,7 @@ class NamedTupleCodec(Codec):
 
     name = "namedtuple"
     types = ("builtins:tuple",)
+    creates = True
 
     def claims(self, cls: type) -> bool:
         fields = getattr(cls, "_fields", None)
@@ -272,15 +274,13 @@ class NamedTupleCodec(Codec):
         expect(children[0].kind == "global", "a class")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Build a named tuple. Raises ValueError for another kind of class, and for other fields."""
         cls, *items = children
         if not (isinstance(cls, type) and issubclass(cls, tuple) and self.claims(cls)):
             raise ValueError(f"{cls!r} is not a named tuple")
         if len(items) != len(cls._fields):  # type: ignore[attr-defined]  # claimed above
             raise ValueError(f"{cls!r} has other fields than in the archive")
         return tuple.__new__(cls, items)
-
-    def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        return tuple("value" if at else "create" for at in range(count))
 
 
 class ScalarSubclassCodec(Codec):
@@ -289,6 +289,7 @@ class ScalarSubclassCodec(Codec):
     name = "scalar subclass"
     types = ("builtins:int", "builtins:float", "builtins:str", "builtins:bytes", "builtins:complex")
     takes_attributes = True
+    creates = True
 
     def claims(self, cls: type) -> bool:
         base = _scalar_base(cls)
@@ -307,14 +308,12 @@ class ScalarSubclassCodec(Codec):
         expect(literal is None and len(children) == 2 and children[0].kind == "global", "a class and a value")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Build an instance of the class. Raises ValueError where it is not made from such a value."""
         cls, value = children
         base = _scalar_base(cls) if isinstance(cls, type) else None
         if base is None or type(value) is not base or issubclass(cls, enum.Enum):
             raise ValueError(f"{cls!r} is not made from {type(value).__name__}")
         return base.__new__(cls, value)
-
-    def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        return ("create", "value")
 
 
 def _scalar_base(cls: type) -> Any:
@@ -339,6 +338,7 @@ class PartialCodec(Codec):
         expect(args == "tuple" and keywords == "dict", "arguments and keywords")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Build a partial. Raises ValueError for other parts than a function, a tuple and a dict."""
         function, args, keywords = children
         if type(args) is not tuple or type(keywords) is not dict or isinstance(function, functools.partial):
             raise ValueError("a partial takes a function, a tuple and a dict")
@@ -371,6 +371,7 @@ class GetterCodec(Codec):
     types = ("operator:itemgetter", "operator:attrgetter")
 
     def encode(self, obj: Any, context: Encoding) -> Node:
+        """Return what a getter gets. Raises CannotStore for private attributes."""
         items = obj.__reduce__()[1]
         kind = type(obj).__name__
         if kind == "attrgetter" and not all(_is_public(name) for name in items):

@@ -1,64 +1,206 @@
-"""Tensors of state dicts, whichever library they belong to: out of one, and into any.
+"""Tensors: the codecs of kellet's; and those of state dicts, whichever library they belong to.
 
-A value of a state dict that is nothing but a tensor becomes an entry of a safetensors member.
-"raw" is the name of a NumPy dtype that safetensors has no word for; such a tensor is stored as rows
-of bytes.
+A tensor of kellet is a NumPy array, whether it requires a gradient, and attributes. `.grad`, hooks on
+tensors and version counters are not stored. PyTorch's are in torch_tensors.py.
+
+A value of a state dict that is nothing but a tensor becomes an entry of a safetensors member. "raw" is the
+name of a NumPy dtype that safetensors has no word for; such a tensor is stored as rows of bytes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
 from packager.libraries import library_of
-from packager.tensors import dtype_from_name, dtype_name, dtype_of_stored, stored_as
+from packager.tensors import dtype_from_name, dtype_name, dtype_of_stored, is_dtype_name, stored_as
 
-from .base import Encoding, StoredTensor, TensorData
+from .arrays import array_data, array_from, expect_elements
+from .base import (
+    CannotStore,
+    Child,
+    Codec,
+    Decoding,
+    Encoding,
+    LiteralValue,
+    Node,
+    StoredTensor,
+    TensorData,
+    expect,
+    expect_class,
+    expect_sizes,
+    shares_methods,
+)
+from .frameworks import EmptySlots, Saved, require_leaf
+from .torch_layouts import LAYOUTS, STRIDED
+from .torch_tensors import plain_data, tensor_of
+
+_KINDS: Final = ("Tensor", "Parameter", "Buffer")
+
+TENSOR_CODECS: Final = frozenset(
+    {"kellet.tensor", "numpy.masked", "numpy.ndarray", STRIDED, *(codec.name for codec in LAYOUTS)}
+)
+"""The codecs of tensors that are numbers and nothing else, so that data alone may hold them anywhere."""
+
+
+class TensorCodec(Codec):
+    """Tensors, parameters and buffers.
+
+    The literal is [kind, dtype, requires_grad], and for a slot whose values a hook replaced also
+    "empty" and the shape.
+    """
+
+    name = "kellet.tensor"
+    types = ("kellet.core.tensor:Tensor",)
+    takes_attributes = True
+
+    def claims(self, cls: type) -> bool:
+        return cls in _classes().values()
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        """Return the memory of a tensor. Raises CannotStore for graphs, and for dtypes without a name."""
+        require_leaf(obj, context)
+        array = array_of(obj)
+        name = dtype_name(array.dtype)
+        if name is None:
+            raise CannotStore(f"a tensor of {array.dtype}", "convert it to another dtype")
+        literal: list[Any] = [type(obj).__name__, name, bool(obj.requires_grad)]
+        if id(obj) in context.shared_state(Saved).dropped:
+            return Node([*literal, "empty", *obj.shape], attributes=dict(vars(obj)))
+        return Node(literal, (array_data(array, name),), attributes=dict(vars(obj)))
+
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
+        expect(isinstance(literal, list) and len(literal) >= 3, "kind, dtype, requires_grad")
+        kind, name, requires_grad, *rest = literal
+        expect(kind in _KINDS and is_dtype_name(name) and type(requires_grad) is bool, "a kind of tensor")
+        if rest:
+            expect(rest[0] == "empty" and not children, "no values")
+            expect_sizes(rest[1:])
+            return
+        expect(len(children) == 1, "memory")
+        expect_elements(children[0], name)
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        import numpy
+
+        import kellet
+
+        kind, name, requires_grad, *rest = literal
+        dtype = dtype_from_name(name)
+        if rest:
+            # One element, however many the shape has: the values come with the state.
+            array = numpy.broadcast_to(numpy.zeros((), dtype), tuple(rest[1:]))
+        else:
+            array = array_from(children[0], dtype, name)
+        made = kellet.from_numpy(array)
+        if kind == "Parameter":
+            made = kellet.nn.Parameter(made, requires_grad)
+        elif kind == "Buffer":
+            made = kellet.nn.Buffer(made)
+        if kind != "Parameter":
+            made.requires_grad_(requires_grad)
+        if rest:
+            context.shared_state(EmptySlots).tensors[id(made)] = made
+        return made
+
+
+class TensorSubclassCodec(Codec):
+    """Tensors of a class of their own: the class, the plain tensor, the attributes."""
+
+    name = "kellet.subclass"
+    types = ("kellet.core.tensor:Tensor",)
+    takes_attributes = True
+    creates = True
+
+    def claims(self, cls: type) -> bool:
+        import kellet
+
+        return cls not in _classes().values() and shares_methods(cls, kellet.Tensor, "__reduce_ex__")
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        require_leaf(obj, context)
+        return Node(bool(obj.requires_grad), (type(obj), array_of(obj)), attributes=dict(vars(obj)))
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(type(literal) is bool and len(children) == 2 and children[0].kind == "global", "a class")
+        expect(children[1].codec == "numpy.ndarray", "an array")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        import kellet
+
+        cls, array = children
+        expect_class(cls, kellet.Tensor, "a class of tensors")
+        make, (_, _, _), _ = kellet.from_numpy(array).__reduce_ex__(2)
+        return make(cls, array, literal)
+
+
+class DeviceCodec(Codec):
+    """The device: there is one."""
+
+    name = "kellet.device"
+    types = ("kellet.core.device:Device",)
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        return Node(str(obj))
+
+    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
+        expect(literal == "cpu" and not children, "'cpu'")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        import kellet
+
+        return kellet.zeros(()).device
+
+
+def array_of(tensor: Any) -> Any:
+    """Return the array of a tensor, over its own memory."""
+    return tensor.detach().numpy()
+
+
+def memory_key(tensor: Any) -> Hashable:
+    """Return the address, dtype, shape and strides of a tensor."""
+    array = array_of(tensor)
+    return (array.__array_interface__["data"][0], array.dtype, array.shape, array.strides)
+
+
+def _classes() -> dict[str, Any]:
+    import kellet.nn
+
+    return {"Tensor": kellet.Tensor, "Parameter": kellet.nn.Parameter, "Buffer": kellet.nn.Buffer}
+
+
+# --- tensors of state dicts ---
 
 LIBRARIES: Final = ("numpy", "kellet", "torch")
 """What `as_=` of `load_state_dict` may be."""
 
 
 def tensor_out(value: Any, context: Encoding) -> tuple[TensorData, str | None] | None:
-    """The memory of a tensor and its raw dtype; None for a value that is not just a tensor.
+    """Return the memory of a tensor and its raw dtype; None for a value that is not just a tensor.
 
     Gradients, hooks and whether a gradient is wanted are no part of a state dict.
     """
     library = library_of(value)
     if library == "torch":
-        from .torch_tensors import plain_data
-
         return plain_data(value, context)
     if library == "kellet":
-        from .kellet_tensors import plain_array
-
-        value = plain_array(value)
-    return None if value is None else _array_out(value)
-
-
-def _array_out(value: Any) -> tuple[TensorData, str | None] | None:
+        plain = type(value) in (_classes()["Tensor"], _classes()["Parameter"]) and not vars(value)
+        value = array_of(value) if plain else None
     import numpy
 
     if type(value) is not numpy.ndarray:
         return None
     name = dtype_name(value.dtype)
-    if name is None:
-        return None
-    from .arrays import array_data
-
-    return array_data(value, name), (name if stored_as(name)[1] else None)
+    return None if name is None else (array_data(value, name), name if stored_as(name)[1] else None)
 
 
 def tensor_in(stored: StoredTensor, raw: str | None, library: str, device: Any = None) -> Any:
-    """The tensor of a library in stored memory, without a copy.
+    """Return the tensor of a library in stored memory, without a copy.
 
     Raises ValueError where the library, or NumPy here, does not have the dtype.
     """
     if library == "torch":
-        from .torch_tensors import tensor_of
-
         return tensor_of(stored, raw, device)
-    from .arrays import array_from
-
     name = raw if raw is not None else dtype_of_stored(stored.dtype)
     array = array_from(stored, dtype_from_name(name), name)
     if library == "numpy":
@@ -66,3 +208,6 @@ def tensor_in(stored: StoredTensor, raw: str | None, library: str, device: Any =
     import kellet
 
     return kellet.from_numpy(array)
+
+
+CODECS: Final = (TensorSubclassCodec(), TensorCodec(), DeviceCodec())

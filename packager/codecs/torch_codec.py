@@ -1,7 +1,7 @@
-"""Codecs for PyTorch: small values, modules with their hooks, handles of hooks, optimisers.
+"""Codecs for PyTorch: small values, modules with their hooks, handles of hooks.
 
-Tensors are in torch_tensors.py. torch is imported inside functions only, so that these codecs are
-there, and can check what an archive says, where torch is not installed.
+Tensors are in torch_tensors.py, optimisers in optimizers.py. torch is imported inside functions only, so
+that these codecs are there, and can check what an archive says, where torch is not installed.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from .base import Child, Codec, Decoding, Encoding, Finish, LiteralValue, Node, TensorData, expect
-from .module_frameworks import Hook, SavedModules
-from .modules import HANDLES, ModuleCodec
-from .optimizers import OptimizerCodec
-from .torch_layouts import QUANTIZED, SPARSE, GeneratorCodec
-from .torch_refusals import (
-    computed_by_hooks,
-    is_obsolete,
-    is_refused,
-    require_parameters,
-    require_recurrent_state,
-    require_storable,
+from .base import (
+    CannotStore,
+    Child,
+    Codec,
+    Decoding,
+    Encoding,
+    Node,
+    TensorData,
+    expect,
 )
+from .frameworks import Framework
+from .modules import HandleCodec, Hook, ModuleCodec
+from .torch_layouts import LAYOUTS, GeneratorCodec
 from .torch_tensors import TensorCodec, TensorSubclassCodec, memory_key, plain_memory
 
 
@@ -54,6 +54,7 @@ class TorchValueCodec(Codec):
         expect(isinstance(name, str) and name.replace(":", "_").isidentifier(), "a name")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Return the value of a name. Raises ValueError where this torch has none of that kind."""
         import torch
 
         kind, *parts = literal
@@ -67,17 +68,52 @@ class TorchValueCodec(Codec):
         return value
 
 
-class TorchModuleCodec(ModuleCodec):
-    """torch.nn.Module."""
+class TorchFramework(Framework):
+    """Modules and tensors of PyTorch."""
 
-    name = "torch.module"
-    types = ("torch.nn.modules.module:Module",)
     family = "torch"
 
     def base(self) -> Any:
         import torch
 
         return torch.nn.Module
+
+    def memory_of(self, tensor: Any) -> Hashable:
+        return memory_key(tensor)
+
+    def memory(self, tensor: Any, context: Encoding) -> Sequence[TensorData]:
+        found = plain_memory(tensor.detach(), context) if tensor.numel() else None
+        return () if found is None else (found,)
+
+    def is_tensor(self, value: Any) -> bool:
+        import torch
+
+        return isinstance(value, torch.Tensor)
+
+    def loads_by_itself(self, module: Any) -> bool:
+        base = self.base()
+        return bool(
+            module._load_state_dict_pre_hooks
+            or module._load_state_dict_post_hooks
+            or type(module)._load_from_state_dict is not base._load_from_state_dict
+            or type(module).load_state_dict is not base.load_state_dict
+            or type(module).set_extra_state is not base.set_extra_state
+        )
+
+    def make_state(self, items: Mapping[str, Any], metadata: Any) -> Any:
+        state: OrderedDict[str, Any] = OrderedDict(items)
+        if metadata is not None:
+            known = OrderedDict((path, dict(facts)) for path, facts in metadata.items())
+            state._metadata = known  # type: ignore[attr-defined]  # where PyTorch looks for it
+        return state
+
+
+class TorchModuleCodec(ModuleCodec):
+    """torch.nn.Module."""
+
+    name = "torch.module"
+    types = ("torch.nn.modules.module:Module",)
+    framework = TorchFramework()
 
     def claims(self, cls: type) -> bool:
         return is_refused(cls) or super().claims(cls)
@@ -127,6 +163,7 @@ class TorchModuleCodec(ModuleCodec):
         return ((table, kind) for kind, table in _tables(module))
 
     def register(self, module: Any, kind: str, hook: Any, options: Mapping[str, Any]) -> int:
+        """Register a hook. Raises ValueError for an unknown kind, and for parameters that are missing."""
         register = _REGISTER.get(kind)
         if register is None:
             raise ValueError(f"there is no kind of hook {kind!r}")
@@ -134,38 +171,9 @@ class TorchModuleCodec(ModuleCodec):
         handle = register(module, hook, dict(options))
         return int(handle.id)
 
-    def memory_of(self, tensor: Any) -> Hashable:
-        return memory_key(tensor)
-
-    def memory(self, tensor: Any, context: Encoding) -> Sequence[TensorData]:
-        found = plain_memory(tensor.detach(), context) if tensor.numel() else None
-        return () if found is None else (found,)
-
-    def is_tensor(self, value: Any) -> bool:
-        import torch
-
-        return isinstance(value, torch.Tensor)
-
-    def loads_by_itself(self, module: Any) -> bool:
-        base = self.base()
-        return bool(
-            module._load_state_dict_pre_hooks
-            or module._load_state_dict_post_hooks
-            or type(module)._load_from_state_dict is not base._load_from_state_dict
-            or type(module).load_state_dict is not base.load_state_dict
-            or type(module).set_extra_state is not base.set_extra_state
-        )
-
-    def make_state(self, items: Mapping[str, Any], metadata: Any) -> Any:
-        state: OrderedDict[str, Any] = OrderedDict(items)
-        if metadata is not None:
-            known = OrderedDict((path, dict(facts)) for path, facts in metadata.items())
-            state._metadata = known  # type: ignore[attr-defined]  # where PyTorch looks for it
-        return state
-
 
 def _tables(module: Any) -> list[tuple[str, dict[int, Any]]]:
-    """The hook tables of a module: attribute name and dict of hooks by id."""
+    """Return the hook tables of a module: attribute name and dict of hooks by id."""
     return [(kind, vars(module)[kind]) for kind in _REGISTER if kind in vars(module)]
 
 
@@ -207,25 +215,18 @@ _REGISTER: Final[dict[str, Any]] = {
 }
 
 
-class HandleCodec(Codec):
-    """The handle of a module's hook; one whose hook is gone, or is not stored, removes nothing."""
+class TorchHandleCodec(HandleCodec):
+    """Handles of the hooks of modules."""
 
     name = "torch.handle"
     types = ("torch.utils.hooks:RemovableHandle",)
+    family = "torch"
+    owners = ("torch.module",)
+    kinds = _REGISTER.keys()
 
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        context.defer(HANDLES, obj, lambda: self._finish(obj, context))
-        return Node()
-
-    def _finish(self, handle: Any, context: Encoding) -> Finish | None:
+    def registry_of(self, handle: Any) -> Any:
         table = handle.hooks_dict_ref()
-        module, kind = context.shared_state(SavedModules).registries.get(id(table), (None, ""))
-        if module is None or handle.id not in table or not context.stored(module):
-            return None
-        return Finish([kind, context.number("torch", handle.id)], (module,))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal is None and not children, "nothing")
+        return table if table is not None and handle.id in table else None
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         from torch.utils.hooks import RemovableHandle
@@ -233,17 +234,13 @@ class HandleCodec(Codec):
         table: OrderedDict[int, Any] = OrderedDict()
         return RemovableHandle(table)
 
-    def check_finish(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        expect(isinstance(literal, list) and list(map(type, literal)) == [str, int], "a kind and a number")
-        expect(literal[0] in _REGISTER and len(children) == 1, "a kind of hook, and a module")
-        expect(children[0].codec == TorchModuleCodec.name or children[0].kind == "object", "a module")
-
     def finish(
         self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
     ) -> None:
+        """Attach a handle to its module. Raises ValueError for what is no module."""
         kind, number = literal
         module = children[0]
-        if not isinstance(module, TorchModuleCodec().base()):
+        if not isinstance(module, TorchModuleCodec.framework.base()):
             raise ValueError(f"{type(module).__qualname__} has no hooks: it is no module")
         obj.id = context.number("torch", number, lambda: obj.id)
         obj.hooks_dict_ref = weakref.ref(vars(module)[kind])
@@ -251,38 +248,148 @@ class HandleCodec(Codec):
         obj.extra_dict_ref = tuple(weakref.ref(table) for table in flags)
 
 
-class TorchOptimizerCodec(OptimizerCodec):
-    """torch.optim."""
+# --- modules that cannot be stored as they are ---
+#
+# They wrap a module that can be stored, or were made from one by a compiler of PyTorch: what they add
+# belongs to this process, or is a program in a form of its own that cannot be looked into before it runs.
 
-    name = "torch.optimizer"
-    types = ("torch.optim.optimizer:Optimizer",)
+_COMPILED: Final = (
+    "it was compiled by torch.compile, and what was compiled belongs to this process",
+    "save the module inside, module._orig_mod, and call torch.compile after loading",
+    "compile in place, module.compile(): then the module is stored as it was written",
+)
+_SCRIPTED: Final = (
+    "it is TorchScript, a compiled program whose Python class is gone",
+    "save the module that was scripted or traced, and script it again after loading",
+    "store the bytes that torch.jit.save writes, with save_binary(), for torch.jit.load",
+)
+_TRACED: Final = (
+    "it is a graph of torch.fx, whose class was made in memory",
+    "save the module that was traced, and trace it again after loading",
+    "store the bytes that torch.export.save writes, with save_binary(), for torch.export.load",
+)
+_DISTRIBUTED: Final = (
+    "it belongs to the processes that train together here",
+    "save the module inside, module.module",
+)
+_SHARDED: Final = (
+    "its parameters are spread over the processes that train together here",
+    "gather the full state dict, and save_state_dict() that, or load it into a module that is not wrapped",
+)
+_REFUSED: Final[dict[str, tuple[str, ...]]] = {
+    "torch._dynamo.eval_frame:OptimizedModule": _COMPILED,
+    "torch.jit._script:ScriptModule": _SCRIPTED,
+    "torch.fx.graph_module:GraphModule": _TRACED,
+    "torch.nn.parallel.distributed:DistributedDataParallel": _DISTRIBUTED,
+    "torch.distributed.fsdp.fully_sharded_data_parallel:FullyShardedDataParallel": _SHARDED,
+}
 
-    def base(self) -> Any:
-        import torch
+_LEFT_BEHIND: Final = "torch.nn.utils.parametrizations:weight_norm.<locals>._weight_norm_compat_hook"
 
-        return torch.optim.Optimizer
 
-    def is_key(self, value: Any) -> bool:
-        import torch
+def is_refused(cls: type) -> bool:
+    """Check whether instances of a class of modules, or of one that it inherits from, are never stored."""
+    return _why_refused(cls) is not None
 
-        return isinstance(value, torch.Tensor)
 
-    def hooks_of(self, optimizer: Any) -> list[str]:
-        return [
-            name
-            for name, hooks in vars(optimizer).items()
-            if name.endswith("_hooks") and isinstance(hooks, dict) and hooks
-        ]
+def require_storable(module: Any) -> None:
+    """Raise CannotStore for a module that cannot be stored as it stands, saying what can be."""
+    import torch
+
+    name = type(module).__qualname__.rpartition(".")[2]
+    why = _why_refused(type(module))
+    if why is not None:
+        reason, *options = why
+        raise CannotStore(f"{name} cannot be stored: {reason}", *options)
+    if hasattr(type(module), "parametrizations") or "parametrizations" in module._modules:
+        raise CannotStore(
+            f"{name} is parametrized: its class was made in memory",
+            "torch.nn.utils.parametrize.remove_parametrizations(...) before saving",
+            "build the object by a factory: save_object(..., factory=, config=)",
+        )
+    tensors = {**module._parameters, **module._buffers}
+    lazy = [name for name, value in tensors.items() if torch.nn.parameter.is_lazy(value)]
+    if lazy:
+        raise CannotStore(
+            f"{name} has no shapes yet for {', '.join(lazy)}: they come with the first input",
+            "call the model once with a sample input before saving",
+        )
+
+
+def computed_by_hooks(module: Any) -> list[str]:
+    """Return the attributes that forward pre-hooks of PyTorch set anew before every call, from parameters.
+
+    Weight and spectral norm of old, and pruning. Their last values need no graph.
+    """
+    from torch.nn.utils.prune import BasePruningMethod
+    from torch.nn.utils.spectral_norm import SpectralNorm
+    from torch.nn.utils.weight_norm import WeightNorm
+
+    found = []
+    for hook in module._forward_pre_hooks.values():
+        if isinstance(hook, (WeightNorm, SpectralNorm)):
+            found.append(hook.name)
+        elif isinstance(hook, BasePruningMethod):
+            found.append(hook._tensor_name)
+    return found
+
+
+def require_parameters(module: Any, hook: Any) -> None:
+    """Raise ValueError for a hook of weight or spectral norm on a module without what it computes from."""
+    from torch.nn.utils.spectral_norm import SpectralNorm
+    from torch.nn.utils.weight_norm import WeightNorm
+
+    endings = {WeightNorm: ("_g", "_v"), SpectralNorm: ("_orig",)}.get(type(hook), ())
+    missing = [hook.name + ending for ending in endings if hook.name + ending not in module._parameters]
+    if missing:
+        raise ValueError(
+            f"{type(hook).__name__} of {hook.name!r} on a module without the parameters {', '.join(missing)}"
+        )
+
+
+def require_recurrent_state(cls: type, state: dict[str, Any]) -> None:
+    """Raise ValueError unless the state of a recurrent layer has the weights and names of today's PyTorch.
+
+    From any other its class computes names, as many as the state says, and looks them up.
+    """
+    import torch
+
+    if not issubclass(cls, torch.nn.RNNBase):
+        return
+    names, weights = state.get("_flat_weights_names"), state.get("_flat_weights")
+    groups = state.get("_all_weights")
+    tensors = type(weights) is list and all(
+        weight is None or isinstance(weight, torch.Tensor) for weight in weights
+    )
+    named = type(groups) is list and len(groups) > 0 and all(map(_are_names, groups))
+    if "all_weights" in state or not (_are_names(names) and tensors and named):
+        raise ValueError(f"the state of {cls.__qualname__} does not say its weights by name")
+
+
+def _are_names(names: Any) -> bool:
+    return type(names) is list and len(names) > 0 and all(type(name) is str for name in names)
+
+
+def is_obsolete(module: Any, hook: Any) -> bool:
+    """Check whether a load hook is what `remove_parametrizations` leaves behind of weight_norm.
+
+    It reads old state dicts into the parametrization that is gone, and no import leads to it.
+    """
+    name = f"{getattr(hook, '__module__', '')}:{getattr(hook, '__qualname__', '')}"
+    return name == _LEFT_BEHIND and "parametrizations" not in module._modules
+
+
+def _why_refused(cls: type) -> tuple[str, ...] | None:
+    names = (f"{base.__module__}:{base.__qualname__}" for base in cls.__mro__)
+    return next((_REFUSED[name] for name in names if name in _REFUSED), None)
 
 
 CODECS: Final = (
     TorchValueCodec(),
     TensorSubclassCodec(),
     TensorCodec(),
-    SPARSE,
-    QUANTIZED,
+    *LAYOUTS,
     GeneratorCodec(),
     TorchModuleCodec(),
-    HandleCodec(),
-    TorchOptimizerCodec(),
+    TorchHandleCodec(),
 )

@@ -1,4 +1,8 @@
-"""Codecs for tensors of PyTorch that are made of other tensors, sparse and quantized; and for generators."""
+"""Codecs for tensors of PyTorch of other layouts than strided memory, and for generators.
+
+A layout is a `LayoutCodec` listed in `LAYOUTS`, and nothing else: its tensors are made of strided ones, as
+sparse and quantized tensors are, which `torch_tensors.py` stores.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, N
 STRIDED: Final = "torch.tensor"
 """The codec of the dense tensors that these are made of, in `torch_tensors.py`."""
 
-SPARSE_PARTS: Final = {
+_SPARSE_PARTS: Final = {
     "sparse_coo": ("_indices", "_values"),
     "sparse_csr": ("crow_indices", "col_indices", "values"),
     "sparse_csc": ("ccol_indices", "row_indices", "values"),
@@ -19,27 +23,41 @@ SPARSE_PARTS: Final = {
 }
 
 
-class SparseTensorCodec(Codec):
+class LayoutCodec(Codec):
+    """A codec for the tensors of a layout. They have no class of their own, so it is asked for each."""
+
+    def takes(self, tensor: Any) -> bool:
+        """Check whether a tensor has this layout."""
+        raise NotImplementedError
+
+
+class SparseTensorCodec(LayoutCodec):
     """Sparse tensors: the layout, the shape, and the dense tensors they are made of."""
 
     name = "torch.sparse"
 
+    def takes(self, tensor: Any) -> bool:
+        return str(tensor.layout).removeprefix("torch.") in _SPARSE_PARTS
+
     def encode(self, obj: Any, context: Encoding) -> Node:
         layout = str(obj.layout).removeprefix("torch.")
-        parts = tuple(getattr(obj.detach(), part)() for part in SPARSE_PARTS[layout])
+        parts = tuple(getattr(obj.detach(), part)() for part in _SPARSE_PARTS[layout])
         coalesced = bool(obj.is_coalesced()) if layout == "sparse_coo" else False
         return Node([layout, bool(obj.requires_grad), coalesced, *obj.shape], parts)
 
     def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and len(literal) >= 3, "a layout and a shape")
         layout, requires_grad, coalesced, *shape = literal
-        expect(layout in SPARSE_PARTS and type(requires_grad) is bool and type(coalesced) is bool, "a layout")
+        expect(
+            layout in _SPARSE_PARTS and type(requires_grad) is bool and type(coalesced) is bool, "a layout"
+        )
         expect_sizes(shape)
-        expect(len(children) == len(SPARSE_PARTS[str(layout)]), "indices and values")
+        expect(len(children) == len(_SPARSE_PARTS[str(layout)]), "indices and values")
         expect(all(child.codec == STRIDED for child in children), "indices and values")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        torch = _torch()
+        import torch
+
         layout, requires_grad, coalesced, *shape = literal
         if layout == "sparse_coo":
             made = torch.sparse_coo_tensor(
@@ -51,13 +69,18 @@ class SparseTensorCodec(Codec):
         return made.requires_grad_(requires_grad)
 
 
-class QuantizedTensorCodec(Codec):
+class QuantizedTensorCodec(LayoutCodec):
     """Quantized tensors: the integers, and what maps them to numbers."""
 
     name = "torch.quantized"
 
+    def takes(self, tensor: Any) -> bool:
+        return bool(tensor.is_quantized)
+
     def encode(self, obj: Any, context: Encoding) -> Node:
-        torch = _torch()
+        """Return the integers and what maps them to numbers. Raises CannotStore for other schemes."""
+        import torch
+
         name = str(obj.dtype).removeprefix("torch.")
         if obj.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
             return Node([name, None], (obj.int_repr(), float(obj.q_scale()), int(obj.q_zero_point())))
@@ -78,7 +101,8 @@ class QuantizedTensorCodec(Codec):
             expect(all(child.codec == STRIDED for child in children[1:]), "scales and zero points")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        torch = _torch()
+        import torch
+
         _, axis = literal
         integers, scales, zeros = children
         if axis is None:
@@ -100,17 +124,11 @@ class GeneratorCodec(Codec):
         expect(children[0].codec == STRIDED, "a state")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        torch = _torch()
+        import torch
+
         made = torch.Generator(device=literal)
         made.set_state(children[0].clone())
         return made
 
 
-SPARSE: Final = SparseTensorCodec()
-QUANTIZED: Final = QuantizedTensorCodec()
-
-
-def _torch() -> Any:
-    import torch
-
-    return torch
+LAYOUTS: Final[tuple[LayoutCodec, ...]] = (SparseTensorCodec(), QuantizedTensorCodec())

@@ -20,16 +20,16 @@ from .base import (
     Encoding,
     LiteralValue,
     Node,
-    Role,
     StoredTensor,
     TensorData,
     expect,
+    expect_class,
     expect_sizes,
     expect_tensor,
     shares_methods,
 )
-from .module_frameworks import EmptySlots, SavedModules
-from .torch_layouts import QUANTIZED, SPARSE, SPARSE_PARTS, STRIDED
+from .frameworks import EmptySlots, Saved, require_leaf
+from .torch_layouts import LAYOUTS, STRIDED
 
 _DTYPES: Final = {dtype.name: dtype for dtype in DTYPES.values() if dtype.in_torch}
 _KINDS: Final = ("Tensor", "Parameter")
@@ -47,7 +47,6 @@ class _Saving:
 
     copies: dict[int, Any] = field(default_factory=dict)
     shown: dict[int, list[tuple[int, int, tuple[bool, bool]]]] = field(default_factory=dict)
-    said_grad: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -76,20 +75,16 @@ class TensorCodec(Codec):
         return cls in (torch.Tensor, torch.nn.Parameter)
 
     def variant(self, obj: Any) -> Codec:
-        if obj.is_quantized:
-            return QUANTIZED
-        return SPARSE if str(obj.layout).removeprefix("torch.") in SPARSE_PARTS else self
+        return next((codec for codec in LAYOUTS if codec.takes(obj)), self)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
-        _say_what_is_left_out(obj, context)
-        if obj.grad_fn is not None:
-            raise CannotStore(
-                "a tensor that was computed with gradients (it has a grad_fn): its graph cannot be stored",
-                "store tensor.detach()",
-            )
+        """Return the memory of a tensor. Raises CannotStore for graphs, other layouts and unknown dtypes."""
+        import torch
+
+        require_leaf(obj, context)
         if obj.is_nested:
             raise CannotStore("a nested tensor", "store the tensors in it: tensor.unbind()")
-        if obj.layout is not _torch().strided:
+        if obj.layout is not torch.strided:
             raise CannotStore(f"a tensor with layout {obj.layout}", "store tensor.to_dense()")
         name = str(obj.dtype).removeprefix("torch.")
         if name not in _DTYPES:
@@ -97,7 +92,7 @@ class TensorCodec(Codec):
         kind = type(obj).__name__
         literal: list[Any] = [kind, name, str(obj.device), bool(obj.requires_grad)]
         attributes = dict(vars(obj))
-        if id(obj) in context.shared_state(SavedModules).dropped or obj.is_meta:
+        if id(obj) in context.shared_state(Saved).dropped or obj.is_meta:
             return Node([*literal, "empty", *obj.shape], attributes=attributes)
         return Node([*literal, *_marks(obj)], (tensor_data(obj, name, context),), attributes=attributes)
 
@@ -116,13 +111,18 @@ class TensorCodec(Codec):
         _check_memory(children[0], str(name))
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        torch = _torch()
+        import torch
+
         kind, name, device, requires_grad, *rest = literal
         empty = rest[:1] == ["empty"]
-        if empty:
-            tensor = _without_values(tuple(rest[1:]), name, device, context)
+        target = str(context.map_location or device)
+        if empty and device == "meta":
+            tensor = torch.empty(tuple(rest[1:]), dtype=_dtype(name), device=device)
+        elif empty:
+            # One element, however many the shape has: the values come with the state.
+            tensor = torch.zeros((), dtype=_dtype(name), device=target).expand(tuple(rest[1:]))
         else:
-            tensor = _shown(tensor_from(children[0], name, device, context), rest)
+            tensor = _shown(tensor_from(children[0], name, target, context.shared_state(_Loading)), rest)
         if kind == "Parameter":
             made = torch.nn.Parameter(tensor, requires_grad)
         else:
@@ -133,8 +133,9 @@ class TensorCodec(Codec):
 
 
 def memory_key(tensor: Any) -> Hashable:
-    """Address, dtype, shape, strides and signs; the tensor itself where it has no memory."""
-    torch = _torch()
+    """Return address, dtype, shape, strides and signs; the id of a tensor that has no memory."""
+    import torch
+
     if (
         torch.nn.parameter.is_lazy(tensor)
         or tensor.layout is not torch.strided
@@ -154,7 +155,7 @@ def memory_key(tensor: Any) -> Hashable:
 
 
 def tensor_data(tensor: Any, name: str, context: Encoding) -> TensorData:
-    """The memory of a strided tensor, whatever signs it is shown with.
+    """Return the memory of a strided tensor, whatever signs it is shown with.
 
     What lies on another device is copied, a storage at a time.
     """
@@ -170,24 +171,27 @@ def tensor_data(tensor: Any, name: str, context: Encoding) -> TensorData:
     )
 
 
-def tensor_from(stored: StoredTensor, name: str, device: str, context: Decoding) -> Any:
-    """The tensor in stored memory: a view of it on the CPU, a copy on another device."""
-    torch = _torch()
+def tensor_from(stored: StoredTensor, name: str, device: str, loading: _Loading) -> Any:
+    """Return the tensor in stored memory: a view of it on the CPU, a copy on another device."""
+    import torch
+
     row = _row(name)
     shape = stored.shape if row is None else stored.shape[:-1]
     if 0 in stored.shape:
-        return torch.empty(shape, dtype=_dtype(name), device=context.map_location or device)
-    target = str(context.map_location or device)
-    storage = _storage(stored.buffer, target, context.shared_state(_Loading))
+        return torch.empty(shape, dtype=_dtype(name), device=device)
+    storage = _storage(stored.buffer, device, loading)
     size = ITEMSIZE[stored.dtype] if row is None else row
     strides = stored.strides if row is None else tuple(stride // row for stride in stored.strides[:-1])
-    return torch.empty(0, dtype=_dtype(name), device=target).set_(
+    return torch.empty(0, dtype=_dtype(name), device=device).set_(
         storage, stored.offset // size, shape, strides
     )
 
 
 def plain_data(value: Any, context: Encoding) -> tuple[TensorData, str | None] | None:
-    """A tensor as a state dict holds it, and the NumPy name of a dtype that safetensors has no word for."""
+    """Return a tensor as a state dict holds it, and the name of a dtype that safetensors has no word for.
+
+    Raises CannotStore for a view with turned signs that torch cannot make plain.
+    """
     name = _plain_dtype(value)
     if name is None:
         return None
@@ -204,14 +208,15 @@ def plain_data(value: Any, context: Encoding) -> tuple[TensorData, str | None] |
 
 
 def plain_memory(value: Any, context: Encoding) -> TensorData | None:
-    """The memory of a tensor that a state dict could hold, as it is; None for others."""
+    """Return the memory of a tensor that a state dict could hold, as it is; None for others."""
     name = _plain_dtype(value)
     return None if name is None else tensor_data(value, name, context)
 
 
 def _plain_dtype(value: Any) -> str | None:
-    """The dtype of a tensor that is nothing but strided values which a state dict has a place for."""
-    torch = _torch()
+    """Return the dtype of a tensor that is nothing but strided values which a state dict has a place for."""
+    import torch
+
     if type(value) not in (torch.Tensor, torch.nn.Parameter) or vars(value):
         return None
     name = str(value.dtype).removeprefix("torch.")
@@ -221,16 +226,19 @@ def _plain_dtype(value: Any) -> str | None:
 
 
 def tensor_of(stored: StoredTensor, raw: str | None, device: Any) -> Any:
-    """The tensor of a state dict in stored memory."""
+    """Return the tensor of a state dict in stored memory.
+
+    Raises ValueError where torch does not have the dtype, or the device is not here.
+    """
     back = {known.spelling: name for name, known in _DTYPES.items() if known.in_numpy and not known.word}
     if raw is not None and raw not in back:
         raise ValueError(f"torch has no dtype for {raw!r}; read it with as_='numpy'")
     name = WORDS[stored.dtype].name if raw is None else back[raw]
-    return tensor_from(stored, name, "cpu", _Anywhere(device))
+    return tensor_from(stored, name, str(device or "cpu"), _Loading())
 
 
 def _row(name: str) -> int | None:
-    """How many bytes stand for one element, where safetensors has no word for the dtype."""
+    """Return how many bytes stand for one element, where safetensors has no word for the dtype."""
     dtype = _DTYPES[name]
     return None if dtype.word else dtype.itemsize
 
@@ -240,10 +248,12 @@ def _marks(tensor: Any) -> list[str]:
 
 
 def _shown(tensor: Any, marks: Sequence[str]) -> Any:
-    """The view of a tensor that shows its memory with these signs."""
+    """Return the view of a tensor that shows its memory with these signs."""
+    import torch
+
     if "conj" in marks:
         tensor = tensor.conj()
-    return _torch()._neg_view(tensor) if "neg" in marks else tensor
+    return torch._neg_view(tensor) if "neg" in marks else tensor
 
 
 def _say_which_ties_are_lost(tensor: Any, context: Encoding) -> None:
@@ -263,30 +273,9 @@ def _say_which_ties_are_lost(tensor: Any, context: Encoding) -> None:
     known.append((start, stop, signs))
 
 
-class _Anywhere:
-    """A context for a single tensor."""
-
-    def __init__(self, device: Any) -> None:
-        self.map_location = device
-        self._shared_state: dict[Any, Any] = {}
-
-    def shared_state(self, make: Any) -> Any:
-        return self._shared_state.setdefault(make, make())
-
-    def number(self, family: str, number: int, make: Any) -> int:
-        return int(make())
-
-
-def _without_values(shape: tuple[int, ...], name: str, device: str, context: Decoding) -> Any:
-    torch = _torch()
-    if device == "meta":
-        return torch.empty(shape, dtype=_dtype(name), device=device)
-    # One element, however many the shape has: the values come with the state.
-    return torch.zeros((), dtype=_dtype(name), device=context.map_location or device).expand(shape)
-
-
 def _storage(buffer: memoryview, target: str, loading: _Loading) -> Any:
-    torch = _torch()
+    import torch
+
     key = (id(buffer), target)
     if key not in loading.storages:
         # Torch warns of memory that cannot be written to, because it may be written to nonetheless.
@@ -303,8 +292,9 @@ def _storage(buffer: memoryview, target: str, loading: _Loading) -> Any:
 
 
 def _on_cpu(tensor: Any, saving: _Saving) -> Any:
-    """The same view of a copy of the whole storage, made once, so that ties stay ties."""
-    torch = _torch()
+    """Return the same view of a copy of the whole storage, made once, so that ties stay ties."""
+    import torch
+
     storage = tensor.untyped_storage()
     key = storage.data_ptr()
     if key not in saving.copies:
@@ -314,15 +304,6 @@ def _on_cpu(tensor: Any, saving: _Saving) -> Any:
     return torch.empty(0, dtype=tensor.dtype).set_(
         copied, tensor.storage_offset(), tensor.shape, tensor.stride()
     )
-
-
-def _say_what_is_left_out(tensor: Any, context: Encoding) -> None:
-    saving = context.shared_state(_Saving)
-    if tensor.is_leaf and tensor.grad is not None and not saving.said_grad:
-        saving.said_grad = True
-        context.warn("gradients (.grad), here and elsewhere, are not stored")
-    if getattr(tensor, "_backward_hooks", None) or getattr(tensor, "_post_accumulate_grad_hooks", None):
-        context.warn("hooks on a tensor are left out; register them after loading")
 
 
 def _check_memory(child: Child, name: str) -> None:
@@ -344,6 +325,7 @@ class TensorSubclassCodec(Codec):
     name = "torch.subclass"
     types = ("torch:Tensor",)
     takes_attributes = True
+    creates = True
 
     def claims(self, cls: type) -> bool:
         import torch
@@ -369,22 +351,14 @@ class TensorSubclassCodec(Codec):
         import torch
 
         cls, plain = children
-        if not (isinstance(cls, type) and issubclass(cls, torch.Tensor)):
-            raise ValueError(f"{cls!r} is not a class of tensors")
+        expect_class(cls, torch.Tensor, "a class of tensors")
         return plain.as_subclass(cls).requires_grad_(literal)
-
-    def roles(self, literal: LiteralValue, count: int, version: int) -> Sequence[Role]:
-        return ("create", "value")
-
-
-def _torch() -> Any:
-    import torch
-
-    return torch
 
 
 def _dtype(name: str) -> Any:
-    dtype = getattr(_torch(), name, None)
+    import torch
+
+    dtype = getattr(torch, name, None)
     if dtype is None:
-        raise ValueError(f"torch {_torch().__version__} has no dtype {name}")
+        raise ValueError(f"torch {torch.__version__} has no dtype {name}")
     return dtype

@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from .deciding import *
     from .module_sources import *
     from .plan import *
+    from .plan_writing import *
     from .planning import *
     from .real_pickles import *
     from .request import *
     from .surveying import *
-    from .writing import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
@@ -23,11 +23,11 @@ else:
             "module_sources": "SourcesOfRequest as_importer mocked_in sources_of",
             "plan": "ExportPlan PlanProblem PlannedEntry PlannedExtern PlannedModule PlannedTensors "
             "RefusedPlanError problems_text",
+            "plan_writing": "require_sound write_plan",
             "planning": "Planner",
             "real_pickles": "Reduced globals_in make_pickle",
             "request": "CheckRequest EntryRequest Item ModuleRequest ObjectRequest Request ResourceRequest "
             "SourceRequest StateDictRequest sources_in",
             "surveying": "Survey Surveyor Why",
-            "writing": "require_sound write_plan",
         },
     )

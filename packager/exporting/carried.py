@@ -28,7 +28,7 @@ from packager.environment import (
 )
 
 from .plan import ExportPlan, PlannedEntry, PlannedTensors
-from .writing import manifest_of
+from .plan_writing import manifest_of
 
 RUNTIME = ".data/runtime/"
 MAIN_MODULE = ".data/main/__main__.py"

@@ -152,7 +152,10 @@ class _Repeated:
         return str(self._next - 1)
 
     def __getattr__(self, name: str) -> Any:
-        return (lambda *args, **kwargs: None) if name.startswith("save_") else getattr(self._exporter, name)
+        return self._save_nothing if name.startswith("save_") else getattr(self._exporter, name)
+
+    def _save_nothing(self, *args: Any, **kwargs: Any) -> None:
+        """Ignore a save that was made the first time."""
 
 
 def _watch(

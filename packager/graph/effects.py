@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .idioms import dotted
-from .statements import is_main_guard
+from .statements import is_main_guard, root_of
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -84,13 +84,6 @@ class ScriptNames:
         for part in self.classes[name].body if name in self.classes else ():
             if isinstance(part, FunctionNode):
                 yield part
-
-
-def root_of(node: ast.AST) -> str:
-    """Return the name at the root of a chain of attributes and subscripts; "" where there is none."""
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def is_plain(node: ast.AST, names: ScriptNames, seen: frozenset[str] = frozenset()) -> bool:

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .effects import Effects, FunctionNode, ScriptNames, has_evident_effect, is_plain, root_of
-from .statements import Statement, aliases_of, binds_anew, is_main_guard, names_of
+from .effects import Effects, FunctionNode, ScriptNames, has_evident_effect, is_plain
+from .statements import Statement, aliases_of, binds_anew, is_main_guard, names_of, root_of
 
 _WAY_OUT = (
     "move it into a module, or into the class or function that uses it; what only the program needs may "
@@ -53,7 +53,9 @@ class Script:
         kept = {at for at, one in enumerate(self._statements) if _is_future(one.node)}
         while True:
             wanted = self._wanted(kept)
-            more = {at for name in wanted for at in self._needed_binders(name, kept)}
+            more = {
+                at for name in wanted for at in self._binders.get(name, ()) if at >= self._start(name, kept)
+            }
             if any(name not in self._binders and not hasattr(builtins, name) for name in wanted):
                 more |= set(self._binders.get("*", ()))  # it may come from any star
             more |= self._registrations(kept)
@@ -86,13 +88,8 @@ class Script:
             wanted |= one.names.reads
         return wanted
 
-    def _needed_binders(self, name: str, kept: Collection[int]) -> list[int]:
-        """Return what binds a name, without definitions that a later one replaces before they are used."""
-        binders = self._binders.get(name, [])
-        start = self._start(name, kept)
-        return [at for at in binders if at >= start]
-
     def _start(self, name: str, kept: Collection[int]) -> int:
+        """Return where a name begins to be what is used: a later definition replaces earlier ones."""
         binders = self._binders.get(name, [])
         for position in range(len(binders) - 1, 0, -1):
             at, before = binders[position], binders[position - 1]
@@ -339,7 +336,7 @@ def _managed(node: ast.stmt, effects: Effects) -> Iterable[str]:
         if isinstance(part, FunctionNode):
             yield from effects.of_function(part)
             yield from (name.id for inner in ast.walk(part) for name in _handed_on(inner))
-        elif isinstance(part, FunctionNode | ast.ClassDef):
+        elif isinstance(part, ast.ClassDef):
             yield from effects.of(part)
 
 

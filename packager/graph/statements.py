@@ -104,12 +104,19 @@ def names_of(node: ast.stmt) -> NamesOf:
     if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
         binds.add("*")
     binds -= _deleted(node)
-    binds |= {part.id for target in _targets(node) for part in _rooted(target)}
+    binds |= {name for target in _targets(node) for name in _rooted(target)}
     now = {one.get_name() for one in table.get_symbols() if one.is_referenced()}
     later: set[str] = set()
     for child in table.get_children():
         (now if child.get_name() in _AT_ONCE else later).update(_globals(child))
     return NamesOf(frozenset(binds), frozenset(now), frozenset(later))
+
+
+def root_of(node: ast.AST) -> str:
+    """Return the name at the root of a chain of attributes and subscripts; "" where there is none."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 _AT_ONCE = frozenset(["listcomp", "setcomp", "dictcomp", "genexpr"])
@@ -161,12 +168,9 @@ def _stored(target: ast.AST | None) -> Iterator[ast.Name]:
             yield part
 
 
-def _rooted(target: ast.expr) -> Iterator[ast.Name]:
+def _rooted(target: ast.expr) -> Iterator[str]:
     """Yield the names at the roots of `Net.width = 3`, `TABLE["x"] = f`: what Net and TABLE need."""
     for part in ast.walk(target):
-        if isinstance(part, ast.Attribute | ast.Subscript) and isinstance(part.ctx, ast.Store):
-            inner: ast.expr = part
-            while isinstance(inner, ast.Attribute | ast.Subscript):
-                inner = inner.value
-            if isinstance(inner, ast.Name):
-                yield inner
+        stored = isinstance(part, ast.Attribute | ast.Subscript) and isinstance(part.ctx, ast.Store)
+        if stored and (name := root_of(part)):
+            yield name

@@ -3,7 +3,7 @@
 `__import__` asks the archive first, then what was declared, then the standard library. It stands in the
 `__builtins__` of every packaged module, so text run by `exec` inherits it. It hands over to the original
 `__import__` under the right name, so that Python's own import locks hold. It is reachable as long as one
-packaged function lives, and so keeps names only: not the archive.
+packaged function lives, and so keeps names only once the archive is closed.
 
 C code that imports for itself while packaged code calls it (`PyImport_Import`: `time.strptime`, NumPy,
 pybind11) takes `__import__` from there too, calls it as `__import__(name, globals(), globals(), [], 0)`,

@@ -150,6 +150,10 @@ class Migration:
 
     Raises TemplateError when the sides of a step do not fit together, MigrationError for versions
     that do not rise.
+
+    >>> from packager.migrations import rename
+    >>> Migration("names", [rename("{p:any}.gamma", "{p}.weight")]).inverse().steps[0].what
+    'rename {p}.weight -> {p:any}.gamma'
     """
 
     name: str

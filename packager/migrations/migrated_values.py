@@ -170,6 +170,12 @@ class MigratedDict(LazyStateDict):
 
     Renamed values are the stored ones themselves; split, sliced and transposed ones are views of
     them; merged, cast and rolled ones are new. `ran` names the migrations that it went through.
+
+    >>> import numpy
+    >>> from packager.migrations import Migration, migrate, rename
+    >>> state = migrate(Migration("names", [rename("a", "b")]), {"a": numpy.ones(2)})
+    >>> state.ran, list(state), state.header("b").shape
+    (('names',), ['b'], (2,))
     """
 
     def __init__(

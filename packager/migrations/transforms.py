@@ -98,6 +98,9 @@ class Reshape:
     """Give the elements another shape; one -1 stands for what is left.
 
     It has an inverse where the shape that was there before is named in `old`.
+
+    >>> Reshape((-1, 2)).header(Header((2, 3), "float32")).shape
+    (3, 2)
     """
 
     shape: tuple[int, ...]
@@ -128,7 +131,11 @@ class Reshape:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Keep the elements `start:stop` along an axis. Nothing gives back what is cut off."""
+    """Keep the elements `start:stop` along an axis. Nothing gives back what is cut off.
+
+    >>> Slice(0, 1).header(Header((3, 2), "float32")).shape
+    (2, 2)
+    """
 
     axis: int
     start: int | None = None
@@ -151,7 +158,12 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """Move the elements along an axis by `by` places; what falls off comes in at the other end."""
+    """Move the elements along an axis by `by` places; what falls off comes in at the other end.
+
+    >>> import numpy
+    >>> Roll(0, 1).apply(numpy.arange(3))
+    array([2, 0, 1])
+    """
 
     axis: int
     by: int
@@ -173,6 +185,9 @@ class Cast:
     """Convert to another dtype.
 
     It has an inverse where the dtype that was there before is named in `old` and loses no value.
+
+    >>> Cast("float32", "float16").inverse(), Cast("float16", "float32").inverse()
+    (Cast(dtype='float16', old='float32'), None)
     """
 
     dtype: str
@@ -200,6 +215,9 @@ class Scale:
     """Multiply floating point values by a number.
 
     It has an inverse for powers of two, where nothing is rounded as long as nothing overflows.
+
+    >>> Scale(0.5).inverse(), Scale(0.1).inverse()
+    (Scale(by=2.0), None)
     """
 
     by: float
@@ -225,6 +243,10 @@ class Permute:
     The axis is read as axes of the lengths `groups` (one may be -1), these are transposed to `order`,
     and read as one again. `Permute(0, (heads, -1, 2), (0, 2, 1))` is what turns the rotary weights
     of one Llama layout into those of the other.
+
+    >>> import numpy
+    >>> Permute(0, (2, 2), (1, 0)).apply(numpy.arange(4))
+    array([0, 2, 1, 3])
     """
 
     axis: int
@@ -265,6 +287,9 @@ class NamedFunction:
     beside it, and what it declared.
 
     Raises TransformError for a name of another form, and when it is planned for one that is not there.
+
+    >>> NamedFunction("math:sqrt").apply(4)
+    2.0
     """
 
     name: str

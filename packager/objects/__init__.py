@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     from .auditing import *
     from .building import *
     from .checking import *
-    from .encoded import *
     from .encoding import *
     from .naming import *
+    from .recording import *
     from .records import *
-    from .refusing import *
     from .resolving import *
     from .state_dicts import *
     from .state_view import *
@@ -39,14 +38,13 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "auditing": "AuditedObject audit judge names_in",
+            "auditing": "AuditedObject UntrustedNamesError audit judge names_in refusal",
             "building": "ObjectBuildError build",
             "checking": "RecordError",
-            "encoded": "EncodedObject Finding NameUse",
             "encoding": "encode",
-            "naming": "NameFinder walk_classes",
+            "naming": "NameFinder NameUse walk_classes",
+            "recording": "EncodedObject Finding",
             "records": "Kind unpack_table",
-            "refusing": "UntrustedNamesError refusal",
             "resolving": "Names resolve_name resolve_names",
             "state_dicts": "EXTRA EncodedStateDict encode_extras encode_state_dict",
             "state_view": "StateDictView open_state_dict storages_of_extras",

@@ -20,11 +20,10 @@ from packager.tensors import contiguous_strides
 
 from .auditing import AuditedObject
 from .functions import code_of, source_of
-from .keys import require_keys
-from .paths import FILLS, paths_to
+from .operands import FILLS, paths_to
 from .records import KIND_NAMES, Kind, Record
 from .resolving import Names
-from .shadowing import forbid_shadows, slots_of
+from .safeguards import check_foreign_state, check_takes_state, forbid_shadows, require_keys, slots_of
 
 _T = TypeVar("_T")
 
@@ -125,9 +124,7 @@ class _Builder:
         return self._numbers[key]
 
     def shared_state(self, make: Callable[[], _T]) -> _T:
-        if make not in self._notes:
-            self._notes[make] = make()
-        return self._notes[make]  # type: ignore[return-value]  # keyed by its maker
+        return self._notes.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
 
     # --- what data alone, and classes of externs, may not do ---
 
@@ -358,11 +355,11 @@ class _Builder:
         codec = self._object_codec(-1 - record[1])
         if codec is not None:
             if self._audited.is_data_alone and id(type(target)) not in self._trusted:
-                _check_takes_state(codec[0], type(target))
+                check_takes_state(codec[0], type(target))
             codec[0].set_state(target, state, codec[1])
             return
         if id(type(target)) in self._foreign:
-            _check_foreign_state(type(target), setstate)
+            check_foreign_state(type(target), setstate)
         setstate(target, state)
 
     def _finish(self, record: Record) -> None:
@@ -394,18 +391,6 @@ def _own_dict(made: Any) -> Any:
         return object.__getattribute__(made, "__dict__")
     except AttributeError:
         return None
-
-
-def _check_takes_state(codec: ObjectCodec, cls: type) -> None:
-    """A framework's own `__setstate__` for files of its older versions computes with what it is given."""
-    if not codec.uses_setstate(cls):
-        raise ValueError(f"{cls.__qualname__} is given attributes by the codec {codec.name!r}, and no state")
-
-
-def _check_foreign_state(cls: type, setstate: Any) -> None:
-    """Of scikit-learn the audit knows the name alone; its own `__setstate__` only takes up attributes."""
-    if cls.__module__.startswith("sklearn.") and not str(setstate.__module__).startswith("sklearn."):
-        raise ValueError(f"{cls.__qualname__} has a __setstate__ from elsewhere, {setstate.__module__}")
 
 
 _STEPS: Final[dict[int, Callable[[_Builder, Record], Any]]] = {

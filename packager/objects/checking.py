@@ -30,7 +30,7 @@ def checked_table(
     registry: CodecRegistry | None,
     what: str,
 ) -> CheckedTable:
-    """Read a table and check all of it. Raises ArchiveError."""
+    """Read a table and check all of it. Raises RecordError, or ArchiveError for what is no table."""
     table = unpack_table(data, what)
     if (
         not isinstance(table, list)

@@ -139,3 +139,61 @@ VALUES_BESIDE_CODE: Final = {
         SEuclideanDistance64
     """,
 }
+
+# What turns names, bytes or other names into code. None of it is needed to rebuild a model (codecs
+# stand in for the harmless ones), so it is refused on both sides, even where the caller trusts it.
+NEVER_MODULES: Final = frozenset(
+    """
+    operator copyreg codecs importlib runpy code codeop pickle _pickle dill cloudpickle marshal shelve
+    subprocess os posix nt pty sys ctypes _ctypes cffi imp pkgutil zipimport multiprocessing threading _thread
+    socket signal inspect gc shutil tempfile webbrowser timeit trace pdb bdb cProfile profile doctest asyncio
+    distutils setuptools pip joblib numpy.testing numpy.f2py torch.serialization torch.utils.cpp_extension
+    torch.hub torch.package packager
+    """.split()
+)
+NEVER_BUILTINS: Final = frozenset(
+    """
+    __import__ __build_class__ breakpoint classmethod compile delattr dir eval exec exit getattr globals
+    hasattr help input locals memoryview open property quit setattr staticmethod super type vars
+    """.split()
+)
+NEVER_NAMES: Final = frozenset(
+    [
+        ("functools", "partial"),
+        ("functools", "partialmethod"),
+        ("functools", "reduce"),
+        ("types", "FunctionType"),
+    ]
+    + [
+        ("types", name)
+        for name in ("CodeType", "MethodType", "LambdaType", "ModuleType", "DynamicClassAttribute")
+    ]
+    + [
+        ("numpy", name)
+        for name in ("load", "loadtxt", "genfromtxt", "fromfile", "save", "memmap", "DataSource")
+    ]
+    + [("torch", "load"), ("torch", "save"), ("io", "open")]
+)
+
+# Types that stand for a dtype where NumPy or a framework is asked to make something.
+PLAIN_DTYPES: Final = frozenset(
+    {f"builtins:{name}" for name in ("bool", "bytes", "complex", "float", "int", "str")}
+    | {
+        f"numpy:{name}"
+        for name in """
+            bool bool_ bytes_ complex64 complex128 datetime64 float16 float32 float64 int8 int16 int32
+            int64 intp longdouble str_ timedelta64 uint8 uint16 uint32 uint64
+        """.split()
+    }
+)
+PLAIN_CODECS: Final = frozenset(
+    """
+    array.array bytearray collections.chainmap collections.deque collections.mapping complex enum fraction
+    kellet.device namedtuple numpy.dtype numpy.scalar re.pattern singleton slice torch.value
+    """.split()
+) | {"scalar subclass"}
+TENSOR_CODECS: Final = frozenset(
+    "kellet.tensor numpy.masked numpy.ndarray torch.quantized torch.sparse torch.tensor".split()
+)
+# Codecs whose first child is judged elsewhere: a class by its name, a factory by its form.
+NAMED_CODECS: Final = frozenset({"collections.mapping", "enum", "namedtuple", "scalar subclass"})

@@ -22,12 +22,10 @@ from packager.codecs import CannotStore, CodecRegistry, Finish, default_registry
 from packager.gc_pause import gc_paused
 from packager.graph import Importer, sys_importer
 
-from .encoded import EncodedObject, Finding
-from .frames import Frame, Steps
 from .instances import finish_steps
+from .recording import EncodedObject, Finding, Frame, Recorder, Steps
 from .records import Operand, Record, is_inline, pack_table
 from .steps import begin
-from .tensor_records import TensorRecorder
 
 _T = TypeVar("_T")
 
@@ -60,10 +58,10 @@ def encode(
         return encoder.encode(obj)
 
 
-class Encoder(TensorRecorder):
+class Encoder(Recorder):
     """One encoding: the table as it grows, and the stack of objects that are open.
 
-    The steps that each kind of object takes are in steps.py, instances.py and callables.py. Codecs
+    The steps that each kind of object takes are in steps.py and instances.py. Codecs
     see it as `packager.codecs.Encoding`.
     """
 
@@ -88,7 +86,7 @@ class Encoder(TensorRecorder):
         while self._later:
             self._run(heapq.heappop(self._later)[2])
         storages = self.place_tensors()
-        names = tuple(sorted(self._uses.values(), key=lambda use: (use.module, use.qualname, use.role)))
+        names = tuple(self._uses.values())
         warnings, refusals = tuple(self._warnings), tuple(self._refusals)
         if any(not refusal.unless for refusal in refusals):
             return EncodedObject(b"", (), names, warnings, refusals)
@@ -103,7 +101,10 @@ class Encoder(TensorRecorder):
         return EncodedObject(records, storages, names, warnings, refusals)
 
     def order_of(self, item: Any) -> tuple[int, Any]:
-        """An order for elements of sets that have none: as they were written, else by their own encoding."""
+        """Return a sort key for an element of a set: as it was written, else by its own encoding.
+
+        Raises CannotStore for one that leads back to its set, or cannot be stored.
+        """
         ref = self.reference(item)
         if ref is not None:
             return (0, -ref)
@@ -125,7 +126,7 @@ class Encoder(TensorRecorder):
     # --- for codecs, beside what the recorder has of packager.codecs.Encoding ---
 
     def stored(self, obj: object) -> bool:
-        """Whether this very object has been stored by now."""
+        """Return whether this very object has been stored by now."""
         return self.reference(obj) is not None
 
     def defer(self, stage: int, obj: object, finish: Callable[[], Finish | None]) -> None:
@@ -137,12 +138,12 @@ class Encoder(TensorRecorder):
         heapq.heappush(self._later, (stage, next(self._counter), frame))
 
     def number(self, family: str, identity: int) -> int:
-        """A number for an id of this process: 0, 1, 2, ... as they come."""
+        """Return a number for an id of this process: 0, 1, 2, ... as they come."""
         numbers = self._numbers.setdefault(family, {})
         return numbers.setdefault(identity, len(numbers))
 
     def shared_state(self, make: Callable[[], _T]) -> _T:
-        """What codecs want to remember during this encoding: one instance of `make` for all of them."""
+        """Return what codecs share during this encoding: one instance of `make` for all of them."""
         return self._shared_state.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
 
     # --- the loop ---

@@ -19,7 +19,7 @@ from packager.codecs import CannotStore
 
 
 def digest_of_live(function: FunctionType) -> str:
-    """The digest of the source of a live function.
+    """Return the digest of the source of a live function.
 
     Raises CannotStore when the source is not there, or has changed since it was imported.
     """
@@ -48,13 +48,13 @@ def digest_of_live(function: FunctionType) -> str:
 
 
 def code_of(source: str, qualname: str, digest: str, file: str | None = None) -> CodeType | None:
-    """The code object in `source` of that qualified name and digest; None when there is none."""
+    """Return the code object in `source` of that qualified name and digest; None when there is none."""
     found = (code for code, known in _definitions(source, qualname, file) if known == digest)
     return next(found, None)
 
 
 def source_of(module: ModuleType | None) -> str | None:
-    """The source of a module: from its loader, else from where tracebacks find it."""
+    """Return the source of a module: from its loader, else from where tracebacks find it."""
     spec = getattr(module, "__spec__", None)
     if module is not None and spec is not None and hasattr(spec.loader, "get_source"):
         try:

@@ -16,22 +16,23 @@ With code and without it, items, pairs and states are given to exact types of ou
 stored code, never to classes of externs, whose own methods would run.
 
 What `trust=` names exactly, the caller vouches for. Everything here is read off the table: nothing is
-imported. What only the class itself can tell (attributes in the place of its methods) is in shadowing.py.
+imported. What only the class itself can tell (attributes in the place of its methods) is in safeguards.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from packager.codecs import split_literal
 
 from .checking import CheckedTable
-from .defaults import default_condition, fills_itself, is_listed
-from .plainness import Plainness
+from .default_names import NAMED_CODECS, PLAIN_CODECS, PLAIN_DTYPES, TENSOR_CODECS
+from .operands import fills_by_target, is_reference
 from .records import Kind, Record
-from .trust import Trust, TrustContext
+from .trust import Trust, TrustContext, default_condition, fills_itself, is_listed
 
 _FACTORIES: Final = frozenset("int float str bool list dict set tuple".split())
 _WRAPPED_MODULES: Final = frozenset(
@@ -73,7 +74,7 @@ class Form:
 
 
 def refused_forms(table: CheckedTable, trust_context: TrustContext, trust: Trust) -> list[Form]:
-    """Everything in a checked table that its names do not excuse, in the order of the records."""
+    """Return every form in a checked table that its names do not excuse, in the order of the records."""
     judge = _Judge(table, trust_context, trust)
     rules = _FILLS if trust_context.allows_code else _RULES
     for index, record in enumerate(table.records):
@@ -91,10 +92,10 @@ class _Judge:
         self.trust = trust
         self.forms: list[Form] = []
         self._plain = {
-            kind: Plainness(table, self.vouched, with_tensors=kind == "plain data and tensors")
+            kind: _Plainness(table, self.vouched, with_tensors=kind == "plain data and tensors")
             for kind in ("plain data", "plain data and tensors")
         }
-        self._plain["types and plain data"] = Plainness(table, self.vouched, with_types=True)
+        self._plain["types and plain data"] = _Plainness(table, self.vouched, with_types=True)
 
     def vouched(self, name: str) -> bool:
         """Whether the caller wrote out this very name."""
@@ -113,7 +114,81 @@ class _Judge:
 
     def callable_name(self, operand: Any) -> str:
         """By which name the caller could vouch for something that is called later; "" where there is none."""
-        return self.table.name_of(-1 - operand) if type(operand) is int and operand < 0 else ""
+        return self.table.name_of(-1 - operand) if is_reference(operand) else ""
+
+
+# --- plain data: values that nothing can be called through ---
+
+_PLAIN_LEAVES: Final = frozenset(
+    {Kind.INT, Kind.STR, Kind.BYTES, Kind.TENSOR, Kind.PACKED_TUPLE, Kind.PACKED_LIST, Kind.PACKED_DICT}
+)
+_PLAIN_CONTAINERS: Final = frozenset({Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.SET, Kind.FROZENSET})
+_CALLS: Final = frozenset({Kind.NEW, Kind.NEW_KW, Kind.CALL, Kind.CALL_KW})
+
+
+class _Plainness:
+    """Finds what is more than plain data; each record is looked at once.
+
+    `with_tensors` takes tensors and arrays for plain data as well, `with_types` every name, which is
+    judged by itself. `vouched` knows the names that the caller trusts exactly; what they lead to counts
+    as plain.
+    """
+
+    def __init__(
+        self,
+        table: CheckedTable,
+        vouched: Callable[[str], bool],
+        *,
+        with_tensors: bool = False,
+        with_types: bool = False,
+    ) -> None:
+        self._table = table
+        self._vouched = vouched
+        self._with_types = with_types
+        self._codecs = PLAIN_CODECS | TENSOR_CODECS if with_tensors else PLAIN_CODECS
+        self._seen: set[int] = set()
+
+    def violations(self, operands: Iterable[Any]) -> Iterator[int]:
+        """The records below these operands that are no plain data, without what lies below them in turn."""
+        waiting = [-1 - operand for operand in operands if is_reference(operand)]
+        while waiting:
+            index = waiting.pop()
+            if index in self._seen:
+                continue
+            self._seen.add(index)
+            record = self._table.records[index]
+            if not self._is_plain(index, record):
+                yield index
+                continue
+            parts = list(self._parts(index, record))
+            for fill in self._fills.get(index, ()):
+                parts += self._table.records[fill][2:]
+            waiting += [-1 - part for part in parts if is_reference(part)]
+
+    @cached_property
+    def _fills(self) -> Mapping[int, list[int]]:
+        return fills_by_target(self._table.records)
+
+    def _is_plain(self, index: int, record: Record) -> bool:
+        kind = record[0]
+        if kind in _PLAIN_LEAVES or kind in _PLAIN_CONTAINERS:
+            return True
+        name = self._table.name_of(index)
+        if kind == Kind.GLOBAL:
+            return self._with_types or name in PLAIN_DTYPES or self._vouched(name)
+        if kind == Kind.CODEC:
+            return self._table.codec_name(index) in self._codecs
+        if kind in _CALLS or (kind == Kind.OBJ and self._table.codec_name(index) is None):
+            module, _, qualname = name.partition(":")
+            return is_listed(module, qualname) or self._vouched(name)
+        return False
+
+    def _parts(self, index: int, record: Record) -> list[Any]:
+        if record[0] in _PLAIN_CONTAINERS:
+            return record[1:]
+        if record[0] == Kind.CODEC:
+            return record[4:] if self._table.codec_name(index) in NAMED_CODECS else record[3:]
+        return record[2:] if record[0] in _CALLS or record[0] == Kind.OBJ else []
 
 
 # --- what wraps something that is called ---
@@ -154,11 +229,8 @@ def _mapping(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         return
     name = judge.callable_name(factory)
     module, _, qualname = name.partition(":")
-    if judge.table.is_global(factory) and (
-        (module == "builtins" and qualname in _FACTORIES) or judge.vouched(name)
-    ):
-        return
-    if judge.table.is_global(factory) and name == "types:NoneType":
+    allowed = name == "types:NoneType" or (module == "builtins" and qualname in _FACTORIES)
+    if judge.table.is_global(factory) and (allowed or judge.vouched(name)):
         return
     yield Form(
         index,
@@ -169,7 +241,7 @@ def _mapping(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
 
 
 def _described(judge: _Judge, operand: Any) -> str:
-    return judge.table.described(-1 - operand) if type(operand) is int and operand < 0 else repr(operand)
+    return judge.table.described(-1 - operand) if is_reference(operand) else repr(operand)
 
 
 # --- what is called with stored arguments, or given attributes ---
@@ -272,7 +344,7 @@ def _hook(judge: _Judge, owner: int, kind: str, hook: Any) -> Iterator[Form]:
     known = _NORM_HOOKS.get(name)
     if known is not None and known[0] == kind and _is_norm_hook(judge.table, -1 - hook):
         return
-    if judge.table.is_reference(hook) and judge.table.codec_name(-1 - hook) == "kellet.gate":
+    if is_reference(hook) and judge.table.codec_name(-1 - hook) == "kellet.gate":
         name = "kellet.nn:Hook"  # a Hook that was registered is called through its gate
         if judge.vouched(name):
             return
@@ -290,7 +362,7 @@ def _is_norm_hook(table: CheckedTable, index: int) -> bool:
         return False
     if "fn" in attributes:
         fn = attributes["fn"]
-        inner = table.is_reference(fn) and table.name_of(-1 - fn) == f"{_SPECTRAL_NORM}SpectralNorm"
+        inner = is_reference(fn) and table.name_of(-1 - fn) == f"{_SPECTRAL_NORM}SpectralNorm"
         return inner and table.records[-1 - fn][0] == Kind.OBJ
     return all(type(table.scalar(attributes[name])) in kinds for name, kinds in wanted[1].items())
 

@@ -1,13 +1,19 @@
-"""The steps by which instances are encoded: through a codec, or by what they reduce to."""
+"""The steps by which instances and functions are encoded.
+
+Instances go through a codec, or by what they reduce to; functions and methods by name, owner or source.
+"""
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from packager.codecs import CannotStore, Codec, Finish, Node, ObjectCodec
+from packager.names import demangle
 
-from .frames import Frame, Steps
+from .functions import digest_of_live
+from .recording import Frame, Steps
 from .records import Kind, Operand, is_inline
 from .reducing import Recipe, has_only_a_dict, recipe_of
 
@@ -24,20 +30,20 @@ def instance(encoder: Encoder, frame: Frame, obj: Any) -> Steps | int:
     if codec is not None:
         codec = codec.variant(obj)
         return _node(encoder, frame, codec, codec.encode(obj, encoder))
-    if encoder.is_plain(type(obj)) and set(map(type, vars(obj))) <= {str}:
+    if type(obj) in encoder.plain_classes and set(map(type, vars(obj))) <= {str}:
         return _object(encoder, frame, vars(obj), None)
     recipe = recipe_of(obj, encoder.exporter)
     if isinstance(recipe, str):
         return encoder.remember(obj, encoder.write_name(obj, encoder.role, recipe))
     if recipe.is_plain(obj):
         if has_only_a_dict(type(obj)):
-            encoder.note_plain(type(obj))
+            encoder.plain_classes.add(type(obj))
         return _object(encoder, frame, recipe.attributes or {}, None)
     return _recipe(encoder, frame, recipe)
 
 
 def finish_steps(encoder: Encoder, frame: Frame, codec: Codec, make: Callable[[], Finish | None]) -> Steps:
-    """The second phase of a codec, when everything else is there."""
+    """Encode the second phase of a codec, when everything else is there."""
     finish = make()
     if finish is None:
         return None
@@ -48,7 +54,7 @@ def finish_steps(encoder: Encoder, frame: Frame, codec: Codec, make: Callable[[]
 
 
 def attributes_after(encoder: Encoder, frame: Frame, ref: int, attributes: Mapping[str, Any]) -> Steps:
-    """Attributes that are set when the object is there, so that they may refer to it."""
+    """Write attributes that are set when the object is there, so that they may refer to it."""
     frame.operands = []
     yield from _attribute_values(frame, attributes)
     _write_fill(encoder, ref, list(attributes), frame.operands)
@@ -202,3 +208,101 @@ def _fill_in(encoder: Encoder, frame: Frame, ref: int, fill: int, groups: Iterab
     if frame.operands:
         encoder.write([fill, ref, *frame.operands])
     return None
+
+
+# --- functions and methods ---
+
+
+def function(encoder: Encoder, frame: Frame, obj: types.FunctionType) -> Steps | int:
+    """Encode a function by its name; one made inside another one by its source and its variables."""
+    home = demangle(str(obj.__globals__.get("__name__", "")))
+    try:
+        return encoder.remember(obj, encoder.write_name(obj, encoder.role))
+    except CannotStore as error:
+        if "<" not in obj.__code__.co_qualname:
+            raise
+        encoder.refuse(error.reason, *error.options, unless=home)
+    return _nested(encoder, frame, obj, home)
+
+
+def _nested(encoder: Encoder, frame: Frame, obj: types.FunctionType, home: str) -> Steps:
+    code = obj.__code__
+    digest = digest_of_live(obj)
+    encoder.use(home, code.co_qualname, "value")
+    # What functools.wraps changes, where it differs from the code's own.
+    frame.operands += [
+        None if obj.__name__ == code.co_name else obj.__name__,
+        None if obj.__qualname__ == code.co_qualname else obj.__qualname__,
+    ]
+    for name in ("__doc__", "__defaults__", "__kwdefaults__"):
+        frame.style, frame.at = "attr", name
+        frame.operands.append((yield getattr(obj, name)))
+    for name, cell in zip(code.co_freevars, obj.__closure__ or (), strict=True):
+        frame.style, frame.at = "cell", name
+        frame.operands.append((yield cell))
+    done = encoder.reference(obj)
+    if done is not None:
+        return done
+    ref = encoder.close(frame, [Kind.FUNCTION, home, code.co_qualname, digest, *frame.operands])
+    yield from attributes_after(encoder, frame, ref, vars(obj))
+    return ref
+
+
+def bound_method(encoder: Encoder, frame: Frame, obj: types.MethodType) -> Steps | int:
+    """Encode a method of a stored object: the object and the method's name in its class."""
+    owner, underlying = obj.__self__, obj.__func__
+    if isinstance(owner, type):
+        return encoder.remember(obj, encoder.write_name(obj, encoder.role))
+    name = method_name(owner, underlying)
+    if name is None:  # bound by hand, or under another name than it was defined
+        return instance(encoder, frame, obj)
+    return _method(encoder, frame, owner, name)
+
+
+def _method(encoder: Encoder, frame: Frame, owner: Any, name: str) -> Steps:
+    frame.style, frame.at = "attr", "__self__"
+    ref = yield owner
+    module, qualname = encoder.name_of(type(owner))
+    encoder.use(module, f"{qualname}.{name}", "value")
+    return encoder.close(frame, [Kind.METHOD, ref, name])
+
+
+def method_name(owner: Any, underlying: Any) -> str | None:
+    """Return the name under which the class of `owner` has this very function; None when it has not."""
+    wanted = getattr(underlying, "__name__", None)
+    for cls in type(owner).__mro__:
+        if isinstance(wanted, str) and wanted in vars(cls):
+            plain = not (wanted.startswith("__") and wanted.endswith("__"))
+            return wanted if plain and vars(cls)[wanted] is underlying else None
+    # A private method (__name) stands in the class under another name.
+    for cls in type(owner).__mro__:
+        for name, value in vars(cls).items():
+            if value is underlying and not name.startswith("__"):
+                return name
+    return None
+
+
+def builtin(encoder: Encoder, frame: Frame, obj: types.BuiltinFunctionType) -> int:
+    """Encode a function built in C by its name. Raises CannotStore for a method of a built-in object."""
+    owner = obj.__self__
+    if owner is not None and not isinstance(owner, (types.ModuleType, type)):
+        raise CannotStore(
+            f"a bound method of a built-in object, {type(owner).__qualname__}.{obj.__name__}",
+            "store the object, and look the method up where it is used",
+        )
+    return encoder.remember(obj, encoder.write_name(obj, encoder.role))
+
+
+def descriptor(encoder: Encoder, frame: Frame, obj: Any) -> int:
+    """Encode a method of a class built in C, such as `str.lower`, by the name of the class and its own.
+
+    Raises CannotStore for a slot.
+    """
+    module, qualname = encoder.name_of(obj.__objclass__)
+    if obj.__name__.startswith("__"):
+        raise CannotStore(
+            f"{qualname}.{obj.__name__} is a slot of a class built in C",
+            "use the operator in a named function",
+        )
+    ref = encoder.write_global(module, f"{qualname}.{obj.__name__}", encoder.role)
+    return encoder.remember(obj, ref)

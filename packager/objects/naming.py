@@ -1,4 +1,4 @@
-"""By which name an archive remembers a class or a function, and which names it never takes.
+"""By which name an archive remembers a class or a function, and what a name leads to.
 
 The name is public: the shortest package that lists the thing in its `__all__`, so that a file can
 move without a migration. It is always a home: the object itself says it lives in that module, or in
@@ -8,47 +8,14 @@ one below it. Stored names never carry the mark of the archive that something wa
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from types import BuiltinFunctionType, EllipsisType, MethodType, ModuleType, NoneType, NotImplementedType
 from typing import Any, Final
 
-from packager.codecs import CannotStore
+from packager.codecs import CannotStore, Role
 from packager.graph import Importer
-from packager.names import demangle
 
-# What turns names, bytes or other names into code. None of it is needed to rebuild a model (codecs
-# stand in for the harmless ones), so it is refused on both sides, even where somebody trusts it.
-_NEVER_MODULES: Final = frozenset(
-    """
-    operator copyreg codecs importlib runpy code codeop pickle _pickle dill cloudpickle marshal shelve
-    subprocess os posix nt pty sys ctypes _ctypes cffi imp pkgutil zipimport multiprocessing threading _thread
-    socket signal inspect gc shutil tempfile webbrowser timeit trace pdb bdb cProfile profile doctest asyncio
-    distutils setuptools pip joblib numpy.testing numpy.f2py torch.serialization torch.utils.cpp_extension
-    torch.hub torch.package packager
-    """.split()
-)
-_NEVER_BUILTINS: Final = frozenset(
-    """
-    __import__ __build_class__ breakpoint classmethod compile delattr dir eval exec exit getattr globals
-    hasattr help input locals memoryview open property quit setattr staticmethod super type vars
-    """.split()
-)
-_NEVER_NAMES: Final = frozenset(
-    [
-        ("functools", "partial"),
-        ("functools", "partialmethod"),
-        ("functools", "reduce"),
-        ("types", "FunctionType"),
-    ]
-    + [
-        ("types", name)
-        for name in ("CodeType", "MethodType", "LambdaType", "ModuleType", "DynamicClassAttribute")
-    ]
-    + [
-        ("numpy", name)
-        for name in ("load", "loadtxt", "genfromtxt", "fromfile", "save", "memmap", "DataSource")
-    ]
-    + [("torch", "load"), ("torch", "save"), ("io", "open")]
-)
+from .trust import is_never_stored
 
 _TYPES_WITHOUT_HOME: Final = {
     NoneType: "NoneType",
@@ -60,21 +27,20 @@ _TYPES_WITHOUT_HOME: Final = {
 _COMMON_HOMES: Final = ("builtins", "math", "numpy", "scipy.special", "torch", "torch.nn.functional")
 
 
-def is_never_stored(module: str, qualname: str) -> bool:
-    """Whether a name is refused whatever anybody trusts.
+@dataclass(frozen=True, slots=True)
+class NameUse:
+    """One name in a stored object, what is done with it, and where it is met first.
 
-    >>> is_never_stored("builtins", "getattr"), is_never_stored("os.path", "join")
-    (True, True)
-    >>> is_never_stored("collections", "OrderedDict")
-    False
+    `qualname` is "" for a module itself.
     """
-    first = qualname.partition(".")[0]
-    if module == "builtins":
-        return first in _NEVER_BUILTINS
-    if (module, first) in _NEVER_NAMES:
-        return True
-    parts = module.split(".")
-    return any(".".join(parts[:length]) in _NEVER_MODULES for length in range(1, len(parts) + 1))
+
+    module: str
+    qualname: str
+    role: Role
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.qualname}"
 
 
 class NameFinder:
@@ -89,7 +55,7 @@ class NameFinder:
         self._kept: list[object] = []
 
     def find(self, obj: Any, name: str | None = None) -> tuple[str, str]:
-        """The public module and qualified name of a class, function or (with `name`) any global.
+        """Return the public module and qualified name of a class, function or (with `name`) any global.
 
         Raises CannotStore when it cannot be found again by a name.
         """
@@ -177,8 +143,18 @@ class NameFinder:
             return None
 
 
+def _without_home(obj: Any, qualname: str) -> CannotStore:
+    what = "a lambda" if qualname.endswith("<lambda>") else f"{type(obj).__name__} {qualname!r}"
+    return CannotStore(
+        f"{what} has no home: it is made inside a function, and no import leads to it",
+        "define it at the top level of a module",
+        "for a function: intern its module, so that its source is in the archive",
+        "build the object by a factory: save_object(..., factory=, config=)",
+    )
+
+
 def walk_classes(module: Any, qualname: str) -> Any:
-    """What a qualified name leads to: the first part in the module, the others in classes only.
+    """Return what a qualified name leads to: the first part in the module, the others in classes only.
 
     Returns None where it leads nowhere. Nothing lazy is triggered: names count that are there.
     """
@@ -193,24 +169,8 @@ def walk_classes(module: Any, qualname: str) -> Any:
     return found
 
 
-def home_of(obj: Any) -> str | None:
-    """The module that an object calls its home, without the mark of an archive; None when it has none."""
-    home = getattr(obj, "__module__", None)
-    return demangle(home) if isinstance(home, str) else None
-
-
 def numpy_ufunc() -> type:
-    """NumPy's type of universal functions, which say of themselves only how they are called."""
+    """Return NumPy's type of universal functions, which say of themselves only how they are called."""
     import numpy
 
     return numpy.ufunc
-
-
-def _without_home(obj: Any, qualname: str) -> CannotStore:
-    what = "a lambda" if qualname.endswith("<lambda>") else f"{type(obj).__name__} {qualname!r}"
-    return CannotStore(
-        f"{what} has no home: it is made inside a function, and no import leads to it",
-        "define it at the top level of a module",
-        "for a function: intern its module, so that its source is in the archive",
-        "build the object by a factory: save_object(..., factory=, config=)",
-    )

@@ -1,14 +1,17 @@
-"""Operands of records: what they may be, what they refer to, and what is known of that unbuilt."""
+"""Operands of records: what they may be, what they refer to, what is known of that unbuilt, and paths to it.
+
+Everything here is read off the table. Paths are attribute paths, found when there is something to say.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from packager.archive import MAX_EXTENT, MAX_RANK
 from packager.codecs import Child, Codec, Role
 
-from .records import INLINE, MAX_INT, Record
+from .records import INLINE, MAX_INT, Kind, Record
 
 
 class Operands:
@@ -41,17 +44,12 @@ class Operands:
 
     # --- what is known of a checked record ---
 
-    @staticmethod
-    def is_reference(operand: Any) -> bool:
-        """Whether an operand refers to a record."""
-        return type(operand) is int and operand < 0
-
     def is_global(self, operand: Any) -> bool:
-        """Whether an operand refers to a name."""
-        return self.is_reference(operand) and self.classes[-1 - operand] == "global"
+        """Return whether an operand refers to a name."""
+        return is_reference(operand) and self.classes[-1 - operand] == "global"
 
     def name_of(self, index: int) -> str:
-        """The name that a record leads to or is made by, as "module:name"; "" where there is none."""
+        """Return the name that a record leads to or is made by, as "module:name"; "" where there is none."""
         record = self.records[index]
         if self.classes[index] == "method":
             return f"{self.name_of(-1 - record[1])}.{record[2]}"
@@ -62,19 +60,19 @@ class Operands:
         return f"{record[1]}:{record[2]}"
 
     def codec_name(self, index: int) -> str | None:
-        """The name of the codec that makes what a record stands for."""
+        """Return the name of the codec that makes what a record stands for."""
         number = self._codec_of.get(index)
         known = None if number is None else self.codecs[number]
         return None if known is None else known[0].name
 
     def scalar(self, operand: Any) -> Any:
-        """The scalar that an operand stands for; None for anything else."""
-        if not self.is_reference(operand):
+        """Return the scalar that an operand stands for; None for anything else."""
+        if not is_reference(operand):
             return operand
         return self.records[-1 - operand][1] if self.classes[-1 - operand] == "scalar" else None
 
     def described(self, index: int) -> str:
-        """What a record stands for, in words."""
+        """Return what a record stands for, in words."""
         found, name = self.classes[index], self.name_of(index)
         if found == "codec":
             return f"what the codec {self.codec_name(index)!r} makes"
@@ -191,3 +189,95 @@ def check_names(names: list[Any]) -> None:
 
 SCALARS: Final = frozenset({type(None), bool, int, float, str})
 _NO_VALUES: Final = frozenset({"none", "shape", "tensor", "cell"})
+
+
+def is_reference(operand: Any) -> bool:
+    """Return whether an operand refers to a record."""
+    return type(operand) is int and operand < 0
+
+
+def paths_to(
+    records: Sequence[Record], root: Any, wanted: set[int], start: str = "obj", limit: int = 200_000
+) -> dict[int, str]:
+    """Return the shortest attribute path from the root to each wanted record.
+
+    A record that the root does not reach is called by its number. At most `limit` records are
+    looked at, breadth first.
+    """
+    found: dict[int, str] = {}
+    fills = fills_by_target(records)
+    queue: list[tuple[int, str]] = [(-1 - root, start)] if is_reference(root) else []
+    seen = {record for record, _ in queue}
+    for index, path in queue:
+        if index in wanted:
+            found[index] = path
+        if len(found) == len(wanted) or len(queue) > limit:
+            break
+        for child, step in _children(records, index, fills):
+            if child not in seen:
+                seen.add(child)
+                queue.append((child, _short(path + step)))
+    return {index: found.get(index, f"record {index}") for index in wanted}
+
+
+def _children(
+    records: Sequence[Record], index: int, fills: dict[int, list[int]]
+) -> Iterator[tuple[int, str]]:
+    for record in [records[index], *(records[fill] for fill in fills.get(index, ()))]:
+        for operand, step in _operands(records, record):
+            if is_reference(operand):
+                yield -1 - operand, step
+
+
+def _operands(records: Sequence[Record], record: Record) -> Iterator[tuple[Any, str]]:
+    kind, *operands = record
+    if kind in (Kind.DICT, Kind.UPDATE):
+        pairs = operands[kind == Kind.UPDATE :]
+        for key, value in zip(pairs[::2], pairs[1::2], strict=False):
+            yield key, "<key>"
+            yield value, f"[{key!r}]" if not is_reference(key) else "[<key>]"
+    elif kind == Kind.OBJ:
+        shape = records[-1 - operands[0]]
+        yield shape[1], ""
+        for name, value in zip(shape[3:], operands[1:], strict=False):
+            yield value, f".{name}"
+    elif kind == Kind.FILL:
+        for name, value in zip(operands[1::2], operands[2::2], strict=False):
+            yield value, f".{name}"
+    elif kind in (Kind.LIST, Kind.TUPLE):
+        yield from ((operand, f"[{at}]") for at, operand in enumerate(operands))
+    elif kind not in _WITHOUT_OPERANDS:
+        yield from ((operand, "") for operand in operands if is_reference(operand))
+
+
+_WITHOUT_OPERANDS = frozenset(
+    {
+        Kind.GLOBAL,
+        Kind.INT,
+        Kind.STR,
+        Kind.BYTES,
+        Kind.TENSOR,
+        Kind.PACKED_TUPLE,
+        Kind.PACKED_LIST,
+        Kind.PACKED_DICT,
+    }
+)
+FILLS = frozenset({Kind.FILL, Kind.EXTEND, Kind.UPDATE, Kind.ADD, Kind.SETCELL, Kind.STATE, Kind.FINISH})
+
+
+def fills_by_target(records: Sequence[Record]) -> dict[int, list[int]]:
+    """Return the fills of a table by the record that they fill."""
+    fills: dict[int, list[int]] = {}
+    for index, record in enumerate(records):
+        if record[0] in FILLS:
+            fills.setdefault(-1 - record[1], []).append(index)
+    return fills
+
+
+def _short(path: str) -> str:
+    """Return a path without the tables of modules, and a long one without its middle."""
+    for table in ("._modules['", "._parameters['", "._buffers['"):
+        if table in path:
+            head, tail = path.rsplit(table, 1)
+            path = f"{head}.{tail.removesuffix(chr(39) + ']')}"
+    return path if len(path) <= 240 else f"{path[:120]} ... {path[-100:]}"

@@ -13,7 +13,7 @@ Cycles are closed by fills: an object that something inside it refers to is writ
 known by then, and FILL, EXTEND, UPDATE, ADD, SETCELL, STATE or FINISH give it the rest.
 
 There is one spelling for each thing: no maps, no extension types, ints shortest, floats float64,
-strings and bytes above the inline length once per value, sets sorted (sets.py), packed containers
+strings and bytes above the inline length once per value, sets sorted (steps.py), packed containers
 where every item is a scalar.
 """
 
@@ -88,7 +88,7 @@ KIND_NAMES: Final = {value: name for name, value in vars(Kind).items() if type(v
 
 
 def is_inline(value: object) -> bool:
-    """Whether a value stands for itself as an operand.
+    """Return whether a value stands for itself as an operand.
 
     >>> [is_inline(value) for value in (None, 1.5, "short", 2**63, -1, b"", "long" * 20)]
     [True, True, True, True, False, False, False]
@@ -102,7 +102,7 @@ def is_inline(value: object) -> bool:
 
 
 def is_packable(values: Any) -> bool:
-    """Whether all values may stand in a packed container: scalars, negative ints of 64 bits among them."""
+    """Return whether all values may stand in a packed container: scalars, negative ints among them."""
     kinds = set(map(type, values))
     if not kinds <= _PACKABLE:
         return False

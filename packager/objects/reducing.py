@@ -29,13 +29,13 @@ class Recipe:
     state: Any = None
 
     def is_plain(self, obj: Any) -> bool:
-        """Whether the object is no more than an instance of its class and attributes."""
+        """Return whether the object is no more than an instance of its class and attributes."""
         made = self.how == "new" and self.target is type(obj) and not self.args and self.kwargs is None
         return made and self.items is None and self.pairs is None and self.state is None
 
 
 def recipe_of(obj: Any, exporter: Any) -> Recipe | str:
-    """What `obj` says about itself, or the name of the global that it is.
+    """Return what `obj` says about itself, or the name of the global that it is.
 
     Looked up on the type, as pickle does, so that an object that answers to every attribute name is
     no problem. Raises CannotStore for what says that it cannot be stored, or says nothing usable.
@@ -63,7 +63,7 @@ def recipe_of(obj: Any, exporter: Any) -> Recipe | str:
 
 
 def has_only_a_dict(cls: type) -> bool:
-    """Whether instances say nothing of themselves but their `__dict__`: then nobody needs to ask again.
+    """Return whether instances say nothing of themselves but their `__dict__`; they are not asked again.
 
     The state of the first instance has been looked at; slots, and states of another kind, are not plain.
     """

@@ -15,10 +15,9 @@ from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredIm
 from packager.names import demangle
 
 from .auditing import AuditedObject
-from .defaults import CONDITIONS
 from .naming import numpy_ufunc, walk_classes
 from .records import Kind
-from .trust import Grant
+from .trust import CONDITIONS, Grant
 
 Names = Mapping[tuple[str, str], Any]
 """The objects behind names, by module and qualified name; an empty name is the module itself."""

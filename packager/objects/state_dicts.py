@@ -20,8 +20,9 @@ from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor
 from packager.graph import Importer, sys_importer
 from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, in_c_order, is_contiguous, lay_out
 
-from .encoded import EncodedObject, Finding, NameUse, settled
 from .encoding import Encoder
+from .naming import NameUse
+from .recording import EncodedObject, Finding, settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +57,9 @@ class EncodedStateDict:
 
     def with_sources(self, is_stored: Callable[[str], bool]) -> EncodedStateDict:
         """Return it as it is in an archive with the sources of the modules that `is_stored` knows."""
-        refusals, hidden = settled(self.refusals, is_stored)
-        if not refusals:
-            return replace(self, refusals=())
-        names = tuple(use for use in self.names if not hidden(use.path))
-        warnings = tuple(finding for finding in self.warnings if not hidden(finding.path))
-        return replace(self, extras=b"", names=names, warnings=warnings, refusals=refusals)
+        names, warnings, refusals = settled(self.names, self.warnings, self.refusals, is_stored)
+        extras = b"" if refusals else self.extras
+        return replace(self, extras=extras, names=names, warnings=warnings, refusals=refusals)
 
 
 def encode_state_dict(
@@ -125,7 +123,7 @@ def encode_state_dict(
 def encode_extras(
     state: Mapping[str, Any], others: dict[str, Any], raw: dict[str, str], metadata: Any
 ) -> tuple[EncodedObject, tuple[tuple[str, int], ...]]:
-    """The extras of a state dict whose tensors are laid out elsewhere, and the versions of its modules.
+    """Encode the extras of a state dict whose tensors lie elsewhere; return them, and versions of modules.
 
     `others` are the values of `state` that are no tensors, `raw` the dtypes that safetensors has no word
     for, `metadata` what is known of modules by path, or None.

@@ -31,7 +31,7 @@ def open_state_dict(
     registry: CodecRegistry | None = None,
     what: str = "state dict",
 ) -> StateDictView:
-    """A mapping of the keys of a stored state dict to its values; only the index is read.
+    """Open a stored state dict: a mapping of its keys to its values, of which only the index is read.
 
     With `as_="numpy"` tensors are read-only arrays on the mapped file; with "kellet" and "torch" they
     lie on a private copy-on-write map, share memory where they did, and can be trained. `device` is
@@ -162,17 +162,17 @@ class StateDictView(Mapping[str, Any]):
         return dict(self._extras.content["raw"]) if self._extras.there else {}
 
     def spec(self, key: str) -> TensorSpec:
-        """How a tensor is stored, without reading it. Raises KeyError for other keys."""
+        """Return how a tensor is stored, without reading it. Raises KeyError for other keys."""
         if key.startswith(EXTRA):
             raise KeyError(key)
         return self._tensors[key]
 
     def is_raw(self, key: str) -> bool:
-        """Whether a tensor has a dtype that safetensors has no word for, and lies in rows of bytes."""
+        """Return whether a tensor has a dtype that safetensors has no word for, and lies in rows of bytes."""
         return self._extras.there and key in self._extras.content["raw"]
 
     def rows(self, key: str, start: int, stop: int) -> Any:
-        """Rows `start` to `stop` of a tensor; the bytes of no others are read or checked.
+        """Read rows `start` to `stop` of a tensor; the bytes of no others are read or checked.
 
         Raises ValueError for a tensor whose rows do not lie side by side.
         """
@@ -181,7 +181,7 @@ class StateDictView(Mapping[str, Any]):
         return self._made(spec, (stop - start, *spec.shape[1:]), 0, buffer)
 
     def matching(self, *patterns: str) -> dict[str, Any]:
-        """The values whose keys match one of the patterns (`"encoder.*"`); the others are not read."""
+        """Return the values whose keys match one of the patterns (`"encoder.*"`); the others are not read."""
         return {
             key: self[key] for key in self if any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns)
         }
@@ -204,7 +204,7 @@ class StateDictView(Mapping[str, Any]):
 
 
 def storages_of_extras(tensors: TensorReader) -> dict[str, tuple[str, int]]:
-    """The dtype and the bytes of each tensor inside of extras, by name: what `audit` asks for."""
+    """Return the dtype and the bytes of each tensor inside of extras, by name: what `audit` asks for."""
     return {name: (spec.dtype, _nbytes(spec)) for name, spec in _specs_of_extras(tensors).items()}
 
 

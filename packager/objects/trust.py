@@ -21,8 +21,18 @@ from typing import Final
 
 from packager.codecs import Role
 
-from .defaults import default_condition
-from .naming import is_never_stored
+from .default_names import (
+    CALLED,
+    CALLED_BESIDE_CODE,
+    CREATED,
+    CREATED_BESIDE_CODE,
+    FILLED_BESIDE_CODE,
+    NEVER_BUILTINS,
+    NEVER_MODULES,
+    NEVER_NAMES,
+    VALUES,
+    VALUES_BESIDE_CODE,
+)
 
 
 class StoredName(str):
@@ -35,7 +45,7 @@ class StoredName(str):
 class Grant:
     """Why a name is allowed, and what the object behind it must turn out to be.
 
-    `condition` is one of the words of `defaults.CONDITIONS`, or "" where the name alone suffices;
+    `condition` is one of the words of `CONDITIONS`, or "" where the name alone suffices;
     `by` is "interned", "extern", "default" or "trust".
     """
 
@@ -64,7 +74,7 @@ class TrustContext:
 
     @classmethod
     def data_only(cls, distributions: Mapping[str, str] | None = None) -> TrustContext:
-        """The trust context of an archive without code, or whose code the caller does not load."""
+        """Return the trust context of an archive without code, or whose code the caller does not load."""
         return cls(distributions=distributions or {})
 
     @classmethod
@@ -74,7 +84,7 @@ class TrustContext:
         externs: Iterable[str] = (),
         distributions: Mapping[str, str] | None = None,
     ) -> TrustContext:
-        """The trust context of an object that brings code, whatever it names.
+        """Return the trust context of an object that brings code, whatever it names.
 
         `interned` are module names, or a function that knows them; `externs` top-level names.
         """
@@ -89,14 +99,14 @@ class TrustContext:
         externs: Iterable[str] = (),
         distributions: Mapping[str, str] | None = None,
     ) -> TrustContext:
-        """The trust context of an archive: with code where an object names a stored module, else data alone.
+        """Return the context of an archive: with code where an object names a stored module, else data alone.
 
         `interned` are the modules whose source is stored: no mocks, and no parents without a source.
         """
         return replace(cls.with_code(interned, externs, distributions), allows_code=False, by_names=True)
 
     def for_object(self, modules: Iterable[str]) -> TrustContext:
-        """The trust context of one object that names these modules.
+        """Return the trust context of one object that names these modules.
 
         >>> archive = TrustContext.of_archive({"net"})
         >>> archive.for_object(["net"]).allows_code, archive.for_object(["numpy"]).allows_code
@@ -107,7 +117,7 @@ class TrustContext:
         return replace(self, allows_code=any(map(self.interned, modules)), by_names=False)
 
     def stored_on_the_way(self, module: str) -> tuple[str, ...]:
-        """Those of a module and its parents whose stored source an import of the module would run.
+        """Return those of a module and its parents whose stored source an import of the module would run.
 
         >>> TrustContext.of_archive({"numpy"}).stored_on_the_way("numpy.linalg")
         ('numpy',)
@@ -117,7 +127,7 @@ class TrustContext:
         return tuple(filter(self.interned, names))
 
     def data_alone(self) -> TrustContext:
-        """The same without what code grants: for state dicts, extras and migrations."""
+        """Return the same without what code grants: for state dicts, extras and migrations."""
         return replace(self, allows_code=False, by_names=False)
 
 
@@ -147,14 +157,14 @@ class Trust:
             self._add(name)
 
     def grants(self, module: str, qualname: str, role: Role) -> bool:
-        """Whether the caller trusts a name in this role."""
+        """Return whether the caller trusts a name in this role."""
         if self.names(module, qualname):
             return True
         text = f"{module}:{qualname}"
         return role == "create" and any(glob.fullmatch(text) for glob in self._globs)
 
     def names(self, module: str, qualname: str) -> bool:
-        """Whether the caller wrote out this very name."""
+        """Return whether the caller wrote out this very name."""
         return (module, qualname) in self._exact
 
     def _add(self, name: object) -> None:
@@ -190,7 +200,7 @@ def _compiled(module: str, qualname: str) -> re.Pattern[str]:
 def grant_for(
     module: str, qualname: str, role: Role, trust_context: TrustContext, trust: Trust
 ) -> Grant | None:
-    """Why this name is allowed in this role, or None."""
+    """Return why this name is allowed in this role, or None."""
     if is_never_stored(module, qualname):
         return None
     if trust_context.allows_code and trust_context.interned(module):
@@ -216,3 +226,102 @@ def grant_for(
 def _is_foreign_extern(top: str, trust_context: TrustContext) -> bool:
     """Whether a top-level name is that of a recorded extern which is no part of Python itself."""
     return top in trust_context.externs and top not in sys.stdlib_module_names
+
+
+def is_never_stored(module: str, qualname: str) -> bool:
+    """Return whether a name is refused whatever the caller trusts.
+
+    >>> is_never_stored("builtins", "getattr"), is_never_stored("os.path", "join")
+    (True, True)
+    >>> is_never_stored("collections", "OrderedDict")
+    False
+    """
+    first = qualname.partition(".")[0]
+    if module == "builtins":
+        return first in NEVER_BUILTINS
+    if (module, first) in NEVER_NAMES:
+        return True
+    parts = module.split(".")
+    return any(".".join(parts[:length]) in NEVER_MODULES for length in range(1, len(parts) + 1))
+
+
+# --- the default list: names that any archive may use, because nothing they do can hurt ---
+
+CONDITIONS: Final = {
+    "": "",
+    "class": "a class",
+    "function": "a function",
+    "torch module": "a subclass of torch.nn.Module",
+    "torch optimizer": "an optimiser, scheduler or module of torch.optim",
+    "kellet module": "a subclass of kellet.nn.Module",
+    "kellet optimizer": "an optimiser or scheduler of kellet.optim",
+}
+"""What a condition asks for, in words."""
+
+
+def _listed(*tables: dict[str, str]) -> frozenset[tuple[str, str]]:
+    return frozenset(
+        (module, name) for table in tables for module, names in table.items() for name in names.split()
+    )
+
+
+_EXACT: Final[dict[Role, frozenset[tuple[str, str]]]] = {
+    "value": _listed(VALUES, CALLED),
+    "call": _listed(CALLED),
+    "create": _listed(CALLED, CREATED),
+}
+_BESIDE_CODE: Final[dict[Role, frozenset[tuple[str, str]]]] = {
+    "value": _listed(VALUES_BESIDE_CODE),
+    "call": _listed(CALLED_BESIDE_CODE),
+    "create": _listed(CREATED_BESIDE_CODE),
+}
+_FILLED_BESIDE_CODE: Final = _listed(FILLED_BESIDE_CODE)
+
+# (modules, roles, condition); a trailing dot takes in everything below.
+_FAMILIES: Final[tuple[tuple[tuple[str, ...], tuple[Role, ...], str], ...]] = (
+    (("torch.nn", "torch.nn.modules", "torch.nn.modules."), ("create", "value"), "torch module"),
+    (("torch.nn.functional",), ("value",), "function"),
+    (("torch.optim", "torch.optim."), ("create", "value"), "torch optimizer"),
+    (("kellet.nn.functional",), ("value",), "function"),
+    (("kellet.nn", "kellet.nn."), ("create", "value"), "kellet module"),
+    (("kellet.optim", "kellet.optim."), ("create", "value"), "kellet optimizer"),
+)
+
+
+def default_condition(module: str, qualname: str, role: Role, *, beside_code: bool = False) -> str | None:
+    """Return what must be true of the object behind a name on the default list; None for other names.
+
+    >>> default_condition("datetime", "date", "call")
+    ''
+    >>> default_condition("torch.nn.modules", "Linear", "create")
+    'torch module'
+    >>> default_condition("subprocess", "Popen", "call") is None
+    True
+    """
+    if (module, qualname) in _EXACT[role]:
+        return ""
+    if beside_code and (module, qualname) in _BESIDE_CODE[role]:
+        return ""
+    if "." in qualname or qualname.startswith("_") or not qualname:
+        return None
+    for modules, roles, condition in _FAMILIES:
+        if role in roles and any(_is_below(module, name) for name in modules):
+            return condition
+    return None
+
+
+def is_listed(module: str, qualname: str) -> bool:
+    """Return whether a name itself, not its family, is on the default list as something that is made."""
+    return (module, qualname) in _EXACT["create"] or (module, qualname) in _EXACT["call"]
+
+
+def fills_itself(module: str, qualname: str) -> bool:
+    """Return whether methods of a class of an extern are known to do no more than take up what it is given.
+
+    Those of scikit-learn are known by the method, and looked at again when the class is there.
+    """
+    return (module, qualname) in _FILLED_BESIDE_CODE or module.partition(".")[0] == "sklearn"
+
+
+def _is_below(module: str, family: str) -> bool:
+    return module.startswith(family) if family.endswith(".") else module == family

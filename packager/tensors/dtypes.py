@@ -1,4 +1,4 @@
-"""THE table of dtypes: one record for each, with every name and size that any other file knows it by.
+"""The table of dtypes: one record for each, with every name and size that any other file knows it by.
 
 Other tables of dtypes are views of this one. A dtype is added here and nowhere else in packager.
 Neither NumPy nor ml_dtypes is imported before a dtype of theirs is asked for.
@@ -115,7 +115,7 @@ SPELLED: Final = {dtype.spelling: dtype for dtype in DTYPES.values() if dtype.in
 
 
 def numpy_dtype(name: str) -> Any:
-    """The NumPy dtype of a name, those that ml_dtypes brings (`bfloat16`, `float8_e5m2`) included.
+    """Return the NumPy dtype of a name, those that ml_dtypes brings (`bfloat16`, `float8_e5m2`) included.
 
     Raises ImportError where such a one is named and ml_dtypes is not installed, TypeError for a name that
     neither knows.
@@ -135,7 +135,7 @@ def numpy_dtype(name: str) -> Any:
 
 
 def raw_dtype(name: str) -> Any:
-    """The NumPy dtype of a name; an unsigned integer of the same size where only ml_dtypes has it.
+    """Return the NumPy dtype of a name; an unsigned integer of the same size where only ml_dtypes has it.
 
     Raises TypeError for a name that neither knows.
 
@@ -151,7 +151,7 @@ def raw_dtype(name: str) -> Any:
 
 
 def itemsize_of(name: str) -> int:
-    """The bytes of one element of an array; raises as `raw_dtype` does."""
+    """Return the bytes of one element of an array; raises as `raw_dtype` does."""
     return int(raw_dtype(name).itemsize)
 
 
@@ -168,7 +168,7 @@ _NAME: Final = re.compile(
 
 
 def dtype_name(dtype: Any) -> str | None:
-    """The name of a dtype without parts; None where it has fields, a shape or objects, or no name."""
+    """Return the name of a dtype without parts; None where it has fields, a shape or objects, or no name."""
     if dtype.fields is not None or dtype.subdtype is not None or dtype.metadata or dtype.hasobject:
         return None
     if dtype.type.__module__ == "ml_dtypes" and dtype.name not in _EXTENSIONS:
@@ -178,13 +178,13 @@ def dtype_name(dtype: Any) -> str | None:
 
 
 def is_dtype_name(name: object) -> bool:
-    """Whether this is a name that `dtype_name` gives."""
+    """Check whether this is a name that `dtype_name` gives."""
     return isinstance(name, str) and (name in _EXTENSIONS or _NAME.match(name) is not None)
 
 
 @lru_cache(maxsize=256)
 def dtype_from_name(name: str) -> Any:
-    """The dtype of a name. Raises ValueError where this NumPy, or ml_dtypes, does not have it."""
+    """Return the dtype of a name. Raises ValueError where this NumPy, or ml_dtypes, does not have it."""
     try:
         return numpy_dtype(name)
     except ImportError as error:
@@ -194,7 +194,7 @@ def dtype_from_name(name: str) -> Any:
 
 
 def stored_as(name: str) -> tuple[str, int]:
-    """The dtype of safetensors that an array of this dtype is stored in, and how many of it per element.
+    """Return the dtype of safetensors that stores an array of this dtype, and how many of it per element.
 
     An element that safetensors has no word for is a row of bytes. (A row of one is a row as well.)
 
@@ -208,7 +208,7 @@ def stored_as(name: str) -> tuple[str, int]:
 
 
 def dtype_of_stored(stored: str) -> str:
-    """The name of the dtype that arrays of a dtype of safetensors have.
+    """Return the name of the dtype that arrays of a dtype of safetensors have.
 
     Raises ValueError for one whose elements lie packed.
 
@@ -221,7 +221,7 @@ def dtype_of_stored(stored: str) -> str:
 
 
 def itemsize_of_name(name: str) -> int:
-    """The bytes of an element of a named dtype."""
+    """Return the bytes of an element of a named dtype."""
     if name in _EXTENSIONS:
         return DTYPES[name].itemsize
     count = int(re.findall(r"[0-9]+", name)[0])

@@ -17,7 +17,7 @@ Box = tuple[tuple[int, int], ...]
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a tensor in C order, in elements.
+    """Return the strides of a tensor in C order, in elements.
 
     >>> contiguous_strides((2, 3, 4)), contiguous_strides((2, 0, 3)), contiguous_strides(())
     ((12, 4, 1), (3, 3, 1), ())
@@ -32,7 +32,7 @@ def _contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether elements lie in C order without gaps; strides of dimensions of size 1 do not matter."""
+    """Check whether elements lie in C order without gaps; strides of dimensions of size 1 do not matter."""
     expected = contiguous_strides(shape)
     if len(strides) != len(shape):
         return False
@@ -44,7 +44,7 @@ def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 def span(shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[int, int]:
-    """The lowest element that a tensor touches in its storage, and one past the highest.
+    """Return the lowest element that a tensor touches in its storage, and one past the highest.
 
     >>> span((2, 3), (3, 1), 4), span((3,), (-1,), 5), span((0, 2), (1, 1), 7)
     ((4, 10), (3, 6), (7, 7))
@@ -62,7 +62,7 @@ def _reach(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
 
 
 def fits(shape: Sequence[int], strides: Sequence[int], offset: int, bits: int, nbytes: int) -> bool:
-    """Whether all elements, of so many bits each, lie inside a storage of `nbytes` bytes.
+    """Check whether all elements, of so many bits each, lie inside a storage of `nbytes` bytes.
 
     >>> fits((2, 3), (3, 1), 1, 32, 28), fits((2, 3), (3, 1), 2, 32, 28), fits((2,), (-1,), 0, 8, 28)
     (True, False, False)
@@ -99,7 +99,7 @@ def boxes(shape: tuple[int, ...], elements: int) -> Iterator[tuple[tuple[int, in
 def reshaped_strides(
     shape: tuple[int, ...], strides: tuple[int, ...], wanted: Sequence[int]
 ) -> tuple[int, ...] | None:
-    """The strides that show the same elements, in C order, in another shape; None where no strides do.
+    """Return the strides that show the same elements, in C order, in another shape; None where no strides do.
 
     Raises ValueError for a shape with another number of elements.
 

@@ -71,7 +71,7 @@ class StorageBytes:
 
 
 def lay_out(views: Sequence[TensorData]) -> tuple[list[Placed], list[StorageBytes]]:
-    """Place every tensor, in storages that are numbered in the order in which they are first used."""
+    """Lay out all tensors, in storages that are numbered in the order in which they are first used."""
     placed: list[Placed] = [None] * len(views)  # type: ignore[list-item]  # each is set below
     storages: list[StorageBytes] = []
     for number, members in enumerate(overlapping([span_of(v) if 0 not in v.shape else None for v in views])):
@@ -83,7 +83,7 @@ def lay_out(views: Sequence[TensorData]) -> tuple[list[Placed], list[StorageByte
 
 
 def in_c_order(view: TensorData) -> TensorData:
-    """A copy whose elements lie in the order of its axes, without gaps."""
+    """Return a copy whose elements lie in the order of its axes, without gaps."""
     import numpy
 
     size = ITEMSIZE[view.dtype]
@@ -101,7 +101,7 @@ def in_c_order(view: TensorData) -> TensorData:
 
 
 def span_of(view: TensorData) -> tuple[int, int]:
-    """The range of addresses from the first to the last byte of a tensor that is not empty."""
+    """Return the range of addresses from the first to the last byte of a tensor that is not empty."""
     size = ITEMSIZE[view.dtype]
     low, high = span(view.shape, view.strides, 0)
     return view.address + low * size, view.address + high * size
@@ -179,7 +179,7 @@ def _store_alone(view: TensorData, index: int, number: int) -> tuple[StorageByte
 
 
 def _placed_without_gaps(view: TensorData, order: list[int], number: int) -> Placed:
-    """Where a tensor lies when its gaps are taken out: the same order of axes, the same directions."""
+    """Return where a tensor lies when its gaps are taken out: the same order of axes, the same directions."""
     strides, offset = [1] * len(view.shape), 0
     for axis, step in zip(order, contiguous_strides([view.shape[axis] for axis in order]), strict=True):
         strides[axis] = -step if view.strides[axis] < 0 else step
@@ -190,7 +190,7 @@ def _placed_without_gaps(view: TensorData, order: list[int], number: int) -> Pla
 
 
 def _is_nested(shape: Sequence[int], steps: Sequence[int]) -> bool:
-    """Whether each axis steps over all that the faster ones span, so that no two elements share memory."""
+    """Check whether each axis steps over all that faster ones span, so that no elements share memory."""
     spans = [extent * step for extent, step in zip(shape, steps, strict=True)]
     return all(steps) and all(slow >= fast for slow, fast in zip(steps, spans[1:], strict=False))
 
@@ -200,14 +200,14 @@ def _covers(view: TensorData, start: int, stop: int) -> bool:
 
 
 def _memory(start: int, stop: int, owners: list[object]) -> memoryview:
-    """The bytes at these addresses, read-only; the owners live as long as the view does."""
+    """Return the bytes at these addresses, read-only; the owners live as long as the view does."""
     array = (ctypes.c_ubyte * (stop - start)).from_address(start)
     array.owners = owners  # type: ignore[attr-defined]  # ctypes arrays take attributes
     return memoryview(array).cast("B").toreadonly()
 
 
 def _without_gaps(view: TensorData, order: list[int], start: int, stop: int) -> memoryview:
-    """The elements alone, slowest axis first, in the direction in which they lie in memory."""
+    """Return the elements alone, slowest axis first, in the direction in which they lie in memory."""
     import numpy
 
     size = ITEMSIZE[view.dtype]

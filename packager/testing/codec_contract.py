@@ -36,15 +36,15 @@ class CodecContract:
     trust: ClassVar[Sequence[str]] = ()
 
     def samples(self) -> list[Any]:
-        """Objects for this codec: at least one of each form that they can have."""
+        """Return objects for this codec: at least one of each form that they can have."""
         raise NotImplementedError
 
     def same(self, sample: Any, loaded: Any) -> bool:
-        """Whether a sample came back as it was."""
+        """Check whether a sample came back as it was."""
         return bool(sample == loaded)
 
     def registry(self) -> CodecRegistry:
-        """The codecs of packager, and this one where it is not among them."""
+        """Return the codecs of packager, and this one where it is not among them."""
         registry = default_registry()
         if registry.find(self.codec.name) is None:
             registry.add(self.codec)
@@ -132,7 +132,7 @@ class CodecContract:
         return {name for name, _ in unpack_table(encoded.records, "sample")[0]}
 
     def _changed(self, encoded: EncodedObject) -> Iterator[bytes]:
-        """The table with one part of one node of this codec replaced, left out or doubled."""
+        """Yield the table with one part of one node of this codec replaced, left out or doubled."""
         table = unpack_table(encoded.records, "sample")
         numbers = [number for number, (name, _) in enumerate(table[0]) if name == self.codec.name]
         for index, record in enumerate(table[1]):

@@ -18,6 +18,13 @@ def exporter(**options: Any) -> PackageExporter:
     return PackageExporter(io.BytesIO(), **options)
 
 
+def importer() -> PackageImporter:
+    file = io.BytesIO()
+    with PackageExporter(file) as empty:
+        empty.save_text("p", "words.txt", "x")
+    return PackageImporter(file.getvalue())
+
+
 CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "a guard that is none": (
         lambda: exporter(guards="none"),
@@ -70,6 +77,30 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "no archive": (
         lambda: PackageImporter(None),  # type: ignore[arg-type]  # that is what is told
         "file=None: expected a path or a binary file object, found NoneType",
+    ),
+    "no function that admits modules": (
+        lambda: PackageImporter("net.kellet", "numpy"),  # type: ignore[arg-type]  # that is what is told
+        "module_allowed='numpy': expected a function of a module's name, found str",
+    ),
+    "one name where several are trusted": (
+        lambda: PackageImporter("net.kellet", trust="a:b"),
+        "trust='a:b': expected a list of names, found str",
+    ),
+    "a number where compiled code is kept": (
+        lambda: PackageImporter("net.kellet", bytecode=3),  # type: ignore[arg-type]  # that is what is told
+        "bytecode=3: expected a folder, 'cache' or None, found int",
+    ),
+    "a number as a module": (
+        lambda: importer().import_module(3),  # type: ignore[arg-type]  # that is what is told
+        "name=3: expected the name of a module, found int",
+    ),
+    "a number as a package of a resource": (
+        lambda: importer().load_text(3, "words.txt"),  # type: ignore[arg-type]  # that is what is told
+        "package=3: expected the name of a package, or '', found int",
+    ),
+    "inputs of a run without names": (
+        lambda: importer().run({1: 2}),  # type: ignore[dict-item]  # that is what is told
+        "inputs: expected names as keys, found 1",
     ),
     "digests of a load": (
         lambda: PackageImporter("net.kellet", digests="md5"),

@@ -25,9 +25,10 @@ from packager.codecs import (
     collections_codec,
     default_registry,
     kellet_codec,
-    kellet_tensors,
     numpy_values,
+    optimizers,
     plain,
+    tensors,
 )
 from packager.testing import CodecContract
 
@@ -391,7 +392,7 @@ class TestSeedSequence(CodecContract):
 
 
 class TestKelletTensor(CodecContract):
-    codec = kellet_tensors.TensorCodec()
+    codec = tensors.TensorCodec()
 
     def samples(self) -> list[Any]:
         marked = kellet.ones(2)
@@ -416,7 +417,7 @@ class TestKelletTensor(CodecContract):
 
 
 class TestKelletTensorSubclass(CodecContract):
-    codec = kellet_tensors.TensorSubclassCodec()
+    codec = tensors.TensorSubclassCodec()
     interned = (HERE,)
 
     def samples(self) -> list[Any]:
@@ -427,7 +428,7 @@ class TestKelletTensorSubclass(CodecContract):
 
 
 class TestKelletDevice(CodecContract):
-    codec = kellet_tensors.DeviceCodec()
+    codec = tensors.DeviceCodec()
 
     def samples(self) -> list[Any]:
         return [kellet.ones(1).device]
@@ -470,7 +471,7 @@ class TestKelletRegistry(CodecContract):
 
 
 class TestKelletHandle(CodecContract):
-    codec = kellet_codec.HandleCodec()
+    codec = kellet_codec.KelletHandleCodec()
 
     def samples(self) -> list[Any]:
         return [kellet.hooks.RemovableHandle(kellet.hooks.HookRegistry(), 3)]
@@ -493,7 +494,7 @@ class TestKelletGate(CodecContract):
 
 
 class TestKelletOptimizer(CodecContract):
-    codec = kellet_codec.KelletOptimizerCodec()
+    codec = optimizers.KelletOptimizerCodec()
 
     def samples(self) -> list[Any]:
         parameter = nn.Parameter(kellet.ones(2))

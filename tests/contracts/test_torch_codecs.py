@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from packager.codecs import default_registry, torch_codec, torch_layouts, torch_tensors
+from packager.codecs import default_registry, optimizers, torch_codec, torch_layouts, torch_tensors
 from packager.testing import CodecContract
 
 HERE = __name__
@@ -155,7 +155,7 @@ class TestModule(CodecContract):
 
 
 class TestHandle(CodecContract):
-    codec = torch_codec.HandleCodec()
+    codec = torch_codec.TorchHandleCodec()
     interned = (HERE,)
 
     def samples(self) -> list[Any]:
@@ -167,7 +167,7 @@ class TestHandle(CodecContract):
 
 
 class TestOptimizer(CodecContract):
-    codec = torch_codec.TorchOptimizerCodec()
+    codec = optimizers.TorchOptimizerCodec()
 
     def samples(self) -> list[Any]:
         parameter = nn.Parameter(torch.ones(2))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from packager import Importer, PackageExporter, PackagingError
-from packager.exporting import RefusedPlanError
+from packager.exporting import RefusedPlanError, plan_checks
 
 Project = Callable[[Mapping[str, str]], Path]
 DEBUG_LINE = (
@@ -299,3 +299,30 @@ def test_problems_of_all_kinds_come_together(project: Project) -> None:
     exporter.save_object("model", "other", threading.Lock())
     subjects = {problem.subject for problem in refused(exporter).problems}
     assert {"bad", "nowhere", "no", "model/other"} <= subjects
+
+
+def test_a_new_kind_of_problem_is_one_check(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project({"shop.py": "import math"})
+    monkeypatch.setattr(plan_checks, "_CHECKS", list(plan_checks._CHECKS))
+
+    @plan_checks.problem("Module is a shop.")
+    def _shops(checks: plan_checks.PlanChecks) -> Iterator[plan_checks.Found]:
+        yield plan_checks.Found("shop", "it sells", 'exporter.deny("shop")')
+
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("shop")
+    (found,) = exporter.plan().problems
+    assert (found.reason, found.chain, found.fix) == (
+        "Module is a shop.",
+        ("shop (asked for)",),
+        'exporter.deny("shop")',
+    )
+    with pytest.raises(
+        RefusedPlanError, match=r"(?s)\* Module is a shop\.\n    shop\n      Context: it sells"
+    ):
+        exporter.close()
+
+
+def test_each_kind_of_problem_has_a_heading_of_its_own() -> None:
+    reasons = [reason for reason, _ in plan_checks._CHECKS]
+    assert len(set(reasons)) == len(reasons)

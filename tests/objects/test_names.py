@@ -70,9 +70,9 @@ def test_universal_functions() -> None:
 def test_each_use_has_its_role_and_path() -> None:
     encoded = encode({"a": [nn.ReLU()], "b": nn.ReLU, "c": kellet.relu})
     assert [(str(use), use.role, use.path) for use in encoded.names] == [
-        ("kellet:relu", "value", "obj['c']"),
         ("kellet.nn:ReLU", "create", "obj['a'][0]"),
         ("kellet.nn:ReLU", "value", "obj['b']"),
+        ("kellet:relu", "value", "obj['c']"),
     ]
     assert encoded.modules == ("kellet", "kellet.nn")
 

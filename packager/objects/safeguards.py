@@ -1,0 +1,146 @@
+"""What data that brings no code may not do while it is built: stand for methods, run methods of keys.
+
+An entry of `__dict__` comes before a method of the class, so an attribute named as one would be called in
+its place, by the framework as by us. Where the class holds a mere value, or a slot, an attribute of that
+name is one too; and a property comes before every entry.
+
+A key is hashed, and compared with others. That must not run what a class defines in Python, unless the
+class is one of those that are known to hash what they hold, and hold what can be hashed.
+"""
+
+from __future__ import annotations
+
+import enum
+import types
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+from uuid import UUID
+
+from packager.codecs import ObjectCodec
+
+MISSING: Final = object()
+"""What `class_attribute` answers for a name that no class along the line defines."""
+
+
+def class_attribute(cls: type, name: str) -> Any:
+    """Return what a class, or one that it inherits from, holds under a name; no descriptor runs."""
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), MISSING)
+
+
+def forbid_shadows(cls: type, names: Iterable[str], *, with_slots: bool = True) -> None:
+    """Raise ValueError for names of attributes that would take the place of something that a class does.
+
+    So would names in double underscores: libraries ask objects for `__array_interface__`, and take what
+    it says for memory, or for `__torch_function__`, and call it. Without `with_slots`, slots are what the
+    class works with, and left alone, too.
+
+    >>> forbid_shadows(types.SimpleNamespace, ["width"])
+    >>> forbid_shadows(types.SimpleNamespace, ["__reduce__"])
+    Traceback (most recent call last):
+    ValueError: __reduce__ of SimpleNamespace is a method_descriptor, in whose place data puts nothing
+    """
+    own_slots = slots_of(cls) if with_slots else {}
+    for name in names:
+        found = class_attribute(cls, name)
+        if found is not MISSING and _does_something(found) and name not in own_slots:
+            raise ValueError(
+                f"{name} of {cls.__qualname__} is a {type(found).__name__}, in whose place data puts nothing"
+            )
+        if name.startswith("__") and name.endswith("__"):
+            raise ValueError(f"{name} is no attribute of data: libraries ask a {cls.__qualname__} for it")
+
+
+def _does_something(found: Any) -> bool:
+    """Whether what a class holds is a method, a descriptor, or anything else that is called or asked."""
+    if isinstance(found, property):
+        return False
+    return callable(found) or hasattr(type(found), "__get__") or hasattr(type(found), "__set__")
+
+
+def slots_of(cls: type) -> dict[str, Any]:
+    """Return the member descriptors of `__slots__`, by the names that attributes have.
+
+    Those of classes built in C are left alone: they are what the class itself works with, such as the
+    factory of a defaultdict.
+    """
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        for name, member in vars(base).items():
+            if isinstance(member, types.MemberDescriptorType) and "__slots__" in vars(base):
+                found[name] = member
+            else:
+                found.pop(name, None)
+    return found
+
+
+_PLAIN: Final = frozenset({str, int, float, bool, bytes, complex, type(None)})
+_KNOWN: Final = frozenset(
+    {"fractions:Fraction", "torch:Tensor", "torch.nn.parameter:Parameter"}
+    | {f"ipaddress:IPv{n}{kind}" for n in (4, 6) for kind in ("Address", "Network", "Interface")}
+    | {f"kellet.core.{name}" for name in ("tensor:Tensor", "device:Device")}
+    | {f"kellet.nn.parameter:{name}" for name in ("Parameter", "Buffer")}
+    | {f"pathlib{part}:Pure{kind}Path" for part in ("", "._local") for kind in ("", "Posix", "Windows")}
+)
+
+
+def require_keys(values: Collection[Any], trusted: Collection[int] = ()) -> None:
+    """Raise ValueError unless each value can be hashed and compared without running a class's own code.
+
+    `trusted` are the ids of classes that the caller vouches for.
+
+    >>> require_keys(["a", 1, (2.5, None), int])
+    >>> require_keys([memoryview])
+    >>> from pathlib import Path
+    >>> require_keys([Path()])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: a key, or a member of a set, is an instance of pathlib...Path, whose own code would run
+    """
+    if set(map(type, values)) <= _PLAIN:
+        return
+    waiting, seen = list(values), set()
+    while waiting:
+        value = waiting.pop()
+        cls = type(value)
+        if cls in _PLAIN or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if issubclass(cls, tuple | frozenset):
+            waiting += [*(tuple if issubclass(cls, tuple) else frozenset).__iter__(value)]
+        if id(cls) not in trusted and not (_is_built_in(cls) or _is_known(value, cls)):
+            raise ValueError(
+                f"a key, or a member of a set, is an instance of {cls.__module__}.{cls.__qualname__}, "
+                "whose own code would run"
+            )
+
+
+def _is_built_in(cls: type) -> bool:
+    """Whether both methods are written in C, or those of `object`: they go by identity, or by value."""
+    return all(
+        isinstance(getattr(cls, name, None), types.WrapperDescriptorType) for name in ("__hash__", "__eq__")
+    )
+
+
+def _is_known(value: Any, cls: type) -> bool:
+    if issubclass(cls, enum.Enum):
+        return cls.__members__.get(value._name_) is value or type(value._value_) is int
+    if cls is UUID:
+        return type(getattr(value, "int", None)) is int
+    return f"{cls.__module__}:{cls.__qualname__}" in _KNOWN
+
+
+def check_takes_state(codec: ObjectCodec, cls: type) -> None:
+    """Raise ValueError for a class that is given attributes by its codec, and no state.
+
+    A framework's own `__setstate__` for files of its older versions computes with what it is given.
+    """
+    if not codec.uses_setstate(cls):
+        raise ValueError(f"{cls.__qualname__} is given attributes by the codec {codec.name!r}, and no state")
+
+
+def check_foreign_state(cls: type, setstate: Any) -> None:
+    """Raise ValueError for a class of scikit-learn whose `__setstate__` is not scikit-learn's own.
+
+    The audit knows the name alone; scikit-learn's own `__setstate__` only takes up attributes.
+    """
+    if cls.__module__.startswith("sklearn.") and not str(setstate.__module__).startswith("sklearn."):
+        raise ValueError(f"{cls.__qualname__} has a __setstate__ from elsewhere, {setstate.__module__}")

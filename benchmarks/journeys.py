@@ -3,12 +3,14 @@
     python -m benchmarks.journeys [--files]
 
 A file counts as entered when one of its functions is called; what runs while a module is imported does not
-count. The model is a PyTorch module of three layers whose class lies in a file of its own. Needs torch.
+count. No scan of a source is known from before. The model is a PyTorch module of three layers whose class lies
+in a file of its own. Needs torch.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -80,7 +82,8 @@ def main(arguments: Sequence[str]) -> int:
 def entered(program: str, folder: str) -> list[Path]:
     """Return the files of both packages that `program` enters, in a process of its own."""
     command = [sys.executable, "-c", program, str(Path(folder, "net.kellet")), folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    environment = {**os.environ, "KELLET_CACHE": str(Path(folder, "cache"))}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     found = [Path(name).resolve() for name in json.loads(done.stdout.splitlines()[-1])]
     return [path for path in found if any(path.is_relative_to(place) for place in PACKAGES.values())]
 

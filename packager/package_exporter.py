@@ -129,7 +129,7 @@ class PackageExporter:
         self._digests = digests
         self._fsync = fsync
         self._runnable = runnable
-        self._wheel_targets = parse_targets(vendor_wheels)
+        self._wheel_targets = parse_targets(vendor_wheels) if vendor_wheels else ()
         self._find_links = tuple(find_links)
         self._request = Request()
         self._reduced: Reduced = {}

@@ -192,8 +192,5 @@ PLAIN_CODECS: Final = frozenset(
     kellet.device namedtuple numpy.dtype numpy.scalar re.pattern singleton slice torch.value
     """.split()
 ) | {"scalar subclass"}
-TENSOR_CODECS: Final = frozenset(
-    "kellet.tensor numpy.masked numpy.ndarray torch.quantized torch.sparse torch.tensor".split()
-)
 # Codecs whose first child is judged elsewhere: a class by its name, a factory by its form.
 NAMED_CODECS: Final = frozenset({"collections.mapping", "enum", "namedtuple", "scalar subclass"})

@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from packager.codecs import split_literal
+from packager.codecs import TENSOR_CODECS, split_literal
 
 from .checking import CheckedTable
-from .default_names import NAMED_CODECS, PLAIN_CODECS, PLAIN_DTYPES, TENSOR_CODECS
+from .default_names import NAMED_CODECS, PLAIN_CODECS, PLAIN_DTYPES
 from .operands import fills_by_target, is_reference
 from .records import Kind, Record
 from .trust import Trust, TrustContext, default_condition, fills_itself, is_listed

@@ -1,33 +1,24 @@
-"""An object graph becomes a table of records: iteratively, each object once, in one canonical order.
+"""Objects become data: `encode`, the steps of values and containers, and who takes care of all else.
 
-The order is the whole trick. Children are encoded before what holds them, so that every reference
-points backwards. When a child refers to an object that is still open, a container or a plain object
-is written at once with what is known of it, and filled when it is complete; a tuple or the
-arguments of a constructor are entered again, as pickle does, and refused when that leads nowhere.
-
-What cannot be stored leaves a gap and a refusal with its path, and the encoder goes on, so that all
-refusals are reported together.
+`begin` answers with a reference where one record is enough, and with a generator where children
+come first. A generator yields each child, is sent its operand, and returns the object's own.
 """
 
 from __future__ import annotations
 
-import heapq
-import itertools
-from collections.abc import Callable
-from hashlib import sha256
-from typing import Any, TypeVar
+import enum
+import types
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
-from packager.archive import most_records
-from packager.codecs import CannotStore, CodecRegistry, Finish, default_registry
+from packager.codecs import CodecRegistry, TensorData, default_registry
 from packager.gc_pause import gc_paused
 from packager.graph import Importer, sys_importer
 
-from .instances import finish_steps
-from .recording import EncodedObject, Finding, Frame, Recorder, Steps
-from .records import Operand, Record, is_inline, pack_table
-from .steps import begin
-
-_T = TypeVar("_T")
+from .encoder import Encoder, Kinds
+from .instances import bound_method, builtin, descriptor, finish_steps, function, instance
+from .recording import EncodedObject, Frame, Steps
+from .records import MAX_INT, MIN_INT, Kind, is_inline, is_packable
 
 
 def encode(
@@ -53,185 +44,210 @@ def encode(
     """
     registry = default_registry() if registry is None else registry
     registry.load_all()
-    encoder = Encoder(importer, exporter, registry, root)
+    encoder = Encoder(importer, exporter, registry, root, KINDS)
     with gc_paused():
         return encoder.encode(obj)
 
 
-class Encoder(Recorder):
-    """One encoding: the table as it grows, and the stack of objects that are open.
+def begin(encoder: Encoder, frame: Frame, obj: Any) -> Steps | int:
+    """Encode `obj` at once, or say by which steps. Raises CannotStore."""
+    steps = _BUILT_IN.get(type(obj))
+    if steps is not None:
+        return steps(encoder, frame, obj)
+    if isinstance(obj, type):
+        return encoder.remember(obj, encoder.write_name(obj, encoder.role))
+    return instance(encoder, frame, obj)
 
-    The steps that each kind of object takes are in steps.py and instances.py. Codecs
-    see it as `packager.codecs.Encoding`.
-    """
 
-    def __init__(
-        self,
-        importer: Importer,
-        exporter: Any,
-        registry: CodecRegistry,
-        root: str,
-    ) -> None:
-        super().__init__(importer, exporter, registry, root)
-        self._open: dict[int, Frame] = {}
-        self._later: list[tuple[int, int, Frame]] = []
-        self._counter = itertools.count()
-        self._numbers: dict[str, dict[int, int]] = {}
-        self._shared_state: dict[Callable[[], object], object] = {}
-        self._ordering: frozenset[int] = frozenset()
+# --- scalars that need a record ---
 
-    def encode(self, obj: Any) -> EncodedObject:
-        """Encode the whole graph below `obj`."""
-        operand = self._run(_root_frame(obj, self._root))
-        while self._later:
-            self._run(heapq.heappop(self._later)[2])
-        storages = self.place_tensors()
-        names = tuple(self._uses.values())
-        warnings, refusals = tuple(self._warnings), tuple(self._refusals)
-        if any(not refusal.unless for refusal in refusals):
-            return EncodedObject(b"", (), names, warnings, refusals)
-        records = pack_table(self._codec_rows, self.records, operand)
-        if len(self.records) > most_records(len(records)):
-            refusal = Finding(
-                self._root,
-                f"it consists of {len(self.records)} objects that hold next to nothing",
-                ("use an array",),
-            )
-            return EncodedObject(b"", (), names, warnings, (*refusals, refusal))
-        return EncodedObject(records, storages, names, warnings, refusals)
 
-    def order_of(self, item: Any) -> tuple[int, Any]:
-        """Return a sort key for an element of a set: as it was written, else by its own encoding.
+def _int(encoder: Encoder, frame: Frame, obj: int) -> int:
+    fits = MIN_INT <= obj <= MAX_INT
+    literal = obj if fits else obj.to_bytes((obj + (obj < 0)).bit_length() // 8 + 1, "big", signed=True)
+    return encoder.write_once((int, obj), [Kind.INT, literal])
 
-        Raises CannotStore for one that leads back to its set, or cannot be stored.
-        """
-        ref = self.reference(item)
-        if ref is not None:
-            return (0, -ref)
-        if id(item) in self._ordering:
-            raise CannotStore(
-                "a set whose elements have no order, and lead back to it", "use a list or a dict"
-            )
-        alone = Encoder(self.importer, self.exporter, self._registry, self._root)
-        alone._ordering = self._ordering | {id(item)}
-        encoded = alone.encode(item)
-        for refusal in encoded.refusals:
-            if not refusal.unless:
-                raise CannotStore(refusal.reason, *refusal.options)
-        digest = sha256(encoded.records)
-        for storage in encoded.storages:
-            digest.update(storage.buffer)
-        return (1, digest.digest())
 
-    # --- for codecs, beside what the recorder has of packager.codecs.Encoding ---
+def _str(encoder: Encoder, frame: Frame, obj: str) -> int:
+    literal: str | bytes = obj
+    try:
+        obj.encode()
+    except UnicodeEncodeError:
+        literal = obj.encode("utf-8", "surrogatepass")
+    return encoder.write_once((str, obj), [Kind.STR, literal])
 
-    def stored(self, obj: object) -> bool:
-        """Return whether this very object has been stored by now."""
-        return self.reference(obj) is not None
 
-    def defer(self, stage: int, obj: object, finish: Callable[[], Finish | None]) -> None:
-        """Ask for the second phase of `obj` when everything else is stored; lower stages come first."""
-        codec = self.codec_for(type(obj))
-        assert codec is not None
-        frame = Frame(obj, base=self.path())
-        frame.steps = finish_steps(self, frame, codec, finish)
-        heapq.heappush(self._later, (stage, next(self._counter), frame))
+def _bytes(encoder: Encoder, frame: Frame, obj: bytes) -> int:
+    return encoder.write_once((bytes, obj), [Kind.BYTES, obj])
 
-    def number(self, family: str, identity: int) -> int:
-        """Return a number for an id of this process: 0, 1, 2, ... as they come."""
-        numbers = self._numbers.setdefault(family, {})
-        return numbers.setdefault(identity, len(numbers))
 
-    def shared_state(self, make: Callable[[], _T]) -> _T:
-        """Return what codecs share during this encoding: one instance of `make` for all of them."""
-        return self._shared_state.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
+def _tensor(encoder: Encoder, frame: Frame, obj: TensorData) -> int:
+    return encoder.add_tensor(obj)
 
-    # --- the loop ---
 
-    def _run(self, frame: Frame) -> Operand:
-        """Take all steps of a frame, and of everything that turns up on the way."""
-        bottom = len(self.stack)
-        self._push(frame)
-        operand: Operand = None
-        while len(self.stack) > bottom:
-            top = self.stack[-1]
-            try:
-                child = top.steps.send(operand)
-            except StopIteration as done:
-                self._leave(top)
-                operand = done.value
-                continue
-            except CannotStore as error:
-                self._leave(top)
-                self._refuse(top.obj, error)
-                operand = None
-                continue
-            operand = self._enter(child)
-        return operand
+# --- containers that can be written before they are complete ---
 
-    def _enter(self, obj: Any) -> Operand:
-        """The operand of `obj` when that takes no steps; else its frame is pushed, and None returned."""
-        key = id(obj)
-        if key in self._by_id:
-            return self._by_id[key]
-        if is_inline(obj):
-            return obj  # type: ignore[no-any-return]  # an operand
-        opened = self._open.get(key)
-        if opened is not None and opened.start is not None:
-            return self._write_early(opened, opened.start)
-        frame = Frame(obj, opened)
-        if opened is not None and opened.outer is not None and opened.count == len(self.records):
-            self._refuse(obj, _endless(obj))
-            return None
-        try:
-            steps = begin(self, frame, obj)
-        except CannotStore as error:
-            self._refuse(obj, error)
-            return None
-        if isinstance(steps, int):
-            return steps
-        frame.steps = steps
-        self._push(frame)
-        return None
 
-    def _push(self, frame: Frame) -> None:
-        frame.count = len(self.records)
-        self.stack.append(frame)
-        self._open[id(frame.obj)] = frame
+def _list(encoder: Encoder, frame: Frame, obj: list[Any]) -> Steps | int:
+    if is_packable(obj):
+        return encoder.remember(obj, encoder.write([Kind.PACKED_LIST, *obj]))
+    frame.start = lambda known: [Kind.LIST, *known]
+    frame.style = "item"
+    return _items(encoder, frame, obj, Kind.EXTEND)
 
-    def _leave(self, frame: Frame) -> None:
-        self.stack.pop()
-        if frame.outer is None:
-            del self._open[id(frame.obj)]
+
+def _set(encoder: Encoder, frame: Frame, obj: set[Any]) -> Steps:
+    frame.start = lambda known: [Kind.SET, *known]
+    frame.style = "element"
+    return _items(encoder, frame, in_order(obj, encoder.order_of), Kind.ADD)
+
+
+def _items(encoder: Encoder, frame: Frame, items: list[Any], fill: int) -> Steps:
+    yield from _each(frame, items)
+    return encoder.complete(frame, fill)
+
+
+def _dict(encoder: Encoder, frame: Frame, obj: dict[Any, Any]) -> Steps | int:
+    if is_packable(obj) and is_packable(obj.values()):
+        flat = [part for pair in obj.items() for part in pair]
+        return encoder.remember(obj, encoder.write([Kind.PACKED_DICT, *flat]))
+    frame.start = lambda known: [Kind.DICT, *known]
+    frame.step = 2
+    return _pairs(encoder, frame, obj)
+
+
+def _pairs(encoder: Encoder, frame: Frame, obj: dict[Any, Any]) -> Steps:
+    operands = frame.operands
+    for key, value in obj.items():
+        if is_inline(key):
+            operands.append(key)
         else:
-            self._open[id(frame.obj)] = frame.outer
-
-    def _write_early(self, frame: Frame, start: Callable[[list[Operand]], Record]) -> int:
-        """Write an open object with what is known of it, because something inside refers to it."""
-        frame.written = len(frame.operands) - len(frame.operands) % frame.step
-        frame.ref = self.remember(frame.obj, self.write(start(frame.operands[: frame.written])))
-        return frame.ref
-
-    def _refuse(self, obj: Any, error: CannotStore) -> None:
-        self._refusals.append(Finding(self.path(), error.reason, tuple(error.options)))
-        self._by_id[id(obj)] = None
-        self._kept.append(obj)
+            frame.style = "key"
+            operands.append((yield key))
+        if is_inline(value):
+            operands.append(value)
+        else:
+            frame.style, frame.at = "item", key
+            operands.append((yield value))
+    return encoder.complete(frame, Kind.UPDATE)
 
 
-def _root_frame(obj: Any, root: str) -> Frame:
-    """A frame below everything, whose only child is the object that was asked for."""
+def _cell(encoder: Encoder, frame: Frame, obj: types.CellType) -> Steps:
+    frame.start = lambda known: [Kind.CELL, *known]
+    frame.style, frame.at = "attr", "cell_contents"
+    try:
+        content = obj.cell_contents
+    except ValueError:  # nothing has been bound yet
+        return encoder.complete(frame, Kind.SETCELL)
+    frame.operands.append((yield content))
+    return encoder.complete(frame, Kind.SETCELL)
 
-    def only_child() -> Steps:
-        return (yield obj)
 
-    frame = Frame(None, base=root)
-    frame.steps = only_child()
-    return frame
+# --- containers whose elements must come first ---
 
 
-def _endless(obj: Any) -> CannotStore:
-    return CannotStore(
-        f"a cycle leads from this {type(obj).__name__} back to itself through nothing but tuples, "
-        "frozensets and arguments of constructors, none of which can be made before the others",
-        "let one of them be a list, a dict or an attribute",
-    )
+def _tuple(encoder: Encoder, frame: Frame, obj: tuple[Any, ...]) -> Steps | int:
+    if not obj:  # there is one empty tuple, whatever made it
+        return encoder.write_once((tuple, ()), [Kind.PACKED_TUPLE])
+    if is_packable(obj):
+        return encoder.remember(obj, encoder.write([Kind.PACKED_TUPLE, *obj]))
+    frame.style = "item"
+    return _elements_first(encoder, frame, Kind.TUPLE, obj)
+
+
+def _frozenset(encoder: Encoder, frame: Frame, obj: frozenset[Any]) -> Steps | int:
+    if not obj:
+        return encoder.write_once((frozenset, ()), [Kind.FROZENSET])
+    frame.style = "element"
+    return _elements_first(encoder, frame, Kind.FROZENSET, in_order(obj, encoder.order_of))
+
+
+def _elements_first(encoder: Encoder, frame: Frame, kind: int, items: Any) -> Steps:
+    yield from _each(frame, items)
+    return encoder.close(frame, [kind, *frame.operands])
+
+
+# --- the order of sets: one that depends on the elements alone, never on the hash seed ---
+
+
+def in_order(items: Iterable[Any], other: Callable[[Any], Any]) -> list[Any]:
+    """Sort the elements of a set, first by kind, then by value.
+
+    `other(item)` gives a key for what has no order of its own: something that can be compared with
+    what it gives for any other element.
+
+    >>> in_order({"b", 2, "a", None, (2, "x"), (1, "y")}, other=id)
+    [None, 2, 'a', 'b', (1, 'y'), (2, 'x')]
+    """
+    items = list(items)
+    kinds = set(map(type, items))
+    if kinds == {str} or kinds == {int}:
+        return sorted(items)
+    if not _need_an_order(items):
+        return sorted(items, key=lambda item: _key(item, _nothing))
+    return sorted(items, key=lambda item: _key(item, other))
+
+
+def _need_an_order(items: list[Any]) -> bool:
+    """Whether more than one thing in the set has no order of its own; asking for one is costly."""
+    found: list[Any] = []
+    for item in items:
+        _key(item, found.append)
+    return len(found) > 1
+
+
+def _nothing(item: Any) -> None:
+    return None
+
+
+def _key(item: Any, other: Callable[[Any], Any]) -> tuple[Any, ...]:
+    kind = type(item)
+    if item is None:
+        return ("",)
+    if kind in (bool, int, str, bytes):
+        return (kind.__name__, item)
+    if kind in (float, complex):
+        # The repr orders NaN too; it is exact.
+        return (kind.__name__, repr(item))
+    if kind is tuple:
+        return ("tuple", tuple(_key(part, other) for part in item))
+    if kind is frozenset:
+        return ("tuple of a set", tuple(sorted(_key(part, other) for part in item)))
+    if isinstance(item, enum.Enum):
+        return ("~enum", kind.__module__, kind.__qualname__, str(item.name), repr(item.value))
+    if isinstance(item, type):
+        return ("~type", item.__module__, item.__qualname__)
+    return ("~other", other(item))
+
+
+def _each(frame: Frame, items: Any) -> Steps:
+    operands = frame.operands
+    for at, item in enumerate(items):
+        if is_inline(item):
+            operands.append(item)
+        else:
+            frame.at = at
+            operands.append((yield item))
+    return None
+
+
+_BUILT_IN: dict[type, Callable[[Encoder, Frame, Any], Steps | int]] = {
+    int: _int,
+    str: _str,
+    bytes: _bytes,
+    TensorData: _tensor,
+    list: _list,
+    dict: _dict,
+    set: _set,
+    tuple: _tuple,
+    frozenset: _frozenset,
+    types.CellType: _cell,
+    types.FunctionType: function,
+    types.MethodType: bound_method,
+    types.BuiltinFunctionType: builtin,
+    types.MethodDescriptorType: descriptor,
+    types.ClassMethodDescriptorType: descriptor,
+    types.WrapperDescriptorType: descriptor,
+}
+
+KINDS: Final = Kinds(begin, finish_steps)

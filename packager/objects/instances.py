@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from packager.codecs import CannotStore, Codec, Finish, Node, ObjectCodec
 from packager.names import demangle
 
+from .encoder import Encoder
 from .functions import digest_of_live
 from .recording import Frame, Steps
 from .records import Kind, Operand, is_inline
 from .reducing import Recipe, has_only_a_dict, recipe_of
-
-if TYPE_CHECKING:
-    from .encoding import Encoder
 
 
 def instance(encoder: Encoder, frame: Frame, obj: Any) -> Steps | int:

@@ -20,7 +20,8 @@ from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor
 from packager.graph import Importer, sys_importer
 from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, in_c_order, is_contiguous, lay_out
 
-from .encoding import Encoder
+from .encoder import Encoder
+from .encoding import KINDS
 from .naming import NameUse
 from .recording import EncodedObject, Finding, settled
 
@@ -85,7 +86,7 @@ def encode_state_dict(
     state = module_or_mapping if isinstance(module_or_mapping, Mapping) else _state_of(module_or_mapping)
     registry = default_registry() if registry is None else registry
     registry.load_all()
-    context = Encoder(importer, exporter, registry, root)
+    context = Encoder(importer, exporter, registry, root, KINDS)
     tensors, raw, others, refusals, warnings = _sorted_out(state, context, root)
     placed, storages = lay_out(list(tensors.values()))
     specs = [
@@ -131,7 +132,7 @@ def encode_extras(
     registry = default_registry()
     registry.load_all()
     versions, columns = _metadata_columns(metadata)
-    context = Encoder(sys_importer, None, registry, "state")
+    context = Encoder(sys_importer, None, registry, "state", KINDS)
     encoded = _extras(context, state, others, raw, columns, "state")
     return encoded.with_sources(lambda module: False), versions
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from packager.objects import encode
-from packager.objects.steps import in_order
+from packager.objects.encoding import in_order
 from packager.testing import round_trip
 
 HERE = __name__

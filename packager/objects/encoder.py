@@ -1,0 +1,216 @@
+"""The encoder: an object graph becomes a table, iteratively, each object once, in one canonical order.
+
+The order is the whole trick. Children are encoded before what holds them, so that every reference
+points backwards. When a child refers to an object that is still open, a container or a plain object
+is written at once with what is known of it, and filled when it is complete; a tuple or the
+arguments of a constructor are entered again, as pickle does, and refused when that leads nowhere.
+
+What cannot be stored leaves a gap and a refusal with its path, and the encoder goes on, so that all
+refusals are reported together.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, TypeVar
+
+from packager.archive import most_records
+from packager.codecs import CannotStore, Codec, CodecRegistry, Finish
+from packager.graph import Importer
+
+from .recording import EncodedObject, Finding, Frame, Recorder, Steps
+from .records import Operand, Record, is_inline, pack_table
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """How each kind of object is encoded: at once or by steps, and in the second phase of its codec."""
+
+    begin: Callable[[Encoder, Frame, Any], Steps | int]
+    finish: Callable[[Encoder, Frame, Codec, Callable[[], Finish | None]], Steps]
+
+
+class Encoder(Recorder):
+    """One encoding: the table as it grows, and the stack of objects that are open.
+
+    `kinds` knows the steps that each kind of object takes. Codecs see this as `packager.codecs.Encoding`.
+    """
+
+    def __init__(
+        self,
+        importer: Importer,
+        exporter: Any,
+        registry: CodecRegistry,
+        root: str,
+        kinds: Kinds,
+    ) -> None:
+        super().__init__(importer, exporter, registry, root)
+        self._kinds = kinds
+        self._open: dict[int, Frame] = {}
+        self._later: list[tuple[int, int, Frame]] = []
+        self._counter = itertools.count()
+        self._numbers: dict[str, dict[int, int]] = {}
+        self._shared_state: dict[Callable[[], object], object] = {}
+        self._ordering: frozenset[int] = frozenset()
+
+    def encode(self, obj: Any) -> EncodedObject:
+        """Encode the whole graph below `obj`."""
+        operand = self._run(_root_frame(obj, self._root))
+        while self._later:
+            self._run(heapq.heappop(self._later)[2])
+        storages = self.place_tensors()
+        names = tuple(self._uses.values())
+        warnings, refusals = tuple(self._warnings), tuple(self._refusals)
+        if any(not refusal.unless for refusal in refusals):
+            return EncodedObject(b"", (), names, warnings, refusals)
+        records = pack_table(self._codec_rows, self.records, operand)
+        if len(self.records) > most_records(len(records)):
+            refusal = Finding(
+                self._root,
+                f"it consists of {len(self.records)} objects that hold next to nothing",
+                ("use an array",),
+            )
+            return EncodedObject(b"", (), names, warnings, (*refusals, refusal))
+        return EncodedObject(records, storages, names, warnings, refusals)
+
+    def order_of(self, item: Any) -> tuple[int, Any]:
+        """Return a sort key for an element of a set: as it was written, else by its own encoding.
+
+        Raises CannotStore for one that leads back to its set, or cannot be stored.
+        """
+        ref = self.reference(item)
+        if ref is not None:
+            return (0, -ref)
+        if id(item) in self._ordering:
+            raise CannotStore(
+                "a set whose elements have no order, and lead back to it", "use a list or a dict"
+            )
+        alone = Encoder(self.importer, self.exporter, self._registry, self._root, self._kinds)
+        alone._ordering = self._ordering | {id(item)}
+        encoded = alone.encode(item)
+        for refusal in encoded.refusals:
+            if not refusal.unless:
+                raise CannotStore(refusal.reason, *refusal.options)
+        digest = sha256(encoded.records)
+        for storage in encoded.storages:
+            digest.update(storage.buffer)
+        return (1, digest.digest())
+
+    # --- for codecs, beside what the recorder has of packager.codecs.Encoding ---
+
+    def stored(self, obj: object) -> bool:
+        """Return whether this very object has been stored by now."""
+        return self.reference(obj) is not None
+
+    def defer(self, stage: int, obj: object, finish: Callable[[], Finish | None]) -> None:
+        """Ask for the second phase of `obj` when everything else is stored; lower stages come first."""
+        codec = self.codec_for(type(obj))
+        assert codec is not None
+        frame = Frame(obj, base=self.path())
+        frame.steps = self._kinds.finish(self, frame, codec, finish)
+        heapq.heappush(self._later, (stage, next(self._counter), frame))
+
+    def number(self, family: str, identity: int) -> int:
+        """Return a number for an id of this process: 0, 1, 2, ... as they come."""
+        numbers = self._numbers.setdefault(family, {})
+        return numbers.setdefault(identity, len(numbers))
+
+    def shared_state(self, make: Callable[[], _T]) -> _T:
+        """Return what codecs share during this encoding: one instance of `make` for all of them."""
+        return self._shared_state.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
+
+    # --- the loop ---
+
+    def _run(self, frame: Frame) -> Operand:
+        """Take all steps of a frame, and of everything that turns up on the way."""
+        bottom = len(self.stack)
+        self._push(frame)
+        operand: Operand = None
+        while len(self.stack) > bottom:
+            top = self.stack[-1]
+            try:
+                child = top.steps.send(operand)
+            except StopIteration as done:
+                self._leave(top)
+                operand = done.value
+                continue
+            except CannotStore as error:
+                self._leave(top)
+                self._refuse(top.obj, error)
+                operand = None
+                continue
+            operand = self._enter(child)
+        return operand
+
+    def _enter(self, obj: Any) -> Operand:
+        """The operand of `obj` when that takes no steps; else its frame is pushed, and None returned."""
+        key = id(obj)
+        if key in self._by_id:
+            return self._by_id[key]
+        if is_inline(obj):
+            return obj  # type: ignore[no-any-return]  # an operand
+        opened = self._open.get(key)
+        if opened is not None and opened.start is not None:
+            return self._write_early(opened, opened.start)
+        frame = Frame(obj, opened)
+        if opened is not None and opened.outer is not None and opened.count == len(self.records):
+            self._refuse(obj, _endless(obj))
+            return None
+        try:
+            steps = self._kinds.begin(self, frame, obj)
+        except CannotStore as error:
+            self._refuse(obj, error)
+            return None
+        if isinstance(steps, int):
+            return steps
+        frame.steps = steps
+        self._push(frame)
+        return None
+
+    def _push(self, frame: Frame) -> None:
+        frame.count = len(self.records)
+        self.stack.append(frame)
+        self._open[id(frame.obj)] = frame
+
+    def _leave(self, frame: Frame) -> None:
+        self.stack.pop()
+        if frame.outer is None:
+            del self._open[id(frame.obj)]
+        else:
+            self._open[id(frame.obj)] = frame.outer
+
+    def _write_early(self, frame: Frame, start: Callable[[list[Operand]], Record]) -> int:
+        """Write an open object with what is known of it, because something inside refers to it."""
+        frame.written = len(frame.operands) - len(frame.operands) % frame.step
+        frame.ref = self.remember(frame.obj, self.write(start(frame.operands[: frame.written])))
+        return frame.ref
+
+    def _refuse(self, obj: Any, error: CannotStore) -> None:
+        self._refusals.append(Finding(self.path(), error.reason, tuple(error.options)))
+        self._by_id[id(obj)] = None
+        self._kept.append(obj)
+
+
+def _root_frame(obj: Any, root: str) -> Frame:
+    """A frame below everything, whose only child is the object that was asked for."""
+
+    def only_child() -> Steps:
+        return (yield obj)
+
+    frame = Frame(None, base=root)
+    frame.steps = only_child()
+    return frame
+
+
+def _endless(obj: Any) -> CannotStore:
+    return CannotStore(
+        f"a cycle leads from this {type(obj).__name__} back to itself through nothing but tuples, "
+        "frozensets and arguments of constructors, none of which can be made before the others",
+        "let one of them be a list, a dict or an attribute",
+    )

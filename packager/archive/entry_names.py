@@ -191,3 +191,12 @@ def _collision(one: str, other: str) -> ArchiveError:
         f"entries {one!r} and {other!r}: they would be one file, or a file and a folder, on some file "
         "system; expected names that differ in more than letter case; rename one of them"
     )
+
+
+def index_name(member: str) -> str:
+    """Return the name of the index that belongs to a safetensors member.
+
+    >>> index_name("net/weights.safetensors")
+    '.data/index/net/weights.safetensors'
+    """
+    return f".data/index/{member}"

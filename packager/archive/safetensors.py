@@ -29,9 +29,10 @@ from packager.tensors import DTYPE_BITS, fits, is_contiguous, span
 from .archive_errors import damaged
 from .bounds import BYTES_PER_CONTAINER, FREE_HEADER, MAX_HEADER, MAX_HEADER_RANK, MAX_RANK, MAX_TENSORS
 from .entries import ALIGNMENT, little_endian
+from .entry_names import index_name
 from .output_files import flat_view
 from .packed import Packed, pack
-from .stored_tensors import DTYPES, TensorSpec, index_name, tensor_bytes
+from .stored_tensors import DTYPES, TensorSpec, tensor_bytes
 from .writer import ArchiveWriter
 
 _DTYPE_NUMBERS: Final = {dtype: number for number, dtype in enumerate(DTYPES)}

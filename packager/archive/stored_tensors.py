@@ -24,6 +24,7 @@ from .archive_errors import MissingEntryError, damaged
 from .bounds import MAX_RANK, MAX_TENSORS
 from .byte_sources import anonymous
 from .entries import ALIGNMENT, little_endian
+from .entry_names import index_name
 from .packed import unpack
 from .reader import ArchiveReader, PrivateEntry
 
@@ -37,15 +38,6 @@ _COLUMNS: Final = (int, str, bytes, bytes, bytes, bytes, bytes, list, dict)
 
 Views = Mapping[int, tuple[int, tuple[int, ...] | None]]
 """Offset and strides of tensors by number; strides are None where the elements lie in C order."""
-
-
-def index_name(member: str) -> str:
-    """Return the name of the index that belongs to a safetensors member.
-
-    >>> index_name("net/weights.safetensors")
-    '.data/index/net/weights.safetensors'
-    """
-    return f".data/index/{member}"
 
 
 @dataclass(frozen=True, slots=True)

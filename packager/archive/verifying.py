@@ -10,12 +10,12 @@ from packager.errors import ArchiveError, IntegrityError, PackageError
 
 from .archive_errors import damaged
 from .entries import EntryRecord
-from .entry_names import MIGRATIONS
+from .entry_names import MIGRATIONS, index_name
 from .manifest import Manifest
 from .packed import scan
 from .reader import ArchiveReader
 from .safetensors import SafetensorsHeader, parse_header, plan_member
-from .stored_tensors import TensorIndex, TensorReader, index_name
+from .stored_tensors import TensorIndex, TensorReader
 
 EntryCheck = Callable[[ArchiveReader, EntryRecord], None]
 """Checks the inner format of one entry; raises a PackageError when it is wrong."""

@@ -6,7 +6,7 @@ sparse and quantized tensors are, which `torch_tensors.py` stores.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_sizes
@@ -24,11 +24,12 @@ _SPARSE_PARTS: Final = {
 
 
 class LayoutCodec(Codec):
-    """A codec for the tensors of a layout. They have no class of their own, so it is asked for each."""
+    """A codec for the tensors of layouts, which have no class of their own.
 
-    def takes(self, tensor: Any) -> bool:
-        """Check whether a tensor has this layout."""
-        raise NotImplementedError
+    `layouts` has their names in torch; that of quantized tensors, which are strided there, is "quantized".
+    """
+
+    layouts: Collection[str]
 
 
 class SparseTensorCodec(LayoutCodec):
@@ -36,8 +37,7 @@ class SparseTensorCodec(LayoutCodec):
 
     name = "torch.sparse"
 
-    def takes(self, tensor: Any) -> bool:
-        return str(tensor.layout).removeprefix("torch.") in _SPARSE_PARTS
+    layouts = tuple(_SPARSE_PARTS)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
         layout = str(obj.layout).removeprefix("torch.")
@@ -74,8 +74,7 @@ class QuantizedTensorCodec(LayoutCodec):
 
     name = "torch.quantized"
 
-    def takes(self, tensor: Any) -> bool:
-        return bool(tensor.is_quantized)
+    layouts = ("quantized",)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
         """Return the integers and what maps them to numbers. Raises CannotStore for other schemes."""

@@ -32,6 +32,7 @@ from .frameworks import EmptySlots, Saved, require_leaf
 from .torch_layouts import LAYOUTS, STRIDED
 
 _DTYPES: Final = {dtype.name: dtype for dtype in DTYPES.values() if dtype.in_torch}
+_BY_LAYOUT: Final[dict[str, Codec]] = {layout: codec for codec in LAYOUTS for layout in codec.layouts}
 _KINDS: Final = ("Tensor", "Parameter")
 _CONJ: Final = ("complex32", "complex64", "complex128")
 _MARKS: Final = (["conj"], ["neg"], ["conj", "neg"])
@@ -75,7 +76,8 @@ class TensorCodec(Codec):
         return cls in (torch.Tensor, torch.nn.Parameter)
 
     def variant(self, obj: Any) -> Codec:
-        return next((codec for codec in LAYOUTS if codec.takes(obj)), self)
+        layout = "quantized" if obj.is_quantized else str(obj.layout).removeprefix("torch.")
+        return _BY_LAYOUT.get(layout, self)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
         """Return the memory of a tensor. Raises CannotStore for graphs, other layouts and unknown dtypes."""

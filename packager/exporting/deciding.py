@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from packager.environment import Distributions
 from packager.graph import Edge, Found, WalkDecision
 from packager.policy import Action, ActionHooks, Decision, GlobPattern, Origin, Policy, implicit_reason
-from packager.version import is_namesake
+from packager.version import OWN_PACKAGES, is_namesake
 
 from .module_sources import SourcesOfRequest
 from .request import Item, ModuleRequest, Request, SourceRequest
@@ -183,7 +183,8 @@ class Decisions:
             return Decision("intern", "asked for", "saved by name")
         if self._is_folder_of_resources(name):
             return Decision("intern", "resources", "resources are saved under it")
-        path = self.sources.find(name.partition(".")[0]).path
+        top = name.partition(".")[0]
+        path = self.sources.find(top).path if top in OWN_PACKAGES else None
         namesake = path is not None and is_namesake(name, path)
         decision = self.policy.decide(name, self.origin(name), is_namesake=namesake)
         if decision.action == "intern" and name in self._mocked:

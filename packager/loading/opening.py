@@ -20,10 +20,17 @@ from packager.archive import MIGRATIONS, ArchiveReader, Manifest
 from packager.errors import EnvironmentMismatchError, PackageError
 from packager.names import PackageMangler
 
-from .loaded_archive import LoadedArchive, loaded_archive_of, register, require_free, unregister
+from .loaded_archive import (
+    LoadedArchive,
+    announce,
+    loaded_archive_of,
+    register,
+    require_free,
+    unregister,
+    withdraw,
+)
 from .module_loaders import BytecodeCache
 from .packaged_code import DisallowedModuleError, ImportRules, PackagedCode
-from .processes import announce, withdraw
 
 if TYPE_CHECKING:
     from packager.environment import Distributions, EnvironmentReport

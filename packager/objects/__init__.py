@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .naming import *
     from .recording import *
     from .records import *
-    from .resolving import *
     from .state_dicts import *
     from .state_view import *
     from .trust import *
@@ -38,16 +37,16 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "auditing": "AuditedObject UntrustedNamesError audit judge names_in refusal",
+            "auditing": "AuditedObject Names UntrustedNamesError audit judge names_in refusal resolve_name "
+            "resolve_names",
             "building": "ObjectBuildError build",
             "checking": "RecordError",
             "encoding": "encode",
-            "naming": "NameFinder NameUse walk_classes",
+            "naming": "NameFinder NameUse",
             "recording": "EncodedObject Finding",
             "records": "Kind unpack_table",
-            "resolving": "Names resolve_name resolve_names",
             "state_dicts": "EXTRA EncodedStateDict encode_extras encode_state_dict",
             "state_view": "StateDictView open_state_dict storages_of_extras",
-            "trust": "TrustContext Trust grant_for",
+            "trust": "TrustContext Trust grant_for walk_classes",
         },
     )

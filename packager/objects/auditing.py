@@ -1,24 +1,38 @@
-"""May this object be built? Its table is checked, its names and forms are judged; nothing is imported.
+"""May this object be built? Its table is checked, its names and forms are judged, and then resolved.
 
 With code that the caller loads anyway names are no boundary, and the audit does not pretend that they
 are (see trust.py). In data alone they are, together with what may be made of them (see inert.py).
+
+`audit` imports nothing. `resolve_names` imports what it has allowed, and judges names again by what they turn
+out to be: the module must be the object's home, the class a class, without `__del__`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import types
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from packager.codecs import Codec, CodecRegistry, Role
-from packager.errors import UntrustedTypeError
+from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError, UntrustedTypeError
+from packager.names import demangle
 
 from .checking import CheckedTable, checked_table
 from .inert import refused_forms
 from .naming import NameUse
-from .operands import paths_to
-from .records import Record
-from .trust import Grant, StoredName, Trust, TrustContext, grant_for, is_never_stored
+from .records import Kind, Record, paths_to
+from .trust import (
+    CONDITIONS,
+    Grant,
+    StoredName,
+    Trust,
+    TrustContext,
+    grant_for,
+    is_never_stored,
+    numpy_ufunc,
+    walk_classes,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,3 +260,151 @@ def _ways_out(uses: Sequence[NameUse]) -> list[str]:
             "write them into trust=, one by one."
         )
     return lines
+
+
+Names = Mapping[tuple[str, str], Any]
+"""The objects behind names, by module and qualified name; an empty name is the module itself."""
+
+
+class MissingNameError(EnvironmentMismatchError):
+    """Names in a stored object that the modules here do not have (any more)."""
+
+
+def resolve_name(module: Any, qualname: str) -> Any:
+    """Return what a qualified name leads to in a module: the first part there, the others in classes.
+
+    Raises AttributeError where it leads nowhere.
+
+    >>> import collections
+    >>> resolve_name(collections, "Counter.most_common") is collections.Counter.most_common
+    True
+    """
+    if not qualname:
+        return module
+    found = walk_classes(module, qualname)
+    if found is None and "." not in qualname:
+        found = getattr(module, qualname)  # a lazy module
+    if found is None and not (module.__name__ == "builtins" and qualname == "None"):
+        raise AttributeError(f"module {module.__name__!r} has no {qualname!r}")
+    return found
+
+
+def resolve_names(audited: AuditedObject, import_module: Callable[[str], Any]) -> Names:
+    """Import what an audited table names, each name checked against why it was allowed.
+
+    `import_module` gives a module by its stored name. The modules that functions are made in stand under
+    an empty name.
+
+    Raises MissingNameError or UntrustedTypeError, each for all names together.
+    """
+    roles: dict[tuple[str, str], list[tuple[Role, Grant]]] = {}
+    for (module, qualname, role), grant in audited.grants.items():
+        roles.setdefault((module, qualname), []).append((role, grant))
+    names = dict.fromkeys(_names_used(audited, roles))
+    found, missing, wrong = {}, [], []
+    for name in names:
+        try:
+            module = import_module(name[0])
+        except ImportError as error:
+            if isinstance(error, PackageError) and not isinstance(error, UndeclaredImportError):
+                raise  # it says all there is to say, and is the same for every name
+            missing.append(f"{name[0]}:{name[1]}: {error}")
+            continue
+        try:
+            found[name] = resolve_name(module, name[1])
+        except (AttributeError, ImportError) as error:  # what a lazy module imports may be gone
+            missing.append(f"{name[0]}:{name[1]}: {error}")
+            continue
+        listed = getattr(module, "__all__", ())
+        for role, grant in roles.get(name, ()):
+            problem = _problem(found[name], name, role, grant, listed)
+            if problem is not None:
+                wrong.append(f"{name[0]}:{name[1]}, {role}: {problem}")
+    if missing:
+        raise MissingNameError(
+            f"{audited.what}: names that do not exist here:{_indented(missing)}\nInstall the versions that "
+            "the archive was recorded with, or load the state dict into a module made by today's code."
+        )
+    if wrong:
+        raise UntrustedTypeError(f"{audited.what}: names that are not what they must be:{_indented(wrong)}")
+    return found
+
+
+def _names_used(audited: AuditedObject, granted: Collection[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    for record in audited.records:
+        if record[0] == Kind.GLOBAL and (record[1], record[2]) in granted:  # nothing uses the others
+            yield record[1], record[2]
+        elif record[0] == Kind.FUNCTION:
+            yield record[1], ""
+
+
+def _indented(lines: Sequence[str]) -> str:
+    return "".join(f"\n    {line}" for line in lines)
+
+
+def _problem(obj: Any, name: tuple[str, str], role: Role, grant: Grant, listed: Any) -> str | None:
+    """What forbids to put this object to use in this role, if anything."""
+    if grant.by == "interned":
+        return None
+    if isinstance(obj, types.ModuleType):
+        return "it is a module"
+    # A dotted name was walked through classes; who trusts one by name has looked at it.
+    plain = "." not in name[1]
+    if plain and grant.by != "trust" and not _calls_home(obj, *name, listed):
+        return (
+            f"{getattr(obj, '__module__', None)}:{getattr(obj, '__qualname__', '?')} is what it calls itself"
+        )
+    if grant.condition and not _MEETS[grant.condition](obj):
+        return f"it must be {CONDITIONS[grant.condition]}, and is {obj!r:.80}"
+    if role == "create" and not isinstance(obj, type):
+        return "only classes can be created"
+    if isinstance(obj, type) and hasattr(obj, "__del__"):
+        return "the class has __del__, which would run with state from the archive"
+    return None
+
+
+def _calls_home(obj: Any, module: str, qualname: str, listed: Any) -> bool:
+    """Whether an object says that it lives here under this name, or below and is listed here."""
+    if (
+        isinstance(obj, (types.BuiltinFunctionType, numpy_ufunc()))
+        or (module, qualname) in _TYPES_WITHOUT_HOME
+    ):
+        return True
+    home = getattr(obj, "__module__", None)
+    if not isinstance(home, str) or qualname not in (obj.__qualname__, obj.__name__):
+        return False
+    home = demangle(home)
+    return home == module or (home.startswith(f"{module}.") and qualname in listed)
+
+
+_TYPES_WITHOUT_HOME: Final = frozenset(
+    {("types", "NoneType"), ("types", "EllipsisType"), ("types", "NotImplementedType")}
+)
+
+
+def _is_subclass_of(module: str, *names: str) -> Callable[[Any], bool]:
+    def check(obj: Any) -> bool:
+        import importlib
+
+        home = importlib.import_module(module)
+        bases = tuple(getattr(home, name) for name in names if hasattr(home, name))
+        return isinstance(obj, type) and issubclass(obj, bases)
+
+    return check
+
+
+_MEETS: Final[dict[str, Callable[[Any], bool]]] = {
+    "class": lambda obj: isinstance(obj, type),
+    "function": lambda obj: isinstance(obj, (types.FunctionType, types.BuiltinFunctionType)),
+    "torch module": _is_subclass_of("torch.nn", "Module"),
+    "torch optimizer": lambda obj: (
+        _is_subclass_of("torch.optim", "Optimizer")(obj)
+        or _is_subclass_of("torch.optim.lr_scheduler", "LRScheduler")(obj)
+        or _is_subclass_of("torch.nn", "Module")(obj)  # averaged models
+    ),
+    "kellet module": _is_subclass_of("kellet.nn", "Module"),
+    "kellet optimizer": lambda obj: (
+        _is_subclass_of("kellet.optim", "Optimizer")(obj)
+        or _is_subclass_of("kellet.optim.lr_scheduler", "LRScheduler")(obj)
+    ),
+}

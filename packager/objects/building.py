@@ -18,11 +18,9 @@ from packager.errors import PackageError
 from packager.gc_pause import gc_paused
 from packager.tensors import contiguous_strides
 
-from .auditing import AuditedObject
+from .auditing import AuditedObject, Names
 from .functions import code_of, source_of
-from .operands import FILLS, paths_to
-from .records import KIND_NAMES, Kind, Record
-from .resolving import Names
+from .records import FILLS, KIND_NAMES, Kind, Record, paths_to
 from .safeguards import check_foreign_state, check_takes_state, forbid_shadows, require_keys, slots_of
 
 _T = TypeVar("_T")

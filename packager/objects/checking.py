@@ -16,8 +16,22 @@ from packager.codecs import Child, Codec, CodecRegistry, ObjectCodec, Role, defa
 from packager.errors import ArchiveError
 from packager.tensors import ITEMSIZE, contiguous_strides, span
 
-from .operands import SCALARS, Operands, check_literal, check_names, check_shape, typed
-from .records import INLINE, KIND_NAMES, MAX_INT, MIN_INT, VERSION, Kind, Record, unpack_table
+from .records import (
+    INLINE,
+    KIND_NAMES,
+    MAX_INT,
+    MIN_INT,
+    SCALARS,
+    VERSION,
+    Kind,
+    Operands,
+    Record,
+    check_literal,
+    check_names,
+    check_shape,
+    typed,
+    unpack_table,
+)
 
 
 class RecordError(ArchiveError):

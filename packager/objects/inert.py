@@ -30,8 +30,7 @@ from packager.codecs import TENSOR_CODECS, split_literal
 
 from .checking import CheckedTable
 from .default_names import NAMED_CODECS, PLAIN_CODECS, PLAIN_DTYPES
-from .operands import fills_by_target, is_reference
-from .records import Kind, Record
+from .records import Kind, Record, fills_by_target, is_reference
 from .trust import Trust, TrustContext, default_condition, fills_itself, is_listed
 
 _FACTORIES: Final = frozenset("int float str bool list dict set tuple".split())

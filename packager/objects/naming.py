@@ -15,7 +15,7 @@ from typing import Any, Final
 from packager.codecs import CannotStore, Role
 from packager.graph import Importer
 
-from .trust import is_never_stored
+from .trust import is_never_stored, numpy_ufunc, walk_classes
 
 _TYPES_WITHOUT_HOME: Final = {
     NoneType: "NoneType",
@@ -151,26 +151,3 @@ def _without_home(obj: Any, qualname: str) -> CannotStore:
         "for a function: intern its module, so that its source is in the archive",
         "build the object by a factory: save_object(..., factory=, config=)",
     )
-
-
-def walk_classes(module: Any, qualname: str) -> Any:
-    """Return what a qualified name leads to: the first part in the module, the others in classes only.
-
-    Returns None where it leads nowhere. Nothing lazy is triggered: names count that are there.
-    """
-    if not isinstance(module, ModuleType):
-        return None
-    first, *rest = qualname.split(".")
-    found = vars(module).get(first)
-    for part in rest:
-        if not isinstance(found, type):
-            return None
-        found = getattr(found, part, None)
-    return found
-
-
-def numpy_ufunc() -> type:
-    """Return NumPy's type of universal functions, which say of themselves only how they are called."""
-    import numpy
-
-    return numpy.ufunc

@@ -12,9 +12,8 @@ from packager.codecs import LIBRARIES, CodecRegistry, StoredTensor, tensor_in
 from packager.errors import ArchiveError
 from packager.tensors import ITEMSIZE, is_dtype_name, span, stored_as
 
-from .auditing import AuditedObject, audit
+from .auditing import AuditedObject, Names, audit, resolve_names
 from .building import build
-from .resolving import Names, resolve_names
 from .state_dicts import EXTRA
 from .trust import TrustContext
 

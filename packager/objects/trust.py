@@ -17,7 +17,8 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from types import ModuleType
+from typing import Any, Final
 
 from packager.codecs import Role
 
@@ -325,3 +326,26 @@ def fills_itself(module: str, qualname: str) -> bool:
 
 def _is_below(module: str, family: str) -> bool:
     return module.startswith(family) if family.endswith(".") else module == family
+
+
+def walk_classes(module: Any, qualname: str) -> Any:
+    """Return what a qualified name leads to: the first part in the module, the others in classes only.
+
+    Returns None where it leads nowhere. Nothing lazy is triggered: names count that are there.
+    """
+    if not isinstance(module, ModuleType):
+        return None
+    first, *rest = qualname.split(".")
+    found = vars(module).get(first)
+    for part in rest:
+        if not isinstance(found, type):
+            return None
+        found = getattr(found, part, None)
+    return found
+
+
+def numpy_ufunc() -> type:
+    """Return NumPy's type of universal functions, which say of themselves only how they are called."""
+    import numpy
+
+    return numpy.ufunc

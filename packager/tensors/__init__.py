@@ -7,14 +7,13 @@ from packager.lazy import lazy_names
 if TYPE_CHECKING:
     from .dtypes import *
     from .layouts import *
-    from .storages import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
             "dtypes": "DTYPES DTYPE_BITS ITEMSIZE SPELLED WORDS dtype_from_name dtype_name "
             "dtype_of_stored is_dtype_name itemsize_of itemsize_of_name numpy_dtype raw_dtype stored_as",
-            "layouts": "Box boxes contiguous_strides fits is_contiguous reshaped_strides span",
-            "storages": "StoredTensor TensorData in_c_order lay_out overlapping span_of",
+            "layouts": "Box StoredTensor TensorData boxes contiguous_strides fits in_c_order is_contiguous "
+            "lay_out overlapping reshaped_strides span span_of",
         },
     )

@@ -25,7 +25,7 @@ exit codes:
   130  interrupted from the keyboard; nothing was written
 """
 
-_COMMANDS = (
+COMMANDS = (
     "plan",
     "export",
     "suggest",
@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name in _COMMANDS:
+    for name in COMMANDS:
         import_module(f".{name.replace('-', '_')}_command", __package__).add(commands)
     return parser
 

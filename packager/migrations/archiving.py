@@ -19,7 +19,7 @@ from packager.objects import NameUse, Trust, TrustContext, grant_for, refusal
 from .chains import chain
 from .declaring import Migration, Step
 from .migration_tables import migration_from_table, table_of
-from .renaming import Rename, RenamePattern
+from .renaming import RenamePattern
 from .transforms import NamedFunction
 
 PATTERNS: Final = "packager.migrations:rename_pattern"
@@ -82,7 +82,7 @@ def functions_of(migration: Migration) -> tuple[NameUse, ...]:
             f"migration {migration.name!r} of {migration.target}, {step.what}",
         )
         for step in migration.steps
-        for transform in _transforms(step)
+        for transform in step.transforms
         if isinstance(transform, NamedFunction)
     )
 
@@ -127,17 +127,13 @@ def _finding(step: Step, find: Callable[[str, str], Any]) -> Step:
     """Return the step, with functions that are looked up by `find`, and a regular expression that is one."""
     if isinstance(step, RenamePattern):
         step.check_pattern()
-    if not isinstance(step, Rename):
+    if not step.transforms:
         return step
     transforms = tuple(
         replace(transform, find=find) if isinstance(transform, NamedFunction) else transform
         for transform in step.transforms
     )
-    return replace(step, transforms=transforms)
-
-
-def _transforms(step: Step) -> tuple[Any, ...]:
-    return step.transforms if isinstance(step, Rename) else ()
+    return replace(step, transforms=transforms)  # type: ignore[call-arg]  # a field of steps that have any
 
 
 def _split(name: str) -> tuple[str, str]:

@@ -17,10 +17,9 @@ from packager.errors import MigrationError
 from packager.gc_pause import gc_paused
 
 from .applying import NO_MATCH, Row, apply_steps, step_by_step
-from .declaring import Migration
+from .declaring import Migration, Step
 from .load_reports import LoadReport, load_report
 from .migrated_values import MigratedDict, Value, Values, stored_values
-from .renaming import Rename
 from .transforms import Header
 
 _LEAF = "\0"  # stands for "some key of this module"; no key of a state dict holds it
@@ -239,8 +238,7 @@ def migrated_metadata(metadata: Mapping[str, Any], migration: Migration) -> dict
     """
     current = dict(metadata)
     for step in migration.steps:
-        if isinstance(step, Rename):
-            current = _renamed(current, step)
+        current = _renamed(current, step)
     return current
 
 
@@ -253,15 +251,12 @@ def _require_start(migration: Migration, version: int | None, ran: list[str]) ->
         )
 
 
-def _renamed(metadata: dict[str, Any], step: Rename) -> dict[str, Any]:
+def _renamed(metadata: dict[str, Any], step: Step) -> dict[str, Any]:
     stayed: dict[str, Any] = {}
     moved: dict[str, Any] = {}
     for path, entry in metadata.items():
         key = f"{path}.{_LEAF}" if path else _LEAF
-        holes = step.old.match(key)
-        new = key if holes is None else step.new.fill(holes)
-        while step.repeat and (holes := step.old.match(new)) is not None:
-            new = step.new.fill(holes)
+        new = step.renamed(key)
         (stayed if new == key else moved)[new.removesuffix(_LEAF).removesuffix(".")] = entry
     return {**stayed, **moved}
 

@@ -28,7 +28,7 @@ from packager.errors import MigrationError
 
 from .migrated_values import Value, Values
 from .templates import Hole, Linear, Template, TemplateError
-from .transforms import is_dtype
+from .transforms import Transform, is_dtype
 
 _Home = tuple[Hole, Template]
 Templates = str | Sequence[str]
@@ -102,6 +102,15 @@ class Step:
     def templates(self) -> tuple[tuple[Template, ...], tuple[Template, ...]]:
         """The templates that keys are matched with, and those that are filled with what was found there."""
         return (), ()
+
+    @property
+    def transforms(self) -> tuple[Transform, ...]:
+        """What is done to values, in order; an archive is asked about the functions among them."""
+        return ()
+
+    def renamed(self, key: str) -> str:
+        """Return the name that the step gives `key`, were it there; by that, versions of modules move."""
+        return key
 
     def inverse(self) -> Step | None:
         """Return the step that goes back; None where nothing can. Its gates stand open."""

@@ -61,6 +61,13 @@ class Rename(Step):
             return None
         return Rename(self.new, self.old, found, line=self.line)
 
+    def renamed(self, key: str) -> str:
+        holes = self.old.match(key)
+        new = key if holes is None else self.new.fill(holes)
+        while self.repeat and (holes := self.old.match(new)) is not None:
+            new = self.new.fill(holes)
+        return new
+
     def check(self) -> None:
         require_holes(self.new, self.old, self.line)
         for cast in self.transforms:

@@ -18,7 +18,7 @@ import pytest
 from packager import PackageExporter, PackageImporter
 from packager.archive import ArchiveReader
 from packager.cli import main
-from packager.cli.main import carry_out
+from packager.cli.main import COMMANDS, carry_out
 from packager.policy import read_policy
 
 Project = Callable[[Mapping[str, str]], Path]
@@ -492,7 +492,7 @@ def test_a_wrong_policy_file_is_exit_code_1_and_an_absent_one_3(run: Run, tmp_pa
     assert run("plan", "shop.net", "--policy", "absent.toml")[0] == 3
 
 
-@pytest.mark.parametrize("command", ["plan", "export", "suggest", "why", "inspect", "verify"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_shows_examples_in_its_help(command: str, capsys: Any) -> None:
     with pytest.raises(SystemExit) as caught:
         main([command, "--help"])

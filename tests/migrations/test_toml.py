@@ -1,9 +1,16 @@
 """Migrations as TOML: every step and transform, and the line of every mistake."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from packager.migrations import MigrationFileError, migrate, read_migration
+from packager.migrations.dividing import DIVIDING
+from packager.migrations.renaming import RENAMING
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 WHOLE = """
 name = "everything"
@@ -127,3 +134,18 @@ def test_a_mistake_is_told_with_its_line(tmp_path, text, message):
     (tmp_path / "m.toml").write_text(text)
     with pytest.raises(MigrationFileError, match=message):
         read_migration(tmp_path / "m.toml")
+
+
+def test_every_step_has_its_row_in_the_guide_and_in_the_specification():
+    words = [spelling.word for spelling in (*RENAMING, *DIVIDING)]
+    rows = re.findall(r"^\| `(\w+)` \|", section(2, DOCS / "spec" / "migrations.md"), re.MULTILINE)
+    assert [word for word in words if word not in rows] == []
+    guide = (DOCS / "guides" / "migrations.md").read_text("utf-8")
+    functions = re.findall(r"^\| `(\w+)\(", guide, re.MULTILINE)
+    assert [word for word in words if {"pattern": "rename_pattern"}.get(word, word) not in functions] == []
+
+
+def section(number: int, path: Path) -> str:
+    """Return one numbered section of a page."""
+    parts = re.split(r"^## (\d+)\. ", path.read_text("utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))[str(number)]

@@ -9,6 +9,7 @@ from packager.migrations import (
     Reshape,
     Roll,
     Slice,
+    Step,
     Transpose,
     default,
     drop,
@@ -35,6 +36,14 @@ def there_and_back(migration: Migration, state: dict, expected: dict, version: i
     migrated = dict(migrate(migration, state, version))
     assert values(migrated) == expected
     assert values(migrate(migration.inverse(), migrated)) == values(state)
+
+
+def test_versions_follow_any_step_that_gives_keys_another_name():
+    class Prefix(Step):
+        def renamed(self, key):
+            return f"net.{key}"
+
+    assert migrated_metadata({"bn": 3, "": 1}, Migration("prefix", [Prefix()])) == {"net.bn": 3, "net": 1}
 
 
 def test_01_data_parallel_prefix_on_keys_and_on_versions():

@@ -31,6 +31,13 @@ class MigrationPlan:
     """What a load would do: a row per change or skip, and every key that there will be.
 
     `ran` names the migrations that were due for the state dict's version.
+
+    >>> import numpy
+    >>> from packager.migrations import rename
+    >>> migration = Migration("fc", [rename("proj.{rest}", "fc.{rest}")])
+    >>> plan = plan_migration(migration, {"proj.bias": numpy.ones(2)})
+    >>> list(plan.values), plan.against({"fc.bias": numpy.ones(2)}).ok
+    (['fc.bias'], True)
     """
 
     rows: tuple[Row, ...]
@@ -65,6 +72,9 @@ def chain(migrations: Iterable[Migration]) -> tuple[Migration, ...]:
 
     Raises MigrationError, for all together, for two that reach the same version of the same class, and
     for a version from which none goes on.
+
+    >>> [one.name for one in chain([Migration("later", [], to=3), Migration("first", [], to=2)])]
+    ['first', 'later']
     """
     ordered = sorted(migrations, key=lambda one: (one.target, one.to is not None, one.to or 0))
     problems = []

@@ -3,8 +3,8 @@
     python -m benchmarks.journeys [--files]
 
 A file counts as entered when one of its functions is called; what runs while a module is imported does not
-count. No scan of a source is known from before. The model is a PyTorch module of three layers whose class lies
-in a file of its own. Needs torch.
+count. No scan of a source is known from before. The model is a PyTorch module of three layers whose class
+lies in a file of its own. Needs torch.
 """
 
 from __future__ import annotations

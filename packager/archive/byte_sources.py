@@ -264,8 +264,8 @@ def _copied(stream: Any, name: str) -> int:
                 _write_all(copy, piece)
             except OSError as error:
                 raise ArchiveIOError(
-                    f"{name}: it cannot be copied to the folder for temporary files: {error}; make room, or "
-                    "give the path of a file, which is not copied",
+                    f"{name}: it cannot be copied to the folder for temporary files: {error}; free some "
+                    "space, or give the path of a file, which is not copied",
                     error,
                     name,
                 ) from error

@@ -212,7 +212,7 @@ def _largest_between_integers(expected: Any, found: Any) -> int:
     import numpy as np
 
     higher, lower = np.maximum(expected, found), np.minimum(expected, found)
-    # Unsigned differences wrap around to the right one, also where the signed one has no room.
+    # Unsigned differences wrap around to the right one, also where the signed one would overflow.
     return int((higher.astype(np.uint64) - lower.astype(np.uint64)).max())
 
 

@@ -2,7 +2,7 @@
 
 A codec turns an object into a `Node` (a literal, and the child objects that the encoder goes on
 with) and a checked node back into the object. It never sees records, references or the archive;
-how an object graph becomes a table of records is the room `objects`.
+`packager.objects` turns an object graph into a table of records.
 
 Writing a codec of your own
 ---------------------------

@@ -1,6 +1,6 @@
 """What is attached to a class of modules, and what ran: known without the rest of the migrations.
 
-Whoever exports or loads asks this of every class; most have nothing attached.
+Every export and load looks this up for every class; most have nothing attached.
 """
 
 from __future__ import annotations

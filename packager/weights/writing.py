@@ -214,7 +214,7 @@ class _Writing:
         free = shutil.disk_usage(folder).free
         if free < size + _ROOM_LEFT:
             raise ArchiveIOError(
-                f"{self.target}: it will have {size} bytes, and the disk has room for {free}; "
+                f"{self.target}: it will have {size} bytes, and {free} are free on the disk; "
                 "nothing was written",
                 OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.target)),
                 str(self.target),

@@ -654,7 +654,7 @@ class PackageExporter:
         """Write the archive. Closing twice is fine.
 
         Raises PackagingError with everything that is wrong, else EmptyMatchError for rules that had to
-        match and did not, else EnvironmentBuildError where wheels cannot be had, ArchiveError where the
+        match and did not, else EnvironmentBuildError where wheels cannot be found, ArchiveError where the
         file cannot be written: nothing is left behind, and the exporter is closed. RuntimeError
         inside a hook.
 

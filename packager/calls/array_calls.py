@@ -148,7 +148,7 @@ class Deviation:
     """How far one array of an answer is from the stored one.
 
     `largest` is the greatest absolute difference: an exact int between integers, a float between
-    others, None where shapes or dtypes differ or there is no difference to be had. `same_bits` says
+    others, None where shapes or dtypes differ or the values have no difference. `same_bits` says
     whether nothing differs at all.
     """
 

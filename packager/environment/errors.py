@@ -1,7 +1,7 @@
 """What can go wrong when an environment is made from an archive, under the tree of `packager.errors`.
 
 PackageError
-`-- EnvironmentBuildError     also RuntimeError: an environment cannot be made, or wheels not be had
+`-- EnvironmentBuildError     also RuntimeError: an environment cannot be made, or wheels not be found
     |-- NoSuchVersionError    also LookupError: no index offers the recorded version
     |   `-- SourceOnlyError   it is offered as sources alone, and these are never built
     |-- WrongPlatformError    there are wheels of it, for other Pythons or platforms
@@ -18,7 +18,7 @@ from packager.errors import PackageError
 
 
 class EnvironmentBuildError(PackageError, RuntimeError):
-    """An environment cannot be made, or wheels cannot be had. Nothing was left behind."""
+    """An environment cannot be made, or wheels cannot be found. Nothing was left behind."""
 
 
 class NoSuchVersionError(EnvironmentBuildError, LookupError):

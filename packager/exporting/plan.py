@@ -170,7 +170,7 @@ class ExportPlan:
         return dict(sorted(found.items()))
 
     def __str__(self) -> str:
-        """Say the short things first and problems last, where the eye stays."""
+        """Return the plan as text: short facts first, and problems last, nearest to the prompt."""
         lines = [_summary(self), ""]
         for action, heading in _HEADINGS.items():
             lines += _section(heading, _modules(self.by_action(action)))

@@ -60,7 +60,7 @@ class OpenArchive:
     `importer` is what packaged code gets from `import torch_package_importer`; held weakly.
 
     Raises DisallowedModuleError where the options refuse an extern, EnvironmentMismatchError for
-    `environment="error"` where the environment is another one.
+    `environment="error"` where the environment differs from the recorded one.
     """
 
     def __init__(self, reader: ArchiveReader, options: LoadOptions, importer: object) -> None:

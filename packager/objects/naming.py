@@ -156,7 +156,7 @@ def _without_home(obj: Any, qualname: str) -> CannotStore:
 def walk_classes(module: Any, qualname: str) -> Any:
     """Return what a qualified name leads to: the first part in the module, the others in classes only.
 
-    Returns None where it leads nowhere. Nothing lazy is triggered: names count that are there.
+    Returns None where there is no such name. Nothing lazy is triggered: names count that are there.
     """
     if not isinstance(module, ModuleType):
         return None

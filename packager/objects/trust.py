@@ -1,4 +1,4 @@
-"""Which names a stored object may use: the trust context, what the caller trusts, and what everybody may.
+"""Which names a stored object may use: the trust context, what the caller trusts, and the defaults.
 
 A name is allowed for a role: *create* makes an instance and gives it state, *call* calls it with
 stored arguments, *value* puts it where the model's own code will find it, which for a function is

@@ -217,7 +217,7 @@ class Rule:
     because: str = ""
 
     def matches(self, name: str) -> bool:
-        """Say whether the rule speaks about module `name`."""
+        """Say whether the rule matches module `name`."""
         return self.globs.matches(name)
 
     def names_top(self, name: str) -> bool:
@@ -250,7 +250,7 @@ class Rules:
         self._matched: set[int] = set()
 
     def add(self, rule: Rule) -> None:
-        """Append a rule; it speaks where no earlier one does."""
+        """Append a rule; it decides where no earlier one matches."""
         self._rules.append(rule)
 
     def first(self, name: str, *, implicit: bool = False) -> Rule | None:

@@ -69,7 +69,7 @@ class LegacyFile:
         return lambda start, stop: self.read(first + start, first + stop)
 
     def close(self) -> None:
-        """Let go of the file; nothing more can be read."""
+        """Release the file; nothing more can be read."""
         self._source.close()
 
     def __enter__(self) -> LegacyFile:

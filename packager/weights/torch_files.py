@@ -93,7 +93,7 @@ def zip_storage(
 ) -> LegacyStorage:
     """Return the storage in an entry. Tensors of different dtypes over one storage share it.
 
-    Raises KeyError where there is no such entry, ValueError where its size is another one.
+    Raises KeyError where there is no such entry, ValueError where its size differs.
     """
     if name not in members:
         raise KeyError(f"storage {key[:80]!r} is not in the file")

@@ -31,7 +31,7 @@ def _attention_forward(
     """`softmax(query @ key.T * scale + bias) @ value` over the last two axes.
 
     `allowed` is a bool array that broadcasts to the scores, False where a query must not look; a
-    query that may look nowhere gets zeros. `dropped` multiplies the weights after the softmax.
+    query that may attend to nothing gets zeros. `dropped` multiplies the weights after the softmax.
 
     A few heads at a time, so that their scores stay in the cache from the first step to the last; all
     of them at once are made only where the derivative will want them.
@@ -95,7 +95,7 @@ def _spread(a: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _nowhere(bias: Any, allowed: Any) -> Any:
-    """Which queries may look nowhere: a bool array `(..., queries, 1)`, or None when there is none."""
+    """Which queries may attend to nothing: a bool array `(..., queries, 1)`, or None when there is none."""
     nowhere = np.zeros((1, 1), dtype=bool)
     if bias is not None:
         nowhere = nowhere | (np.isneginf(bias).all(axis=-1, keepdims=True))

@@ -182,7 +182,7 @@ class OpenArchive:
 
 
 def _free_suffix(identity: str, owned: frozenset[str]) -> str:
-    """Return a mark that no open archive has: in a child process one may stand that was adopted there."""
+    """Return a mark that no open archive has; a child process may have adopted some of its parent's."""
     while True:
         suffix = PackageMangler(identity).parent_name()
         if not any(loaded_archive_of(top + suffix) for top in owned):

@@ -31,7 +31,7 @@ class MigrationRun:
 
 @dataclass
 class Attached:
-    """What is attached to one class. It lies in the class, and goes when that goes."""
+    """The migrations attached to one class. It is an attribute of the class, and collected with it."""
 
     migrations: tuple[Migration, ...]
     unhook: Callable[[], None]

@@ -255,7 +255,7 @@ def migrated_metadata(metadata: Mapping[str, Any], migration: Migration) -> dict
 
 
 def _require_start(migration: Migration, version: int | None, ran: list[str]) -> None:
-    """Return the first migration of a chain must go from the state dict's version or an older one."""
+    """Raise MigrationError where a chain starts at a newer version than that of the state dict."""
     if not ran and None not in (migration.since, version) and version < migration.since:  # type: ignore[operator]  # neither is None
         raise MigrationError(
             f"the state dict has version {version}; {migration} is the oldest that is known, and starts "

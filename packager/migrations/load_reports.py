@@ -162,7 +162,7 @@ class NameSimilarity:
         self._weights = {word: math.log(total / count) + 0.2 for word, count in known.items()}
 
     def __call__(self, one: str, other: str) -> float:
-        """Return from 0, nothing in common, to 1, the same words."""
+        """Return the similarity of two keys, from 0, no common word, to 1, the same words."""
         left, right = self._words[one], self._words[other]
         shared, every = left & right, left | right
         whole = sum(self._weights[word] * count for word, count in every.items())

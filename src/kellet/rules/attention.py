@@ -47,7 +47,7 @@ def _attention_forward(
         for mask in (bias, refused, _nowhere(bias, allowed), dropped)
     )
     masks = (bias_parts, refused_parts, nowhere_parts)
-    out = _room(query, (*lead, square[0], value.shape[-1]), np.result_type(dtype, value))
+    out = _empty_like(query, (*lead, square[0], value.shape[-1]), np.result_type(dtype, value))
     blocks = list(_blocks(lead, MOST // max(1, math.prod(square))))
     # For all weights where the derivative will want them, else of the first block, the largest.
     room = np.empty((*(query_parts[blocks[0]] if kept is None else query_parts).shape[:-1], square[1]), dtype)
@@ -147,10 +147,10 @@ def _times(xp: Any, a: Any, b: Any, like: Any) -> Any:
 def _product(a: Any, b: Any, like: Any) -> Any:
     """The matrix product, laid out like `like`."""
     shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
-    return np.matmul(a, b, out=_room(like, shape, np.result_type(a, b)))
+    return np.matmul(a, b, out=_empty_like(like, shape, np.result_type(a, b)))
 
 
-def _room(like: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _empty_like(like: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """A new array whose axes lie in memory in the order of those of `like`, where there are as many.
 
     Heads are usually a view of `(batch, length, heads, width)`: laid out the same way, results go back

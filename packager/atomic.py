@@ -247,7 +247,7 @@ def os_error_mend(error: OSError) -> str:
     >>> os_error_mend(FileNotFoundError(errno.ENOENT, "there is no such folder", "out"))
     'create the folder'
     >>> os_error_mend(OSError(errno.ENOSPC, "No space left on device"))
-    'make room, or write to another disk'
+    'free some space, or write to another disk'
     """
     return _MENDS.get(error.errno or 0, "look after the disk")
 
@@ -255,8 +255,8 @@ def os_error_mend(error: OSError) -> str:
 _MENDS: Final = {
     errno.ENOENT: "create the folder",
     errno.ENOTDIR: "name a folder that exists",
-    errno.ENOSPC: "make room, or write to another disk",
-    errno.EDQUOT: "make room, or write to another disk",
+    errno.ENOSPC: "free some space, or write to another disk",
+    errno.EDQUOT: "free some space, or write to another disk",
     errno.EACCES: "give permission, or write elsewhere",
     errno.EPERM: "give permission, or write elsewhere",
     errno.EROFS: "write to another disk",
@@ -283,7 +283,7 @@ def _part_folder(folder: Path, mode: int = 0o777) -> Iterator[Path]:
 
 
 def _part_of(path: str | os.PathLike[str]) -> str:
-    """Return a new name beside `path`, with as much of its name as has room."""
+    """Return a new name beside `path`, with as much of its name as fits."""
     folder, name = os.path.split(os.fspath(path))
     short = os.fsdecode(os.fsencode(name)[:_NAME_BYTES])
     return os.path.join(folder, f".{short}.{os.urandom(8).hex()}.kellet-part")

@@ -14,7 +14,7 @@
     |-- MigrationError            also RuntimeError: a migration cannot be carried out
     `-- LegacyFormatError         also ValueError: a legacy file cannot be read without running it
 
-Rooms may subclass these beside the code that raises them; every error that a bad archive, a bad
+Subpackages may subclass these beside the code that raises them; every error that a bad archive, a bad
 model or a bad environment can cause is a PackageError. A message says what failed, where (module,
 key, entry, byte), what was found against what was expected, and what to do.
 """

@@ -1,4 +1,4 @@
-"""The face of a room: names that are imported when they are first used, so that nobody pays for all."""
+"""Lazy `__init__` files: a name of a package is imported when it is first used, and no other with it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 __all__ = ["lazy_names"]
 
 
-def lazy_names(room: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], list[str]]:
-    """Return `__getattr__` and `__all__` of the package `room`; `homes` maps its modules to names in them.
+def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], list[str]]:
+    """Return `__getattr__` and `__all__` of `package`; `homes` maps its modules to names in them.
 
     The `__init__` imports the same modules with a star under `TYPE_CHECKING`, for readers and type
     checkers. `__getattr__` raises AttributeError for a name that no module is listed with.
@@ -30,9 +30,9 @@ def lazy_names(room: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any
     def find(name: str) -> Any:
         home = home_of.get(name)
         if home is None:
-            raise AttributeError(f"module {room!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{room}.{home}"), name)
-        setattr(sys.modules[room], name, value)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{package}.{home}"), name)
+        setattr(sys.modules[package], name, value)
         return value
 
     return find, sorted(home_of)

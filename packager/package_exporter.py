@@ -159,25 +159,64 @@ class PackageExporter:
 
         With `allow_empty=False` closing raises EmptyMatchError when nothing matched. Raises TypeError for a
         pattern that is no string, ValueError for one where `**` is only a piece of a part.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.intern("colorsys")  # its name is in the rule: else Python's own modules stay outside
+        >>> exporter.save_source_string("net", "import colorsys, math")
+        >>> exporter.interned_modules(), exporter.externed_modules()
+        (['colorsys', 'net'], ['math'])
         """
         self._add_rule("intern", include, exclude, allow_empty)
 
     def extern(self, include: GlobPattern, *, exclude: GlobPattern = (), allow_empty: bool = True) -> None:
-        """Leave the modules that match to the target; record distribution and version. Else as `intern`."""
+        """Leave the modules that match to the target; record distribution and version. Else as `intern`.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.extern("numpy.**")
+        >>> exporter.save_source_string("net", "import numpy")
+        >>> exporter.externed_modules()
+        ['numpy']
+        """
         self._add_rule("extern", include, exclude, allow_empty)
 
     def mock(self, include: GlobPattern, *, exclude: GlobPattern = (), allow_empty: bool = True) -> None:
-        """Mock the modules that match: they can be imported, and not be used. Else as `intern`."""
+        """Mock the modules that match: they can be imported, and not be used. Else as `intern`.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.mock("wandb.**")
+        >>> exporter.save_source_string("net", "import wandb")
+        >>> exporter.mocked_modules()
+        ['wandb']
+        """
         self._add_rule("mock", include, exclude, allow_empty)
 
     def deny(self, include: GlobPattern, *, exclude: GlobPattern = ()) -> None:
-        """Refuse the export when it needs a module that matches; patterns as for `intern`."""
+        """Refuse the export when it needs a module that matches; patterns as for `intern`.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO(), policy="auto")
+        >>> exporter.deny("pdb")
+        >>> exporter.save_source_string("net", "import pdb")
+        >>> exporter.denied_modules(), exporter.plan().ok
+        (['pdb'], False)
+        """
         self._add_rule("deny", include, exclude, True)
 
     def exclude_data(self, patterns: GlobPattern) -> None:
         """Leave out data files of interned packages: patterns over their paths, `"pkg/tests/**"`.
 
         Raises TypeError and ValueError for what is no pattern, as `intern`.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO(), policy="auto")
+        >>> exporter.exclude_data(["net/tests/**", "net/**/*.csv"])
+        >>> exporter.exclude_data("net/**.csv")
+        Traceback (most recent call last):
+            ...
+        ValueError: ** can only appear as an entire path segment, found '**.csv'
         """
         self._before("exclude data files")
         self._decisions.policy.leave_out(patterns)
@@ -188,6 +227,14 @@ class PackageExporter:
 
         `names` lists them, or is "all" or "none" of the question's candidates. An answer to a question that
         is not asked is a warning of the plan.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_source_string("net", "import importlib; importlib.import_module(input())")
+        >>> [question] = exporter.plan().questions
+        >>> exporter.answer(question.id, ["json"])
+        >>> exporter.plan().questions, "json" in exporter.externed_modules()
+        ((), True)
         """
         self._before("answer a question")
         self._surveyor.answer(question, names)
@@ -205,20 +252,58 @@ class PackageExporter:
         Raises TypeError for a hook that takes neither two nor three arguments. What a hook raises goes
         through the question that calls it; HookAnswerError for an answer that is no Decision.
 
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> handle = exporter.register_intern_hook(lambda exporter, name: print("storing", name))
+        >>> exporter.save_source_string("net", "")
+        >>> exporter.interned_modules()
+        storing net
+        ['net']
+        >>> handle.remove()
+
         Source: torch.package; there hooks run at `close()` and can change nothing.
         """
         return self._register("intern", hook)
 
     def register_extern_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook` for each extern module, implicit ones included; see `register_intern_hook`."""
+        """Call `hook` for each extern module, implicit ones included; see `register_intern_hook`.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> handle = exporter.register_extern_hook(lambda exporter, name: print("outside:", name))
+        >>> exporter.save_source_string("net", "import math")
+        >>> exporter.externed_modules()
+        outside: math
+        ['math']
+        """
         return self._register("extern", hook)
 
     def register_mock_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook` for each mocked module; see `register_intern_hook`."""
+        """Call `hook` for each mocked module; see `register_intern_hook`.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.mock("wandb")
+        >>> handle = exporter.register_mock_hook(lambda exporter, name: print("mocked:", name))
+        >>> exporter.save_source_string("net", "import wandb")
+        >>> exporter.mocked_modules()
+        mocked: wandb
+        ['wandb']
+        """
         return self._register("mock", hook)
 
     def register_deny_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook` for each denied module; see `register_intern_hook`."""
+        """Call `hook` for each denied module; see `register_intern_hook`.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.deny("pdb")
+        >>> handle = exporter.register_deny_hook(lambda exporter, name: print("denied:", name))
+        >>> exporter.save_source_string("net", "import pdb")
+        >>> exporter.denied_modules()
+        denied: pdb
+        ['pdb']
+        """
         return self._register("deny", hook)
 
     # --- what is saved ---
@@ -232,6 +317,12 @@ class PackageExporter:
         functions are followed as far as these names of the module need them, instead of all public ones.
 
         Raises TypeError for a name that is no string, ModuleNotFoundError where there is no such module.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_module("colorsys")
+        >>> exporter.interned_modules()
+        ['colorsys']
         """
         if not isinstance(module_name, str):
             raise TypeError("save_module() expects a string input, did you perhaps mean to pass `__name__`?")
@@ -245,7 +336,15 @@ class PackageExporter:
     def save_source_string(
         self, module_name: str, src: str, is_package: bool = False, dependencies: bool = True
     ) -> None:
-        """Store `src` as the module of that name. Raises ArgumentError where it is no text."""
+        """Store `src` as the module of that name. Raises ArgumentError where it is no text.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_source_string("net", "", is_package=True)
+        >>> exporter.save_source_string("net.layers", "from math import pi")
+        >>> exporter.interned_modules()
+        ['net', 'net.layers']
+        """
         check_kind("src", src, str, "the text of a module")
         self._before("save a module")
         self._add(SourceRequest(module_name, src.encode(), is_package, dependencies))
@@ -256,18 +355,42 @@ class PackageExporter:
         """Store a file as the module of that name, or a folder with all its modules as a package.
 
         Raises FileNotFoundError where there is neither.
+
+        >>> import io, tempfile
+        >>> from pathlib import Path
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Path(folder, "__init__.py").touch()
+        ...     Path(folder, "layers.py").touch()
+        ...     exporter.save_source_file("net", folder)
+        >>> exporter.interned_modules()
+        ['net', 'net.layers']
         """
         self._before("save a module")
         for source in sources_in(module_name, Path(file_or_directory), dependencies):
             self._add(source)
 
     def save_text(self, package: str, resource: str, text: str) -> None:
-        """Store text, as UTF-8, under a package. Raises ArgumentError where it is no text."""
+        """Store text, as UTF-8, under a package. Raises ArgumentError where it is no text.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_text("net.data", "words.txt", "one two")
+        >>> [entry.name for entry in exporter.plan().entries]
+        ['net/data/words.txt']
+        """
         check_kind("text", text, str, "text; save_binary takes bytes")
         self.save_binary(package, resource, text.encode())
 
     def save_binary(self, package: str, resource: str, binary: bytes) -> None:
-        """Store bytes under a package. Hooks may do so too. Raises ArgumentError where it is no bytes."""
+        """Store bytes under a package. Hooks may do so too. Raises ArgumentError where it is no bytes.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_binary("net", "table.bin", bytes(16))
+        >>> [(entry.name, entry.size) for entry in exporter.plan().entries]
+        [('net/table.bin', 16)]
+        """
         check_kind("binary", binary, (bytes, bytearray, memoryview), "bytes; save_text takes text")
         self._require_open()
         self._request.add(ResourceRequest(package, resource, bytes(binary)))
@@ -281,6 +404,13 @@ class PackageExporter:
         The pickle is made at once. Prefer `save_object`, which runs nothing when it is read.
 
         Raises pickle.PicklingError where a class is not the one that `importer` finds.
+
+        >>> import io
+        >>> from fractions import Fraction
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_pickle("net", "ratio.pkl", Fraction(1, 2))
+        >>> "fractions" in exporter.externed_modules()
+        True
         """
         self._before("save an object")
         data = make_pickle(obj, self.importer, pickle_protocol, self, self._reduced)
@@ -307,6 +437,15 @@ class PackageExporter:
         Raises ArgumentError for a `config` without a factory or with keys that are no strings, PackagingError
         for a factory that is neither a callable nor a name, CodeExitError where the object's code ends with
         `sys.exit()` or the like.
+
+        >>> import io
+        >>> from packager import PackageImporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_object("model", "config", {"layers": [8, 8]})
+        >>> with PackageImporter(file) as importer:
+        ...     importer.load_object("model", "config")
+        {'layers': [8, 8]}
         """
         if config is not None and factory is None:
             raise ArgumentError("save_object() got config without the factory that takes it")
@@ -323,6 +462,13 @@ class PackageExporter:
 
         Raises TypeError for what is neither a mapping nor has a state dict, and CodeExitError as
         `save_object`.
+
+        >>> import io
+        >>> from kellet.nn import Linear
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_state_dict("model", "weights", Linear(2, 1))
+        >>> [record.resource for record in exporter.plan().state_dicts]
+        ['weights']
         """
         self._before("save a state dict")
         self._take(StateDictRequest(package, resource, module_or_mapping))
@@ -337,6 +483,14 @@ class PackageExporter:
         called.
 
         Raises ArgumentError for a name that is no string, PackagingError where the archive has it already.
+
+        >>> import io
+        >>> from kellet.nn import Linear
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_object("model", "head", Linear(2, 1))
+        >>> exporter.save_entry("score", "model", "head", "forward")
+        >>> [(entry.name, entry.callable) for entry in exporter.plan().entry_points]
+        [('score', 'forward')]
         """
         self._before("name an entry point")
         self._add(EntryRequest(name, package, resource, callable))
@@ -350,6 +504,14 @@ class PackageExporter:
 
         Raises ArgumentError for inputs that are no mapping from names, PackagingError where the entry point
         has a check already.
+
+        >>> import io, numpy
+        >>> from kellet.nn import Linear
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_object("model", "model", Linear(2, 1))
+        >>> exporter.save_check("model", {"arg0": numpy.ones((3, 2), "float32")})
+        >>> exporter.plan().ok, len(exporter.plan().checks)
+        (True, 1)
         """
         check_names("inputs", inputs)
         self._before("save a check")
@@ -361,6 +523,13 @@ class PackageExporter:
         """Return what `close()` would write as things stand, with all that is wrong; frozen, printable.
 
         What was saved is compared with what it is now, which reads all tensors.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_source_string("net", "import not_installed_here")
+        >>> plan = exporter.plan()
+        >>> plan.ok, [problem.subject for problem in plan.problems]
+        (False, ['not_installed_here'])
         """
         survey = self._survey("ask for the plan")
         if self._plan is None:
@@ -378,40 +547,105 @@ class PackageExporter:
         """Say why a module is in the plan: the decision, and the chain of imports with file and line.
 
         Raises KeyError for a module that is not in it.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_source_string("net", "import math")
+        >>> print(exporter.why("math"))
+        math: extern by implicit (standard library)
+            net (asked for)
+            math (net.py:1)
         """
         return self._survey("ask why").why(module_name)
 
     def get_rdeps(self, module_name: str) -> list[str]:
-        """Return the modules that import `module_name`; empty for one that is not in the plan."""
+        """Return the modules that import `module_name`; empty for one that is not in the plan.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_source_string("net", "import math")
+        >>> exporter.get_rdeps("math"), exporter.get_rdeps("json")
+        (['net'], [])
+        """
         graph = self._survey("ask who imports a module").walk.graph()
         return list(graph.predecessors(module_name)) if module_name in graph.nodes else []
 
     def all_paths(self, src: str, dst: str) -> str:
-        """Return all paths of imports from `src` to `dst`, as a DOT digraph."""
+        """Return all paths of imports from `src` to `dst`, as a DOT digraph.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_source_string("net", "import math")
+        >>> '"net" -> "math";' in exporter.all_paths("net", "math")
+        True
+        """
         return self._survey("ask for paths").walk.graph().all_paths(src, dst)
 
     def dependency_graph_string(self) -> str:
-        """Return the whole graph of imports, as a DOT digraph."""
+        """Return the whole graph of imports, as a DOT digraph.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_source_string("net", "import math")
+        >>> '"net" -> "math";' in exporter.dependency_graph_string()
+        True
+        """
         return self._survey("ask for the graph").walk.graph().to_dot()
 
     def interned_modules(self) -> list[str]:
-        """Return the names of the modules that are stored, sorted."""
+        """Return the names of the modules that are stored, sorted.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_source_string("net", "import math")
+        >>> exporter.interned_modules()
+        ['net']
+        """
         return self._decided("intern")
 
     def externed_modules(self) -> list[str]:
-        """Return the names of the modules that are left to the target, sorted."""
+        """Return the names of the modules that are left to the target, sorted.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_source_string("net", "import math")
+        >>> exporter.externed_modules()
+        ['math']
+        """
         return self._decided("extern")
 
     def mocked_modules(self) -> list[str]:
-        """Return the names of the modules that are mocked, sorted."""
+        """Return the names of the modules that are mocked, sorted.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.mock("wandb")
+        >>> exporter.save_source_string("net", "import wandb")
+        >>> exporter.mocked_modules()
+        ['wandb']
+        """
         return self._decided("mock")
 
     def denied_modules(self) -> list[str]:
-        """Return the names of the modules that were denied, sorted."""
+        """Return the names of the modules that were denied, sorted.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.deny("pdb")
+        >>> exporter.save_source_string("net", "import pdb")
+        >>> exporter.denied_modules()
+        ['pdb']
+        """
         return self._decided("deny")
 
     def get_unique_id(self) -> str:
-        """Return an id that this exporter gives once, for names of resources in `__reduce_package__`."""
+        """Return an id that this exporter gives once, for names of resources in `__reduce_package__`.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.get_unique_id() == exporter.get_unique_id()
+        False
+        """
         return self._request.unique_id()
 
     # --- the end ---
@@ -420,9 +654,17 @@ class PackageExporter:
         """Write the archive. Closing twice is fine.
 
         Raises PackagingError with everything that is wrong, else EmptyMatchError for rules that had to
-        match and did not, else EnvironmentBuildError where wheels cannot be had, ArchiveError where the
+        match and did not, else EnvironmentBuildError where wheels cannot be found, ArchiveError where the
         file cannot be written: nothing is left behind, and the exporter is closed. RuntimeError
         inside a hook.
+
+        >>> import io
+        >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.save_source_string("net", "import not_installed_here")
+        >>> exporter.close()
+        Traceback (most recent call last):
+            ...
+        packager.exporting.plan.RefusedPlanError: ...
         """
         if self._state != "open":
             return

@@ -144,6 +144,15 @@ class PackageImporter(Importer):
         Raises ModuleNotFoundError for a name that is neither, UndeclaredImportError where it was not
         declared either, EnvironmentMismatchError where the first import finds that something the code
         needs is missing, PackageError after `close()`, and what the module's own code raises.
+
+        >>> import io
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_source_string("greeter", "def greet(name): return f'hello {name}'")
+        >>> with PackageImporter(file) as importer:
+        ...     importer.import_module("greeter").greet("you")
+        'hello you'
         """
         check_kind("name", name, str, "the name of a module")
         return self._opened.import_module(
@@ -157,6 +166,17 @@ class PackageImporter(Importer):
 
         Raises PackageError when modules were imported already, NameTakenError where names are taken;
         nothing has changed then.
+
+        >>> import io
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_source_string("greeter", "word = 'hello'")
+        >>> with PackageImporter(file) as importer:
+        ...     importer = importer.install()
+        ...     import greeter
+        ...     greeter.word
+        'hello'
         """
         self._opened.install()
         return self
@@ -165,6 +185,15 @@ class PackageImporter(Importer):
         """Write the archive's code and data files to its folder in the cache; return that folder.
 
         What is imported still comes from the archive. Raises ArchiveIOError where nothing can be written.
+
+        >>> import io, os
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_source_string("greeter", "word = 'hello'")
+        >>> with PackageImporter(file) as importer:
+        ...     os.listdir(importer.materialize())
+        ['greeter.py']
         """
         loaded = self._opened.loaded()
         for top in sorted(loaded.code.owned):
@@ -172,7 +201,17 @@ class PackageImporter(Importer):
         return str(loaded.unpacker.root)
 
     def load_binary(self, package: str, resource: str) -> bytes:
-        """Return the bytes of a resource. Raises FileNotFoundError when there is none."""
+        """Return the bytes of a resource. Raises FileNotFoundError when there is none.
+
+        >>> import io
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_binary("net", "table.bin", b"12")
+        >>> with PackageImporter(file) as importer:
+        ...     importer.load_binary("net", "table.bin")
+        b'12'
+        """
         entry = self._resource(package, resource)
         if self.archive.entry(entry).kind == "tensors":  # checked as `digests` says, like every tensor
             return bytes(self.archive.view(entry))
@@ -182,6 +221,15 @@ class PackageImporter(Importer):
         """Return a resource as text, decoded as `bytes.decode` does.
 
         Raises FileNotFoundError when there is none, UnicodeDecodeError for bytes of another encoding.
+
+        >>> import io
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_text("net", "words.txt", "one two")
+        >>> with PackageImporter(file) as importer:
+        ...     importer.load_text("net", "words.txt")
+        'one two'
         """
         return self.load_binary(package, resource).decode(encoding, errors)
 
@@ -199,6 +247,15 @@ class PackageImporter(Importer):
         a module that it brings code from, MissingNameError, once for all, where modules here do not have
         its names, ObjectBuildError where a class refuses its state, CodeExitError where code of the
         archive ends with `sys.exit()` or the like.
+
+        >>> import io
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_object("model", "config", {"layers": [8, 8]})
+        >>> with PackageImporter(file) as importer:
+        ...     importer.load_object("model", "config")
+        {'layers': [8, 8]}
         """
         from packager.loading import load_object
 
@@ -220,6 +277,15 @@ class PackageImporter(Importer):
         Raises StoredObjectError where there is none of that name, ValueError for another `as_`. Reading
         values raises IntegrityError for damaged bytes, and what `load_object` raises for those that are
         no tensors.
+
+        >>> import io, numpy
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_state_dict("model", "weights", {"scale": numpy.ones((2, 3))})
+        >>> with PackageImporter(file) as importer:
+        ...     importer.load_state_dict("model", "weights")["scale"].shape
+        (2, 3)
         """
         from packager.loading import load_state_dict
 
@@ -233,6 +299,15 @@ class PackageImporter(Importer):
 
         Raises UntrustedTypeError, once for all together, where migrations name functions that neither
         the archive holds nor `trust` allows, or hold regular expressions that `trust` does not admit.
+
+        >>> import io
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_text("net", "words.txt", "no class here")
+        >>> with PackageImporter(file) as importer:
+        ...     importer.load_migrations()
+        {}
         """
         return self._opened.migrations.allowed()
 
@@ -244,6 +319,15 @@ class PackageImporter(Importer):
 
         Raises PickleRefusedError unless the importer was opened with `allow_pickle=True`,
         FileNotFoundError when there is no such resource, and what unpickling raises.
+
+        >>> import io
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_pickle("net", "sizes.pkl", {"layers": (8, 8)})
+        >>> with PackageImporter(file, allow_pickle=True) as importer:
+        ...     importer.load_pickle("net", "sizes.pkl")
+        {'layers': (8, 8)}
         """
         from packager.loading import load_pickle
 
@@ -264,6 +348,17 @@ class PackageImporter(Importer):
         entry point of that name, EntryMethodError where it names anything
         but the object itself, `forward`, `predict`, `predict_proba`, `transform`, or a public method that
         code of the archive defines, and what `load_object` and the call raise.
+
+        >>> import io, numpy
+        >>> from kellet.nn import Linear
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_object("model", "model", Linear(2, 1))
+        >>> with PackageImporter(file) as importer:
+        ...     outputs = importer.run({"arg0": numpy.ones((3, 2), "float32")})
+        >>> {name: array.shape for name, array in outputs.items()}
+        {'output': (3, 1)}
         """
         from packager.loading import run_entry
 
@@ -275,6 +370,17 @@ class PackageImporter(Importer):
 
         Modules are in evaluation mode for it, as they were when the calls were stored. Raises what `run`
         raises.
+
+        >>> import io, numpy
+        >>> from kellet.nn import Linear
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_object("model", "model", Linear(2, 1))
+        ...     exporter.save_check("model", {"arg0": numpy.ones((3, 2), "float32")})
+        >>> with PackageImporter(file) as importer:
+        ...     [outcome.within(1e-6) for outcome in importer.check()]
+        [True]
         """
         from packager.loading import run_checks
 
@@ -286,6 +392,15 @@ class PackageImporter(Importer):
         """Return the files of the archive whose paths match, as a tree that can be printed.
 
         Patterns are those of modules, with "/" between parts. Raises ValueError for one that is none.
+
+        >>> import io
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_text("net", "words.txt", "one two")
+        >>> with PackageImporter(file) as importer:
+        ...     importer.file_structure("net/**").has_file("net/words.txt")
+        True
         """
         from packager.loading import directory_of
         from packager.policy import GlobGroup
@@ -294,20 +409,52 @@ class PackageImporter(Importer):
         return directory_of(self.filename, [name for name in self.archive.names() if wanted.matches(name)])
 
     def python_version(self) -> str:
-        """Return the Python that the archive was made with: "3.11.7"."""
+        """Return the Python that the archive was made with: "3.11.7".
+
+        >>> import io, platform
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_source_string("net", "")
+        >>> with PackageImporter(file) as importer:
+        ...     importer.python_version() == platform.python_version()
+        True
+        """
         from packager.environment import recorded_fingerprint
 
         return recorded_fingerprint(self.manifest).python
 
     def get_source(self, module_name: str) -> str:
-        """Return the stored source of a module. Raises ModuleNotFoundError when it is not in the archive."""
+        """Return the stored source of a module. Raises ModuleNotFoundError when it is not in the archive.
+
+        >>> import io
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_source_string("net", "import math")
+        >>> with PackageImporter(file) as importer:
+        ...     importer.get_source("net")
+        'import math'
+        """
         record = self._opened.code.modules.get(module_name)
         if record is None:
             raise ModuleNotFoundError(f"No module named {module_name!r} in {self.filename}", name=module_name)
         return "" if record.entry is None else importlib.util.decode_source(self.archive.read(record.entry))
 
     def get_resource_reader(self, fullname: str) -> Any:
-        """Return what gives `importlib.resources` the files of a package; None for what is no package."""
+        """Return what gives `importlib.resources` the files of a package; None for what is no package.
+
+        >>> import io
+        >>> from importlib.resources import files
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_source_string("net", "", is_package=True)
+        ...     exporter.save_text("net", "words.txt", "one two")
+        >>> with PackageImporter(file) as importer:
+        ...     files(importer.import_module("net")).joinpath("words.txt").read_text()
+        'one two'
+        """
         from packager.loading import PackageResources, Unpacker
 
         code = self._opened.code
@@ -318,13 +465,34 @@ class PackageImporter(Importer):
         return PackageResources(code, Unpacker(code, self.identity), name)
 
     def id(self) -> str:
-        """Return what marks this importer's modules in `sys.modules`; "" where they are installed."""
+        """Return what marks this importer's modules in `sys.modules`; "" where they are installed.
+
+        >>> import io
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_source_string("net", "")
+        >>> with PackageImporter(file) as importer:
+        ...     importer.import_module("net").__name__.endswith(importer.id())
+        True
+        """
         return self._opened.loaded().rules.suffix
 
     def close(self) -> None:
         """Take every module of the archive out of the process and close the file; may be called twice.
 
         Arrays that were handed out stay valid; the file is closed with the last of them.
+
+        >>> import io, sys
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_source_string("net", "")
+        >>> importer = PackageImporter(file)
+        >>> name = importer.import_module("net").__name__
+        >>> importer.close()
+        >>> name in sys.modules
+        False
         """
         self._opened.close()
 

@@ -76,6 +76,15 @@ def compare_trace(plan: ExportPlan, trace: Trace) -> TraceComparison:
     """Compare a plan with a trace of the call that it is meant for.
 
     What only making the object used is not missed where it is stored as it is, and what makes it is not.
+
+    >>> import io
+    >>> from packager import PackageExporter
+    >>> from packager.analysis import Trace
+    >>> exporter = PackageExporter(io.BytesIO())
+    >>> exporter.save_source_string("net", "")
+    >>> exporter.save_source_string("unused", "")
+    >>> compare_trace(exporter.plan(), Trace(frozenset({"net"}), frozenset())).unused
+    ('unused',)
     """
     planned = {module.name for module in plan.modules}
     stored = [module.name for module in plan.by_action("intern")]
@@ -99,7 +108,12 @@ def compare_trace(plan: ExportPlan, trace: Trace) -> TraceComparison:
 
 def pruned(policy: Policy, comparison: TraceComparison) -> Policy:
     """Return `policy` for the traced call alone: with mocks for the modules that it did not use, without
-    the files that it did not open, and with its answers to the questions that only a run can answer."""
+    the files that it did not open, and with its answers to the questions that only a run can answer.
+
+    >>> comparison = TraceComparison(used=("net",), unused=("net.plots",), missed=(), missed_files=())
+    >>> print(*pruned(Policy("auto"), comparison).rules)
+    mock('net.plots')
+    """
     because = "the trace did not import it"
     return policy.before(
         [Rule("mock", GlobGroup(name), because=because) for name in comparison.unused],

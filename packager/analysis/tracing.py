@@ -83,6 +83,10 @@ def trace_call(
     code does, happens; in a process of its own.
 
     Raises TraceError where the call fails or takes longer than `timeout` seconds.
+
+    >>> trace = trace_call("textwrap:dedent", {"text": "  a"})
+    >>> "textwrap" in trace.modules
+    True
     """
     path = [os.path.abspath(entry or os.curdir) for entry in sys.path]
     order = {"target": target, "kwargs": dict(kwargs), "inputs": inputs, "path": path}

@@ -37,7 +37,7 @@ MAX_HEADER_RANK: Final = 255
 FREE_HEADER: Final = 1 << 20
 BYTES_PER_CONTAINER: Final = 10
 
-# Views. Who copies one pays for each of its elements, however few bytes lie under it.
+# Views. A copy of one takes memory for each of its elements, however few bytes the storage has.
 FREE_VIEW: Final = 1 << 26
 VIEW_PER_BYTE: Final = 8
 

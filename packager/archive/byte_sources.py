@@ -44,7 +44,7 @@ class Source(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the source; views stay valid."""
+        """Release the source; views stay valid."""
         ...
 
 
@@ -191,7 +191,7 @@ def anonymous(size: int) -> memoryview:
     try:
         return memoryview(mmap.mmap(-1, size) if size else bytearray())
     except OSError as error:
-        raise ArchiveIOError(f"{size} bytes of memory cannot be had: {error}", error) from error
+        raise ArchiveIOError(f"{size} bytes of memory cannot be allocated: {error}", error) from error
 
 
 def open_source(
@@ -264,8 +264,8 @@ def _copied(stream: Any, name: str) -> int:
                 _write_all(copy, piece)
             except OSError as error:
                 raise ArchiveIOError(
-                    f"{name}: it cannot be copied to the folder for temporary files: {error}; make room, or "
-                    "give the path of a file, which is not copied",
+                    f"{name}: it cannot be copied to the folder for temporary files: {error}; free some "
+                    "space, or give the path of a file, which is not copied",
                     error,
                     name,
                 ) from error

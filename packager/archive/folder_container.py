@@ -71,7 +71,7 @@ class FolderContainer:
         return sum(self._files.values())
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Release all files."""
         for source in self._maps.values():
             source.close()
         self._maps = {}

@@ -247,7 +247,7 @@ class ArchiveReader:
         return {**own, **self.signatures()}
 
     def close(self) -> None:
-        """Let go of the file. Views that were handed out keep it alive until the last one dies."""
+        """Release the file. It is closed with the last view that was handed out."""
         self._closed = True
         self._container.close()
 

@@ -121,7 +121,7 @@ class ZipContainer:
         return self._source.size
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         self._source.close()
 
 

@@ -148,7 +148,7 @@ class Deviation:
     """How far one array of an answer is from the stored one.
 
     `largest` is the greatest absolute difference: an exact int between integers, a float between
-    others, None where shapes or dtypes differ or there is no difference to be had. `same_bits` says
+    others, None where shapes or dtypes differ or the values have no difference. `same_bits` says
     whether nothing differs at all.
     """
 
@@ -212,7 +212,7 @@ def _largest_between_integers(expected: Any, found: Any) -> int:
     import numpy as np
 
     higher, lower = np.maximum(expected, found), np.minimum(expected, found)
-    # Unsigned differences wrap around to the right one, also where the signed one has no room.
+    # Unsigned differences wrap around to the right one, also where the signed one would overflow.
     return int((higher.astype(np.uint64) - lower.astype(np.uint64)).max())
 
 

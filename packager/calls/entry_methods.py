@@ -76,7 +76,7 @@ def entry_method(point: EntryPoint, thing: Any, is_own: IsOwn) -> Any:
     try:
         return value.__get__(thing, type(thing)) if hasattr(type(value), "__get__") else value
     except AttributeError as error:  # a method that is there under a condition, as scikit-learn has them
-        raise _refused(point, f"the object is {kind}, and {name!r} cannot be had of it: {error}") from error
+        raise _refused(point, f"the object is {kind}, and it has no {name!r} here: {error}") from error
 
 
 def _own_classes(cls: type, value: Any, is_own: IsOwn) -> set[type]:

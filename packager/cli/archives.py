@@ -23,13 +23,13 @@ _FRAMES = 8
 
 
 def add_archive(parser: argparse.ArgumentParser) -> None:
-    """Declare the archive, and how far it is believed."""
+    """Declare the archive, and the options of trust."""
     parser.add_argument("file", metavar="FILE", help="the archive")
     add_trust_options(parser)
 
 
 def add_trust_options(parser: argparse.ArgumentParser) -> None:
-    """Declare how far an archive is believed: its names, and what it says of the environment."""
+    """Declare the options of trust: types to allow, and how to treat what it records of the environment."""
     parser.add_argument(
         "--trust",
         action="append",

@@ -129,4 +129,4 @@ def _new_file(folder: Path, name: str) -> BinaryIO:
 
 
 def _silence(done: int, total: int) -> None:
-    """Nobody looks."""
+    """Show no progress."""

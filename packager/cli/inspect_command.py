@@ -20,7 +20,7 @@ examples:
   packager inspect net.kellet --json | jq '.externs'
   packager inspect old.pt                             weights of PyTorch, safetensors and NumPy, too
 """
-_MOST_IN_TREE: Final = 20_000  # files; a tree of more would not be read by anybody
+_MOST_IN_TREE: Final = 20_000  # files; a longer tree is of no use to a reader
 _ROWS_AT_ONCE: Final = 1000
 
 

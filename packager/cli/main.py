@@ -65,7 +65,7 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
             warnings.showwarning = _warned
             with AnswerRequired("running the code of the model"):
                 return int(run(options))
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the reader of the output closed it, as `head` does
         return 3
     except (TargetError, CodeExitError, ModuleNotFoundError) as error:
         _note_namesake(error)
@@ -74,7 +74,7 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
         if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) and not isinstance(
             error, PackageError
         ):
-            error.add_note("make room, or write to another disk")
+            error.add_note("free some space, or write to another disk")
         return _failed(error, 3)
     except PackageError as error:
         return _failed(error, 1)

@@ -76,7 +76,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
 def stages() -> Iterator[Callable[[str, int, int], None] | None]:
     """Give a function of (step, done, total), as `progress` does for work of one step.
 
-    Where the total is 0, nobody knows it, and modules are counted instead of bytes.
+    A total of 0 means that it is not known, and that modules are counted instead of bytes.
     """
     if not sys.stderr.isatty():
         yield None

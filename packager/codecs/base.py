@@ -2,7 +2,7 @@
 
 A codec turns an object into a `Node` (a literal, and the child objects that the encoder goes on
 with) and a checked node back into the object. It never sees records, references or the archive;
-how an object graph becomes a table of records is the room `objects`.
+`packager.objects` turns an object graph into a table of records.
 
 Writing a codec of your own
 ---------------------------
@@ -18,7 +18,7 @@ Writing a codec of your own
 4. Offer it as an entry point of the group `packager.codecs` whose name is the codec's name.
 5. Let a test class inherit `packager.testing.CodecContract`; it is done when that passes.
 
-The codecs that packager brings import the library they speak of inside their functions only, so they are
+The codecs that packager brings import the library they are for inside their functions only, so they are
 always all there. Those of other distributions are found through their entry points: an archive that names a
 codec makes that one be imported and no other, and only from what is installed here.
 """

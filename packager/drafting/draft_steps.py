@@ -26,7 +26,7 @@ from packager.migrations import (
 from .matching import Family, Pair, applied, filled, number_maps
 
 _NAMES = "nmkijlabcdefgh"
-_AWAY = "migrated"  # where keys wait when names would meet on the way
+_AWAY = "migrated"  # the prefix of keys between two steps, when a new name is also an old one
 _ROLES = ("q", "k", "v")
 
 
@@ -66,7 +66,7 @@ def rules_for(pairs: Sequence[Pair], values: Values) -> list[tuple[Step, str]]:
         return list(zip(steps, reasons, strict=True))
     away = [rename(rule.old, f"{_AWAY}.{rule.new}", *rule.transforms) for rule, _ in chosen]
     back = rename(f"{_AWAY}.{{rest:any}}", "{rest}")
-    reason = "names met on the way, so all of them waited under another one"
+    reason = "some new names are also old ones, so all of these keys get a temporary prefix first"
     return [*zip(away, reasons, strict=True), (back, reason)]
 
 

@@ -21,6 +21,15 @@ def suggested_policy(
 
     Data files that the policy `like`, by which the plan was made, leaves out, and its answers, stay;
     `notes` say why, by pattern and question, where it was not simply asked for.
+
+    >>> import io
+    >>> from packager import PackageExporter
+    >>> from packager.policy import parse_policy
+    >>> exporter = PackageExporter(io.BytesIO(), policy="auto")
+    >>> exporter.save_source_string("net", "import numpy")
+    >>> text = suggested_policy(exporter.plan(), of="net.py")
+    >>> [str(rule) for rule in parse_policy(text).rules]
+    ["intern('net.**')", "extern('numpy.**')"]
     """
     reasons = dict(_rules(plan))
     exclude_data = like.exclude_data.include if like is not None else ()

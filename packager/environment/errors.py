@@ -1,13 +1,13 @@
 """What can go wrong when an environment is made from an archive, under the tree of `packager.errors`.
 
 PackageError
-`-- EnvironmentBuildError     also RuntimeError: an environment cannot be made, or wheels not be had
-    |-- NoSuchVersionError    also LookupError: nobody offers the recorded version
+`-- EnvironmentBuildError     also RuntimeError: an environment cannot be made, or wheels not be found
+    |-- NoSuchVersionError    also LookupError: no index offers the recorded version
     |   `-- SourceOnlyError   it is offered as sources alone, and these are never built
     |-- WrongPlatformError    there are wheels of it, for other Pythons or platforms
     |-- WrongPythonError      the Python is too old, or too new, for what is to run on it
     |-- ToolMissingError      pip, venv or packaging is not there
-    `-- DiskFullError         also OSError: no room
+    `-- DiskFullError         also OSError: no space left
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from packager.errors import PackageError
 
 
 class EnvironmentBuildError(PackageError, RuntimeError):
-    """An environment cannot be made, or wheels cannot be had. Nothing was left behind."""
+    """An environment cannot be made, or wheels cannot be found. Nothing was left behind."""
 
 
 class NoSuchVersionError(EnvironmentBuildError, LookupError):
@@ -42,7 +42,7 @@ class ToolMissingError(EnvironmentBuildError):
 
 
 class DiskFullError(EnvironmentBuildError, OSError):
-    """There is no room for the environment or the wheels. `errno` is ENOSPC."""
+    """The disk has no space left for the environment or the wheels. `errno` is ENOSPC."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

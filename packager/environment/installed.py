@@ -203,7 +203,7 @@ def _listed(folder: str) -> list[str]:
 
 
 def names_in(folder: str) -> list[str]:
-    """List what lies directly in `folder`, a path that leads into a ZIP file; nothing for any other path."""
+    """List the names directly in `folder`, a path inside a ZIP file; nothing for any other path."""
     file, inner = _split(folder)
     if file is None:
         return []

@@ -154,7 +154,7 @@ def explained(
     """Return the error that an installer's output means; the end of the output goes along as a note.
 
     `wheels` are those that an archive holds, for whichever Pythons and platforms; `log` is what pip has
-    logged besides; `mend` is what to do where nobody offers a version.
+    logged besides; `mend` is what to do where no index offers the version.
     """
     error = _error(output, what, python, wheels, log, mend)
     for line in output.strip().splitlines()[-8:]:
@@ -223,15 +223,15 @@ def wrong_platform(what: str, held: Sequence[Wheel], python: Interpreter) -> Wro
 
 
 def is_full(error: BaseException) -> bool:
-    """Check whether an error of the system says that there is no room."""
+    """Check whether an error of the system says that the disk or the quota is full."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def disk_full(what: str) -> DiskFullError:
-    """Return the error for no room."""
+    """Return the error for a full disk or quota."""
     return DiskFullError(
-        f"{what}: no space left on the disk; nothing was left behind; make room, or let TMPDIR and the "
-        "target lie elsewhere"
+        f"{what}: no space left on the disk; nothing was left behind; free some space, or put TMPDIR "
+        "and the target on another disk"
     )
 
 

@@ -108,7 +108,7 @@ class Difference:
 class EnvironmentReport:
     """All differences between a recorded environment and this one; false where there are none.
 
-    `requirements` are those that an index can meet, `local` the distributions that none has.
+    `requirements` are those that an index can meet, `local` the distributions that are on none.
     """
 
     differences: tuple[Difference, ...]

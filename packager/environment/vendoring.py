@@ -112,7 +112,7 @@ def _fetch_local(
 
 
 def _with_new_extras(place: Path, extras: Mapping[str, set[str]], asked: set[tuple[str, str]]) -> set[Path]:
-    """Wheels that are here already, of which somebody wants an extra now."""
+    """Return the wheels in `place` of which an extra is needed that was not asked for yet."""
     found = set()
     for path in place.iterdir():
         name = Wheel.parse(path.name).name

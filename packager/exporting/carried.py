@@ -1,6 +1,6 @@
 """What an archive carries beside the model: the loader of a runnable archive, and wheels of its externs.
 
-The loader lies in a folder of its own, so that the model's packages and the loader's never meet. Only two
+The loader lies in a folder of its own, so that the model's packages never mix with the loader's. Only two
 files lie beside the model: `__main__.py`, for `python net.kellet`, and `packager.py`, which puts the
 folder on `sys.path` for `import packager` in a process that has the archive there. Wheels are fetched when
 the archive is written, and are gone from this machine when it is.
@@ -144,7 +144,7 @@ def with_wheels(
 ) -> Iterator[ExportPlan]:
     """Give the plan with the wheels of its externs for every target; they are there for the block alone.
 
-    Raises EnvironmentBuildError where wheels cannot be had.
+    Raises EnvironmentBuildError where wheels cannot be found.
     """
     recorded = RecordedEnvironment.of(manifest_of(plan))
     with tempfile.TemporaryDirectory(prefix="kellet-vendored-") as folder:

@@ -42,7 +42,7 @@ class Decisions:
 
     `exporter` is handed to hooks. `sources` and `installed` tell where a module comes from;
     `request` which modules were saved by name; `mocked` are mocks in the archives that they come from.
-    `standing` are the decisions for good, `undecided` those that may still come, `late` what came too late.
+    `standing` are the final decisions, `undecided` those that may still come, `late` what came too late.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Decisions:
     def intern_parents(self) -> bool:
         """Intern the undecided packages of interned modules, from now on; say whether there were any.
 
-        A package runs before its submodules do. torch.package leaves it out where no rule speaks
+        A package runs before its submodules do. torch.package leaves it out where no rule matches
         of it, and runs the submodules under an empty package.
         """
         interned = sorted(name for name, decision in self.standing.items() if decision.action == "intern")

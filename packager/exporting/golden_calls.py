@@ -1,6 +1,6 @@
 """Golden calls: an entry point is called with given arrays, and inputs and result are stored.
 
-It is called twice: an answer that is another one the second time is refused as random.
+It is called twice: a result that differs the second time is refused as random.
 """
 
 from __future__ import annotations

@@ -107,6 +107,14 @@ class ExportPlan:
     fetched when it is written, for the targets in `wheels_for`. `dead_rules` are rules that matched no
     module. A rule given with `allow_empty=False` among them is in `empty_rules`,
     which stops an export that has no other problem.
+
+    >>> import io
+    >>> from packager import PackageExporter
+    >>> exporter = PackageExporter(io.BytesIO())
+    >>> exporter.save_source_string("net", "import math")
+    >>> plan = exporter.plan()
+    >>> plan.ok, [module.name for module in plan.by_action("extern")]
+    (True, ['math'])
     """
 
     modules: tuple[PlannedModule, ...] = ()
@@ -162,7 +170,7 @@ class ExportPlan:
         return dict(sorted(found.items()))
 
     def __str__(self) -> str:
-        """Say the short things first and problems last, where the eye stays."""
+        """Return the plan as text: short facts first, and problems last, nearest to the prompt."""
         lines = [_summary(self), ""]
         for action, heading in _HEADINGS.items():
             lines += _section(heading, _modules(self.by_action(action)))

@@ -1,4 +1,4 @@
-"""What is wrong with an export, and what deserves a warning.
+"""The problems and the warnings of an export.
 
 One kind of problem is one method of `PlanChecks` below `@problem("What it means.")`: it yields what it found,
 each time with what to do about it where that can be said. Kinds are told in the order in which they stand

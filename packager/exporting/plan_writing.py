@@ -44,7 +44,7 @@ def write_plan(
 
 
 def require_sound(plan: ExportPlan, *, debug: bool = False) -> None:
-    """Raise what stands against writing `plan`; problems come before rules that matched nothing.
+    """Raise the error that keeps `plan` from being written; problems come before rules that matched nothing.
 
     That is RefusedPlanError, whose message shows with `debug` the imports that led there, or EmptyMatchError.
     """

@@ -69,7 +69,7 @@ class _Pickler(pickle.Pickler):
         known = self._reduced.get(id(obj))
         if known is None:
             function, arguments = obj.__reduce_package__(self._exporter)
-            # The object itself is kept with its id, so that the id is not given away again.
+            # The object itself is kept with its id, so that the id is not used for another object.
             known = (("reduce_package", len(self._reduced), function, *arguments), obj)
             self._reduced[id(obj)] = known
         return known[0]

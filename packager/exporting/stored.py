@@ -40,7 +40,7 @@ class Storing:
 
 @dataclass(frozen=True)
 class StoredState:
-    """A state dict as it will lie in the archive, or the refusals that keep it out.
+    """A state dict as the archive will hold it, or the refusals that keep it out.
 
     `ran` names the migrations that it went through.
     """
@@ -100,7 +100,7 @@ class StoredState:
 
 @dataclass(frozen=True)
 class StoredObject:
-    """An object as it will lie in the archive, or the refusals that keep it out.
+    """An object as the archive will hold it, or the refusals that keep it out.
 
     With a `factory`, the name of the callable that makes it, `encoded` is the configuration alone,
     and `state` the state dict that the new object takes up, where the old one has any.
@@ -183,7 +183,7 @@ class StoredObject:
 
 @dataclass(frozen=True)
 class StoredMigrations:
-    """Migrations as they will lie in the archive, empty where there are none.
+    """Migrations as the archive will hold them, empty where there are none.
 
     `uses` are the functions that they name; `refusals` say, by class, why they cannot be stored.
     """

@@ -184,7 +184,7 @@ def _changed(watched: Sequence[WatchedMemory], *, sha256: bool) -> list[bool]:
 
 
 def _address(buffer: memoryview) -> int | None:
-    """Return where the memory of a view lies; None for a copy that the encoder made, and for no memory."""
+    """Return the address of a view's memory; None for a copy that the encoder made, and for no memory."""
     return ctypes.addressof(buffer.obj) if isinstance(buffer.obj, ctypes.Array) else None
 
 

@@ -115,6 +115,13 @@ class OrderedImporter(Importer):
 
     Raises TypeError at once for anything that is no Importer.
 
+    >>> OrderedImporter(sys_importer).import_module("math").__name__
+    'math'
+    >>> OrderedImporter("math")
+    Traceback (most recent call last):
+        ...
+    TypeError: 'math' is not a Importer...
+
     Source: torch.package.OrderedImporter; there a wrong argument is found when it is first used.
     """
 

@@ -120,7 +120,7 @@ class _Reader:
         self._decorate(node.decorator_list, place)
         for keyword in node.keywords:
             self._collect(keyword.value, place)
-        if place.scope is not None:  # a local class lives and dies with its function
+        if place.scope is not None:  # a local class is live only with its function
             for base in node.bases:
                 self._collect(base, place)
             self.draft.bind(node.name, place, "other", -1)

@@ -1,9 +1,9 @@
 """Verifying an archive from a path or a file object, on the surface or in depth; nothing of it is run.
 
-A parser that is fed by an enemy may run out of memory, of time or of its stack, whatever was checked
+A parser that reads hostile input may run out of memory, of time or of its stack, whatever was checked
 before. So in depth sources and stored objects are handed, byte by byte checked, to a child process
-(`parsing_process.py`) whose memory and time are limited, and that holds nothing of ours: when it dies,
-the entry that killed it is named, and another goes on with the rest.
+(`parsing_process.py`) whose memory and time are limited: when it dies,
+the entry that it was reading is named, and another goes on with the rest.
 """
 
 from __future__ import annotations

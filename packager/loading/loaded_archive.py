@@ -204,7 +204,7 @@ def loaded_archive_of(top: str) -> LoadedArchive | None:
 
 
 def require_free(tops: frozenset[str], what: str) -> None:
-    """Raise NameTakenError, for all of them together, when a name of `tops` leads somewhere already."""
+    """Raise NameTakenError, for all of them together, when a name of `tops` is taken already."""
     taken = [top for top in sorted(tops) if top in sys.modules or find_spec(top) is not None]
     if taken:
         raise NameTakenError(

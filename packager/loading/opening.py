@@ -67,7 +67,7 @@ class OpenArchive:
     `importer` is what packaged code gets from `import torch_package_importer`; held weakly.
 
     Raises DisallowedModuleError where the options refuse an extern, EnvironmentMismatchError for
-    `environment="error"` where the environment is another one.
+    `environment="error"` where the environment differs from the recorded one.
     """
 
     def __init__(self, reader: ArchiveReader, options: LoadOptions, importer: object) -> None:
@@ -189,7 +189,7 @@ class OpenArchive:
 
 
 def _free_suffix(identity: str, owned: frozenset[str]) -> str:
-    """Return a mark that no open archive has: in a child process one may stand that was adopted there."""
+    """Return a mark that no open archive has; a child process may have adopted some of its parent's."""
     while True:
         suffix = PackageMangler(identity).parent_name()
         if not any(loaded_archive_of(top + suffix) for top in owned):

@@ -96,7 +96,7 @@ class PackagedImport:
         return self(name, globals, locals, fromlist, level)
 
     def close(self) -> None:
-        """Forget the importer, and give the library's own modules to functions that live on."""
+        """Forget the importer, and give the library's own modules to functions that are still referenced."""
         self._importer, self._stand_ins, self._has_stand_ins = None, None, False
 
     def _in_its_place(self, module: ModuleType) -> ModuleType:

@@ -51,6 +51,13 @@ def apply_steps(
     `version` is that of the state dict, None for one that has none. Raises MigrationError, for all
     keys of the step together, for two values with one name, shapes that do not fit, and merges of
     which a part is missing.
+
+    >>> import numpy
+    >>> from packager.migrations import drop, stored_values
+    >>> before = stored_values({"mask": numpy.ones(2), "bias": numpy.ones(2)})
+    >>> after, rows = apply_steps([drop("mask")], before)
+    >>> list(after), len(rows)
+    (['bias'], 1)
     """
     rows: list[Row] = []
     for _, after, more in step_by_step(steps, values, version):

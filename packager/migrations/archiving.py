@@ -30,6 +30,11 @@ def pack_migrations(migrations: Mapping[str, Iterable[Migration]]) -> bytes:
     """Return the bytes for migrations by class.
 
     Raises MigrationError for one that has no place in a table.
+
+    >>> from packager.migrations import drop
+    >>> data = pack_migrations({"net:Net": [Migration("old", [drop("mask")], to=2)]})
+    >>> type(data), list(unpack_migrations(data))
+    (<class 'bytes'>, ['net:Net'])
     """
     return pack(
         [
@@ -74,7 +79,13 @@ def unpack_migrations(data: bytes | memoryview) -> dict[str, tuple[Migration, ..
 
 
 def functions_of(migration: Migration) -> tuple[NameUse, ...]:
-    """Return the functions that a migration names, which are called with values of the state dict."""
+    """Return the functions that a migration names, which are called with values of the state dict.
+
+    >>> from packager.migrations import NamedFunction, rename
+    >>> migration = Migration("signs", [rename("scale", "scale", NamedFunction("numpy:negative"))], to=2)
+    >>> [(use.module, use.qualname) for use in functions_of(migration)]
+    [('numpy', 'negative')]
+    """
     return tuple(
         NameUse(
             *_split(transform.name),
@@ -88,7 +99,12 @@ def functions_of(migration: Migration) -> tuple[NameUse, ...]:
 
 
 def patterns_of(migration: Migration) -> tuple[str, ...]:
-    """Return the regular expressions of a migration."""
+    """Return the regular expressions of a migration.
+
+    >>> from packager.migrations import rename_pattern
+    >>> patterns_of(Migration("layers", [rename_pattern("conv[0-9]", "conv")]))
+    ('conv[0-9]',)
+    """
     return tuple(step.pattern for step in migration.steps if isinstance(step, RenamePattern))
 
 
@@ -102,6 +118,13 @@ def allowed_migrations(
 
     Raises UntrustedTypeError, for all together, for functions that neither the archive holds nor the
     caller trusts, and for regular expressions unless the caller trusts these.
+
+    >>> from packager.migrations import drop
+    >>> from packager.objects import TrustContext
+    >>> old = Migration("old", [drop("mask")], to=2)
+    >>> [allowed] = allowed_migrations([old], TrustContext.data_only(), (), find=getattr)
+    >>> allowed.name
+    'old'
     """
     known, trusted = tuple(migrations), Trust(trust)
     uses = [use for migration in known for use in functions_of(migration)]

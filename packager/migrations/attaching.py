@@ -30,7 +30,17 @@ Class = TypeVar("Class", bound=type)
 
 
 class AttachedMigrations:
-    """What `attach` returns: `remove()` takes the migrations off again, and may be called twice."""
+    """What `attach` returns: `remove()` takes the migrations off again, and may be called twice.
+
+    >>> from kellet import nn
+    >>> from packager.migrations import Migration, drop
+    >>> class Head(nn.Module):
+    ...     _version = 2
+    >>> handle = attach(Head, Migration("no mask", [drop("mask")], to=2))
+    >>> handle.remove()
+    >>> attached(Head)
+    ()
+    """
 
     def __init__(self, cls: type, migrations: tuple[Migration, ...]) -> None:
         self._cls = cls
@@ -107,7 +117,16 @@ def with_migrations(*migrations: Migration) -> Callable[[Class], Class]:
 def attach_stored(
     cls: type, migrations: Iterable[Migration], allow: Callable[[Migration], Migration]
 ) -> None:
-    """Attach migrations out of an archive, except those that the class's own code has attached."""
+    """Attach migrations out of an archive, except those that the class's own code has attached.
+
+    >>> from kellet import nn
+    >>> from packager.migrations import Migration, drop
+    >>> class Head(nn.Module):
+    ...     _version = 2
+    >>> attach_stored(Head, [Migration("no mask", [drop("mask")], to=2)], allow=lambda migration: migration)
+    >>> [migration.name for migration in attached(Head)]
+    ['no mask']
+    """
     known = {one.name for one in attached(cls)}
     stored = [StoredMigration(**vars(one), allow=allow) for one in migrations if one.name not in known]
     if stored:

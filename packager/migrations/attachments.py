@@ -1,6 +1,6 @@
 """What is attached to a class of modules, and what ran: known without the rest of the migrations.
 
-Whoever exports or loads asks this of every class; most have nothing attached.
+Every export and load looks this up for every class; most have nothing attached.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class MigrationRun:
 
 @dataclass
 class Attached:
-    """What is attached to one class. It lies in the class, and goes when that goes."""
+    """The migrations attached to one class. It is an attribute of the class, and collected with it."""
 
     migrations: tuple[Migration, ...]
     unhook: Callable[[], None]
@@ -42,7 +42,12 @@ LOADS: WeakKeyDictionary[Any, dict[str, MigrationRun]] = WeakKeyDictionary()
 
 
 def attached(cls: type) -> tuple[Migration, ...]:
-    """Return the migrations attached to this very class, in the order in which they run."""
+    """Return the migrations attached to this very class, in the order in which they run.
+
+    >>> from kellet import nn
+    >>> attached(nn.Linear)
+    ()
+    """
     place = vars(cls).get(PLACE)
     return place.migrations if isinstance(place, Attached) else ()
 
@@ -51,6 +56,16 @@ def migrations_ran(module: Any) -> tuple[MigrationRun, ...]:
     """Return the migrations that ran when the state of `module`, or of one below, was last loaded.
 
     `module` has `named_modules()`, as those of kellet and PyTorch do.
+
+    >>> from kellet import nn
+    >>> from packager.migrations import Migration, attach, drop
+    >>> class Head(nn.Module):
+    ...     _version = 2
+    >>> handle, head = attach(Head, Migration("no mask", [drop("mask")], to=2)), Head()
+    >>> head.load_state_dict({"mask": 1})
+    <All keys matched successfully>
+    >>> [run.names for run in migrations_ran(head)]
+    [('no mask',)]
     """
     return tuple(
         MigrationRun(path, ran.target, ran.version, ran.names)
@@ -60,7 +75,12 @@ def migrations_ran(module: Any) -> tuple[MigrationRun, ...]:
 
 
 def framework_of(cls: type) -> str | None:
-    """Say whose class of modules this is, "kellet" or "torch"; None for other classes."""
+    """Say whose class of modules this is, "kellet" or "torch"; None for other classes.
+
+    >>> from kellet import nn
+    >>> framework_of(nn.Linear), framework_of(dict)
+    ('kellet', None)
+    """
     for name in ("kellet", "torch"):
         nn = sys.modules.get(f"{name}.nn")
         if nn is not None and issubclass(cls, nn.Module):

@@ -30,6 +30,13 @@ class MigrationPlan:
     """What a load would do: a row per change or skip, and every key that there will be.
 
     `ran` names the migrations that were due for the state dict's version.
+
+    >>> import numpy
+    >>> from packager.migrations import rename
+    >>> migration = Migration("fc", [rename("proj.{rest}", "fc.{rest}")])
+    >>> plan = plan_migration(migration, {"proj.bias": numpy.ones(2)})
+    >>> list(plan.values), plan.against({"fc.bias": numpy.ones(2)}).ok
+    (['fc.bias'], True)
     """
 
     rows: tuple[Row, ...]
@@ -64,6 +71,9 @@ def chain(migrations: Iterable[Migration]) -> tuple[Migration, ...]:
 
     Raises MigrationError, for all together, for two that reach the same version of the same class, and
     for a version from which none goes on.
+
+    >>> [one.name for one in chain([Migration("later", [], to=3), Migration("first", [], to=2)])]
+    ['first', 'later']
     """
     ordered = sorted(migrations, key=lambda one: (one.target, one.to is not None, one.to or 0))
     problems = []
@@ -243,7 +253,7 @@ def migrated_metadata(metadata: Mapping[str, Any], migration: Migration) -> dict
 
 
 def _require_start(migration: Migration, version: int | None, ran: list[str]) -> None:
-    """Return the first migration of a chain must go from the state dict's version or an older one."""
+    """Raise MigrationError where a chain starts at a newer version than that of the state dict."""
     if not ran and None not in (migration.since, version) and version < migration.since:  # type: ignore[operator]  # neither is None
         raise MigrationError(
             f"the state dict has version {version}; {migration} is the oldest that is known, and starts "

@@ -73,7 +73,14 @@ def open_wrapped(
     unwrap: str | None = None,
     skip_unknown: bool = False,
 ) -> Checkpoint:
-    """Open a file; where it holds several state dicts, the first that the migrations' `unwrap` names."""
+    """Open a file; where it holds several state dicts, the first that the migrations' `unwrap` names.
+
+    >>> import numpy, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.savez(f"{folder}/old.npz", weight=numpy.ones((2, 3)))
+    ...     list(open_wrapped(f"{folder}/old.npz", (WRAPPERS,)))
+    ['weight']
+    """
     names = [name for migration in migrations for name in migration.unwrap]
     if unwrap is None and names:
         whole = _opened_under(path, names, skip_unknown)

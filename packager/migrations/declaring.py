@@ -79,7 +79,14 @@ def _present(template: Template, values: Mapping[str, str | int], entered: Colle
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One step: `gates` say when it applies, `line` is the line of the file that says so."""
+    """One step: `gates` say when it applies, `line` is the line of the file that says so.
+
+    >>> from packager.migrations import drop, rename
+    >>> isinstance(drop("mask"), Step), drop("mask").inverse() is None
+    (True, True)
+    >>> rename("proj.{rest}", "fc.{rest}").inverse().what
+    'rename fc.{rest} -> proj.{rest}'
+    """
 
     gates: Gates = field(default_factory=Gates)
     line: str = ""

@@ -147,7 +147,7 @@ class Merge(Step):
         return ((self.new.fill(holes), whole),)
 
     def _check_sizes(self, members: list[Value]) -> None:
-        """Return what is merged must be what going back would cut it into."""
+        """Raise TransformError where the lengths of the parts are not those in `sizes`."""
         found = [
             member.header.shape[checked_axis("merge", self.axis, member.header.shape)]
             for member in members

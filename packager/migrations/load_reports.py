@@ -116,7 +116,12 @@ def load_report(values: Mapping[str, Value], target: Any) -> LoadReport:
 
 
 def headers_of(target: Any) -> dict[str, Header | None]:
-    """Return the keys of a module, or of a mapping that is a state dict, each with its header."""
+    """Return the keys of a module, or of a mapping that is a state dict, each with its header.
+
+    >>> import numpy
+    >>> headers_of({"weight": numpy.ones((2, 3), "float32")})["weight"].shape
+    (2, 3)
+    """
     state = target if isinstance(target, Mapping) else target.state_dict()
     return {key: value.header for key, value in stored_values(state).items()}
 
@@ -143,7 +148,12 @@ def leaf(key: str) -> str:
 
 
 class NameSimilarity:
-    """Compares keys by the words that they share; words that stand in few keys count for more."""
+    """Compares keys by the words that they share; words that stand in few keys count for more.
+
+    >>> alike = NameSimilarity(["fc.weight", "head.fc.weight", "norm.bias"])
+    >>> alike("fc.weight", "head.fc.weight") > alike("fc.weight", "norm.bias")
+    True
+    """
 
     def __init__(self, keys: Iterable[str]) -> None:
         self._words = {key: Counter(words(key)) for key in keys}
@@ -152,7 +162,7 @@ class NameSimilarity:
         self._weights = {word: math.log(total / count) + 0.2 for word, count in known.items()}
 
     def __call__(self, one: str, other: str) -> float:
-        """Return from 0, nothing in common, to 1, the same words."""
+        """Return the similarity of two keys, from 0, no common word, to 1, the same words."""
         left, right = self._words[one], self._words[other]
         shared, every = left & right, left | right
         whole = sum(self._weights[word] * count for word, count in every.items())

@@ -79,6 +79,10 @@ def stored_values(state: Mapping[str, Any]) -> dict[str, Value]:
 
     A mapping that has `header(key)` is asked for shape and dtype (`Header`, or None for what is no
     array), a stored state dict for the `spec` of a tensor; only the values of others are looked at.
+
+    >>> import numpy
+    >>> stored_values({"weight": numpy.ones((2, 3), "float32")})["weight"].header.shape
+    (2, 3)
     """
     header = _headers(state)
     return {key: Value(header(key), Stored(key)) for key in state}

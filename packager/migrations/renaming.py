@@ -35,6 +35,10 @@ class Rename(Step):
 
     `repeat` renames again what still fits (a wrapper's prefix that stands several times); such a step
     has no inverse.
+
+    >>> step = Rename(Template.parse("proj.{rest}"), Template.parse("fc.{rest}"))
+    >>> step.what, step.inverse().what
+    ('rename proj.{rest} -> fc.{rest}', 'rename fc.{rest} -> proj.{rest}')
     """
 
     old: Template

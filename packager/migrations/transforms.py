@@ -51,7 +51,13 @@ class Header:
 
 
 class Transform(Protocol):
-    """One step on a value."""
+    """One step on a value.
+
+    >>> import numpy
+    >>> turn: Transform = Transpose((1, 0))
+    >>> turn.header(Header((2, 3), "float32")).shape, turn.apply(numpy.ones((2, 3))).shape
+    ((3, 2), (3, 2))
+    """
 
     def header(self, before: Header) -> Header:
         """Return what becomes of a value with this header. Raises TransformError when it cannot be done."""

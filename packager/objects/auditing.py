@@ -273,7 +273,7 @@ class MissingNameError(EnvironmentMismatchError):
 def resolve_name(module: Any, qualname: str) -> Any:
     """Return what a qualified name leads to in a module: the first part there, the others in classes.
 
-    Raises AttributeError where it leads nowhere.
+    Raises AttributeError where there is no such name.
 
     >>> import collections
     >>> resolve_name(collections, "Counter.most_common") is collections.Counter.most_common

@@ -1,9 +1,9 @@
 """The encoder: an object graph becomes a table, iteratively, each object once, in one canonical order.
 
-The order is the whole trick. Children are encoded before what holds them, so that every reference
+Everything rests on the order. Children are encoded before what holds them, so that every reference
 points backwards. When a child refers to an object that is still open, a container or a plain object
 is written at once with what is known of it, and filled when it is complete; a tuple or the
-arguments of a constructor are entered again, as pickle does, and refused when that leads nowhere.
+arguments of a constructor are entered again, as pickle does, and refused when that does not end.
 
 What cannot be stored leaves a gap and a refusal with its path, and the encoder goes on, so that all
 refusals are reported together.

@@ -54,7 +54,7 @@ class Finding:
 class EncodedObject:
     """An object graph as data, ready to be written; or, with `refusals`, the reasons why it is not.
 
-    `records` is the table of objects.md in msgpack, empty when anything was refused for good. Where
+    `records` is the table of objects.md in msgpack, empty when anything was finally refused. Where
     refusals hang on sources being stored, `with_sources` settles them. `modules` are the modules that
     the names are imported from: the walk goes on from them.
     """

@@ -1,4 +1,4 @@
-"""Which names a stored object may use: the trust context, what the caller trusts, and what everybody may.
+"""Which names a stored object may use: the trust context, what the caller trusts, and the defaults.
 
 A name is allowed for a role: *create* makes an instance and gives it state, *call* calls it with
 stored arguments, *value* puts it where the model's own code will find it, which for a function is
@@ -331,7 +331,7 @@ def _is_below(module: str, family: str) -> bool:
 def walk_classes(module: Any, qualname: str) -> Any:
     """Return what a qualified name leads to: the first part in the module, the others in classes only.
 
-    Returns None where it leads nowhere. Nothing lazy is triggered: names count that are there.
+    Returns None where there is no such name. Nothing lazy is triggered: names count that are there.
     """
     if not isinstance(module, ModuleType):
         return None

@@ -101,7 +101,12 @@ class Policy:
         exclude_data: Iterable[str] = (),
         answers: Mapping[str, Answer] | None = None,
     ) -> Policy:
-        """Return another policy, in which `rules` come before those of this one, and the rest is added to."""
+        """Return another policy, in which `rules` come before those of this one, and the rest is added to.
+
+        >>> policy = Policy("auto").before([Rule("deny", GlobGroup("tests.**"))])
+        >>> policy.decide("tests.helpers", Origin("project")).action
+        'deny'
+        """
         return Policy(
             self.preset,
             [*rules, *self.rules],
@@ -110,7 +115,14 @@ class Policy:
         )
 
     def copy(self) -> Policy:
-        """Return another policy of the same rules, of which none has matched yet."""
+        """Return another policy of the same rules, of which none has matched yet.
+
+        >>> policy = Policy(rules=[Rule("mock", GlobGroup("wandb.**"))])
+        >>> policy.decide("wandb", Origin("unknown")).action
+        'mock'
+        >>> len(policy.rules.dead()), len(policy.copy().rules.dead())
+        (0, 1)
+        """
         return self.before(())
 
     def add(
@@ -125,13 +137,24 @@ class Policy:
         """Append a rule. The first rule that matches a module decides, whatever its action.
 
         Raises ValueError for the action "undecided", and what GlobGroup raises.
+
+        >>> policy = Policy()
+        >>> policy.add("extern", "numpy.**", exclude="numpy.f2py.**", because="the target has it")
+        >>> policy.decide("numpy.linalg", Origin("compiled")).because
+        'the target has it'
         """
         if action == "undecided":
             raise ValueError("a rule must intern, extern, mock or deny")
         self.rules.add(Rule(action, GlobGroup(include, exclude=exclude), allow_empty, because))
 
     def leave_out(self, patterns: GlobPattern) -> None:
-        """Leave out the data files that match too: patterns over paths, as those of `exclude_data`."""
+        """Leave out the data files that match too: patterns over paths, as those of `exclude_data`.
+
+        >>> policy = Policy()
+        >>> policy.leave_out("net/tests/**")
+        >>> policy.exclude_data.matches("net/tests/sample.csv")
+        True
+        """
         more = GlobGroup(patterns, separator="/").include
         self.exclude_data = GlobGroup((*self.exclude_data.include, *more), separator="/")
 
@@ -141,6 +164,10 @@ class Policy:
         """Return the Decision for module `name`, found in this environment at `origin`.
 
         With `is_namesake` the module only has the name of one of our packages, and is no implicit extern.
+
+        >>> decision = Policy("auto").decide("einops", Origin("installed", "einops", "0.8.0"))
+        >>> decision.action, decision.rule, decision.because
+        ('extern', 'preset auto', 'installed distribution einops 0.8.0')
         """
         reason = None if is_namesake else implicit_reason(name, self.frameworks)
         rule = self.rules.first(name, implicit=reason is not None)
@@ -155,11 +182,22 @@ class Policy:
         return Decision(action, named, str(origin), tuple(importers))
 
     def empty_rules(self) -> tuple[Rule, ...]:
-        """Return the dead rules that may not be empty; under `strict`, all that are dead."""
+        """Return the dead rules that may not be empty; under `strict`, all that are dead.
+
+        >>> policy = Policy(rules=[Rule("mock", GlobGroup("wandb.**"), allow_empty=False)])
+        >>> [str(rule) for rule in policy.empty_rules()]
+        ["mock('wandb.**')"]
+        """
         return tuple(rule for rule in self.rules.dead() if self.preset == "strict" or not rule.allow_empty)
 
     def require_matches(self) -> None:
-        """Raise EmptyMatchError naming every rule that may not be empty and is."""
+        """Raise EmptyMatchError naming every rule that may not be empty and is.
+
+        >>> Policy("strict", [Rule("mock", GlobGroup("wandb.**"))]).require_matches()
+        Traceback (most recent call last):
+            ...
+        packager.errors.EmptyMatchError: Exporter did not match any modules to mock('wandb.**'), ...
+        """
         require_matched(self.empty_rules())
 
 
@@ -179,7 +217,7 @@ class Rule:
     because: str = ""
 
     def matches(self, name: str) -> bool:
-        """Say whether the rule speaks about module `name`."""
+        """Say whether the rule matches module `name`."""
         return self.globs.matches(name)
 
     def names_top(self, name: str) -> bool:
@@ -212,7 +250,7 @@ class Rules:
         self._matched: set[int] = set()
 
     def add(self, rule: Rule) -> None:
-        """Append a rule; it speaks where no earlier one does."""
+        """Append a rule; it decides where no earlier one matches."""
         self._rules.append(rule)
 
     def first(self, name: str, *, implicit: bool = False) -> Rule | None:
@@ -331,7 +369,11 @@ def preset_action(preset: Preset | None, origin: Origin) -> Action:
 
 
 def require_preset(name: object) -> Preset | None:
-    """Return `name` as a preset, or None. Raises ValueError, listing the presets, for anything else."""
+    """Return `name` as a preset, or None. Raises ValueError, listing the presets, for anything else.
+
+    >>> require_preset("auto"), require_preset(None)
+    ('auto', None)
+    """
     for preset in PRESETS:
         if name == preset:
             return preset
@@ -342,6 +384,12 @@ def require_preset(name: object) -> Preset | None:
 
 def require_matched(empty: Iterable[Rule | str]) -> None:
     """Raise EmptyMatchError naming the given rules; do nothing where there are none.
+
+    >>> require_matched([])
+    >>> require_matched([Rule("mock", GlobGroup("wandb.**"))])
+    Traceback (most recent call last):
+        ...
+    packager.errors.EmptyMatchError: Exporter did not match any modules to mock('wandb.**'), ...
 
     Source: torch.package, whose message names the first of them alone.
     """

@@ -51,6 +51,13 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
     """Read the policy in the TOML file at `path`.
 
     Raises PolicyFileError naming the file and every problem in it, OSError where it cannot be read.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "policy.toml")
+    ...     _ = path.write_text(format_policy(Policy("auto")))
+    ...     read_policy(path).preset
+    'auto'
     """
     with open(path, "rb") as file:
         data = file.read()

@@ -29,6 +29,14 @@ class CodecContract:
 
     `same` compares a sample with what came back; the default is ==. `interned` and `trust` are those
     of `round_trip`, for the classes that samples belong to.
+
+    >>> from fractions import Fraction
+    >>> from packager.codecs import default_registry
+    >>> class TestFractions(CodecContract):
+    ...     codec = default_registry().find("fraction")
+    ...     def samples(self):
+    ...         return [Fraction(1, 2), Fraction(-3)]
+    >>> TestFractions().test_samples_come_back_as_they_were()
     """
 
     codec: ClassVar[Codec]

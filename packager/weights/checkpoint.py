@@ -52,6 +52,13 @@ class Checkpoint(Mapping[str, Any]):
     `format` names the file's format; `container` says under which names the state dict lay in it, ""
     for the file itself; `left_out` lists what else was there, and why it is not here; `root` is all that the
     file holds.
+
+    >>> import numpy, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.savez(f"{folder}/old.npz", weight=numpy.ones((2, 3)))
+    ...     checkpoint = open_checkpoint(f"{folder}/old.npz")
+    ...     checkpoint, checkpoint.tensors["weight"].shape
+    (<npz 'old.npz': 1 keys>, (2, 3))
     """
 
     def __init__(

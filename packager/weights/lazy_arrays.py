@@ -19,7 +19,14 @@ from .legacy_tensors import GATHERED, LegacyTensor, numpy_dtype
 
 
 class LazyStateDict(Mapping[str, Any]):
-    """A state dict whose values can be read piece by piece. `ran` names the migrations behind it."""
+    """A state dict whose values can be read piece by piece. `ran` names the migrations behind it.
+
+    >>> import numpy
+    >>> from packager.migrations import Migration, migrate, rename
+    >>> migrated = migrate(Migration("fc", [rename("proj", "fc")]), {"proj": numpy.ones((2, 3))})
+    >>> isinstance(migrated, LazyStateDict), migrated.lazy("fc").shape, migrated.ran
+    (True, (2, 3), ('fc',))
+    """
 
     ran: tuple[str, ...] = ()
 
@@ -91,31 +98,56 @@ class LazyArray:
 
 
 def as_lazy(value: Any) -> Any:
-    """Return a LazyArray of an array of NumPy, kellet or PyTorch, or of a LegacyTensor."""
+    """Return a LazyArray of an array of NumPy, kellet or PyTorch, or of a LegacyTensor.
+
+    >>> import numpy
+    >>> lazy = as_lazy(numpy.ones((2, 3), "float32"))
+    >>> lazy.shape, lazy.dtype
+    ((2, 3), 'float32')
+    """
     if isinstance(value, LazyArray):
         return value
     return _InFile(value) if isinstance(value, LegacyTensor) else _InMemory(value)
 
 
 def bare(value: LazyArray) -> Any:
-    """Return the LegacyTensor that a lazy array is no more than a view of; any other lazy array as it is."""
+    """Return the LegacyTensor that a lazy array is no more than a view of; any other lazy array as it is.
+
+    >>> lazy = constant((2,), 0.0, "float32")
+    >>> bare(lazy) is lazy
+    True
+    """
     return value.tensor if isinstance(value, _InFile) else value
 
 
 def constant(shape: Sequence[int], fill: float, dtype: str) -> LazyArray:
-    """Return an array of one value everywhere."""
+    """Return an array of one value everywhere.
+
+    >>> constant((2,), 0.5, "float32").read(((0, 2),))
+    array([0.5, 0.5], dtype=float32)
+    """
     return _Constant(shape, fill, dtype)
 
 
 def joined(parts: Sequence[LazyArray], axis: int, *, stack: bool) -> LazyArray:
-    """Return arrays behind one another along an axis; with `stack` along a new one."""
+    """Return arrays behind one another along an axis; with `stack` along a new one.
+
+    >>> parts = [constant((2, 3), 0.0, "float32"), constant((2, 3), 1.0, "float32")]
+    >>> joined(parts, 0, stack=False).shape, joined(parts, 0, stack=True).shape
+    ((4, 3), (2, 2, 3))
+    """
     return _Joined(parts, axis, stack)
 
 
 def made_whole(
     array: LazyArray, function: Callable[[Any], Any], shape: Sequence[int], dtype: str
 ) -> LazyArray:
-    """Return what a function makes of a whole array of NumPy, made when it is first read."""
+    """Return what a function makes of a whole array of NumPy, made when it is first read.
+
+    >>> twos = constant((2,), 2.0, "float32")
+    >>> made_whole(twos, lambda array: array * 3, (2,), "float32").read(((0, 2),))
+    array([6., 6.], dtype=float32)
+    """
     return _Whole(array, function, shape, dtype)
 
 

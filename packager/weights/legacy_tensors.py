@@ -69,7 +69,7 @@ class LegacyFile:
         return lambda start, stop: self.read(first + start, first + stop)
 
     def close(self) -> None:
-        """Let go of the file; nothing more can be read."""
+        """Release the file; nothing more can be read."""
         self._source.close()
 
     def __enter__(self) -> LegacyFile:
@@ -130,6 +130,14 @@ class LegacyTensor:
     when they are made into arrays by `array_of`.
 
     `dtype` is NumPy's name ("float32", "bfloat16").
+
+    >>> import numpy, tempfile
+    >>> from packager.weights import open_checkpoint
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.save(f"{folder}/weight.npy", numpy.arange(6.0).reshape(2, 3))
+    ...     tensor = open_checkpoint(f"{folder}/weight.npy")["weight"]
+    ...     tensor.dtype, tensor[1].numpy(), tensor.transpose().shape
+    ('float64', array([3., 4., 5.]), (3, 2))
     """
 
     storage: LegacyStorage
@@ -290,6 +298,13 @@ def array_of(tensor: LegacyTensor) -> Any:
     """Return the NumPy array of a tensor: a read-only view of its storage, which is read whole.
 
     bfloat16 and float8 need ml_dtypes; LegacyFormatError says so where it is missing.
+
+    >>> import numpy, tempfile
+    >>> from packager.weights import open_checkpoint
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.save(f"{folder}/weight.npy", numpy.arange(3.0))
+    ...     array_of(open_checkpoint(f"{folder}/weight.npy")["weight"])
+    array([0., 1., 2.])
     """
     import numpy as np
 

@@ -37,6 +37,9 @@ class Opaque:
     """An object of a class that is not data. `arguments`, `state` and `entries` are what it would be given.
 
     They are data themselves (or Opaque); nothing has been done with them.
+
+    >>> Opaque("mymodel.net.Config", 12, (8,))
+    Opaque('mymodel.net.Config', offset 12)
     """
 
     __slots__ = ("arguments", "entries", "name", "offset", "state")

@@ -32,6 +32,13 @@ def read_torch_file(path: str | os.PathLike[str], *, opaque: bool = False) -> An
     classes are Opaque; see `packager.weights.pickle_opcodes`.
 
     Raises LegacyFormatError for a damaged file, and PickleRefused for one that holds more than data.
+
+    >>> import pickle, tempfile, zipfile
+    >>> with tempfile.TemporaryDirectory() as folder:  # what torch.save makes of a dict without tensors
+    ...     with zipfile.ZipFile(f"{folder}/old.pt", "w") as archive:
+    ...         archive.writestr("old/data.pkl", pickle.dumps({"epoch": 3}, protocol=2))
+    ...     read_torch_file(f"{folder}/old.pt")
+    {'epoch': 3}
     """
     file = LegacyFile(path)
     if bytes(file.read(0, min(4, file.size))) == ZIP_START:
@@ -86,7 +93,7 @@ def zip_storage(
 ) -> LegacyStorage:
     """Return the storage in an entry. Tensors of different dtypes over one storage share it.
 
-    Raises KeyError where there is no such entry, ValueError where its size is another one.
+    Raises KeyError where there is no such entry, ValueError where its size differs.
     """
     if name not in members:
         raise KeyError(f"storage {key[:80]!r} is not in the file")

@@ -25,7 +25,16 @@ def is_torch_package(members: ZipFile) -> bool:
 
 
 def open_torch_package(path: str | os.PathLike[str]) -> TorchPackage:
-    """Open an archive of torch.package. Raises LegacyFormatError for another file."""
+    """Open an archive of torch.package. Raises LegacyFormatError for another file.
+
+    >>> import tempfile, zipfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with zipfile.ZipFile(f"{folder}/old.pt", "w") as archive:
+    ...         archive.writestr("old/.data/extern_modules", "")
+    ...         archive.writestr("old/net.py", "scale = 2")
+    ...     open_torch_package(f"{folder}/old.pt").names
+    ('net.py',)
+    """
     file = LegacyFile(path)
     members = ZipFile(file)
     if not is_torch_package(members):
@@ -39,6 +48,15 @@ class TorchPackage:
     """What an archive of torch.package holds. Names are those inside its one folder ("model/net.py").
 
     Raises LegacyFormatError for an archive of more than one folder.
+
+    >>> import tempfile, zipfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with zipfile.ZipFile(f"{folder}/old.pt", "w") as archive:
+    ...         archive.writestr("old/.data/extern_modules", "numpy")
+    ...         archive.writestr("old/net.py", "import numpy")
+    ...     package = open_torch_package(f"{folder}/old.pt")
+    ...     package.code, package.extern_modules, package.load_text("", "net.py")
+    (('net.py',), ('numpy',), 'import numpy')
     """
 
     def __init__(self, file: LegacyFile, members: ZipFile) -> None:

@@ -66,7 +66,7 @@ def write_checkpoint(
     package: str = "model",
     resource: str = "weights",
 ) -> WrittenCheckpoint:
-    """Return stream a state dict to a file; its ending says which: `.safetensors` or `.kellet`.
+    """Write a state dict to a file, piece by piece; its ending names the format: `.safetensors` or `.kellet`.
 
     Values are those of a Checkpoint, of a migrated state dict, or arrays of NumPy, kellet or PyTorch; each is
     read piece by piece, and memory stays bounded however large they are. `metadata` defaults to that of
@@ -214,7 +214,7 @@ class _Writing:
         free = shutil.disk_usage(folder).free
         if free < size + _ROOM_LEFT:
             raise ArchiveIOError(
-                f"{self.target}: it will have {size} bytes, and the disk has room for {free}; "
+                f"{self.target}: it will have {size} bytes, and {free} are free on the disk; "
                 "nothing was written",
                 OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.target)),
                 str(self.target),
@@ -249,7 +249,7 @@ def _exact_pieces(key: str, value: Any) -> Iterator[memoryview]:
 
 
 def _spec(key: str, value: Any, span: Span | None, number: int) -> TensorSpec:
-    """Return where a tensor lies in its new storage, in elements of the dtype that it is stored in."""
+    """Return the place of a tensor in its new storage, in elements of the dtype that it is stored in."""
     dtype, width = stored_as(DTYPES[value.dtype].spelling)
     if span is None:
         shape, strides, offset = value.shape, contiguous_strides(value.shape), 0
@@ -317,7 +317,7 @@ class _Place:
 
 
 def _lost(places: list[_Place]) -> Iterator[tuple[str, LeftOut]]:
-    """Yield what is said of each tensor with turned signs that meets one with other signs."""
+    """Yield a LeftOut for each tensor with turned signs that overlaps one with other signs."""
     met = {**_met_before(_mirrored(places)), **_met_before(places)}
     for place in places:
         if place.key in met and isinstance(place.storage, ShownStorage):

@@ -119,7 +119,7 @@ class ZipFile(Mapping[str, ZipMember]):
         stop = size - _END.size
         long = self._long_end(stop)
         if long is not None:
-            # Either record may leave a field to the other by saturating it; where both speak they agree.
+            # Either record may leave a field to the other by saturating it; where both have it they agree.
             shorts = ((here, 0xFFFF), (count, 0xFFFF), (length, _LONG), (start, _LONG))
             for (short, saturated), value in zip(shorts, long[1:], strict=True):
                 if short not in (saturated, value):

@@ -58,12 +58,12 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         *_dtype_table.__all__,
     ]
 
-# The rooms above the tensors, imported when first asked for: `import kellet` stays quick.
-_ROOMS = frozenset({"nn", "optim", "utils"})
+# The packages above the tensors, imported when first used: `import kellet` stays quick.
+_SUBPACKAGES = frozenset({"nn", "optim", "utils"})
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _ROOMS:
+    if name in _SUBPACKAGES:
         return _import_module(f".{name}", __name__)
     if name == "__version__":  # of the distribution, whose metadata has it from pyproject.toml
         metadata = _import_module("importlib.metadata")

@@ -1,4 +1,4 @@
-"""What the files of a room define for users, gathered for the room's `__init__`."""
+"""What the files of a package define for users, gathered for its `__init__`."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,52 @@ def public_things(package: str) -> Iterator[tuple[str, object]]:
 
 def test_every_public_class_and_function_of_kellet_has_an_example() -> None:
     assert [name for name, thing in public_things("kellet") if ">>>" not in (thing.__doc__ or "")] == []
+
+
+PACKAGER_API = ("", "migrations", "policy", "testing", "analysis", "drafting", "weights")
+EVERY_METHOD = ("PackageExporter", "PackageImporter", "Policy")
+
+
+def public_methods(cls: type) -> dict[str, str]:
+    """Map the public methods that a class defines itself, without properties, to their docstrings."""
+    found = {name: getattr(cls, name) for name in vars(cls) if not name.startswith("_")}
+    return {name: thing.__doc__ or "" for name, thing in found.items() if inspect.isroutine(thing)}
+
+
+def needs_example(thing: object) -> bool:
+    """Check whether a public object of packager is a class or function that an example can show.
+
+    It is not for exceptions, and for records that a public call returns: frozen dataclasses and named
+    tuples without methods of their own.
+    """
+    if not inspect.isclass(thing):
+        return inspect.isroutine(thing)
+    is_record = issubclass(thing, tuple) or (is_dataclass(thing) and thing.__dataclass_params__.frozen)
+    return not issubclass(thing, BaseException) and not (is_record and not public_methods(thing))
+
+
+def packager_api() -> dict[str, object]:
+    """Map dotted names to the classes and functions of packager's public API that need an example."""
+    found = {}
+    for room in PACKAGER_API:
+        module = importlib.import_module(f"packager.{room}".rstrip("."))
+        found.update({f"{module.__name__}.{name}": getattr(module, name) for name in module.__all__})
+    return {name: thing for name, thing in found.items() if needs_example(thing)}
+
+
+def test_every_public_class_and_function_of_packager_has_an_example() -> None:
+    missing = []
+    for name, thing in packager_api().items():
+        texts = [thing.__doc__ or "", *(public_methods(thing).values() if inspect.isclass(thing) else ())]
+        if not any(">>>" in text for text in texts):
+            missing.append(name)
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", EVERY_METHOD)
+def test_every_method_of_the_main_classes_of_packager_has_an_example(name: str) -> None:
+    methods = public_methods(getattr(importlib.import_module("packager"), name))
+    assert [method for method, text in methods.items() if ">>>" not in text] == []
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))

@@ -190,7 +190,7 @@ def test_one_variable_says_where_everything_is_kept(
     [
         (errno.ENOENT, "create the folder"),
         (errno.EACCES, "give permission, or write elsewhere"),
-        (errno.ENOSPC, "make room, or write to another disk"),
+        (errno.ENOSPC, "free some space, or write to another disk"),
         (errno.ENAMETOOLONG, "choose a shorter name"),
         (errno.EIO, "look after the disk"),
     ],

@@ -315,7 +315,7 @@ def test_models_of_libraries_are_called_by_the_names_that_models_have(
 def test_a_method_that_an_estimator_has_under_a_condition_is_told() -> None:
     model = Pipeline([("last", LinearRegression())]).fit(X, [0, 1, 1])
     trust = ("sklearn.**:*",)
-    refused(renamed(stored(model), "transform"), "'transform' cannot be had of it", trust=trust)
+    refused(renamed(stored(model), "transform"), "it has no 'transform' here", trust=trust)
     found = answer(renamed(stored(model), "predict"), trust=trust)["output"]
     assert np.array_equal(found, model.predict(X))
 

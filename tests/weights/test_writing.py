@@ -113,7 +113,7 @@ def test_a_disk_that_is_too_small_is_told_beforehand(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10))
     for ending in ("kellet", "safetensors"):
         with pytest.raises(
-            ArchiveIOError, match="and the disk has room for 10; nothing was written"
+            ArchiveIOError, match="and 10 are free on the disk; nothing was written"
         ) as caught:
             write_checkpoint(tmp_path / f"a.{ending}", STATE)
         assert caught.value.errno == 28

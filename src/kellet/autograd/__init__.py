@@ -1,6 +1,6 @@
 """Gradients: the graph that operations record, and the engine that walks it.
 
-This room knows no operation. `bridge.py` is where the room above tells it what a tensor is.
+This package knows no operation. `bridge.py` is where `kellet.core` tells it what a tensor is.
 """
 
 from . import function as function

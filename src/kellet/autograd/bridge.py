@@ -1,8 +1,8 @@
-"""The one place where this room learns what a Tensor is.
+"""The one place where autograd learns what a Tensor is.
 
-Autograd knows no operation and does not import the room above. When `kellet.core` is imported it
-fills in `bridge`: the class in which arrays are wrapped for hooks and custom functions, and the
-rules as operations on Tensors. Of those, autograd itself calls `sum_to`, `cast`, `real`, `clone`
+Autograd knows no operation and does not import `kellet.core`, the layer above it. When `kellet.core`
+is imported it fills in `bridge`: the class in which arrays are wrapped for hooks and custom functions, and
+the rules as operations on Tensors. Of those, autograd itself calls `sum_to`, `cast`, `real`, `clone`
 and `overwrite`, and adds with `+`. Beside it stands what a tensor is made of before it is one: its array
 and its version counter.
 """

@@ -21,7 +21,7 @@ nodes of lower numbers, so descending numbers are an order in which a graph may 
 class Node:
     """One step of a graph, as `tensor.grad_fn` shows it.
 
-    Inside this room, `edges` holds for every input where its gradient goes: a Node (its output 0),
+    Inside autograd, `edges` holds for every input where its gradient goes: a Node (its output 0),
     an `Edge` (another output), a leaf (its gradient is accumulated), or None (nowhere). All of
     these answer `_nr`: 0, the number, -1.
 
@@ -140,7 +140,7 @@ class Node:
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
 
-    # --- for this room ----------------------------------------------------------------------------
+    # --- for autograd -----------------------------------------------------------------------------
 
     def _hooks(self) -> NodeHooks:
         return hooks_of(self, "hooks", NodeHooks)  # type: ignore[no-any-return]  # of the kind asked for

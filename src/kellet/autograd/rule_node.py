@@ -94,7 +94,7 @@ class RuleNode(Node):
         return ctx
 
     def release(self) -> None:
-        """Let go of what was saved; nothing to do where nothing was."""
+        """Release the saved values, if there are any."""
         if self.inputs is not None:
             self.inputs = RELEASED
         if self.outputs is not None:

@@ -17,7 +17,7 @@ from .node import Node, Target, target
 from .variable import Variable, counter_of, edge_of
 
 RELEASED: Any = object()
-"""Stands where a node kept its values, after backward let go of them."""
+"""Takes the place of a node's saved values once backward has released them."""
 
 
 def released_error(name: str) -> GradientError:

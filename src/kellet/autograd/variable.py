@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Variable:
-    """The state of one tensor. Everything with an underscore belongs to this room and to core.
+    """The state of one tensor. Everything with an underscore belongs to autograd and to core.
 
     `_array`    the ndarray
     `_edge`     the Node that made it, or an Edge when it is a further output; None for a leaf (or

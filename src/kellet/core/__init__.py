@@ -1,6 +1,6 @@
 """Tensors: the class, the functions that make and transform them.
 
-The functions that the files of this room define are offered here, and by `kellet` itself.
+The functions that the files of this package define are offered here, and by `kellet` itself.
 """
 
 from typing import TYPE_CHECKING

@@ -90,7 +90,7 @@ class BackwardHook:
             return output
         outputs = output if isinstance(output, tuple) else (output,)
         places = _gated_places(outputs)
-        # grad_output speaks of the Tensors among the outputs only.
+        # grad_output has the gradients of the Tensors among the outputs only.
         tensors = [place for place, value in enumerate(outputs) if isinstance(value, Tensor)]
         self.n_outputs = len(tensors)
         self.output_places = [tensors.index(place) for place in places]

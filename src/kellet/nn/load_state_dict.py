@@ -50,7 +50,7 @@ _POST_FORMS = (
 class StateLoading(StateSaving):
     """The part of `Module` that loads its state."""
 
-    # The module whose state this one's is, where it is a mere wrapper.
+    # The module whose state a mere wrapper loads and saves.
     _stands_for: Module | None = None
 
     # The load pre-hooks of this class itself; see register_class_load_state_dict_pre_hook.
@@ -327,7 +327,7 @@ class _Load:
         for key in self.state:
             path, rest = _deepest(key, places)
             place, module = places[path]
-            # An override speaks for itself, by calling the original or by leaving it.
+            # An override finds its own unexpected keys, by calling the original or by not doing so.
             if not _overrides_load(type(module)) and _is_unexpected(module, rest):
                 found.append((key, place))
         return sorted(found, key=lambda item: item[1])

@@ -285,7 +285,7 @@ class HookedModule(Module, Generic[Inner]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        # A copied registry counts with everybody; these go on counting among themselves.
+        # A copied registry takes ids from the global counter; these share one of their own.
         registries = (self._pre_hooks, self._observers, self._gradient_observers)
         taken = [entry.id for registry in registries for entry in registry.entries]
         ids = itertools.count(max(taken, default=-1) + 1)

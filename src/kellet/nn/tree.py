@@ -113,7 +113,7 @@ class ModuleTree(Members):
         """Put `module` at the dotted path `target`, whose parent must exist.
 
         With `strict` there must be a module to replace. Raises ValueError for an empty path or for
-        what is not a Module, AttributeError for a path that leads nowhere.
+        what is not a Module, AttributeError for a path that does not exist.
         """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")

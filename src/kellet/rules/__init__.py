@@ -1,7 +1,7 @@
 """What each operation computes, and its derivative, side by side: a table, not a class per operation.
 
-This room knows NumPy arrays only. `rule.py` says how a rule is written, and lists the files with rules. The
-others hold what these share (`error_function`, `kernels`, `levels`, `quiet`).
+This package knows NumPy arrays only. `rule.py` says how a rule is written, and lists the files with rules.
+The others hold what these share (`error_function`, `kernels`, `levels`, `quiet`).
 """
 
 from .rule import RULES as RULES

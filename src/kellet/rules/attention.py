@@ -31,7 +31,7 @@ def _attention_forward(
     """`softmax(query @ key.T * scale + bias) @ value` over the last two axes.
 
     `allowed` is a bool array that broadcasts to the scores, False where a query must not look; a
-    query that may look nowhere gets zeros. `dropped` multiplies the weights after the softmax.
+    query that may attend to nothing gets zeros. `dropped` multiplies the weights after the softmax.
 
     A few heads at a time, so that their scores stay in the cache from the first step to the last; all
     of them at once are made only where the derivative will want them.
@@ -47,7 +47,7 @@ def _attention_forward(
         for mask in (bias, refused, _nowhere(bias, allowed), dropped)
     )
     masks = (bias_parts, refused_parts, nowhere_parts)
-    out = _room(query, (*lead, square[0], value.shape[-1]), np.result_type(dtype, value))
+    out = _empty_like(query, (*lead, square[0], value.shape[-1]), np.result_type(dtype, value))
     blocks = list(_blocks(lead, MOST // max(1, math.prod(square))))
     # For all weights where the derivative will want them, else of the first block, the largest.
     room = np.empty((*(query_parts[blocks[0]] if kept is None else query_parts).shape[:-1], square[1]), dtype)
@@ -95,7 +95,7 @@ def _spread(a: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _nowhere(bias: Any, allowed: Any) -> Any:
-    """Which queries may look nowhere: a bool array `(..., queries, 1)`, or None when there is none."""
+    """Which queries may attend to nothing: a bool array `(..., queries, 1)`, or None when there is none."""
     nowhere = np.zeros((1, 1), dtype=bool)
     if bias is not None:
         nowhere = nowhere | (np.isneginf(bias).all(axis=-1, keepdims=True))
@@ -147,10 +147,10 @@ def _times(xp: Any, a: Any, b: Any, like: Any) -> Any:
 def _product(a: Any, b: Any, like: Any) -> Any:
     """The matrix product, laid out like `like`."""
     shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
-    return np.matmul(a, b, out=_room(like, shape, np.result_type(a, b)))
+    return np.matmul(a, b, out=_empty_like(like, shape, np.result_type(a, b)))
 
 
-def _room(like: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _empty_like(like: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """A new array whose axes lie in memory in the order of those of `like`, where there are as many.
 
     Heads are usually a view of `(batch, length, heads, width)`: laid out the same way, results go back

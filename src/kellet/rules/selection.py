@@ -1,6 +1,6 @@
 """Comparisons, logic and bits; and choosing between values: where, maximum and minimum, clamp, masks.
 
-Comparisons have no derivatives, for nothing there is smooth.
+Comparisons have no derivatives: their results are steps.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def scaled_dot_product_attention(
 
     query (..., L, E), key (..., S, E), value (..., S, Ev), result (..., L, Ev). `attn_mask` broadcasts
     to (..., L, S): bool, True where a query may look, or floating and added to the scores. `is_causal`
-    stands for the lower triangle. A query that may look nowhere gets zeros. `scale` is 1 / sqrt(E)
+    stands for the lower triangle. A query that may attend to nothing gets zeros. `scale` is 1 / sqrt(E)
     unless given. With `enable_gqa` several heads (dimension -3) of the query share one of key and value.
 
     Raises ShapeError and DTypeError where shapes or dtypes do not fit, ValueError for a mask beside

@@ -47,6 +47,28 @@ def digest_of_live(function: FunctionType) -> str:
     return digest
 
 
+def name_in_script(function: FunctionType) -> str | None:
+    """Return a name of the running script that leads to a function in no named definition of it.
+
+    A script is not stored whole, but what stored names need; the names of a lambda outside of all functions
+    and classes do not say which statement makes it. None for a function that needs no such name.
+
+    Raises CannotStore where no name of the script leads to it.
+    """
+    first = function.__code__.co_qualname.partition(".")[0]
+    if function.__globals__.get("__name__") != "__main__" or not first.startswith("<"):
+        return None
+    names = [name for name, value in function.__globals__.items() if value is function]
+    if names:
+        return min(names, key=lambda name: name.startswith("_"))  # a notebook keeps its last result as `_`
+    raise CannotStore(
+        "a lambda outside of the functions and classes of a script, which no name there leads to, so that "
+        "what makes it cannot be told from the rest of the script",
+        "define it by `def`, or give it a name in the script",
+        "move it into a module",
+    )
+
+
 def code_of(source: str, qualname: str, digest: str, file: str | None = None) -> CodeType | None:
     """Return the code object in `source` of that qualified name and digest; None when there is none."""
     found = (code for code, known in _definitions(source, qualname, file) if known == digest)

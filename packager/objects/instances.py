@@ -13,7 +13,7 @@ from packager.codecs import CannotStore, Codec, Finish, Node, ObjectCodec
 from packager.names import demangle
 
 from .encoder import Encoder
-from .functions import digest_of_live
+from .functions import digest_of_live, name_in_script
 from .recording import Frame, Steps
 from .records import Kind, Operand, is_inline
 from .reducing import Recipe, has_only_a_dict, recipe_of
@@ -227,16 +227,19 @@ def _nested(encoder: Encoder, frame: Frame, obj: types.FunctionType, home: str) 
     code = obj.__code__
     digest = digest_of_live(obj)
     encoder.use(home, code.co_qualname, "value")
+    name = name_in_script(obj)
+    if name is not None:
+        encoder.use(home, name, "value")
     # What functools.wraps changes, where it differs from the code's own.
     frame.operands += [
         None if obj.__name__ == code.co_name else obj.__name__,
         None if obj.__qualname__ == code.co_qualname else obj.__qualname__,
     ]
-    for name in ("__doc__", "__defaults__", "__kwdefaults__"):
-        frame.style, frame.at = "attr", name
-        frame.operands.append((yield getattr(obj, name)))
-    for name, cell in zip(code.co_freevars, obj.__closure__ or (), strict=True):
-        frame.style, frame.at = "cell", name
+    for attribute in ("__doc__", "__defaults__", "__kwdefaults__"):
+        frame.style, frame.at = "attr", attribute
+        frame.operands.append((yield getattr(obj, attribute)))
+    for variable, cell in zip(code.co_freevars, obj.__closure__ or (), strict=True):
+        frame.style, frame.at = "cell", variable
         frame.operands.append((yield cell))
     done = encoder.reference(obj)
     if done is not None:

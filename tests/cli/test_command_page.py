@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from packager.cli.main import _COMMANDS, EXIT_CODES
+from packager.cli.main import COMMANDS, EXIT_CODES
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs/guides/command.md"
@@ -45,6 +45,6 @@ def test_the_examples_run_as_they_stand(tmp_path: Path) -> None:
 
 def test_every_command_and_exit_code_is_on_the_page() -> None:
     page = GUIDE.read_text(encoding="utf-8")
-    assert [name for name in _COMMANDS if f"`{name}`" not in page] == []
+    assert [name for name in COMMANDS if f"`{name}`" not in page] == []
     codes = re.findall(r"^  (\d+) +", EXIT_CODES, re.MULTILINE)
     assert [code for code in codes if f"| {code} |" not in page] == []

@@ -255,3 +255,39 @@ def test_a_list_that_was_shuffled_out_of_sight_is_a_problem_where_it_is_bound(tm
     printed = run("script.py", target, cwd=tmp_path)
     assert "__main__ 6: ORDER is a list of 3 here, and would be a list of 3 where it is loaded" in printed
     assert not target.exists()
+
+
+LAMBDAS = """
+import sys
+from packager import PackageExporter, PackagingError
+
+FACTOR = 3
+_ = triple = lambda x: x * FACTOR
+class Box:
+    pass
+named, unnamed = Box(), Box()
+named.call = triple
+unnamed.call = lambda x: x
+print("runs")
+with PackageExporter(sys.argv[1], policy="auto") as exporter:
+    exporter.save_object("model", "model", {"named": named, "triple": triple})
+try:
+    with PackageExporter(sys.argv[1] + ".not", policy="auto") as exporter:
+        exporter.save_object("model", "model", unnamed)
+except PackagingError as error:
+    print(error)
+"""
+
+
+def test_a_lambda_of_a_script_is_stored_by_its_name_there_and_refused_without_one(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(LAMBDAS)
+    target = tmp_path / "net.kellet"
+    printed = run("script.py", target, cwd=tmp_path)
+    assert "model.call: a lambda outside of the functions and classes of a script" in printed
+    assert not (tmp_path / "net.kellet.not").exists()
+    load = (
+        "import sys; from packager import PackageImporter\n"
+        "found = PackageImporter(sys.argv[1]).load_object('model', 'model')\n"
+        "print(found['named'].call(2), found['triple'] is found['named'].call)\n"
+    )
+    assert run("-c", load, target, cwd=tmp_path) == "6 True\n"

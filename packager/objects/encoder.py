@@ -23,7 +23,7 @@ from packager.codecs import CannotStore, Codec, CodecRegistry, Finish
 from packager.graph import Importer
 
 from .recording import EncodedObject, Finding, Frame, Recorder, Steps
-from .records import Operand, Record, is_inline, pack_table
+from .records import Operand, is_inline, pack_table
 
 _T = TypeVar("_T")
 
@@ -156,8 +156,8 @@ class Encoder(Recorder):
         if is_inline(obj):
             return obj  # type: ignore[no-any-return]  # an operand
         opened = self._open.get(key)
-        if opened is not None and opened.start is not None:
-            return self._write_early(opened, opened.start)
+        if opened is not None and opened.head is not None:
+            return self._write_early(opened)
         frame = Frame(obj, opened)
         if opened is not None and opened.outer is not None and opened.count == len(self.records):
             self._refuse(obj, _endless(obj))
@@ -185,10 +185,12 @@ class Encoder(Recorder):
         else:
             self._open[id(frame.obj)] = frame.outer
 
-    def _write_early(self, frame: Frame, start: Callable[[list[Operand]], Record]) -> int:
+    def _write_early(self, frame: Frame) -> int:
         """Write an open object with what is known of it, because something inside refers to it."""
         frame.written = len(frame.operands) - len(frame.operands) % frame.step
-        frame.ref = self.remember(frame.obj, self.write(start(frame.operands[: frame.written])))
+        frame.ref = self.remember(
+            frame.obj, self.write(self.record_of(frame, frame.operands[: frame.written]))
+        )
         return frame.ref
 
     def _refuse(self, obj: Any, error: CannotStore) -> None:

@@ -91,13 +91,13 @@ def _tensor(encoder: Encoder, frame: Frame, obj: TensorData) -> int:
 def _list(encoder: Encoder, frame: Frame, obj: list[Any]) -> Steps | int:
     if is_packable(obj):
         return encoder.remember(obj, encoder.write([Kind.PACKED_LIST, *obj]))
-    frame.start = lambda known: [Kind.LIST, *known]
+    frame.head = [Kind.LIST]
     frame.style = "item"
     return _items(encoder, frame, obj, Kind.EXTEND)
 
 
 def _set(encoder: Encoder, frame: Frame, obj: set[Any]) -> Steps:
-    frame.start = lambda known: [Kind.SET, *known]
+    frame.head = [Kind.SET]
     frame.style = "element"
     return _items(encoder, frame, in_order(obj, encoder.order_of), Kind.ADD)
 
@@ -111,7 +111,7 @@ def _dict(encoder: Encoder, frame: Frame, obj: dict[Any, Any]) -> Steps | int:
     if is_packable(obj) and is_packable(obj.values()):
         flat = [part for pair in obj.items() for part in pair]
         return encoder.remember(obj, encoder.write([Kind.PACKED_DICT, *flat]))
-    frame.start = lambda known: [Kind.DICT, *known]
+    frame.head = [Kind.DICT]
     frame.step = 2
     return _pairs(encoder, frame, obj)
 
@@ -133,7 +133,7 @@ def _pairs(encoder: Encoder, frame: Frame, obj: dict[Any, Any]) -> Steps:
 
 
 def _cell(encoder: Encoder, frame: Frame, obj: types.CellType) -> Steps:
-    frame.start = lambda known: [Kind.CELL, *known]
+    frame.head = [Kind.CELL]
     frame.style, frame.at = "attr", "cell_contents"
     try:
         content = obj.cell_contents

@@ -107,17 +107,11 @@ def _object(
     cls = encoder.write_class(type(frame.obj))
     number = None if codec is None else encoder.codec_number(codec)
     frame.tables = frozenset() if codec is None else codec.tables
-    names = list(attributes)
-
-    def start(known: list[Operand]) -> list[Any]:
-        shape = (Kind.SHAPE, cls, number, *names[: len(known)])
-        return [Kind.OBJ, encoder.write_once(shape, list(shape)), *known]
-
-    frame.start = start
+    frame.head, frame.names = [Kind.SHAPE, cls, number], list(attributes)
     yield from _attribute_values(frame, attributes)
     if frame.ref is None:
-        return encoder.remember(frame.obj, encoder.write(start(frame.operands)))
-    _write_fill(encoder, frame.ref, names[frame.written :], frame.operands[frame.written :])
+        return encoder.remember(frame.obj, encoder.write(encoder.record_of(frame, frame.operands)))
+    _write_fill(encoder, frame.ref, frame.names[frame.written :], frame.operands[frame.written :])
     return frame.ref
 
 

@@ -120,8 +120,9 @@ class Frame:
     """One object on the encoder's stack.
 
     `operands` are those of the children that are done. An object that can be written before it is
-    complete has `start`, which makes its record from the operands known by then; `step` is how many
-    operands belong together, `ref` the record that was written, `written` how many operands it has.
+    complete has `head`, what its record begins with, or its shape, where `names` are its attributes;
+    `step` is how many operands belong together, `ref` the record that was written, `written` how many
+    operands it has.
 
     `at` and `style` say which child is being encoded (a style of `path_of`), `role` what is done with
     it, and `tables` which attributes are the tables of a module. `base` is the path of the object
@@ -130,8 +131,8 @@ class Frame:
     """
 
     __slots__ = (
-        "at", "base", "count", "obj", "operands", "outer", "ref", "role", "start", "step", "steps", "style",
-        "tables", "written",
+        "at", "base", "count", "head", "names", "obj", "operands", "outer", "ref", "role", "step", "steps",
+        "style", "tables", "written",
     )  # fmt: skip
 
     def __init__(self, obj: Any, outer: Frame | None = None, base: str | None = None) -> None:
@@ -140,7 +141,8 @@ class Frame:
         self.base = base
         self.steps: Steps
         self.operands: list[Operand] = []
-        self.start: Callable[[list[Operand]], Record] | None = None
+        self.head: Record | None = None
+        self.names: Sequence[str] = ()
         self.step = 1
         self.ref: int | None = None
         self.written = 0
@@ -259,11 +261,18 @@ class Recorder:
         done = self.reference(frame.obj)
         return self.remember(frame.obj, self.write(record)) if done is None else done
 
+    def record_of(self, frame: Frame, known: list[Operand]) -> Record:
+        """Return the record of an object that may be incomplete, from the operands known of it."""
+        assert frame.head is not None
+        if frame.head[0] != Kind.SHAPE:
+            return [*frame.head, *known]
+        shape = (*frame.head, *frame.names[: len(known)])
+        return [Kind.OBJ, self.write_once(shape, list(shape)), *known]
+
     def complete(self, frame: Frame, fill: int) -> int:
         """Write an object whose children are done; or what it lacks, when it had to be written early."""
         if frame.ref is None:
-            assert frame.start is not None
-            return self.remember(frame.obj, self.write(frame.start(frame.operands)))
+            return self.remember(frame.obj, self.write(self.record_of(frame, frame.operands)))
         if len(frame.operands) > frame.written:
             self.write([fill, frame.ref, *frame.operands[frame.written :]])
         return frame.ref

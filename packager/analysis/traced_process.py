@@ -54,7 +54,7 @@ def _used(before: set[str], opened: set[str]) -> tuple[list[str], list[str]]:
     """List modules, and files. A module that stands under two names counts under its own."""
     modules = [
         name
-        for name, module in list(sys.modules.items())
+        for name, module in sys.modules.copy().items()
         if name not in before and getattr(getattr(module, "__spec__", None), "name", name) == name
     ]
     return sorted(modules), sorted(map(os.path.abspath, opened))

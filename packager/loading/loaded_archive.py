@@ -92,7 +92,9 @@ class LoadedArchive:
     def modules(self) -> dict[str, ModuleType]:
         """Return the modules that are loaded, by their names in this process."""
         tops = set(self.top_level_names)
-        return {name: module for name, module in list(sys.modules.items()) if name.partition(".")[0] in tops}
+        # A copy is made in one step; a list of items is not, and other threads import meanwhile.
+        loaded = sys.modules.copy()
+        return {name: module for name, module in loaded.items() if name.partition(".")[0] in tops}
 
     def defines(self, cls: type, value: object) -> bool:
         """Say whether stored code defines `cls`, or where the class bears another's name, its `value`.

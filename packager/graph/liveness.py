@@ -118,8 +118,8 @@ class NameUses:
 
     def _use_class(self, ending: Ending, called: bool, public: bool) -> None:
         self._live.add_class(ending.module, ending.at, public=public)
-        if len(ending.rest) == 1:  # not called here, it may be by another name: `handler = Class.run`
-            self._live.add_method(ending.module, ending.at, ending.rest[0], or_ask=called)
+        if called and len(ending.rest) == 1:
+            self._live.add_method(ending.module, ending.at, ending.rest[0])
         self._live.ask(ending.rest[1:])
 
     def _use_lazily(self, module: SourceModule, rest: tuple[str, ...]) -> None:
@@ -241,15 +241,12 @@ class _Liveness:
             if not name.startswith("_"):
                 self._run_function(module, block)
 
-    def add_method(self, module: SourceModule, at: int, name: str, *, or_ask: bool) -> None:
-        """Make live what `Class.name` is: the method of that class, or of a base, and no other.
-
-        Where there is none, `or_ask` asks any value for the name: a call of it may lead anywhere.
-        """
+    def add_method(self, module: SourceModule, at: int, name: str) -> None:
+        """Make live what `Class.name(...)` calls: the method of that class, or of a base, and no other."""
         methods = self._family(module, at).methods.get(name, ())
         for _, home, block in methods:
             self._run_function(home, block)
-        if or_ask and not methods:
+        if not methods:
             self.ask([name])
 
     def add_class_statement(self, module: SourceModule, at: int) -> None:

@@ -64,10 +64,6 @@ def late(walk_tree: WalkTree, code: str, more: str = "", root: str = "pkg.main:e
             "def entry():\n    return A.all()"),
         ("import functools\nclass A:\n    def go(self):\n        from . import late\n"
         "def entry():\n    return functools.partial(A.go, 1)"),
-        ("class A:\n    def go(self):\n        from . import late\n"
-        "def entry():\n    handler = A.go\n    return handler"),
-        ("class A:\n    def go(self):\n        from . import late\n"
-        "class B(A): pass\ntable = {'x': B.go}\ndef entry(): pass"),
         ("def now(f):\n    f()\n    return f\n@now\ndef model():\n    from . import late\ndef entry(): pass"),
         ("def when(ready):\n    def decorate(f):\n        if ready:\n            f()\n        return f\n"
         "    return decorate\n@when(True)\ndef model():\n    from . import late\ndef entry(): pass"),
@@ -98,10 +94,6 @@ def test_what_live_code_can_come_to_is_live(walk_tree: WalkTree, code: str) -> N
         "@wrap\ndef model():\n    from . import late\ndef entry(): pass"),
         "helper = 1\ndef entry(helper):\n    return helper\ndef other():\n    from . import late",
         "class entry:\n    def _private(self):\n        from . import late",
-        (
-            "class A:\n    def go(self):\n        from . import late\n"
-            "A.go.__doc__ = 'y'\ndef entry():\n    return A"
-        ),
     ],
 )  # fmt: skip
 def test_what_nothing_live_names_is_not(walk_tree: WalkTree, code: str) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .errors import CodeExitError as CodeExitError
     from .errors import EmptyMatchError as EmptyMatchError
     from .errors import EnvironmentMismatchError as EnvironmentMismatchError
+    from .errors import IdentityMismatchError as IdentityMismatchError
     from .errors import IntegrityError as IntegrityError
     from .errors import LegacyFormatError as LegacyFormatError
     from .errors import MigrationError as MigrationError
@@ -58,8 +59,8 @@ _named, __all__ = lazy_names(
     {
         "analysis": "is_from_package",
         "errors": "ArchiveError ArgumentError CodeExitError EmptyMatchError EnvironmentMismatchError "
-        "IntegrityError LegacyFormatError MigrationError PackageError PackagingError PickleRefusedError "
-        "UndeclaredImportError UntrustedTypeError",
+        "IdentityMismatchError IntegrityError LegacyFormatError MigrationError PackageError PackagingError "
+        "PickleRefusedError UndeclaredImportError UntrustedTypeError",
         "exporting": "ExportPlan",
         "graph": "DiGraph Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
         "loading": "Directory verify",

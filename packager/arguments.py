@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .errors import ArgumentError
 
-__all__ = ["check_choice", "check_file", "check_kind", "check_names"]
+__all__ = [
+    "check_choice",
+    "check_file",
+    "check_flag",
+    "check_identity",
+    "check_kind",
+    "check_names",
+    "check_several",
+]
 
 
 def check_kind(name: str, value: object, kinds: type | tuple[type, ...], expected: str) -> None:
@@ -25,6 +34,44 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Raise ArgumentError unless the argument `name` is one of `choices`."""
     if value not in (known := tuple(choices)):
         raise ArgumentError(f"{name}={_shown(value)}: expected one of {', '.join(map(repr, known))}")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Raise ArgumentError unless the argument `name` is True or False: "no" would count as yes."""
+    check_kind(name, value, bool, "True or False")
+
+
+def check_several(name: str, value: object, expected: str) -> None:
+    """Raise ArgumentError unless the argument `name` is a list, tuple or set, which `expected` describes.
+
+    One text is refused: it would be taken letter by letter.
+
+    >>> check_several("find_links", "wheels", "a list of folders")
+    Traceback (most recent call last):
+    packager.errors.ArgumentError: find_links='wheels': expected a list of folders, found str
+    """
+    check_kind(name, value, (list, tuple, set, frozenset), expected)
+
+
+def check_identity(name: str, value: object) -> str | None:
+    """Return the 64 digits of an archive's identity, which may have "sha256:" before them; None for None.
+
+    Raises ArgumentError for anything else: part of an identity would let other archives pass.
+
+    >>> check_identity("identity", "sha256:" + "0f" * 32) == "0f" * 32
+    True
+    """
+    if value is None:
+        return None
+    check_kind(name, value, str, "the identity of an archive")
+    assert isinstance(value, str)
+    match = re.fullmatch("(?:sha256:)?([0-9a-f]{64})", value)
+    if match is None:
+        raise ArgumentError(
+            f"{name}={_shown(value)}: expected the 64 lower-case hexadecimal digits that `packager verify` "
+            f"prints, found {len(value)} characters of another form"
+        )
+    return match[1]
 
 
 def check_names(name: str, mapping: object) -> None:

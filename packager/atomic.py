@@ -1,9 +1,10 @@
-"""Files and folders that appear in one step or not at all, and the folder for what is kept between runs.
+"""Files and folders that appear in one step or not at all.
 
 Whatever is written goes to a *part* beside its place: a file or folder with a random name that ends in
 `.kellet-part`. When it is complete, it is renamed. An error removes the part; a process that is killed
 leaves it behind, and the next one that replaces a file in that folder removes it. A part at work is known
-by its lock, which the system takes away with the process.
+by its lock, which the system takes away with the process. So is a temporary folder: what a killed process
+leaves goes when the next one is made.
 
 Errors are plain OSErrors; a caller that has an error of its own for them wraps them.
 """
@@ -15,7 +16,8 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 if TYPE_CHECKING:
@@ -28,19 +30,25 @@ except ImportError:  # where there are no locks, an open file cannot be removed 
 
 __all__ = [
     "ReplacedFile",
-    "cache_folder",
+    "TemporaryFolder",
     "files_into",
-    "keep_file",
-    "keep_folder",
     "new_folder",
     "os_error_mend",
+    "part_beside",
+    "part_folder",
     "replaced_file",
     "replaced_folder",
+    "temporary_folder",
 ]
 
 _PART: Final = re.compile(r"\..+\.[0-9a-f]{16}\.kellet-part")
 # A folder that may be written to but not read, and file systems that have nothing to synchronise.
 _NO_FOLDER_SYNC: Final = {errno.EACCES, errno.EINVAL, errno.EOPNOTSUPP}
+_FOLDER_FLAGS: Final = (
+    os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+)
+# Temporary folders of ours, which are known by their lock as parts are.
+_OURS: Final = re.compile(r"kellet-(?:code|env|lock|stubs|vendored|wheels)-[a-z0-9_]{8,16}")
 _NAME_BYTES: Final = 100  # of the target's name in a part's; a whole name may have 255
 
 
@@ -67,19 +75,23 @@ class ReplacedFile:
 
         With `fsync` the content is on the disk before the rename; `sync_folder` makes the rename last.
         """
-        _remove_stale(self.folder)
+        _remove_stale(self.folder, folders=False)
         part, descriptor = self._create()
         try:
             yield descriptor
             if fsync:
                 os.fsync(descriptor)
+            # What a file system says only when a file is closed (NFS: no room, an error of the disk) is
+            # asked for before the rename, through a second number: the first holds the lock.
+            os.close(os.dup(descriptor))
             os.rename(part, self.path)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(part)
             raise
         finally:
-            os.close(descriptor)
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
 
     def sync_folder(self) -> None:
         """Make the rename last, where the folder can be synchronised at all. Raises OSError."""
@@ -96,7 +108,7 @@ class ReplacedFile:
     def _create(self) -> tuple[str, int]:
         """Make the part, lock it, and give it the permissions of the file it will replace."""
         while True:
-            part = _part_of(self.path)
+            part = part_beside(self.path)
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             descriptor = os.open(part, flags, 0o666 if self._mode is None else self._mode)
             try:
@@ -106,7 +118,8 @@ class ReplacedFile:
                 if _lock(descriptor, wait=True) and os.fstat(descriptor).st_nlink:
                     return part, descriptor
             except BaseException:
-                os.unlink(part)
+                with contextlib.suppress(OSError):
+                    os.unlink(part)
                 os.close(descriptor)
                 raise
             os.close(descriptor)
@@ -140,7 +153,7 @@ def replaced_folder(folder: Path) -> Iterator[Path]:
     `folder` must not exist, or be empty: raises OSError otherwise. Parents are made.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _part_folder(folder) as part:
+    with part_folder(folder) as part:
         yield part
         if folder.exists():
             folder.rmdir()
@@ -177,7 +190,7 @@ def files_into(folder: Path) -> Iterator[Path]:
     there = folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with _part_folder(folder / "files") as part:
+        with part_folder(folder / "files") as part:
             yield part
             for file in list(part.iterdir()):
                 os.replace(file, folder / file.name)
@@ -185,60 +198,6 @@ def files_into(folder: Path) -> Iterator[Path]:
         if not there:
             with contextlib.suppress(OSError):  # something is in it, as it should be
                 folder.rmdir()
-
-
-def keep_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write `data` to `path` in a cache that processes share: readable by this user alone, never half of it.
-
-    Folders are made, for this user alone. Raises OSError, with nothing left behind.
-    """
-    target = os.fspath(path)
-    part = _part_of(target)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        descriptor = os.open(part, flags, 0o600)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
-        descriptor = os.open(part, flags, 0o600)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-        os.replace(part, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(part)
-        raise
-
-
-@contextlib.contextmanager
-def keep_folder(folder: Path) -> Iterator[Path]:
-    """Give a new folder, which becomes `folder` in a cache that processes share.
-
-    Where another process was first, its folder stays and this one's is removed. Raises OSError, with
-    nothing left behind.
-    """
-    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _part_folder(folder, mode=0o700) as part:
-        yield part
-        try:
-            os.rename(part, folder)
-        except OSError:
-            if not folder.is_dir():
-                raise
-
-
-def cache_folder(*inner: str) -> Path:
-    """Return the folder for what is kept between runs, or a folder inside it; it need not exist.
-
-    `$KELLET_CACHE`, else `kellet` below `$XDG_CACHE_HOME` or `~/.cache`. Raises RuntimeError where no home
-    folder is known for this user.
-    """
-    from pathlib import Path
-
-    if own := os.environ.get("KELLET_CACHE"):
-        return Path(own, *inner)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return Path(base or Path.home() / ".cache", "kellet", *inner)
 
 
 def os_error_mend(error: OSError) -> str:
@@ -263,26 +222,120 @@ _MENDS: Final = {
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.EISDIR: "name a file",
     errno.EMFILE: "close other files, or raise the limit (ulimit -n)",
+    errno.ENFILE: "end other programs: no more files can be open on this system",
 }
 
 
 @contextlib.contextmanager
-def _part_folder(folder: Path, mode: int = 0o777) -> Iterator[Path]:
+def part_folder(folder: Path, mode: int = 0o777) -> Iterator[Path]:
     """Make the part of a folder; whatever is still at its place afterwards is removed."""
     from pathlib import Path
 
-    part = Path(_part_of(folder))
-    part.mkdir(mode)
-    try:
-        yield part
+    _remove_stale(folder.parent, folders=True)
+    made: list[str] = []
+
+    def make() -> str:
+        made.append(part_beside(folder))
+        os.mkdir(made[-1], mode)
+        return made[-1]
+
+    descriptor = -1
+    try:  # entered before anything is made: a signal may end this at any line
+        part, descriptor = _locked_folder(make)
+        yield Path(part)
     finally:
-        if part.exists():
-            import shutil
+        for one in made:
+            if os.path.exists(one):
+                import shutil
 
-            shutil.rmtree(part, ignore_errors=True)
+                shutil.rmtree(one, ignore_errors=True)
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
-def _part_of(path: str | os.PathLike[str]) -> str:
+def _locked_folder(make: Callable[[], str]) -> tuple[str, int]:
+    """Return a folder that `make` has made, and a descriptor of it that holds its lock.
+
+    Raises OSError, with nothing left behind.
+    """
+    while True:
+        folder = make()
+        try:
+            descriptor = os.open(folder, _FOLDER_FLAGS)
+        except FileNotFoundError:
+            continue  # another process has taken it for a stale one
+        except OSError:
+            os.rmdir(folder)
+            raise
+        if _lock(descriptor, wait=True) and os.path.isdir(folder):
+            return folder, descriptor
+        os.close(descriptor)
+
+
+def _remove_unlocked(folder: str) -> None:
+    """Remove a folder whose process is gone; leave one that is locked, or cannot be removed."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, _FOLDER_FLAGS)
+        try:
+            if _lock(descriptor, wait=False):
+                import shutil
+
+                shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(descriptor)
+
+
+class TemporaryFolder:
+    """A folder of this process, gone with `close()`, with the last reference, or when the process ends.
+
+    Raises OSError where none can be made.
+    """
+
+    def __init__(self, what: str, path: str | None = None) -> None:
+        """Make a folder, at `path` where that was chosen before."""
+        import tempfile
+
+        def make() -> str:
+            if path is None:
+                return tempfile.mkdtemp(prefix=f"kellet-{what}-")
+            os.mkdir(path, 0o700)
+            return path
+
+        _remove_left(os.path.dirname(path) if path else tempfile.gettempdir())
+        self.path, descriptor = _locked_folder(make)
+        self.close = weakref.finalize(self, _remove_own, self.path, descriptor, os.getpid())
+
+
+@contextlib.contextmanager
+def temporary_folder(what: str) -> Iterator[str]:
+    """Give a folder for the time of a block. Raises OSError where none can be made."""
+    folder = TemporaryFolder(what)
+    try:
+        yield folder.path
+    finally:
+        folder.close()
+
+
+def _remove_own(folder: str, descriptor: int, owner: int) -> None:
+    if os.getpid() == owner:  # a forked child leaves it to its parent
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _remove_left(where: str) -> None:
+    """Remove what killed processes of this user have left."""
+    own = getattr(os, "geteuid", lambda: None)()
+    with contextlib.suppress(OSError), os.scandir(where) as entries:
+        for entry in entries:
+            if _OURS.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
+                with contextlib.suppress(OSError):
+                    if own is None or entry.stat(follow_symlinks=False).st_uid == own:
+                        _remove_unlocked(os.path.join(where, entry.name))
+
+
+def part_beside(path: str | os.PathLike[str]) -> str:
     """Return a new name beside `path`, with as much of its name as fits."""
     folder, name = os.path.split(os.fspath(path))
     short = os.fsdecode(os.fsencode(name)[:_NAME_BYTES])
@@ -312,11 +365,18 @@ def _mode_of(path: str) -> int | None:
     return stat.S_IMODE(mode) & 0o777
 
 
-def _remove_stale(folder: str) -> None:
-    """Remove the parts of files whose writers were killed."""
+def _remove_stale(folder: str | os.PathLike[str], *, folders: bool) -> None:
+    """Remove the parts of files, or of folders, whose writers were killed."""
     with os.scandir(folder) as entries:
-        parts = [entry.path for entry in entries if _PART.fullmatch(entry.name) and not entry.is_dir()]
+        parts = [
+            entry.path
+            for entry in entries
+            if _PART.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False) == folders
+        ]
     for part in parts:
+        if folders:
+            _remove_unlocked(part)
+            continue
         with contextlib.suppress(OSError):
             descriptor = os.open(part, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:

@@ -6,6 +6,7 @@
     |-- EmptyMatchError           a rule with allow_empty=False matched no module
     |-- ArchiveError              also ValueError: a file is not an archive as the format demands
     |   `-- IntegrityError        bytes do not have the digest that the manifest gives
+    |       `-- IdentityMismatchError  the archive is another than the one that was asked for
     |-- UntrustedTypeError        also pickle.UnpicklingError: names that the audit does not allow
     |-- PickleRefusedError        also pickle.UnpicklingError: a real pickle, and allow_pickle is False
     |-- EnvironmentMismatchError  also ImportError: this environment lacks what the archive recorded
@@ -23,12 +24,15 @@ from __future__ import annotations
 
 from pickle import UnpicklingError
 
+from .texts import ShowsItsText
+
 __all__ = [
     "ArchiveError",
     "ArgumentError",
     "CodeExitError",
     "EmptyMatchError",
     "EnvironmentMismatchError",
+    "IdentityMismatchError",
     "IntegrityError",
     "LegacyFormatError",
     "MigrationError",
@@ -40,8 +44,11 @@ __all__ = [
 ]
 
 
-class PackageError(Exception):
-    """The root of everything that packager raises on its own account."""
+class PackageError(ShowsItsText, Exception):
+    """The root of everything that packager raises on its own account.
+
+    Its text is safe to print: what a file brought into it is visible and stays on its line.
+    """
 
 
 class ArgumentError(PackageError, TypeError, ValueError):
@@ -62,6 +69,15 @@ class ArchiveError(PackageError, ValueError):
 
 class IntegrityError(ArchiveError):
     """Bytes do not have the digest that the manifest gives for them."""
+
+
+class IdentityMismatchError(IntegrityError):
+    """The archive is another than the one that was asked for, by its identity: `expected` and `found`."""
+
+    def __init__(self, message: str, expected: str, found: str) -> None:
+        super().__init__(message)
+        self.expected = expected
+        self.found = found
 
 
 class UntrustedTypeError(PackageError, UnpicklingError):

@@ -14,6 +14,7 @@ import re
 import threading
 
 from packager.errors import PackageError
+from packager.texts import HIDDEN
 
 __all__ = [
     "OWN_IMPORTER",
@@ -24,6 +25,7 @@ __all__ = [
     "demangle",
     "demangle_text",
     "get_mangle_prefix",
+    "is_dotted_name",
     "is_mangled",
     "mangle",
     "mangled_identity",
@@ -38,7 +40,10 @@ ANONYMOUS = "0" * IDENTITY_DIGITS
 
 _MARK = re.compile(r"([^.]*?)__w([0-9a-f]{8,64})_([0-9]+)(?=\.|\Z)")
 _DOTTED = re.compile(r"[\w.]+")
-_BAD_IN_NAME = re.compile(r"[\x00-\x1f\x7f/\\:<>\"|?*]")
+_BAD_IN_NAME = re.compile(rf"[\t\n/\\:<>\"|?*{HIDDEN}]")
+
+_STORED_PART = rf"[^./\\:\t\n {HIDDEN}]+"
+_DOTTED_NAME = re.compile(rf"{_STORED_PART}(?:\.{_STORED_PART})*")
 
 _counts: dict[str, itertools.count[int]] = {}
 _counts_lock = threading.Lock()
@@ -174,7 +179,29 @@ def check_module_name(name: str) -> str:
         )
     for part in name.split("."):
         _check_part(part, f"module name {name!r}")
+    if not _is_import_form(name):
+        raise InvalidNameError(
+            f"module name {name!a}: Python imports it as {_normalized(name)!r}; rename the module so"
+        )
     return name
+
+
+def is_dotted_name(name: str) -> bool:
+    """Say whether an archive may give `name` to a module: no part leads elsewhere, is empty, or is not seen.
+
+    >>> is_dotted_name("pkg.3d"), is_dotted_name("pkg..3d"), is_dotted_name("../pkg")
+    (True, False, False)
+    """
+    return _DOTTED_NAME.fullmatch(name) is not None and _is_import_form(name)
+
+
+def _is_import_form(name: str) -> bool:
+    """Say whether an import of `name` looks for this very name: Python normalises identifiers by NFKC.
+
+    >>> _is_import_form("größe.模型"), _is_import_form("\\ufb01lter")
+    (True, False)
+    """
+    return name.isascii() or _normalized(name) == name
 
 
 def check_resource_name(resource: str) -> str:
@@ -200,6 +227,12 @@ def source_path(name: str, is_package: bool) -> str:
     ('a/b.py', 'a/b/__init__.py')
     """
     return name.replace(".", "/") + ("/__init__.py" if is_package else ".py")
+
+
+def _normalized(name: str) -> str:
+    from unicodedata import normalize  # a large table, not needed for ASCII names
+
+    return normalize("NFKC", name)
 
 
 def _check_part(part: str, what: str) -> None:

@@ -11,13 +11,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-from packager.arguments import check_choice, check_file, check_kind, check_names
+from packager.arguments import (
+    check_choice,
+    check_file,
+    check_flag,
+    check_kind,
+    check_names,
+    check_several,
+)
 from packager.calls import copied_input
 from packager.environment import Distributions, parse_targets
 from packager.errors import ArgumentError
 from packager.errors import EmptyMatchError as EmptyMatchError
 from packager.errors import PackagingError as PackagingError
-from packager.exits import AnswerRequired
 from packager.exporting import (
     CheckRequest,
     Decisions,
@@ -49,6 +55,7 @@ from packager.exporting import (
 from packager.graph import Importer, sys_importer
 from packager.names import demangle
 from packager.policy import Action, Answer, GlobPattern, Policy, as_policy
+from packager.process import AnswerRequired
 
 if TYPE_CHECKING:
     from kellet.hooks import RemovableHandle
@@ -83,8 +90,8 @@ class PackageExporter:
     `close()` writes the whole archive or, on any error, nothing: an old file stays as it was. As a
     context manager it closes at the end, and writes nothing when the body fails.
 
-    Raises ArgumentError (TypeError for an `importer`) for an argument of the wrong kind, ValueError for a
-    preset or a target of wheels that is not known, PolicyFileError and OSError for a policy file.
+    Raises ArgumentError for an argument of the wrong kind and for a preset that is not known,
+    EnvironmentBuildError for a target of wheels, PolicyFileError and OSError for a policy file.
 
     Whatever adds to an export raises PackagingError after its end. That (but for `save_text` and
     `save_binary`) and questions raise RuntimeError inside a hook, as modules are being decided then. A save
@@ -121,6 +128,10 @@ class PackageExporter:
         check_choice("guards", guards, ("here", "all"))
         check_choice("parents", parents, ("eager", "lazy"))
         check_choice("digests", digests, ("sha256", "crc"))
+        check_flag("fsync", fsync)
+        check_flag("runnable", runnable)
+        check_several("vendor_wheels", vendor_wheels, "a list of targets")
+        check_several("find_links", find_links, "a list of folders")
         self.importer = as_importer(importer)
         self.debug = debug
         self.identity: str | None = None
@@ -216,7 +227,7 @@ class PackageExporter:
         >>> exporter.exclude_data("net/**.csv")
         Traceback (most recent call last):
             ...
-        ValueError: ** can only appear as an entire path segment, found '**.csv'
+        packager.errors.ArgumentError: ** can only appear as an entire path segment, found '**.csv'
         """
         self._before("exclude data files")
         self._decisions.policy.leave_out(patterns)
@@ -236,6 +247,9 @@ class PackageExporter:
         >>> exporter.plan().questions, "json" in exporter.externed_modules()
         ((), True)
         """
+        check_kind("question", question, str, "the id of a question")
+        if not isinstance(names, str):
+            check_several("names", names, "a list of modules, 'all' or 'none'")
         self._before("answer a question")
         self._surveyor.answer(question, names)
         self._changed()
@@ -249,7 +263,7 @@ class PackageExporter:
         and add no modules. A hook registered after a question is told of the modules decided so
         far, and can no longer change them. The handle's `remove()` takes it away again.
 
-        Raises TypeError for a hook that takes neither two nor three arguments. What a hook raises goes
+        Raises ArgumentError for a hook that takes neither two nor three arguments. What a hook raises goes
         through the question that calls it; HookAnswerError for an answer that is no Decision.
 
         >>> import io
@@ -263,6 +277,7 @@ class PackageExporter:
 
         Source: torch.package; there hooks run at `close()` and can change nothing.
         """
+        _check_hook(hook)
         return self._register("intern", hook)
 
     def register_extern_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -276,6 +291,7 @@ class PackageExporter:
         outside: math
         ['math']
         """
+        _check_hook(hook)
         return self._register("extern", hook)
 
     def register_mock_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -290,6 +306,7 @@ class PackageExporter:
         mocked: wandb
         ['wandb']
         """
+        _check_hook(hook)
         return self._register("mock", hook)
 
     def register_deny_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -304,6 +321,7 @@ class PackageExporter:
         denied: pdb
         ['pdb']
         """
+        _check_hook(hook)
         return self._register("deny", hook)
 
     # --- what is saved ---
@@ -316,7 +334,7 @@ class PackageExporter:
         Without `dependencies` nothing that it imports is looked at. With `names`, imports inside
         functions are followed as far as these names of the module need them, instead of all public ones.
 
-        Raises TypeError for a name that is no string, ModuleNotFoundError where there is no such module.
+        Raises ArgumentError for a name that is no string, ModuleNotFoundError where there is no such module.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -325,7 +343,11 @@ class PackageExporter:
         ['colorsys']
         """
         if not isinstance(module_name, str):
-            raise TypeError("save_module() expects a string input, did you perhaps mean to pass `__name__`?")
+            raise ArgumentError(
+                "save_module() expects a string input, did you perhaps mean to pass `__name__`?"
+            )
+        if names is not None:
+            check_several("names", names, "a list of names of the module")
         self._before("save a module")
         name = demangle(module_name)
         found = self._decisions.sources.find(name)
@@ -354,7 +376,7 @@ class PackageExporter:
     ) -> None:
         """Store a file as the module of that name, or a folder with all its modules as a package.
 
-        Raises FileNotFoundError where there is neither.
+        Raises ArgumentError for what is no path, FileNotFoundError where there is neither.
 
         >>> import io, tempfile
         >>> from pathlib import Path
@@ -366,6 +388,9 @@ class PackageExporter:
         >>> exporter.interned_modules()
         ['net', 'net.layers']
         """
+        check_kind("file_or_directory", file_or_directory, (str, os.PathLike), "a path")
+        if "\0" in os.fspath(file_or_directory):
+            raise ArgumentError(f"file_or_directory={file_or_directory!r}: expected a path, which has no NUL")
         self._before("save a module")
         for source in sources_in(module_name, Path(file_or_directory), dependencies):
             self._add(source)
@@ -412,6 +437,7 @@ class PackageExporter:
         >>> "fractions" in exporter.externed_modules()
         True
         """
+        check_kind("pickle_protocol", pickle_protocol, int, "a number")
         self._before("save an object")
         data = make_pickle(obj, self.importer, pickle_protocol, self, self._reduced)
         self._add(ResourceRequest(package, resource, data, "pickle", globals_in(data), dependencies))
@@ -434,9 +460,9 @@ class PackageExporter:
         archive. Its tensors are written at `close()` and must stay unchanged until then; which of them
         did not is in the plan. What cannot be stored is there too, all of it, with its attribute path.
 
-        Raises ArgumentError for a `config` without a factory or with keys that are no strings, PackagingError
-        for a factory that is neither a callable nor a name, CodeExitError where the object's code ends with
-        `sys.exit()` or the like.
+        Raises ArgumentError for a factory that is neither a callable nor text, for a `config` without
+        one or with keys that are no strings, PackagingError for a factory that cannot be found by its
+        name, CodeExitError where the object's code ends with `sys.exit()` or the like.
 
         >>> import io
         >>> from packager import PackageImporter
@@ -447,6 +473,11 @@ class PackageExporter:
         ...     importer.load_object("model", "config")
         {'layers': [8, 8]}
         """
+        if not (factory is None or isinstance(factory, str) or callable(factory)):
+            raise ArgumentError(
+                f"factory={str(factory)[:60]}: expected a callable, or its name as 'package.module:name', "
+                f"found {type(factory).__name__}"
+            )
         if config is not None and factory is None:
             raise ArgumentError("save_object() got config without the factory that takes it")
         if config is not None:
@@ -556,6 +587,7 @@ class PackageExporter:
             net (asked for)
             math (net.py:1)
         """
+        check_kind("module_name", module_name, str, "the name of a module")
         return self._survey("ask why").why(module_name)
 
     def get_rdeps(self, module_name: str) -> list[str]:
@@ -567,6 +599,7 @@ class PackageExporter:
         >>> exporter.get_rdeps("math"), exporter.get_rdeps("json")
         (['net'], [])
         """
+        check_kind("module_name", module_name, str, "the name of a module")
         graph = self._survey("ask who imports a module").walk.graph()
         return list(graph.predecessors(module_name)) if module_name in graph.nodes else []
 
@@ -710,6 +743,8 @@ class PackageExporter:
         self, action: Action, include: GlobPattern, exclude: GlobPattern, allow_empty: bool
     ) -> None:
         self._before("add a rule")
+        if self._request.is_repeated:
+            return
         self._decisions.add_rule(action, include, exclude, allow_empty=allow_empty)
         self._changed()
 
@@ -721,12 +756,16 @@ class PackageExporter:
 
     def _take(self, item: ObjectRequest | StateDictRequest) -> None:
         """Add what is saved as data, as it is now."""
+        if self._request.is_repeated:
+            return
         self._request.require_free(item)
         with AnswerRequired(f"saving {item.package}/{item.resource}"):
             self._surveyor.take(item)
         self._add(item)
 
     def _add(self, item: Item) -> None:
+        if self._request.is_repeated:
+            return
         self._request.add(item)
         self._decisions.note_request(item)
         self._changed()
@@ -753,3 +792,8 @@ class PackageExporter:
         self._survey("ask for decisions")
         standing = self._decisions.standing
         return sorted(name for name, decision in standing.items() if decision.action == action)
+
+
+def _check_hook(hook: object) -> None:
+    if not callable(hook):
+        raise ArgumentError(f"a hook must be callable, got {type(hook).__name__}: {hook!r}")

@@ -8,17 +8,27 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from packager.archive import ArchiveReader, Manifest
-from packager.arguments import check_choice, check_file, check_kind, check_names
-from packager.atomic import cache_folder
-from packager.exits import AnswerRequired
-from packager.graph import Importer
+from packager.arguments import (
+    check_choice,
+    check_file,
+    check_flag,
+    check_identity,
+    check_kind,
+    check_names,
+    check_several,
+)
+from packager.caches import cache_folder
+from packager.graph import Importer, source_text
 from packager.loading import BytecodeCache, LoadOptions, OpenArchive
 from packager.names import check_resource_name, demangle
+from packager.process import AnswerRequired
+from packager.texts import one_line
 
 if TYPE_CHECKING:
     from packager.loading import CheckOutcome, Directory
@@ -38,18 +48,23 @@ class PackageImporter(Importer):
     `module_allowed(name)` may refuse modules that the archive takes from outside, and stored modules that
     an object brings code from, when the object is loaded; `allow_pickle`
     admits resources that are real pickles, which run code when read; `trust` names types beyond the
-    defaults that stored objects may use; `digests` is "crc", "sha256" or "none", checked before the
-    bytes of tensors are used: everything else is always checked by sha256; `mmap=False` reads instead of
-    mapping. `environment` is "warn", "error" or "ignore",
+    defaults that stored objects may use; `identity` admits one archive alone, as `packager verify` prints
+    it: any other is refused before anything of it is read but its manifest. `digests` is "crc", "sha256" or
+    "none", checked before the bytes of tensors are used: everything else is always checked by sha256. It
+    is "crc" by default, and "sha256" beside an `identity`; `mmap=False` reads instead of mapping.
+    `environment` is "warn", "error" or "ignore",
     `undeclared` "error" or "allow" for imports that no rule declared. `bytecode` is the folder where
     compiled code is kept for the next load, by default one below `$KELLET_CACHE` or `~/.cache/kellet`
     ("cache"); None keeps none. Nor do a home that cannot be written, and a Python started with `-B`.
 
     Raises ArgumentError for an argument of the wrong kind, ArchiveError and IntegrityError for a damaged
-    or hostile file, DisallowedModuleError where `module_allowed` refuses, EnvironmentMismatchError with
-    `environment="error"`; nothing stays open then.
+    or hostile file, IdentityMismatchError, an IntegrityError, for another archive than that of `identity`,
+    DisallowedModuleError where `module_allowed` refuses, EnvironmentMismatchError with
+    `environment="error"`; nothing stays open then. Later calls raise IntegrityError for an archive that was
+    changed after it was opened.
 
-    Use it with `with`, or call `close()`: then every module of the archive leaves the process.
+    Use it with `with`, or call `close()`: then every module of the archive leaves the process. One that is
+    collected without is a ResourceWarning; its file is let go, and what was imported stays.
 
     >>> import io
     >>> from packager import PackageExporter
@@ -77,7 +92,8 @@ class PackageImporter(Importer):
         *,
         allow_pickle: bool = False,
         trust: Sequence[str] = (),
-        digests: str = "crc",
+        identity: str | None = None,
+        digests: str | None = None,
         mmap: bool = True,
         environment: str = "warn",
         undeclared: str = "error",
@@ -85,31 +101,37 @@ class PackageImporter(Importer):
     ) -> None:
         check_choice("environment", environment, ("warn", "error", "ignore"))
         check_choice("undeclared", undeclared, ("error", "allow"))
-        check_choice("digests", digests, ("crc", "none", "sha256"))
+        if digests is not None:
+            check_choice("digests", digests, ("crc", "none", "sha256"))
+        check_identity("identity", identity)  # before a file is opened
         if not isinstance(file, bytes | bytearray | memoryview):
             check_file("file", file, method="read")
         allows: Any = Callable
         check_kind("module_allowed", module_allowed, allows, "a function of a module's name")
-        check_kind("trust", trust, (list, tuple, set, frozenset), "a list of names")
+        check_several("trust", trust, "a list of names")
+        check_flag("allow_pickle", allow_pickle)
+        check_flag("mmap", mmap)
         check_kind("bytecode", bytecode, (str, os.PathLike, type(None)), "a folder, 'cache' or None")
         path = os.fspath(file) if isinstance(file, str | os.PathLike) else None
         self.filename = f"<{type(file).__name__}>" if path is None else path
         self.allow_pickle = allow_pickle
         self.trust = tuple(trust)
         self._reduced: dict[int, Any] = {}
-        options = LoadOptions(
-            self.filename,
-            None if path is None else os.path.abspath(path),
-            module_allowed,
-            self.trust,
-            digests,
-            mmap,
-            environment,
-            undeclared,
-            BytecodeCache(_bytecode_folder(bytecode)),
-        )
-        reader = ArchiveReader(file, digests=digests, mmap=mmap)
+        self._opened_at = object()  # tracemalloc finds no place for objects with attributes before 3.13
+        cache = BytecodeCache(_bytecode_folder(bytecode))  # before a file is opened, as it may refuse
+        reader = ArchiveReader(file, digests=digests, identity=identity, mmap=mmap)
         try:
+            options = LoadOptions(
+                self.filename,
+                None if path is None else os.path.abspath(path),
+                module_allowed,
+                self.trust,
+                reader.tensor_digests,
+                mmap,
+                environment,
+                undeclared,
+                cache,
+            )
             self._opened = OpenArchive(reader, options, self)
         except BaseException:
             reader.close()
@@ -220,7 +242,8 @@ class PackageImporter(Importer):
     def load_text(self, package: str, resource: str, encoding: str = "utf-8", errors: str = "strict") -> str:
         """Return a resource as text, decoded as `bytes.decode` does.
 
-        Raises FileNotFoundError when there is none, UnicodeDecodeError for bytes of another encoding.
+        Raises FileNotFoundError when there is none, UnicodeDecodeError (also a PackageError) for bytes of
+        another encoding, ArgumentError for an encoding or `errors` that are unknown, or none of texts.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -231,7 +254,9 @@ class PackageImporter(Importer):
         ...     importer.load_text("net", "words.txt")
         'one two'
         """
-        return self.load_binary(package, resource).decode(encoding, errors)
+        from packager.loading import decode_resource
+
+        return decode_resource(self.load_binary(package, resource), f"{package}/{resource}", encoding, errors)
 
     def load_object(self, package: str, resource: str, *, map_location: Any = None) -> Any:
         """Build a stored object: records, then audit, then all names at once, then build.
@@ -363,6 +388,7 @@ class PackageImporter(Importer):
         from packager.loading import run_entry
 
         check_names("inputs", inputs)
+        check_kind("entry", entry, str, "the name of an entry point")
         return run_entry(self._opened, self.load_object, entry, inputs)
 
     def check(self) -> tuple[CheckOutcome, ...]:
@@ -425,7 +451,11 @@ class PackageImporter(Importer):
         return recorded_fingerprint(self.manifest).python
 
     def get_source(self, module_name: str) -> str:
-        """Return the stored source of a module. Raises ModuleNotFoundError when it is not in the archive.
+        """Return the stored source of a module, as text.
+
+        Raises ModuleNotFoundError when it is not in the archive, and ArchiveError where it is not text of the
+        encoding that it names, or names one that is slow or shows something else than what is run (`utf-7`,
+        `punycode`, `unicode_escape`); its bytes are `archive.read(entry)`.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -436,10 +466,13 @@ class PackageImporter(Importer):
         ...     importer.get_source("net")
         'import math'
         """
+        check_kind("module_name", module_name, str, "the name of a module")
         record = self._opened.code.modules.get(module_name)
         if record is None:
             raise ModuleNotFoundError(f"No module named {module_name!r} in {self.filename}", name=module_name)
-        return "" if record.entry is None else importlib.util.decode_source(self.archive.read(record.entry))
+        if record.entry is None:
+            return ""
+        return source_text(self.archive.read(record.entry), f"module {module_name!r}, entry {record.entry!r}")
 
     def get_resource_reader(self, fullname: str) -> Any:
         """Return what gives `importlib.resources` the files of a package; None for what is no package.
@@ -457,6 +490,7 @@ class PackageImporter(Importer):
         """
         from packager.loading import PackageResources, Unpacker
 
+        check_kind("fullname", fullname, str, "the name of a package")
         code = self._opened.code
         name = demangle(fullname)
         record = code.modules.get(name)
@@ -495,6 +529,18 @@ class PackageImporter(Importer):
         False
         """
         self._opened.close()
+
+    def __del__(self) -> None:
+        opened = getattr(self, "_opened", None)  # there is none where opening failed
+        if opened is None or opened.is_closed or sys.is_finalizing():
+            return
+        opened.abandon()
+        warnings.warn(
+            f"unclosed archive {one_line(self.filename)}: use PackageImporter with `with`, or call close()",
+            ResourceWarning,
+            source=self._opened_at,
+            stacklevel=1,
+        )
 
     def __enter__(self) -> PackageImporter:
         return self

@@ -11,6 +11,7 @@ from functools import cached_property
 from packager.exporting import ExportPlan
 from packager.graph import Candidate, Question
 from packager.policy import GlobGroup, Policy, Rule
+from packager.texts import in_lines
 
 from .tracing import Frame, Trace
 
@@ -42,7 +43,7 @@ class TracedImport:
             lines.append(f"    to answer: exporter.answer({self.id!r}, {list(self.loaded)!r})")
         else:
             lines += [f"    to store it: exporter.save_module({name!r})" for name in self.loaded]
-        return "\n".join(lines)
+        return in_lines(*lines)
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class TraceComparison:
         if self.imports:
             lines.append("questions that reading cannot answer, and the trace can, for this call:")
             lines += [f"    {line}" for place in self.imports for line in str(place).splitlines()]
-        return "\n".join(lines)
+        return in_lines(*lines)
 
 
 def compare_trace(plan: ExportPlan, trace: Trace) -> TraceComparison:

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from packager.errors import PackageError
+from packager.texts import in_lines
 
 
 class TraceError(PackageError, RuntimeError):
@@ -98,8 +99,8 @@ def trace_call(
     except subprocess.TimeoutExpired as error:
         raise TraceError(f"tracing {target}: no end after {timeout:g} seconds") from error
     if done.returncode != 0 or not done.stdout.strip():  # the code may end the process itself, with 0
-        last = "\n".join(done.stderr.strip().splitlines()[-5:])
-        raise TraceError(f"tracing {target}: the call failed with exit code {done.returncode}:\n{last}")
+        said = f"tracing {target}: the call failed with exit code {done.returncode}:"
+        raise TraceError(in_lines(said, *done.stderr.strip().splitlines()[-5:]))
     found = json.loads(done.stdout.splitlines()[-1])
     stacks = {name: tuple(Frame(*frame) for frame in stack) for name, stack in found["stacks"].items()}
     modules, files = map(frozenset, found["used"])

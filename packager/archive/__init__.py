@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from .byte_sources import *
     from .entries import *
     from .entry_names import *
+    from .json_text import *
     from .manifest import *
     from .output_files import *
     from .packed import *
     from .reader import *
     from .safetensors import *
+    from .safetensors_header import *
     from .stored_tensors import *
     from .verifying import *
     from .writer import *
@@ -22,20 +24,29 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "archive_errors": "ArchiveIOError MissingEntryError",
-            "bounds": "CHUNK FREE_MODULE_PATHS MAX_EXTENT MAX_HEADER MAX_MODULE_PATH MAX_NUMPY_EXTENT "
-            "MAX_NUMPY_RANK MAX_RANK MAX_RECORD_DEPTH MAX_REQUIREMENT MAX_SEED_POOL "
-            "PATHS_PER_MODULE largest_view most_records",
+            "archive_errors": "ArchiveChangedError ArchiveIOError MissingEntryError",
+            "bounds": "CHUNK FREE_KEYS FREE_KEY_PARTS FREE_MODULE_PATHS KEY_PARTS_PER_OPERAND "
+            "MAX_DTYPE_DEPTH MAX_DTYPE_FIELDS MAX_PATTERN_STEPS "
+            "MAX_EXTENT MAX_FRACTION_BYTES MAX_HEADER MAX_JOINS MAX_KEY_DEPTH MAX_KEY_STEPS "
+            "MAX_LOGGERS MAX_LOGGER_NAME MAX_MATCHING MAX_MIGRATED_KEY MAX_MIGRATED_ROWS "
+            "MAX_MODULE_PATH MAX_NAME_PARTS MAX_NUMPY_EXTENT STEPS_PER_KEY "
+            "MAX_ALL_SEED_WORDS MAX_NUMPY_RANK MAX_RANK MAX_RECORD_DEPTH "
+            "MAX_REQUIREMENT MAX_SEED_POOL MAX_SEED_WORDS "
+            "MAX_STORED_THREADS MAX_TEMPLATE MAX_TEMPLATE_HOLES MAX_TENSORS MAX_TREE_DEPTH "
+            "MAX_WHEEL_DIRECTORY MAX_WHEEL_METADATA PATHS_PER_MODULE largest_view most_key_text "
+            "most_made most_records",
             "byte_sources": "BoundedFile Memory Source",
             "entries": "ALIGNMENT KINDS EntryRecord crc32 crcs_of sha256s_of thread_count",
-            "entry_names": "MIGRATIONS index_name",
+            "entry_names": "MIGRATIONS index_name name_problems",
+            "json_text": "JsonText shown_key",
             "manifest": "CheckRecord EntryPoint ExternRecord GuardRecord ImportSite Manifest ModuleRecord "
             "ObjectRecord StateDictRecord TypeUse",
             "output_files": "BatchedFile PathTarget",
             "packed": "pack unpack",
             "reader": "ArchiveReader",
-            "safetensors": "add_tensors parse_header plan_member spell_header",
-            "stored_tensors": "TensorReader TensorSpec tensor_bytes",
+            "safetensors": "add_tensors plan_member spell_header",
+            "safetensors_header": "parse_header",
+            "stored_tensors": "TensorReader TensorSpec storages_of tensor_bytes",
             "verifying": "EntryCheck Problem Verification verify",
             "writer": "ArchiveWriter",
         },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from packager.errors import ArchiveError
+from packager.errors import ArchiveError, IntegrityError
 
 
 class ArchiveIOError(ArchiveError, OSError):
@@ -17,14 +17,20 @@ class ArchiveIOError(ArchiveError, OSError):
             self.errno, self.strerror = cause.errno, cause.strerror
         self.filename = filename
 
-    def __str__(self) -> str:
-        return str(self.args[0])
-
 
 class MissingEntryError(ArchiveError, KeyError):
     """The archive has no entry, or the member no tensor, of the name that was asked for."""
 
-    __str__ = Exception.__str__
+
+class ArchiveChangedError(IntegrityError):
+    """The archive was written to, cut short or replaced after it was opened."""
+
+
+def changed(where: str, found: str) -> ArchiveChangedError:
+    """Return the error for an open archive that is not any more what it was."""
+    return ArchiveChangedError(
+        f"{where}: {found}; it was changed after it was opened: close it, and open it again"
+    )
 
 
 def damaged(where: str, found: str, expected: str) -> ArchiveError:

@@ -28,14 +28,16 @@ MAX_DEPTH: Final = 64
 FREE_VALUES: Final = 1 << 18
 BYTES_PER_VALUE: Final = 16
 
-# Tensors. NumPy draws the same line for dimensions, the safetensors library for headers, whose dimensions of
-# a tensor may be more where others wrote them. JSON of lists and maps alone would cost far more than tensors.
+# Tensors. NumPy draws the same line for dimensions, the safetensors library for headers. A tensor of a header
+# costs 500 bytes in memory and 16 for each of its sizes, which may be two bytes of it: where tensors of four
+# dimensions have one for each 25 bytes, each 8 may have one. The largest checkpoints have 60,000 tensors;
+# texts of a header cost 250 bytes, and the most that were seen are a few hundred.
 MAX_TENSORS: Final = 1 << 18
 MAX_RANK: Final = 64
 MAX_HEADER: Final = 100_000_000
-MAX_HEADER_RANK: Final = 255
-FREE_HEADER: Final = 1 << 20
-BYTES_PER_CONTAINER: Final = 10
+FREE_SIZES: Final = 1 << 20
+HEADER_BYTES_PER_SIZE: Final = 8
+MAX_METADATA: Final = 1 << 16
 
 # Views. A copy of one takes memory for each of its elements, however few bytes the storage has.
 FREE_VIEW: Final = 1 << 26
@@ -48,15 +50,73 @@ BYTES_PER_RECORD: Final = 8
 MAX_EXTENT: Final = 1 << 48
 MAX_NUMPY_EXTENT: Final = 1 << 31
 MAX_NUMPY_RANK: Final = 32
+MAX_DTYPE_DEPTH: Final = 32
+MAX_DTYPE_FIELDS: Final = 1 << 16
 MAX_SEED_POOL: Final = 4096
+
+# Words of 32 bits in the entropy of a seed, and of all seeds of an object with their pools: NumPy takes a
+# time that grows with the square, 12 ms for an int of 1,024 words and 50 for the largest pool. Seeds have 4
+# to 624.
+MAX_SEED_WORDS: Final = 1 << 10
+MAX_ALL_SEED_WORDS: Final = 1 << 18
+
+# Nodes from the root of a KDTree of SciPy to a leaf. Its code calls itself for each, with up to 300 bytes of
+# stack: 3 MiB of the 8 MiB that a thread has. Halving doubles of one axis again and again takes 2,100.
+MAX_TREE_DEPTH: Final = 10_000
+
+# Threads that a stored estimator may start: those of the largest machines. 100,000 end the process.
+MAX_STORED_THREADS: Final = 1024
+
+# Keys of dicts and members of sets. Honest ones take up to 83 steps each to find a place, and none more than
+# 360 (100,000 multiples of 2**k in a set, 2,000 powers of two in a dict; most take one or two), and a step a
+# few nanoseconds; 512 that all collide cost 3 ms. A key is hashed anew each time, with all of its parts, of
+# which 4 million take a tenth of a second: a tuple that holds another one twice has twice as many.
+FREE_KEYS: Final = 1 << 9
+STEPS_PER_KEY: Final = 128
+MAX_KEY_STEPS: Final = 1 << 11
+MAX_KEY_DEPTH: Final = 64
+FREE_KEY_PARTS: Final = 1 << 22
+KEY_PARTS_PER_OPERAND: Final = 16
+
+# Values of Python. The greatest common divisor of two ints of 1,024 bytes takes 50 microseconds, and a record
+# that asks for it ten bytes. A logger stays as long as the process, and has a parent for each dot.
+MAX_FRACTION_BYTES: Final = 1 << 10
+MAX_LOGGER_NAME: Final = 1 << 10
+MAX_LOGGERS: Final = 1000
+
+# Steps that compiling all patterns of an object takes: sixteen a character, and one for each character of a
+# range. A million take up to half a second; the letters of Unicode, range by range, are 300,000.
+MAX_PATTERN_STEPS: Final = 1 << 22
 
 # Modules. Forty, each of which holds the next one twice, have more paths than can be counted.
 MAX_MODULE_PATH: Final = 10_000
 FREE_MODULE_PATHS: Final = 50_000
 PATHS_PER_MODULE: Final = 16
 
+# Migrations: templates, and what steps make of a state dict. Templates in use have six holes at most, and
+# keys of checkpoints some hundred characters. 500 steps over 20,000 keys of 60 characters match as many as
+# may be; that takes some ten seconds, and a row that tells of a change 400 bytes.
+MAX_TEMPLATE: Final = 10_000
+MAX_TEMPLATE_HOLES: Final = 64
+MAX_MIGRATED_KEY: Final = 10_000
+FREE_KEY_TEXT: Final = 1 << 24
+KEY_TEXT_PER_CHARACTER: Final = 4
+MAX_MATCHING: Final = 1 << 30
+MAX_MIGRATED_ROWS: Final = 1 << 20
+
+# Bytes of arrays that migrations make: constants, and each time that an array is joined, converted or moved
+# before it is there. A table of embeddings has 154 MB; no chain that is known converts an array ten times.
+FREE_MADE: Final = 1 << 28
+MADE_PER_BYTE: Final = 16
+MAX_JOINS: Final = 64
+
 # Characters of a requirement; Python takes long for numbers of more digits.
 MAX_REQUIREMENT: Final = 1000
+
+# Wheels in an archive. torch 2.13 has 14,622 files, whose list takes 1.5 MB; the longest METADATA of 140
+# distributions has 0.14 MB. A list takes some ten times its bytes in memory.
+MAX_WHEEL_DIRECTORY: Final = 1 << 23
+MAX_WHEEL_METADATA: Final = 1 << 22
 
 
 def most_values(nbytes: int) -> int:
@@ -64,9 +124,24 @@ def most_values(nbytes: int) -> int:
     return FREE_VALUES + nbytes // BYTES_PER_VALUE
 
 
+def most_sizes(nbytes: int) -> int:
+    """Return how many sizes the shapes of a safetensors header of so many bytes may have together."""
+    return FREE_SIZES + nbytes // HEADER_BYTES_PER_SIZE
+
+
 def most_records(nbytes: int) -> int:
     """Return how many records a table of so many bytes may have."""
     return FREE_RECORDS + nbytes // BYTES_PER_RECORD
+
+
+def most_key_text(characters: int) -> int:
+    """Return how many characters the keys may have that migrations make of keys with so many."""
+    return FREE_KEY_TEXT + KEY_TEXT_PER_CHARACTER * characters
+
+
+def most_made(nbytes: int) -> int:
+    """Return how many bytes of arrays migrations may make of a state dict of so many bytes."""
+    return FREE_MADE + MADE_PER_BYTE * nbytes
 
 
 def largest_view(nbytes: int) -> int:

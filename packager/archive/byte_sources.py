@@ -16,9 +16,13 @@ import sys
 import weakref
 from typing import Any, BinaryIO, Protocol
 
+from packager.atomic import os_error_mend
 from packager.errors import ArchiveError
 
-from .archive_errors import ArchiveIOError, damaged
+from .archive_errors import ArchiveIOError, changed, damaged
+
+ChangeStamp = tuple[int, ...]
+"""Differs from an earlier one of the same file if that may have been modified; see `change_stamp_of`."""
 
 
 class Source(Protocol):
@@ -31,7 +35,11 @@ class Source(Protocol):
         """Return the bytes between two positions, read-only."""
         ...
 
-    def change_stamp(self) -> int:
+    def copy(self, start: int, stop: int) -> bytes | bytearray:
+        """Return the bytes between two positions, in memory that nothing else writes to."""
+        ...
+
+    def change_stamp(self) -> ChangeStamp:
         """Return a change stamp, which differs if the file may have been modified in place."""
         ...
 
@@ -60,8 +68,11 @@ class Memory:
     def view(self, start: int, stop: int) -> memoryview:
         return self._view[start:stop]
 
-    def change_stamp(self) -> int:
-        return 0
+    def copy(self, start: int, stop: int) -> bytes:
+        return bytes(self._view[start:stop])
+
+    def change_stamp(self) -> ChangeStamp:
+        return ()
 
     def private(self, start: int, stop: int) -> memoryview:
         copy = anonymous(stop - start)
@@ -77,7 +88,12 @@ class _Descriptor:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        weakref.finalize(self, os.close, number)
+        weakref.finalize(self, _close_read, number)
+
+
+def _close_read(number: int) -> None:
+    with contextlib.suppress(OSError):  # nothing was written to it that could be lost
+        os.close(number)
 
 
 class BoundedFile:
@@ -94,8 +110,12 @@ class BoundedFile:
     def view(self, start: int, stop: int) -> memoryview:
         return memoryview(self._read(start, stop)).toreadonly()
 
-    def change_stamp(self) -> int:
-        return os.fstat(self._held().number).st_mtime_ns
+    def copy(self, start: int, stop: int) -> bytearray:
+        return self._read(start, stop)
+
+    def change_stamp(self) -> ChangeStamp:
+        descriptor = self._held()  # kept by its name: another thread may close in between
+        return change_stamp_of(os.fstat(descriptor.number))
 
     def private(self, start: int, stop: int) -> memoryview:
         return anonymous(stop - start)
@@ -138,9 +158,13 @@ class BoundedFile:
             raise self._shrunk(size)
 
     def _shrunk(self, size: int) -> ArchiveError:
-        return damaged(
-            self._name, f"{size} bytes", f"the {self.size} bytes that were there when it was opened"
+        return changed(
+            self._name, f"found {size} bytes; expected the {self.size} that were there when it was opened"
         )
+
+
+# A map has a descriptor of its own, until Python 3.13 whether it is needed or not.
+_UNTRACKED: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
 
 
 class MappedFile(BoundedFile):
@@ -150,7 +174,7 @@ class MappedFile(BoundedFile):
 
     def __init__(self, descriptor: int, name: str) -> None:
         # A map of length zero means the whole file, which cannot be empty here.
-        self._view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        self._view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ, **_UNTRACKED))
         super().__init__(descriptor, name)
         self._view = self._view[: self.size]
 
@@ -183,6 +207,16 @@ class MappedFile(BoundedFile):
         self._view = memoryview(b"")
 
 
+def change_stamp_of(status: os.stat_result) -> ChangeStamp:
+    """Return the stamp of a file's status.
+
+    The time of the last write can be set back (`os.utime`), that of the last change of the status cannot:
+    setting the first one sets the second. Times are steps of some milliseconds, so that size and
+    inode are in it, too.
+    """
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+
+
 def anonymous(size: int) -> memoryview:
     """Return zeros that start at a whole page, and cost nothing until they are written to.
 
@@ -199,9 +233,24 @@ def open_source(
 ) -> Source:
     """Open a path, a file object or bytes; a pipe or an unusual file object is copied first.
 
-    Raises what `open` raises for a path that cannot be opened, ArchiveError for a device, and TypeError for a
-    file that is open for text.
+    Raises what `open` raises for a path that cannot be opened, as FileNotFoundError, ArchiveIOError where
+    the system would not do its part, ArchiveError for a device, and TypeError for a file open for text.
     """
+    try:
+        return _opened(source, mapped)
+    except OSError as error:
+        if type(error) is not OSError:  # one that says by its class what it is
+            raise
+        is_path = isinstance(source, (str, os.PathLike))
+        name = str(source if is_path else getattr(source, "name", type(source).__name__))
+        raise ArchiveIOError(
+            f"{name}: it cannot be opened: {error.strerror or error}; {os_error_mend(error)}", error, name
+        ) from error
+
+
+def _opened(
+    source: str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview, mapped: bool
+) -> Source:
     if isinstance(source, (bytes, bytearray, memoryview)):
         return Memory(source)
     if isinstance(source, (str, os.PathLike)):

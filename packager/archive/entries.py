@@ -237,13 +237,18 @@ class Listing:
     @cached_property
     def _first_sha256s(self) -> list[int]:
         """As `_first_chunks`, counting the chunks that have a sha256."""
-        if 32 * self._first_chunks[-1] == len(self.sha256s):
+        if self.all_have_sha256:
             return self._first_chunks
         counts = (
             0 if align == ALIGNMENT else -(-size // CHUNK)
             for size, align in zip(self.sizes, self.aligns, strict=True)
         )
         return list(accumulate(counts, initial=0))
+
+    @property
+    def all_have_sha256(self) -> bool:
+        """Whether every chunk has a sha256; without it, those of tensors have none."""
+        return 32 * self._first_chunks[-1] == len(self.sha256s)
 
     def _check_lengths(self) -> None:
         """Demand that what is read as a whole is not longer than that allows."""

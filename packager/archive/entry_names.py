@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from packager.errors import ArchiveError
+from packager.texts import HIDDEN
 
 from .archive_errors import damaged
 from .bounds import (
@@ -30,8 +31,8 @@ MIGRATIONS: Final = ".data/migrations.msgpack"
 SIGNATURES: Final = ".data/signatures/"
 
 _ILLEGAL: Final = re.compile(
-    # Control characters, line separators, marks that reorder text, half surrogate pairs, backslashes.
-    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\\]"
+    # Tabs, backslashes, and what is not seen: control characters, marks that reorder text, no width.
+    rf"[\t\\{HIDDEN}]"
     # No name at all, an absolute path, a drive letter; and parts that are empty, only dots, or end
     # in a dot or space, which Windows drops.
     r"|^$|^/|^[A-Za-z]:|//|/$|[. ](?:/|$)"
@@ -74,8 +75,8 @@ def check_name(name: str) -> None:
 def check_names(names: Sequence[str]) -> None:
     """Raise ArchiveError when one of `names` is illegal, or two of them would be one file somewhere.
 
-    Two names collide when they are equal without regard to letter case, or when one is a folder of
-    the other; folders collide when they differ in letter case alone.
+    Two names collide when they are equal without regard to letter case and to compatible characters, or when
+    one is a folder of the other; folders collide when they differ in letter case alone.
     """
     if len(names) > MAX_ENTRIES:
         raise ArchiveError(f"archive of {len(names)} entries: at most {MAX_ENTRIES} are read; split it")
@@ -84,6 +85,32 @@ def check_names(names: Sequence[str]) -> None:
         for name in names:
             _check_alone(name)
     _check_together(names, joined.isascii())
+
+
+def name_problems(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each name that no entry may have, or not beside another one, and what is wrong with it.
+
+    >>> [name for name, _ in name_problems(["net/a.txt", "net/a.", "net/A.txt"])]
+    ['net/a.', 'net/A.txt']
+    """
+    try:
+        check_names(names)
+    except ArchiveError as error:
+        first = error
+    else:
+        return
+    seen: dict[str, str] = {}
+    for name in names:
+        try:
+            _check_alone(name)
+        except ArchiveError as error:
+            yield name, str(error)
+            continue
+        other = seen.setdefault(_folded(name), name)
+        if other is not name:
+            yield name, str(_collision(other, name))
+    if len(seen) == len(names):  # a file and a folder of one name, or too many
+        yield names[0], str(first)
 
 
 def check_order(names: Sequence[str]) -> int:
@@ -135,9 +162,9 @@ def _check_alone(name: str) -> None:
     if not legal or not is_normalized("NFC", name):
         raise ArchiveError(
             f"entry {_shown(name)}: this name is not allowed in an archive; expected a relative path in NFC "
-            "with '/' between parts, without control characters, backslashes, '.' or '..' parts or parts "
-            f"that end in a dot or space, at most {MAX_NAME_BYTES} bytes and {MAX_NAME_PARTS} parts; "
-            "rename it"
+            "with '/' between parts, without control or invisible characters, backslashes, '.' or '..' parts "
+            f"or parts that end in a dot or space, at most {MAX_NAME_BYTES} bytes and {MAX_NAME_PARTS} "
+            "parts; rename it"
         )
 
 
@@ -166,10 +193,10 @@ def _folders(names: Iterable[str]) -> list[str]:
 
 
 def _folded(name: str) -> str:
-    """Return a form that is equal for names that a file system without letter case takes for one."""
+    """Return a form that is equal for names that a file system, Python or a reader takes for one."""
     from unicodedata import normalize
 
-    return normalize("NFC", normalize("NFD", name).casefold())
+    return normalize("NFKC", normalize("NFKD", name).casefold())
 
 
 def _first_pair(names: Sequence[str], fold: Callable[[str], str]) -> tuple[str, str]:
@@ -189,7 +216,7 @@ def _shown(name: str) -> str:
 def _collision(one: str, other: str) -> ArchiveError:
     return ArchiveError(
         f"entries {one!r} and {other!r}: they would be one file, or a file and a folder, on some file "
-        "system; expected names that differ in more than letter case; rename one of them"
+        "system, or look alike; expected names that differ in more than letter case; rename one of them"
     )
 
 

@@ -7,15 +7,17 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from .archive_errors import ArchiveIOError, damaged
+from .archive_errors import ArchiveIOError, changed, damaged
 from .bounds import MAX_NAME_BYTES, MAX_NAME_PARTS
-from .byte_sources import Source, open_file
+from .byte_sources import ChangeStamp, Source, change_stamp_of, open_file
 from .entries import Listing
 from .entry_names import DIGEST, MANIFEST, SIGNATURES, check_names, check_reserved_size, is_reserved
 
 
 class FolderContainer:
     """An archive that was unpacked; only files with the listed names and sizes may lie in it."""
+
+    is_one_file = False
 
     def __init__(self, folder: Path, *, mapped: bool) -> None:
         self._folder = folder
@@ -65,6 +67,13 @@ class FolderContainer:
 
     def check_crc(self, index: int) -> None:
         """Do nothing: a folder has no digests of its own."""
+
+    def change_stamp(self) -> ChangeStamp:
+        """Return the change stamp of the manifest. Raises ArchiveChangedError when that is gone."""
+        try:
+            return change_stamp_of(os.stat(self._folder / MANIFEST, follow_symlinks=False))
+        except OSError as error:
+            raise changed(f"folder {str(self._folder)!r}", f"{MANIFEST} cannot be found any more") from error
 
     def size(self) -> int:
         """Return how many bytes all files take."""

@@ -10,7 +10,6 @@ To add a kind of record: write its dataclass, add a field for it to `Manifest` a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -18,6 +17,7 @@ from itertools import chain, islice, pairwise
 from typing import Any, Final
 
 from packager.errors import ArchiveError
+from packager.names import is_dotted_name
 
 from .bounds import MAX_PACKED
 from .entries import DIGESTS, EntryRecord, Listing
@@ -398,15 +398,12 @@ def _unexpected(where: str, value: Any, expected: str) -> ArchiveError:
     return ArchiveError(f"{where}: found {found}; expected {expected}")
 
 
-# Such names become names of files when archives are unpacked, so no part may lead elsewhere.
-_LEGAL_DOTTED: Final = re.compile(r"[^./\\:\x00-\x20\x7f-\x9f]+(?:\.[^./\\:\x00-\x20\x7f-\x9f]+)*").fullmatch
-
 _LISTS: Final = _plain("a list", list)
 _TEXT: Final = _plain("a string", str)
 _NAME: Final = _plain("a string", str, type(None))
 _FLAG: Final = _plain("true or false", bool)
 _NUMBER: Final = _plain("a number that is not negative", int, legal=(0).__le__)
-_DOTTED: Final = _plain("a string, the dotted name of a module", str, legal=_LEGAL_DOTTED)
+_DOTTED: Final = _plain("a string, the dotted name of a module", str, legal=is_dotted_name)
 _ACTION: Final = _choice("deny", "extern", "intern", "mock")
 _NUMBERED_NAMES: Final = _many(_row(lambda *pair: pair, _TEXT, _NUMBER))
 _IMPORT_SITES: Final = _many(_row(ImportSite, _TEXT, _TEXT, _NUMBER))

@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgpack
 
 from packager.errors import ArchiveError
-from packager.gc_pause import gc_paused
+from packager.process import gc_paused
 
 from .bounds import MAX_DEPTH, most_values
 

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import BinaryIO, Final
 
-from packager.errors import ArchiveError, IntegrityError
+from packager.arguments import check_identity
+from packager.errors import ArchiveError, IdentityMismatchError, IntegrityError
 
-from .archive_errors import MissingEntryError
+from .archive_errors import ArchiveChangedError, MissingEntryError, changed
 from .bounds import CHUNK
-from .byte_sources import Source, open_source
+from .byte_sources import ChangeStamp, Source, open_source
 from .entries import EntryRecord
 from .entry_names import DIGEST, MANIFEST, digest_line
 from .folder_container import FolderContainer
@@ -40,10 +41,18 @@ class ArchiveReader:
     are checked by sha256, because they may be run or interpreted; for tensors alone `digests` may choose
     `"crc"` (CRC-32) or `"none"` in the place of `"sha256"`.
     `mmap=False` reads with bounds instead of mapping, for files that others may cut short in place.
-    A reader may be used by any number of threads.
+    `identity` admits one archive alone, by the digest of its manifest; tensors are then checked by sha256,
+    unless `digests` chooses something else. A reader may be used by any number of threads.
 
-    Raises ArchiveError for anything that is not an archive as the format demands, IntegrityError for wrong
-    digests, ValueError for unknown `digests`, and what `open` raises for a path that cannot be opened.
+    A file that is written to, or a folder that is replaced, while it is open, is found out at the next use:
+    by the time of its last change, its size and its inode. Then the manifest must be the one that was
+    opened, and all bytes are checked anew. A file that another one takes the place of stays readable.
+
+    Raises ArchiveError for anything that is not an archive as the format demands, IdentityMismatchError for
+    another archive than that of `identity`, IntegrityError for wrong digests, and for tensors without sha256
+    beside an `identity`, ArgumentError for an `identity` that is none, ValueError for unknown `digests`, and
+    what `open` raises for a path that cannot be opened. Later calls raise ArchiveChangedError, an
+    IntegrityError, for an archive that was changed meanwhile.
 
     >>> import io
     >>> from packager.archive import ArchiveWriter, Manifest
@@ -62,28 +71,37 @@ class ArchiveReader:
     identity: str
     """The sha256 of the manifest, in hexadecimal: what identifies the archive."""
 
+    tensor_digests: str
+    """What tensors are checked by here: `"crc"`, `"sha256"` or `"none"`."""
+
     def __init__(
         self,
         source: str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview,
         *,
-        digests: str = "crc",
+        digests: str | None = None,
+        identity: str | None = None,
         mmap: bool = True,
         zip64_limit: int = ZIP64_LIMIT,
     ) -> None:
         """Open and check; `zip64_limit` is for tests, and the same as the writer's."""
-        if digests not in _CHECKS:
+        if digests not in (None, *_CHECKS):
             raise ValueError(f"digests={digests!r} is unknown; choose one of {', '.join(map(repr, _CHECKS))}")
-        self._digests = digests
+        wanted = check_identity("identity", identity)
+        self.tensor_digests = digests or ("crc" if wanted is None else "sha256")
         self._seen = 0
         self._closed = False
+        self._name = os.fspath(source) if isinstance(source, str | os.PathLike) else "the archive"
         self._container = _open(source, mmap, zip64_limit)
         try:
-            self._open_manifest()
+            self._stamp = self._first_stamp = self._container.change_stamp()
+            self._open_manifest(wanted)
+            if wanted is not None and digests is None:
+                self._require_all_bound()
         except BaseException:
             self._container.close()
             raise
 
-    def _open_manifest(self) -> None:
+    def _open_manifest(self, wanted: str | None) -> None:
         """Digest before parse: the manifest is read only when it is the one that its digest names."""
         data = self._container.reserved(MANIFEST)
         self.identity = hashlib.sha256(data).hexdigest()
@@ -91,12 +109,28 @@ class ArchiveReader:
             raise IntegrityError(
                 f"{DIGEST}: it does not say {self.identity}, the sha256 of {MANIFEST}; the archive is damaged"
             )
+        if wanted not in (None, self.identity):
+            raise IdentityMismatchError(
+                f"{self._name}: another archive than the one asked for: found identity {self.identity}, "
+                f"expected {wanted}; get that one, or where this one is meant, pass its identity",
+                str(wanted),
+                self.identity,
+            )
         self._sealed = load_manifest(data)
         self._container.match(self._sealed.entries)
         self._index = {name: i for i, name in enumerate(self._sealed.entries.names)}
         # Per entry a flag for each chunk that was found right, as long as the file is not modified. Two
         # threads may check the same chunk at once, which costs time and nothing else.
-        self._right: dict[int, tuple[int, bytearray]] = {}
+        self._right: dict[int, tuple[ChangeStamp, bytearray]] = {}
+
+    def _require_all_bound(self) -> None:
+        """Raise IntegrityError where tensors lie outside of what the identity binds."""
+        if not self._sealed.entries.all_have_sha256:
+            raise IntegrityError(
+                f"{self._name}: its identity does not bind the bytes of tensors, as it was written with "
+                'digests="crc"; export it again with digests="sha256", or pass digests="crc" besides to take '
+                "its tensors by their CRC-32, which finds damage and no intent"
+            )
 
     @property
     def digests(self) -> str:
@@ -137,17 +171,18 @@ class ArchiveReader:
         archive that was written with `digests="crc"`.
         """
         index, stop = self._range(name, start, stop)
-        source, offset = self._locate(index)
+        source, offset, _ = self._locate(index)
         entry = self._sealed.entries[index]
         if start == stop:
             return b""
         if source.steady:
             self._container.check_crc(index)
         first, last = start // CHUNK, -(-stop // CHUNK)
-        copy = bytes(source.view(offset + first * CHUNK, offset + min(last * CHUNK, entry.size)))
-        entry.check(memoryview(copy), range(first, last), "sha256")
+        # Not out of a map, which ends the process where the file is cut short meanwhile.
+        copy = memoryview(source.copy(offset + first * CHUNK, offset + min(last * CHUNK, entry.size)))
+        self._check(entry, copy, range(first, last), "sha256")
         self._tell(len(copy))
-        return copy[start - first * CHUNK : stop - first * CHUNK]
+        return bytes(copy[start - first * CHUNK : stop - first * CHUNK])
 
     def view(self, name: str, start: int = 0, stop: int | None = None) -> memoryview:
         """Return checked bytes of an entry: read-only, not copied, valid after `close`.
@@ -155,22 +190,22 @@ class ArchiveReader:
         Tensors are checked as the reader was told, everything else by sha256.
 
         Raises MissingEntryError for an unknown name, IndexError for a range outside the entry,
-        IntegrityError when a chunk does not have its digest, and ArchiveError when the file has
-        become shorter since it was opened.
+        IntegrityError when a chunk does not have its digest, and ArchiveChangedError when the file
+        is another since it was opened, or has become shorter.
         """
         index, stop = self._range(name, start, stop)
-        source, offset = self._locate(index)
-        digests = self._digests if self._sealed.entries.kind(index) == "tensors" else "sha256"
+        source, offset, change = self._locate(index)
+        digests = self.tensor_digests if self._sealed.entries.kind(index) == "tensors" else "sha256"
         if digests == "none" or start == stop:
             return source.view(offset + start, offset + stop)
         if source.steady:
-            self._check_steady(index, source, offset, start, stop, digests)
+            self._check_steady(index, source, offset, start, stop, digests, change)
             return source.view(offset + start, offset + stop)
         # What is read twice may differ, so whole chunks are read once, checked, and cut to size.
         entry = self._sealed.entries[index]
         first, last = start // CHUNK, -(-stop // CHUNK)
         chunks = source.view(offset + first * CHUNK, offset + min(last * CHUNK, entry.size))
-        entry.check(chunks, range(first, last), digests)
+        self._check(entry, chunks, range(first, last), digests)
         return chunks[start - first * CHUNK : stop - first * CHUNK]
 
     def private(self, name: str) -> PrivateEntry:
@@ -179,7 +214,7 @@ class ArchiveReader:
         Each call makes memory of its own. Nothing is read or copied until it is used.
         """
         size = self.entry(name).size
-        source, offset = self._locate(self._find(name))
+        source, offset, _ = self._locate(self._find(name))
         memory = source.private(offset, offset + size)
         return PrivateEntry(self, name, memory, filled=source.steady)
 
@@ -193,11 +228,18 @@ class ArchiveReader:
         return index, stop
 
     def _check_steady(
-        self, index: int, source: Source, offset: int, start: int, stop: int, digests: str
+        self,
+        index: int,
+        source: Source,
+        offset: int,
+        start: int,
+        stop: int,
+        digests: str,
+        change: ChangeStamp | None,
     ) -> None:
-        """Check the chunks of a range that have not been found right before."""
+        """Check the chunks of a range that have not been found right before; `change` is that of the file."""
         first, last = start // CHUNK, -(-stop // CHUNK)
-        change = source.change_stamp()
+        change = source.change_stamp() if change is None else change
         seen, right = self._right.get(index, (None, bytearray()))
         if seen == change and not right.count(0, first, last):
             return
@@ -208,9 +250,18 @@ class ArchiveReader:
             self._right[index] = (change, right)
         unknown = [chunk for chunk in range(first, last) if not right[chunk]]
         data = source.view(offset + unknown[0] * CHUNK, offset + min(last * CHUNK, entry.size))
-        entry.check(data, unknown, digests)
+        self._check(entry, data, unknown, digests)
         right[first:last] = b"\x01" * (last - first)
         self._tell(len(data))
+
+    def _check(self, entry: EntryRecord, data: memoryview, chunks: Sequence[int], digests: str) -> None:
+        """Demand that chunks have their digests, and say where they have not because of a change since."""
+        try:
+            entry.check(data, chunks, digests)
+        except IntegrityError as error:
+            if self._stamp == self._first_stamp:
+                raise
+            raise changed(self._name, str(error)) from error
 
     def _tell(self, checked: int) -> None:
         """Count bytes that have been checked."""
@@ -226,13 +277,13 @@ class ArchiveReader:
         """
         index = self._find(name)
         entry = self._sealed.entries[index]
-        source, offset = self._locate(index)
+        source, offset, _ = self._locate(index)
         self._container.check_crc(index)
         for first in range(0, entry.chunks, _AT_ONCE):
             last = min(first + _AT_ONCE, entry.chunks)
             data = source.view(offset + first * CHUNK, offset + min(last * CHUNK, entry.size))
             for digests in ("crc", "sha256") if entry.sha256s else ("crc",):
-                entry.check(data, range(first, last), digests)
+                self._check(entry, data, range(first, last), digests)
             if progress is not None and last < entry.chunks:
                 progress(last * CHUNK)
 
@@ -244,6 +295,8 @@ class ArchiveReader:
     def reserved(self) -> dict[str, bytes]:
         """Return the entries that the manifest does not list: itself, its digest, and signatures."""
         own = {name: self._opened().reserved(name) for name in (MANIFEST, DIGEST)}
+        if hashlib.sha256(own[MANIFEST]).hexdigest() != self.identity:
+            raise changed(self._name, "its manifest is another")
         return {**own, **self.signatures()}
 
     def close(self) -> None:
@@ -251,8 +304,26 @@ class ArchiveReader:
         self._closed = True
         self._container.close()
 
-    def _locate(self, index: int) -> tuple[Source, int]:
-        return self._opened().locate(index)
+    def _locate(self, index: int) -> tuple[Source, int, ChangeStamp | None]:
+        """Return where an entry lies, and the stamp of its file, if that has been asked for already."""
+        container = self._opened()
+        stamp = container.change_stamp()
+        if stamp != self._stamp:
+            self._require_same_manifest(container)
+            self._stamp = stamp
+        source, offset = container.locate(index)
+        return source, offset, stamp if container.is_one_file else None
+
+    def _require_same_manifest(self, container: Container) -> None:
+        """Raise ArchiveChangedError unless the manifest is the one that was opened."""
+        try:
+            found = hashlib.sha256(container.reserved(MANIFEST)).hexdigest()
+        except ArchiveChangedError:
+            raise
+        except ArchiveError as error:
+            raise changed(self._name, f"its manifest is another: {error}") from error
+        if found != self.identity:
+            raise changed(self._name, f"its manifest is another: found {found}, expected {self.identity}")
 
     def _opened(self) -> Container:
         if self._closed:

@@ -345,6 +345,19 @@ def tensor_bytes(dtype: str, shape: Iterable[int]) -> int:
     return bits // 8
 
 
+def storages_of(tensors: TensorReader | None, prefix: str = "") -> dict[str, tuple[str, int]]:
+    """Return the dtype and the bytes of each tensor by its key: what an audit asks of storages.
+
+    With a prefix, those of the keys that begin with it, which are named without it. None has no tensors.
+    Raises ArchiveError for a tensor that is damaged.
+    """
+    return {
+        key.removeprefix(prefix): (spec.dtype, tensor_bytes(spec.dtype, spec.shape))
+        for key, spec in (() if tensors is None else tensors.items())
+        if key.startswith(prefix)
+    }
+
+
 @lru_cache(maxsize=4096)
 def _is_possible(shape: tuple[int, ...]) -> bool:
     return len(shape) <= MAX_RANK and not prod(map(_at_least_1, shape)) >> 63

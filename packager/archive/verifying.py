@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 
 from packager.errors import ArchiveError, IntegrityError, PackageError
+from packager.texts import in_lines
 
 from .archive_errors import damaged
 from .entries import EntryRecord
 from .entry_names import MIGRATIONS, index_name
+from .json_text import shown_key
 from .manifest import Manifest
 from .packed import scan
 from .reader import ArchiveReader
-from .safetensors import SafetensorsHeader, parse_header, plan_member
+from .safetensors import plan_member
+from .safetensors_header import SafetensorsHeader, parse_header
 from .stored_tensors import TensorIndex, TensorReader
 
 EntryCheck = Callable[[ArchiveReader, EntryRecord], None]
@@ -51,8 +54,8 @@ class Verification:
     def raise_for_problems(self) -> None:
         """Raise IntegrityError listing every problem; do nothing when there is none."""
         if self.problems:
-            lines = "".join(f"\n  {problem.message}" for problem in self.problems)
-            raise IntegrityError(f"the archive {self.identity} has {len(self.problems)} problems:{lines}")
+            said = f"the archive {self.identity} has {len(self.problems)} problems:"
+            raise IntegrityError(in_lines(said, *(f"  {problem.message}" for problem in self.problems)))
 
 
 def verify(
@@ -190,7 +193,7 @@ def _disagreement(what: str, found: SafetensorsHeader, expected: SafetensorsHead
     if keys:
         key = keys[0]
         return damaged(
-            f"{what}, tensor {key!r}",
+            f"{what}, tensor {shown_key(key)}",
             f"{found.tensors.get(key)} in the safetensors header",
             f"{expected.tensors.get(key)} as in the index, for all of {len(keys)} tensors",
         )

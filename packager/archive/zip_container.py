@@ -18,7 +18,7 @@ from packager.errors import IntegrityError
 
 from .archive_errors import damaged
 from .bounds import MAX_ENTRIES, MAX_NAME_BYTES
-from .byte_sources import Source
+from .byte_sources import ChangeStamp, Source
 from .entries import ALIGNMENT, Listing, crc32
 from .entry_names import check_names, check_order, check_reserved_size
 
@@ -59,6 +59,8 @@ Read = Callable[[int, int], memoryview]
 
 class ZipContainer:
     """An archive in one file."""
+
+    is_one_file = True
 
     def __init__(self, source: Source, limit: int = ZIP64_LIMIT) -> None:
         self._source = source
@@ -119,6 +121,10 @@ class ZipContainer:
     def size(self) -> int:
         """Return how many bytes the archive takes."""
         return self._source.size
+
+    def change_stamp(self) -> ChangeStamp:
+        """Return the change stamp of the file."""
+        return self._source.change_stamp()
 
     def close(self) -> None:
         """Release the file."""

@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any
 
 from packager.errors import PackageError
-from packager.exits import AnswerRequired
 from packager.libraries import library_of, tensor_of
+from packager.process import AnswerRequired
 
 DEFAULT_TOLERANCE = 1e-5
 """The largest difference between answers that count as the same, where no other is asked for."""

@@ -14,7 +14,7 @@ from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
-from packager.exits import AnswerRequired
+from packager.process import AnswerRequired
 
 from .array_calls import call_with_arrays
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from packager.errors import PackageError
-from packager.exits import AnswerRequired
+from packager.process import AnswerRequired
 
 
 class TargetError(PackageError, ValueError):

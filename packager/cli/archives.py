@@ -25,7 +25,28 @@ _FRAMES = 8
 def add_archive(parser: argparse.ArgumentParser) -> None:
     """Declare the archive, and the options of trust."""
     parser.add_argument("file", metavar="FILE", help="the archive")
+    add_identity(parser)
     add_trust_options(parser)
+
+
+def add_identity(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that admits one archive alone."""
+    parser.add_argument(
+        "--identity",
+        type=_identity,
+        metavar="SHA256",
+        help="take this archive alone, as `verify` prints it; any other is refused before it is read further",
+    )
+
+
+def _identity(text: str) -> str | None:
+    from packager.arguments import check_identity
+    from packager.errors import ArgumentError
+
+    try:
+        return check_identity("identity", text)
+    except ArgumentError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def add_trust_options(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +83,13 @@ def opened(options: argparse.Namespace) -> Iterator[PackageImporter]:
 
     with (
         progress("reading") as show,
-        PackageImporter(options.file, trust=options.trust, environment=options.environment) as importer,
+        PackageImporter(
+            options.file,
+            # What a runnable archive says of itself proves nothing: it has no such option.
+            identity=getattr(options, "identity", None),
+            trust=options.trust,
+            environment=options.environment,
+        ) as importer,
     ):
         importer.archive.progress = show
         try:

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from .archives import add_archive, opened
-from .screen import print_json, print_text
+from .screen import print_json, print_lines
 
 _EXAMPLES = """\
 examples:
@@ -47,9 +47,9 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(list(outcomes))
     elif not outcomes:
-        print_text(f"{options.file}: no golden call is stored; export with --check")
+        print_lines(f"{options.file}: no golden call is stored; export with --check")
     else:
         for outcome in outcomes:
             for one in outcome.deviations:
-                print_text(f"{outcome.name}: {one.name}: {one}")
+                print_lines(f"{outcome.name}: {one.name}: {one}")
     return 0 if outcomes and all(outcome.within(options.tolerance) for outcome in outcomes) else 1

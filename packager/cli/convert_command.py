@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .screen import print_json, print_table, print_text, progress
+from .screen import print_json, print_lines, print_table, progress
 
 if TYPE_CHECKING:
     from packager.weights import Checkpoint, LeftOut, WrittenCheckpoint
@@ -126,7 +126,7 @@ def _print(checkpoint: Checkpoint, written: WrittenCheckpoint, most: int | None)
         lines.insert(2, f"         {len(checkpoint) - len(tensors)} values that are no tensors")
     if left_out:
         lines.append(f"left out {len(left_out)} things, see above")
-    print_text("\n".join(lines))
+    print_lines(*lines)
 
 
 def _summed(left_out: Sequence[LeftOut]) -> list[tuple[str, str, str]]:

@@ -9,10 +9,12 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from packager.atomic import cache_folder, files_into, replaced_file
+from packager.atomic import files_into, replaced_file
+from packager.caches import cache_folder
 
+from .archives import add_identity
 from .building import add_find_links
-from .screen import print_json, print_text
+from .screen import print_json, print_lines, print_text
 
 _EXAMPLES = """\
 examples:
@@ -24,7 +26,8 @@ examples:
   packager env create net.kellet env/ --offline        from the wheels in the archive alone
 
 Nothing of the archive is run: wheels are unpacked, never built. Another Python is run to be asked, with
--I -S. Starting Python in the new environment runs what is in it, .pth files of wheels among it.
+-I -S. Starting Python in the new environment runs what is in it; what runs by itself, as .pth files of
+wheels do, is listed by create, and for wheels in the archive by `packager inspect`.
 """
 _PYTHON = "another Python, as python3.12 or /usr/bin/python3 (default: the running one)"
 
@@ -85,6 +88,7 @@ def _add_lock(parts: Any) -> None:
     )
     lock.add_argument("--python", metavar="PYTHON", help=_PYTHON)
     add_find_links(lock)
+    add_identity(lock)
     lock.set_defaults(run=run_lock)
 
 
@@ -93,7 +97,8 @@ def _add_create(parts: Any) -> None:
         "create",
         help="make a virtual environment with exactly the recorded versions",
         description="Make a virtual environment with exactly the recorded versions, from wheels alone; "
-        "nothing in them is run, and sources are never built. On any error nothing is left behind.",
+        "nothing in them is run, and sources are never built. What will run by itself once Python is started "
+        "there (.pth files, sitecustomize, another python) is listed. On any error nothing is left behind.",
     )
     create.add_argument("file", metavar="FILE", help="the archive")
     create.add_argument("folder", metavar="DIR", help="the new environment; must not be there, or be empty")
@@ -104,6 +109,7 @@ def _add_create(parts: Any) -> None:
     create.add_argument("--offline", action="store_true", help="from the wheels in the archive alone")
     create.add_argument("--json", action="store_true", help="print the outcome for machines")
     add_find_links(create)
+    add_identity(create)
     create.set_defaults(run=run_create)
 
 
@@ -129,7 +135,7 @@ def run_check(options: argparse.Namespace) -> int:
             }
         )
     else:
-        print_text(f"{options.file}: {report}")
+        print_lines(f"{options.file}: " + str(report))
     return 1 if counted else 0
 
 
@@ -143,7 +149,7 @@ def run_lock(options: argparse.Namespace) -> int:
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(output.parent))
     is_pylock = output is not None and output.suffix == ".toml"
     how = {"python": options.python, "find_links": options.find_links}
-    with ArchiveReader(options.file) as reader:
+    with ArchiveReader(options.file, identity=options.identity, digests="crc") as reader:
         if is_pylock or options.wheels or RecordedEnvironment.of(reader.manifest).local_versions:
             folder = options.wheels or (output.parent / "wheels" if output else cache_folder("wheels"))
             beside: AbstractContextManager[Path] = files_into(folder.absolute())
@@ -169,7 +175,7 @@ def run_create(options: argparse.Namespace) -> int:
     from packager.archive import ArchiveReader
     from packager.environment import create_environment
 
-    with ArchiveReader(options.file) as reader:
+    with ArchiveReader(options.file, identity=options.identity, digests="crc") as reader:
         made = create_environment(
             reader,
             options.folder,
@@ -181,9 +187,11 @@ def run_create(options: argparse.Namespace) -> int:
     if options.json:
         print_json(made)
     else:
-        print_text(f"{made.python}: {', '.join(made.installed) or 'nothing'}, by {made.installer}")
+        print_lines(f"{made.python}: {', '.join(made.installed) or 'nothing'}, by {made.installer}")
+        for name, files in made.acting.items():
+            print_lines(*(f"warning: {name} brings {one.path}: {one.why}" for one in files))
         if made.report:
-            print_text(f"{options.file}: {made.report}")
+            print_lines(f"{options.file}: " + str(made.report))
     return 1 if made.report.missing else 0
 
 

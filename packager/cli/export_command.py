@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from packager.atomic import replaced_file
+from packager.texts import in_lines
 
 from .building import (
     add_find_links,
@@ -17,7 +18,7 @@ from .building import (
     exporter_for,
     trace_and_prune,
 )
-from .screen import print_json, print_text, stages
+from .screen import print_json, print_lines, stages
 
 _EXAMPLES = """\
 examples:
@@ -106,9 +107,9 @@ def run(options: argparse.Namespace) -> int:
             offer = _offer(exporter.plan(), obj, options) if options.trace or options.trace_policy else ""
     plan = exporter.plan()
     if offer:
-        print(offer, file=sys.stderr)
+        print_lines(offer, to=sys.stderr)
     for warning in plan.warnings:
-        print(f"packager: warning: {warning}", file=sys.stderr)
+        print_lines(f"packager: warning: {warning}", to=sys.stderr)
     if options.json:
         print_json(
             {
@@ -122,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
         from packager.sizes import size_text
 
         stored = sum(entry.kind == "source" for entry in plan.entries)
-        print_text(
+        print_lines(
             f"{options.output}: {stored} modules, {size_text(plan.size)}, identity {exporter.identity}"
         )
     return 0
@@ -156,10 +157,12 @@ def _offer(plan: Any, obj: Any, options: argparse.Namespace) -> str:
     """What a trace of the call found, and the policy for that call alone: as text, or in a file."""
     comparison, policy = trace_and_prune(plan, options, lambda other: _save(other, obj, options))
     if options.trace_policy is None:
-        return f"{comparison}\na policy for this call alone; --trace-policy FILE writes it:\n\n{policy}"
+        said = "a policy for this call alone; --trace-policy FILE writes it:"
+        return in_lines(str(comparison), said, "", *policy.splitlines())
     with replaced_file(options.trace_policy) as file:
         file.write(policy.encode())
-    return f"{comparison}\na policy for this call alone is in {options.trace_policy}: give it to --policy"
+    said = f"a policy for this call alone is in {options.trace_policy}: give it to --policy"
+    return in_lines(str(comparison), said)
 
 
 def _load_weights(obj: Any, path: str) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from packager.atomic import replaced_folder
 
-from .archives import FILE_HELP, source_of
-from .screen import print_text, progress
+from .archives import FILE_HELP, add_identity, source_of
+from .screen import print_lines, progress
 
 if TYPE_CHECKING:
     from packager.archive import ArchiveReader
@@ -42,6 +42,7 @@ def add(commands: Any) -> None:
     parser.add_argument("file", metavar="FILE", help=FILE_HELP)
     parser.add_argument("folder", metavar="DIR", help="where to write")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="which entries (default: everything)")
+    add_identity(parser)
     parser.set_defaults(run=run)
 
 
@@ -53,7 +54,8 @@ def run(options: argparse.Namespace) -> int:
     target = Path(options.folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise PackageError(f"{target}: not an empty folder; name one that does not exist")
-    with ArchiveReader(source_of(options.file), digests="sha256", mmap=False) as reader:
+    source = source_of(options.file)
+    with ArchiveReader(source, identity=options.identity, digests="sha256", mmap=False) as reader:
         entries = _wanted(reader, options.patterns)
         if options.patterns and not entries:
             raise PackageError(f"{options.file}: no entry matches {', '.join(options.patterns)}")
@@ -63,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
             refuse_names_of_windows([*entries, *reserved])
         with progress("extracting") as show:
             _write_folder(reader, entries, reserved, target, show or _silence)
-    print_text(f"{target}: {len(entries) + len(reserved)} files of {options.file}")
+    print_lines(f"{target}: {len(entries) + len(reserved)} files of {options.file}")
     return 0
 
 

@@ -1,17 +1,24 @@
 """`packager inspect`: what is inside an archive, read from its manifest and records; nothing of it is run.
 
-A file of weights of another kind is shown as far as it is data (`foreign.py`).
+A file of weights of another kind is shown as far as it is data.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from packager.errors import ArchiveError, LegacyFormatError
+from packager.texts import in_lines
 
 from .archives import FILE_HELP, source_of
-from .screen import print_json, print_table, print_text
+from .screen import print_json, print_lines, print_table
+
+if TYPE_CHECKING:
+    from packager.weights import Checkpoint
 
 _EXAMPLES = """\
 examples:
@@ -42,27 +49,25 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read the manifest and the tensor indexes, and print them."""
     from packager.archive import ArchiveReader
-    from packager.errors import ArchiveError
 
     try:
         reader = ArchiveReader(source_of(options.file), mmap=False)
     except ArchiveError as error:
-        from .foreign import inspect_foreign
-
-        return inspect_foreign(options, error)
+        return _inspect_weights(options, error)
     with reader:
         from packager.loading import stored_names
 
         manifest = reader.manifest
         members = _members(reader)
-        names = list(stored_names(reader))
+        names, wheels = list(stored_names(reader)), _wheels(reader)
         if options.json:
-            print_json({**_everything(reader, members), "names": names})
+            print_json({**_everything(reader, members), "names": names, "wheels": wheels})
             return 0
-        print_text(f"{options.file}: format {manifest.format}, identity {reader.identity}\n")
+        print_lines(f"{options.file}: format {manifest.format}, identity {reader.identity}")
         _print_tree(options.file, reader)
         _print_code(manifest)
         _print_contents(manifest, reader, names)
+        _print_wheels(wheels)
         _print_tensors(members, every=options.tensors)
     return 0
 
@@ -115,9 +120,9 @@ def _print_tree(file: str, reader: Any) -> None:
 
     names = [name for name in reader.names() if not name.startswith(".data/")]
     if len(names) > _MOST_IN_TREE:
-        print_text(f"{len(names)} files; --json lists them\n")
+        print_lines(f"{len(names)} files; --json lists them")
         return
-    print_text(f"{directory_of(file, names)}\n")
+    print_lines(str(directory_of(file, names)))
 
 
 def _print_code(manifest: Any) -> None:
@@ -168,6 +173,29 @@ def _print_contents(manifest: Any, reader: Any, names: list[Any]) -> None:
     print_table("pickles (reading one runs code)", ("entry",), pickles)
 
 
+def _wheels(reader: Any) -> list[dict[str, Any]]:
+    """The wheels in an archive, with the files in them that act without being imported."""
+    from packager.environment import vendored_contents, vendored_wheels
+    from packager.errors import PackageError
+
+    found = []
+    for wheel in vendored_wheels(reader.manifest):
+        row: dict[str, Any] = {"file": wheel.file, "name": wheel.name, "version": wheel.version}
+        try:
+            contents = vendored_contents(reader, wheel)
+            found.append({**row, "requires": contents.requires, "acting": contents.acting})
+        except PackageError as error:
+            found.append({**row, "problem": str(error)})
+    return found
+
+
+def _print_wheels(wheels: list[dict[str, Any]]) -> None:
+    rows = [(row["file"], row.get("problem", "")) for row in wheels]
+    print_table("wheels", ("wheel", "problem"), rows)
+    acting = [(row["file"], one.path, one.why) for row in wheels for one in row.get("acting", ())]
+    print_table("what acts by itself once wheels are installed", ("wheel", "file", "because"), acting)
+
+
 def _print_migrations(reader: Any) -> None:
     """The migrations that states of older versions would go through, and what they would run."""
     rows = [
@@ -212,3 +240,80 @@ def _print_tensors(members: dict[str, Any], *, every: bool) -> None:
         )
         while block := list(islice(shown, _ROWS_AT_ONCE)):
             print_table(name, ("key", "dtype", "shape", "size"), block)
+
+
+# --- files of weights of other libraries, read as data ---
+
+
+def _inspect_weights(options: argparse.Namespace, refused: ArchiveError) -> int:
+    """Show a file of weights of another kind; nothing of it is run, and no tensor is read.
+
+    Raises ArchiveError for a damaged archive, which is never read as something else: what the reader said.
+    """
+    if options.file == "-" or options.file.endswith(".kellet"):
+        raise refused
+    if os.path.isdir(options.file):
+        raise ArchiveError(
+            in_lines(str(refused), "To look into a package before it is exported: packager plan PACKAGE")
+        ) from refused
+    checkpoint = _opened_weights(options.file, refused)
+    if options.json:
+        _print_weights_json(checkpoint)
+    else:
+        _print_weights(options.file, checkpoint)
+    return 0
+
+
+def _opened_weights(file: str, refused: ArchiveError) -> Checkpoint:
+    """The file as a checkpoint; where several state dicts lie in it, as one with all its tensors."""
+    from packager.weights import open_checkpoint
+
+    try:
+        try:
+            return open_checkpoint(file, skip_unknown=True)
+        except LegacyFormatError:
+            return open_checkpoint(file, skip_unknown=True, everything=True)
+    except LegacyFormatError as error:
+        raise ArchiveError(
+            in_lines(
+                f"{file}: neither an archive nor a file of weights.",
+                "  As an archive: " + str(refused),
+                "  As weights: " + str(error),
+            )
+        ) from error
+
+
+def _tensors_of(checkpoint: Checkpoint) -> Iterator[dict[str, Any]]:
+    for key, tensor in checkpoint.tensors.items():
+        yield {"key": key, "dtype": str(tensor.dtype), "shape": list(tensor.shape)}
+
+
+def _print_weights_json(checkpoint: Checkpoint) -> None:
+    plain = [key for key in checkpoint if key not in checkpoint.tensors]
+    print_json(
+        {
+            "format": checkpoint.format,
+            "container": checkpoint.container,
+            "tensors": _tensors_of(checkpoint),
+            "values": plain,
+            "left_out": checkpoint.left_out,
+            "strings": checkpoint.metadata.strings,
+        }
+    )
+
+
+def _print_weights(file: str, checkpoint: Checkpoint) -> None:
+    where = f", under {checkpoint.container}" if checkpoint.container else ""
+    print_lines(
+        f"{file}: no archive of packager, but weights ({checkpoint.format}{where}); "
+        f"packager convert makes an archive of them"
+    )
+    rows = [(row["key"], row["dtype"], row["shape"]) for row in _tensors_of(checkpoint)]
+    print_table("tensors", ("key", "dtype", "shape"), rows)
+    print_table("other values", ("key",), [(key,) for key in checkpoint if key not in checkpoint.tensors])
+    print_table(
+        "not part of the weights",
+        ("path", "what", "why"),
+        [(o.path, o.what, o.why) for o in checkpoint.left_out],
+    )
+    print_table("strings", ("name", "text"), sorted(checkpoint.metadata.strings.items()))

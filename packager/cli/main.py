@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from types import TracebackType
 from typing import Any
 
 EXIT_CODES = """\
@@ -23,7 +24,10 @@ exit codes:
   3    a file cannot be read or written, or is damaged
   4    the target cannot be imported, or its code failed, or ended with sys.exit()
   130  interrupted from the keyboard; nothing was written
+  143  ended by SIGTERM, and 129 by SIGHUP; nothing was written
 """
+
+_TOLD_WHAT_TO_DO = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE)
 
 COMMANDS = (
     "plan",
@@ -47,6 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     `arguments` default to those of the process. Wrong usage raises SystemExit(2), as argparse does.
     """
+    if arguments is None:  # the process is this command's own
+        from packager.process import end_in_order
+
+        sys.excepthook = _show_traceback
+        end_in_order()
     options = _parser().parse_args(arguments)
     return carry_out(options.run, options)
 
@@ -56,9 +65,10 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
 
     Code of a model that ends with `sys.exit()` has failed, whatever code it gives.
     """
+    from packager.atomic import os_error_mend
     from packager.calls import TargetError
     from packager.errors import ArchiveError, CodeExitError, LegacyFormatError, PackageError
-    from packager.exits import AnswerRequired
+    from packager.process import AnswerRequired, EndedBySignal
 
     try:
         with warnings.catch_warnings():
@@ -71,16 +81,16 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
         _note_namesake(error)
         return _failed(error, 4)
     except (ArchiveError, LegacyFormatError, OSError) as error:
-        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) and not isinstance(
-            error, PackageError
-        ):
-            error.add_note("free some space, or write to another disk")
+        if getattr(error, "errno", None) in _TOLD_WHAT_TO_DO and not isinstance(error, PackageError):
+            error.add_note(os_error_mend(error))
         return _failed(error, 3)
     except PackageError as error:
         return _failed(error, 1)
     except ImportError as error:
         _note_namesake(error)
         return _failed(error, 4)
+    except EndedBySignal as ended:
+        return _failed("ended by a signal; nothing was written", 128 + ended.number)
     except KeyboardInterrupt:
         return _failed("interrupted; nothing was written", 130)
 
@@ -116,9 +126,18 @@ class _Version(argparse.Action):
 
 
 def _warned(message: Warning | str, *place: Any, **more: Any) -> None:
-    from .screen import printable
+    from .screen import print_lines
 
-    print(printable(f"{_command_name()}: warning: {message}"), file=sys.stderr)
+    print_lines(f"{_command_name()}: warning: " + _of_others(message), to=sys.stderr)
+
+
+def _show_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print the traceback of an error that is not ours: its texts and lines of source are a file's, too."""
+    import traceback
+
+    from packager.texts import printable
+
+    sys.stderr.write(printable("".join(traceback.format_exception(kind, error, trace))))
 
 
 def _note_namesake(error: Exception) -> None:
@@ -134,9 +153,19 @@ def _note_namesake(error: Exception) -> None:
 
 
 def _failed(error: object, code: int) -> int:
-    from .screen import printable
+    from .screen import print_lines
 
-    said = f"{_command_name()}: {error}".rstrip()
-    for line in (said, *(f"  {note}" for note in getattr(error, "__notes__", ()))):
-        print(printable(line), file=sys.stderr)
+    notes = (f"  {note}" for note in getattr(error, "__notes__", ()))
+    print_lines(f"{_command_name()}: " + _of_others(error), *notes, to=sys.stderr)
     return code
+
+
+def _of_others(said: object) -> str:
+    """Return a text for the screen; that of an error which is not ours keeps its lines, indented."""
+    from packager.texts import Lines, in_lines
+
+    text = str(said)
+    if isinstance(text, Lines):
+        return Lines(text.rstrip())
+    first, *rest = text.rstrip().split("\n")
+    return in_lines(first, *(f"  {line}" for line in rest))

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .screen import print_json, print_text, progress
+from .screen import print_json, print_lines, progress
 
 if TYPE_CHECKING:
     from packager.migrations import LoadReport, MigratedDict, Migration, MigrationPlan
@@ -86,13 +86,13 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(_report(plan, fit))
     else:
-        print_text(str(plan))
+        print_lines(str(plan))
         reasons = cannot_go_back(given, checkpoint, version)
-        print_text(
-            "\n".join(["does not go back:", *(f"    {one}" for one in reasons)]) if reasons else "goes back"
+        print_lines(
+            *(["does not go back:", *(f"    {one}" for one in reasons)] if reasons else ["goes back"])
         )
         if fit is not None:
-            print_text(f"\n{options.target}: {fit}")
+            print_lines("", f"{options.target}: " + str(fit))
     plan.require_matched(strict=options.strict)
     return 0 if fit is None or fit.ok else 1
 
@@ -145,9 +145,9 @@ def _write(options: argparse.Namespace, checkpoint: Checkpoint, migrated: Migrat
         )
         return 0
     for part in left_out:
-        print_text(f"left out {part.path or 'of the file'}: {part.what}: {part.why}")
+        print_lines(f"left out {part.path or 'of the file'}: {part.what}: {part.why}")
     ran = ", ".join(migrated.ran) or "none was due"
-    print_text(
+    print_lines(
         f"{checkpoint.path}: {len(checkpoint)} keys -> {written.path}: {len(written.keys)} keys, "
         f"{size_text(written.size)} (migrations: {ran})"
     )

@@ -8,12 +8,13 @@ from typing import Any
 from packager.atomic import replaced_file
 
 from .archives import add_archive, opened
-from .screen import print_text
+from .screen import print_lines
 
 _EXAMPLES = """\
 examples:
   packager run net.kellet --input x.npz -o y.npz
   packager run net.kellet --entry encode --input tokens.npz -o out.npz
+  packager run net.kellet --identity 5f1c... --input x.npz     this archive, and no other
 
 In the input file arrays are named for parameters, or arg0, arg1, ...; answers are called output, or
 output.0, output.key. Modules are in evaluation mode for the call. This runs code of the archive:
@@ -52,5 +53,5 @@ def run(options: argparse.Namespace) -> int:
         with replaced_file(options.output) as file:
             np.savez(file, **answer)
     for name, array in answer.items():
-        print_text(f"{name}: {array.dtype} {list(array.shape)}")
+        print_lines(f"{name}: {array.dtype} {list(array.shape)}")
     return 0

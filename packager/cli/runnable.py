@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from .archives import add_trust_options
 from .main import EXIT_CODES, carry_out
-from .screen import print_text
+from .screen import print_lines
 
 if TYPE_CHECKING:
     from packager.archive import ArchiveReader
@@ -36,6 +36,10 @@ output.0, output.key.
 
 def main(file: str, arguments: Sequence[str] | None = None) -> int:
     """Carry out one command line for the archive `file`; return its exit code."""
+    if arguments is None:  # the process is this archive's own
+        from packager.process import end_in_order
+
+        end_in_order()
     parser = _parser(os.path.basename(file))
     options = parser.parse_args(arguments)
     options.file = file
@@ -100,7 +104,7 @@ def _info(options: argparse.Namespace) -> int:
         if options.json:
             _print_json(reader, recorded, report)
         else:
-            print_text("\n".join(_lines(reader, recorded, report)))
+            print_lines(*_lines(reader, recorded, report))
     return 1 if report.missing else 0
 
 
@@ -128,7 +132,7 @@ def _lines(reader: ArchiveReader, recorded: RecordedEnvironment, report: Environ
     for extern in recorded.externs:
         optional = "  (optional)" if extern.optional else ""
         yield f"needs        {extern.requirement or ', '.join(extern.modules)}{optional}"
-    yield f"here         {report}"
+    yield "here         " + str(report)
 
 
 def _print_json(reader: ArchiveReader, recorded: RecordedEnvironment, report: EnvironmentReport) -> None:

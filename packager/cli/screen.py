@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TextIO
+
+from packager.texts import HIDDEN, in_lines, one_line, printable
 
 
 def print_json(value: Any) -> None:
@@ -27,29 +29,21 @@ def print_json(value: Any) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print text; what would move a terminal's cursor or change its colours is spelled out."""
+    """Print a document of several lines; what would move a terminal's cursor or colour it is spelled out."""
     print(printable(text.rstrip("\n")))
 
 
-def printable(text: str) -> str:
-    """Spell out the control characters in text of a file that is not trusted, for a terminal.
-
-    >>> printable("a line\\n\\x1b[2J\\u202etxt")
-    'a line\\n\\\\x1b[2J\\\\u202etxt'
-    """
-    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
-
-
-# C0 and C1 but for the line feed and the tab, marks that reorder text, and halves of characters.
-_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+def print_lines(*parts: str, to: TextIO | None = None) -> None:
+    """Print each part on a line of its own, whatever a file has put into it; see `packager.texts`."""
+    print(in_lines(*parts), file=to)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows below a title; nothing where there are none."""
-    cells = [[printable(str(cell)).replace("\n", "\\n") for cell in row] for row in rows]
+    cells = [[one_line(f"{cell}") for cell in row] for row in rows]
     if not cells:
         return
-    console = _console()
+    title, console = one_line(title), _console()
     if console is None:
         _print_plain_table(title, columns, cells)
         return
@@ -180,11 +174,14 @@ def _spelled_items(first: str, items: Iterable[tuple[str, Any]], last: str, line
 def _json(value: Any) -> str:
     """Plain data; what JSON leaves as it is and a terminal would not is spelled out too."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
-    return text if text.isascii() and "\x7f" not in text else _CONTROL.sub(_escaped, text)
+    return text if text.isascii() and "\x7f" not in text else _HIDDEN.sub(_escaped, text)
+
+
+_HIDDEN: Final = re.compile(f"[{HIDDEN}]")
 
 
 def _escaped(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
+    return json.dumps(match[0])[1:-1]
 
 
 def _plain(value: Any) -> Any:

@@ -19,7 +19,7 @@ from .building import (
     request_target,
     trace_and_prune,
 )
-from .screen import print_text, printable, stages
+from .screen import print_lines, print_text, stages
 
 _EXAMPLES = """\
 examples:
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         plan = exporter.plan()
     if options.trace:
         comparison, text = trace_and_prune(plan, options, lambda other: request_target(other, options.target))
-        print(comparison, file=sys.stderr)
+        print_lines(str(comparison), to=sys.stderr)
     else:
         text = suggested_policy(plan, of=options.target, like=policy_of(options))
     if options.output is None:
@@ -70,6 +70,6 @@ def run(options: argparse.Namespace) -> int:
         with replaced_file(options.output) as file:
             file.write(text.encode())
     against = (*problems_text(plan.problems), *(f"* {rule} matched nothing." for rule in plan.empty_rules))
-    for line in against:
-        print(printable(line), file=sys.stderr)
+    if against:
+        print_lines(*against, to=sys.stderr)
     return 0 if plan.ok else 1

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import shlex
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from .archives import FILE_HELP, source_of
-from .screen import print_json, print_text, progress
+from .archives import FILE_HELP, add_identity, source_of
+from .screen import print_json, print_lines, progress
+
+if TYPE_CHECKING:
+    from packager.archive import Verification
 
 _EXAMPLES = """\
 examples:
@@ -15,8 +20,9 @@ examples:
   packager verify net.kellet --json
   curl https://models.example/net.kellet | packager verify -
 
-The exit code is 0 when everything holds, 1 when something is wrong inside, 3 when the file is no
-archive at all.
+Where everything holds, the lines to load this archive and no other are printed, with its identity. The
+exit code is 0 when everything holds, 1 when something is wrong inside, 3 when the file is no archive at
+all, or another than that of --identity.
 """
 
 
@@ -30,6 +36,7 @@ def add(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", metavar="FILE", help=FILE_HELP)
+    add_identity(parser)
     parser.add_argument(
         "--deep",
         action="store_true",
@@ -65,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
     deep = (
         {
             "deep": options.deep,
+            "identity": options.identity,
             "trust": options.trust,
             "memory": options.memory << 20,
             "seconds": options.seconds,
@@ -85,5 +93,19 @@ def run(options: argparse.Namespace) -> int:
             f"{options.file}: {state}; {outcome.entries} entries, {size_text(outcome.size)}, "
             f"digests {outcome.digests}, identity {outcome.identity}"
         )
-        print_text("\n".join(lines))
+        if outcome.ok and deep:
+            lines += _to_paste(options.file, outcome)
+        print_lines(*lines)
     return 0 if outcome.ok else 1
+
+
+def _to_paste(file: str, outcome: Verification) -> Iterator[str]:
+    """Yield the lines that load this archive and no other."""
+    name = "FILE" if file == "-" else file
+    choice = "" if outcome.digests == "sha256" else f', digests="{outcome.digests}"'
+    yield "to load this archive and no other:"
+    yield f'    PackageImporter({name!r}, identity="{outcome.identity}"{choice})'
+    if choice:
+        yield "its identity does not bind the bytes of tensors, which have CRC-32 alone"
+    else:
+        yield f"    packager run {shlex.quote(name)} --identity {outcome.identity}"

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from .building import add_policy_options, add_target, exporter_for, request_target
-from .screen import print_json, print_text, stages
+from .screen import print_json, print_lines, print_text, stages
 
 _EXAMPLES = """\
 examples:
@@ -67,10 +67,10 @@ def _why_recorded(options: argparse.Namespace) -> int:
         return 0
     lines = [f"{record.name}: {record.action} by {record.rule} ({record.because})"]
     lines += [f"    {site.module} at {site.file}:{site.line}" for site in record.importers]
-    print_text("\n".join(lines))
+    print_lines(*lines)
     return 0
 
 
 def _unknown(message: str) -> int:
-    print(f"packager: {message}", file=sys.stderr)
+    print_lines(f"packager: {message}", to=sys.stderr)
     return 1

@@ -6,6 +6,7 @@ from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .base import *
+    from .c_state import *
     from .frameworks import *
     from .tensors import *
 else:
@@ -14,6 +15,7 @@ else:
         {
             "base": "CannotStore Child Codec Decoding Encoding Finish Node ObjectCodec Role StoredTensor "
             "TensorData CodecRegistry default_registry",
+            "c_state": "CHECKED StateCheck state_checks",
             "frameworks": "split_literal",
             "tensors": "LIBRARIES TENSOR_CODECS tensor_in tensor_out",
         },

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from packager.archive import MAX_NUMPY_EXTENT, MAX_NUMPY_RANK
+from packager.archive import MAX_NUMPY_EXTENT, MAX_NUMPY_RANK, largest_view
 from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, stored_as
 
 from .base import (
@@ -158,10 +158,25 @@ def _from_elements(dtype: Any, shape: tuple[int, ...], elements: Sequence[Any]) 
 
     if dtype.kind not in "OT":
         raise ValueError(f"dtype {dtype} has no elements of its own")
+    if dtype.kind == "T":
+        _require_own_strings(dtype, elements)
     flat = numpy.empty(len(elements), dtype)
     for index, element in enumerate(elements):
         flat[index] = element
     return flat.reshape(shape)
+
+
+def _require_own_strings(dtype: Any, elements: Sequence[Any]) -> None:
+    """Demand strings, or what stands for a missing one; each is copied into the array.
+
+    Raises ValueError for anything else, and for a few strings that would be copied again and again.
+    """
+    missing = type(getattr(dtype, "na_object", ""))
+    expect(all(type(element) in (str, missing) for element in elements), "strings")
+    texts = [element for element in elements if type(element) is str]
+    stored = 4 * sum(map(len, {id(text): text for text in texts}.values()))
+    copied = 4 * sum(map(len, texts))
+    expect(copied <= largest_view(stored), f"strings of at most {largest_view(stored)} bytes, once copied")
 
 
 class MaskedArrayCodec(Codec):
@@ -201,6 +216,13 @@ class MaskedArrayCodec(Codec):
         data, mask, fill = children
         if not all(part is None or isinstance(part, numpy.ndarray) for part in children) or data is None:
             raise ValueError("a masked array is made of arrays")
+        if any(
+            part is not None and part.dtype.hasobject
+            for part in (mask, *(() if data.dtype.hasobject else (fill,)))
+        ):
+            raise ValueError("a mask and a fill value hold no objects: NumPy would compare and print them")
+        if fill is not None and (fill.ndim or (data.dtype.names is None and fill.dtype != data.dtype)):
+            raise ValueError("a fill value is one value of the dtype of the data: NumPy would print another")
         made: Any = numpy.ma.MaskedArray(
             data,
             numpy.ma.nomask if mask is None else mask,

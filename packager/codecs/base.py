@@ -25,10 +25,13 @@ codec makes that one be imported and no other, and only from what is installed h
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar
 
 from packager.archive import MAX_EXTENT
@@ -303,7 +306,7 @@ class CodecRegistry:
 
     def __init__(self, codecs: Iterable[Codec] = (), *, entry_points: bool = True) -> None:
         self._by_name: dict[str, Codec] = {}
-        self._by_type: dict[str, list[Codec]] = {}
+        self._by_type: dict[str, tuple[Codec, ...]] = {}
         self._entry_points = entry_points
         for codec in codecs:
             self.add(codec)
@@ -323,7 +326,13 @@ class CodecRegistry:
         self._by_name[name] = codec
         for type_name in codec.types:
             # Later ones first: a codec from outside may take over a class, and leave it by `claims`.
-            self._by_type.setdefault(type_name, []).insert(0, codec)
+            self._by_type[type_name] = (codec, *self._by_type.get(type_name, ()))
+
+    def copy(self) -> CodecRegistry:
+        """Return a registry with the same codecs; what is added to one of the two is not in the other."""
+        copied = CodecRegistry(entry_points=self._entry_points)
+        copied._by_name, copied._by_type = dict(self._by_name), dict(self._by_type)
+        return copied
 
     def find(self, name: str) -> Codec | None:
         """Return the codec of that name, from an entry point if not built in; None when there is none.
@@ -353,15 +362,9 @@ class CodecRegistry:
                     self._load(name)
 
     @cached_property
-    def _outside(self) -> dict[str, object]:
-        # The archive that carries its loader does not carry the backport.
-        try:
-            from importlib_metadata import entry_points
-        except ImportError:
-            from importlib.metadata import entry_points  # type: ignore[assignment]  # the same, untyped
-
-        points = sorted(entry_points(group="packager.codecs"), key=lambda point: point.name)
-        return {point.name: point for point in points}
+    def _outside(self) -> Mapping[str, object]:
+        # An install changes a folder of the path; without one nothing is searched again, which takes 20 ms.
+        return _outside_codecs(tuple(map(id, sys.meta_path)), tuple(map(_stamp, sys.path)))
 
     def _load(self, name: str) -> None:
         point = self._outside[name]
@@ -380,6 +383,36 @@ class CodecRegistry:
 
 
 def default_registry() -> CodecRegistry:
-    """Return a registry with everything that packager brings and that is installed here."""
+    """Return a registry with everything that packager brings and that is installed here.
+
+    It is the caller's own: what is added to it is in no other one.
+    """
+    return _built_in().copy()
+
+
+@lru_cache(maxsize=1)
+def _built_in() -> CodecRegistry:
     families = (import_module(f"{__package__}.{name}") for name in _FAMILIES)
     return CodecRegistry(codec for family in families for codec in family.CODECS)
+
+
+@lru_cache(maxsize=4)
+def _outside_codecs(finders: tuple[int, ...], folders: tuple[object, ...]) -> Mapping[str, object]:
+    """Return the entry points of codecs by name; the arguments tell when they must be searched again."""
+    # The archive that carries its loader does not carry the backport.
+    try:
+        from importlib_metadata import entry_points
+    except ImportError:
+        from importlib.metadata import entry_points  # type: ignore[assignment]  # the same, untyped
+
+    points = sorted(entry_points(group="packager.codecs"), key=lambda point: point.name)
+    return MappingProxyType({point.name: point for point in points})
+
+
+def _stamp(folder: str) -> object:
+    """Return what tells a folder of the path from another one, and from itself after a change."""
+    try:
+        now = os.stat(folder or ".")
+    except (OSError, ValueError):
+        return folder
+    return folder, now.st_dev, now.st_ino, now.st_mtime_ns

@@ -113,6 +113,10 @@ class Framework:
         """Check whether loading a state into this module runs a hook, or an override."""
         raise NotImplementedError
 
+    def changes_by_loading(self, module: Any) -> bool:
+        """Check whether loading its own state may change a module of the versions that were stored."""
+        return self.loads_by_itself(module)
+
     # --- walking ---
 
     def slots(self, root: Any) -> Iterator[Slot]:
@@ -265,7 +269,7 @@ class Framework:
         classes, values = children[: len(versions)], children[len(versions) :]
         self._compare_versions(classes, versions)
         if natural:
-            if any(self.loads_by_itself(module) for _, module in self.walk(root)):
+            if any(self.changes_by_loading(module) for _, module in self.walk(root)):
                 items = {slot.key: slot.value.detach() for slot in self.slots(root)}
                 self._load(root, self.make_state(items, self._natural_metadata(root)), {})
             return

@@ -7,13 +7,23 @@ list with its parts as children. A generator is the name of its algorithm and it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from packager.archive import MAX_NUMPY_EXTENT, MAX_SEED_POOL
+from packager.archive import (
+    MAX_ALL_SEED_WORDS,
+    MAX_DTYPE_DEPTH,
+    MAX_DTYPE_FIELDS,
+    MAX_NUMPY_EXTENT,
+    MAX_SEED_POOL,
+    MAX_SEED_WORDS,
+)
 from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, itemsize_of_name
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_sizes
+from .generator_state import require_bit_generator_state
 
+_MISSING: Final = (type(None), bool, int, float, str, bytes)
 _ALGORITHMS: Final = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
 
@@ -36,6 +46,10 @@ class DTypeCodec(Codec):
         name = dtype_name(obj)
         if name is not None:
             return Node(name, key=name)
+        try:
+            context.shared_state(_MeasuredDTypes).measure(obj)
+        except ValueError as error:
+            raise CannotStore(str(error), "keep the fields in arrays of their own") from error
         if obj.subdtype is not None:
             base, shape = obj.subdtype
             return Node(["subarray", *shape], (base,), key=(repr(obj), obj.isalignedstruct))
@@ -59,7 +73,13 @@ class DTypeCodec(Codec):
         return Node(literal, tuple(bases), key=(repr(obj), obj.isalignedstruct))
 
     def _string(self, obj: Any) -> Node:
+        """Return the node of strings of any length. Raises CannotStore for an odd missing value."""
         missing = hasattr(obj, "na_object")
+        if missing and type(obj.na_object) not in _MISSING:
+            raise CannotStore(
+                f"dtype {obj} has a missing value of {type(obj.na_object).__qualname__}, no plain scalar",
+                "use None, a float such as nan, or a string",
+            )
         return Node(["string", bool(obj.coerce), missing], (obj.na_object,) if missing else ())
 
     def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
@@ -88,12 +108,23 @@ class DTypeCodec(Codec):
         expect(all(title is None or type(title) is str for title in titles), "titles")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Build a dtype. Raises ValueError for a missing value that is no scalar, and for too many fields."""
         import numpy
 
         if isinstance(literal, str):
             return numpy.dtype(object) if literal == "|O" else dtype_from_name(literal)
+        made = self._made(literal, children)
+        context.shared_state(_MeasuredDTypes).measure(made)
+        return made
+
+    def _made(self, literal: Any, children: Sequence[Any]) -> Any:
+        import numpy
+
         kind, *parts = literal
         if kind == "string":
+            # NumPy compares it with itself, asks for its truth, and prints it.
+            if children and type(children[0]) not in _MISSING:
+                raise ValueError(f"expected a scalar as the missing value, not {type(children[0]).__name__}")
             options = {"na_object": children[0]} if children else {}
             return numpy.dtypes.StringDType(coerce=parts[0], **options)
         if kind == "subarray":
@@ -103,6 +134,28 @@ class DTypeCodec(Codec):
         if any(parts[4::3]):
             fields["titles"] = parts[4::3]
         return numpy.dtype(fields, align=parts[1])
+
+
+class _MeasuredDTypes:
+    """How many fields each dtype of one object has, and how deep they are nested."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, int, int]] = {}  # by the id of what is kept here
+
+    def measure(self, dtype: Any, above: int = 1) -> tuple[Any, int, int]:
+        """Return a dtype, its fields and its depth. Raises ValueError beyond the bounds."""
+        known = self._known.get(id(dtype))
+        if known is None:
+            expect(above <= MAX_DTYPE_DEPTH, f"dtypes nested at most {MAX_DTYPE_DEPTH} deep")
+            parts = [part[0] for part in (dtype.fields or {}).values()]
+            parts += [] if dtype.subdtype is None else [dtype.subdtype[0]]
+            inner = [self.measure(part, above + 1) for part in parts]
+            fields = len(inner) + sum(part[1] for part in inner)
+            known = dtype, fields, 1 + max((part[2] for part in inner), default=0)
+            self._known[id(dtype)] = known
+        expect(known[1] <= MAX_DTYPE_FIELDS, f"dtypes of at most {MAX_DTYPE_FIELDS} fields")
+        expect(above + known[2] - 1 <= MAX_DTYPE_DEPTH, f"dtypes nested at most {MAX_DTYPE_DEPTH} deep")
+        return known
 
 
 class ScalarCodec(Codec):
@@ -190,9 +243,11 @@ class BitGeneratorCodec(Codec):
         expect(missing or seed.codec == "numpy.seed_sequence", "a seed sequence")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Build a bit generator. Raises ValueError for a state that NumPy itself would not give."""
         import numpy
 
         state, seed = children
+        require_bit_generator_state(literal, state)
         if seed is None and literal == "MT19937":
             # Seeded in the way of RandomState: there is no sequence to spawn from.
             made = numpy.random.RandomState(0)._bit_generator
@@ -253,6 +308,12 @@ class SeedSequenceCodec(Codec):
     types = ("numpy.random.bit_generator:SeedSequence", "numpy.random._bit_generator:SeedSequence")
 
     def encode(self, obj: Any, context: Encoding) -> Node:
+        """Return its parts. Raises CannotStore for entropy of more words than a reader takes."""
+        try:
+            _words(obj.entropy)
+            _words(obj.spawn_key)
+        except ValueError as error:
+            raise CannotStore(f"a seed of other than {error}", "seed it with fewer") from None
         return Node([obj.pool_size, obj.n_children_spawned], (obj.entropy, tuple(obj.spawn_key)))
 
     def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
@@ -263,12 +324,61 @@ class SeedSequenceCodec(Codec):
         )
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Build a seed sequence. Raises ValueError for what is no ints, or of more words than any has."""
         import numpy
 
         entropy, key = children
+        work = context.shared_state(_SeedWork)
+        work.words += literal[0] + _words(entropy) + _words(key)
+        expect(work.words <= MAX_ALL_SEED_WORDS, f"seeds of at most {MAX_ALL_SEED_WORDS} words in one object")
+        if not (_are_ints(entropy) or entropy is None) or type(key) is not tuple or not _are_ints(key):
+            raise ValueError(
+                "entropy is an int, a sequence of ints or None, and the spawn key a tuple of ints"
+            )
         return numpy.random.SeedSequence(
             entropy, spawn_key=key, pool_size=literal[0], n_children_spawned=literal[1]
         )
+
+
+@dataclass(slots=True, eq=False)
+class _SeedWork:
+    """How many words all seeds of one object have."""
+
+    words: int = 0
+
+
+def _words(entropy: Any) -> int:
+    """Return how many words of 32 bits are in what NumPy would make a seed of: numbers, and lists of them.
+
+    Raises ValueError for more than a seed has.
+    """
+    found, waiting = 0, [entropy]
+    while waiting:
+        part = waiting.pop()
+        if type(part) in (list, tuple):
+            waiting += part[: MAX_SEED_WORDS + 1]
+            found += 1  # an empty one, and one that holds itself, too
+        elif type(part) is str:  # hexadecimal, or decimal
+            found += len(part) // 8 + 1
+        else:
+            found += part.bit_length() // 32 + 1 if type(part) is int else getattr(part, "size", 1)
+        expect(found + len(waiting) <= 2 * MAX_SEED_WORDS, f"at most {MAX_SEED_WORDS} words")
+    expect(found <= MAX_SEED_WORDS, f"at most {MAX_SEED_WORDS} words")
+    return found
+
+
+def _are_ints(value: Any) -> bool:
+    """Return whether a value is an int, an array of ints, or a list or tuple of these.
+
+    NumPy measures and iterates whatever else it is given.
+    """
+    import numpy
+
+    if type(value) in (list, tuple):
+        return all(map(_are_ints, value))
+    if type(value) is numpy.ndarray or isinstance(value, numpy.integer):
+        return bool(value.dtype.kind in "iu")
+    return type(value) is int
 
 
 VALUE_CODECS: Final = (

@@ -1,4 +1,4 @@
-"""Codecs for values of Python itself that have no record of their own, and for what wraps a callable.
+"""Codecs for values of Python itself that have no record of their own.
 
 Whatever Python would rebuild through `getattr`, `operator`, `functools` or a private function has
 its codec here, so that no archive needs to name those.
@@ -14,8 +14,15 @@ import operator
 import re
 import sys
 from collections.abc import Sequence
-from types import MethodType
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from packager.archive import (
+    MAX_FRACTION_BYTES,
+    MAX_LOGGER_NAME,
+    MAX_LOGGERS,
+    MAX_NAME_PARTS,
+)
 
 from .base import (
     CannotStore,
@@ -29,6 +36,8 @@ from .base import (
     expect_class,
     shares_methods,
 )
+from .callables import CALLABLE_CODECS
+from .patterns import PatternCodec
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -136,10 +145,15 @@ class EnumCodec(Codec):
         if isinstance(literal, int):
             if not issubclass(cls, enum.Flag):
                 raise ValueError(f"{cls!r} is not an enumeration of flags")
+            if cls is re.RegexFlag and literal & ~_REGEX_FLAGS:  # it would keep each that is asked for
+                raise ValueError(f"{cls!r} has no flags of the value {literal}")
             return cls(literal)
         if literal not in cls.__members__:
             raise ValueError(f"{cls!r} has no member {literal!r}")
         return cls.__members__[literal]
+
+
+_REGEX_FLAGS: Final = functools.reduce(operator.or_, map(int, re.RegexFlag))
 
 
 class FractionCodec(Codec):
@@ -149,6 +163,12 @@ class FractionCodec(Codec):
     types = ("fractions:Fraction",)
 
     def encode(self, obj: Fraction, context: Encoding) -> Node:
+        """Return two ints. Raises CannotStore where they are longer than a reader takes."""
+        if max(obj.numerator.bit_length(), obj.denominator.bit_length()) >= 8 * MAX_FRACTION_BYTES:
+            raise CannotStore(
+                f"a fraction of ints of more than {MAX_FRACTION_BYTES} bytes",
+                "store its numerator and its denominator, as ints",
+            )
         return Node(None, (obj.numerator, obj.denominator))
 
     def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
@@ -156,30 +176,14 @@ class FractionCodec(Codec):
         expect(
             all(child.kind == "scalar" and type(child.value) in (int, bytes) for child in children), "ints"
         )
+        # Two of them are divided by what they have in common, in a time that grows with the square.
+        digits = (len(child.value) for child in children if type(child.value) is bytes)
+        expect(max(digits, default=0) <= MAX_FRACTION_BYTES, f"ints of at most {MAX_FRACTION_BYTES} bytes")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         from fractions import Fraction
 
         return Fraction(*children)
-
-
-class PatternCodec(Codec):
-    """Compiled regular expressions: the pattern and the flags."""
-
-    name = "re.pattern"
-    types = ("re:Pattern",)
-
-    def encode(self, obj: re.Pattern[Any], context: Encoding) -> Node:
-        # `re.compile` keeps patterns, so equal ones are one object wherever they are made.
-        return Node([obj.pattern, obj.flags], key=(obj.pattern, obj.flags))
-
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        expect(isinstance(literal, list) and len(literal) == 2 and not children, "a pattern and flags")
-        expect(type(literal[0]) in (str, bytes) and type(literal[1]) is int, "a pattern and flags")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        pattern, flags = literal
-        return re.compile(pattern, flags & ~re.DEBUG)  # which prints what is compiled
 
 
 class ArrayCodec(Codec):
@@ -227,6 +231,13 @@ def _little(values: array.array[Any]) -> array.array[Any]:
     return values
 
 
+@dataclass(slots=True, eq=False)
+class _MadeLoggers:
+    """How many loggers one object has left in this process."""
+
+    count: int = 0
+
+
 class LoggerCodec(Codec):
     """Loggers: their name. What is configured for them belongs to the process."""
 
@@ -237,17 +248,36 @@ class LoggerCodec(Codec):
         return issubclass(cls, logging.Logger)
 
     def encode(self, obj: logging.Logger, context: Encoding) -> Node:
-        """Return the name of a logger. Raises CannotStore for one that is not registered under its name."""
+        """Return the name of a logger. Raises CannotStore for a name of no module, or of another logger."""
+        if not _is_logger_name(obj.name):
+            raise CannotStore(
+                f"a logger whose name has {len(obj.name)} characters", "give it the name of its module"
+            )
         known = obj is logging.getLogger() or logging.Logger.manager.loggerDict.get(obj.name) is obj
         if not known:
             raise CannotStore(f"logger {obj.name!r} is not the one that logging.getLogger gives")
         return Node("" if obj is logging.getLogger() else obj.name)
 
     def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(type(literal) is str and not children, "a name")
+        expect(
+            type(literal) is str and _is_logger_name(str(literal)) and not children, "the name of a module"
+        )
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Return the logger of a name. Raises ValueError for more new ones than an archive may leave behind.
+
+        One that the process has not yet is like any that a library asks for: it has no level and no handler,
+        and hands on to its parents. But the process keeps it.
+        """
+        if literal and literal not in logging.Logger.manager.loggerDict:
+            made = context.shared_state(_MadeLoggers)
+            made.count += 1
+            expect(made.count <= MAX_LOGGERS, f"at most {MAX_LOGGERS} loggers that this process has not yet")
         return logging.getLogger(literal or None)
+
+
+def _is_logger_name(name: str) -> bool:
+    return len(name) <= MAX_LOGGER_NAME and name.count(".") < MAX_NAME_PARTS
 
 
 class NamedTupleCodec(Codec):
@@ -321,78 +351,6 @@ def _scalar_base(cls: type) -> Any:
     return next((base for base in bases if issubclass(cls, base) and cls is not base), None)
 
 
-class PartialCodec(Codec):
-    """functools.partial: the function, the arguments, the keywords."""
-
-    name = "functools.partial"
-    types = ("functools:partial",)
-    takes_attributes = True
-
-    def encode(self, obj: functools.partial[Any], context: Encoding) -> Node:
-        return Node(None, (obj.func, obj.args, obj.keywords), attributes=dict(vars(obj)))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal is None and len(children) == 3, "a function, arguments and keywords")
-        function, args, keywords = (child.kind for child in children)
-        expect(function in ("global", "function", "method", "object", "codec"), "a function")
-        expect(args == "tuple" and keywords == "dict", "arguments and keywords")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        """Build a partial. Raises ValueError for other parts than a function, a tuple and a dict."""
-        function, args, keywords = children
-        if type(args) is not tuple or type(keywords) is not dict or isinstance(function, functools.partial):
-            raise ValueError("a partial takes a function, a tuple and a dict")
-        made = functools.partial(function, *args)
-        # The dict itself may be shared, and partial would copy it; its state takes it as it is.
-        made.__setstate__((function, args, keywords, None))  # type: ignore[attr-defined]  # missing in typeshed
-        return made
-
-
-class MethodCodec(Codec):
-    """A function bound to an object that is not of its class: `types.MethodType(function, self)`."""
-
-    name = "method"
-    types = ("builtins:method",)
-
-    def encode(self, obj: MethodType, context: Encoding) -> Node:
-        return Node(None, (obj.__func__, obj.__self__))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal is None and len(children) == 2, "a function and an object")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        return MethodType(*children)
-
-
-class GetterCodec(Codec):
-    """operator.itemgetter and operator.attrgetter; the latter for names without a leading underscore."""
-
-    name = "getter"
-    types = ("operator:itemgetter", "operator:attrgetter")
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return what a getter gets. Raises CannotStore for private attributes."""
-        items = obj.__reduce__()[1]
-        kind = type(obj).__name__
-        if kind == "attrgetter" and not all(_is_public(name) for name in items):
-            raise CannotStore(f"{obj!r} reads private attributes", "use a named function of your own package")
-        return Node(kind, items)
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(
-            literal in ("itemgetter", "attrgetter") and len(children) > 0, "the kind of getter, and its items"
-        )
-        if literal == "attrgetter":
-            expect(all(_is_public(child.value) for child in children), "names of public attributes")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        return operator.itemgetter(*children) if literal == "itemgetter" else operator.attrgetter(*children)
-
-
-def _is_public(name: object) -> bool:
-    return isinstance(name, str) and all(part.isidentifier() and part[0] != "_" for part in name.split("."))
-
-
 CODECS: Final = (
     ComplexCodec(),
     ByteArrayCodec(),
@@ -405,7 +363,5 @@ CODECS: Final = (
     LoggerCodec(),
     NamedTupleCodec(),
     ScalarSubclassCodec(),
-    PartialCodec(),
-    MethodCodec(),
-    GetterCodec(),
+    *CALLABLE_CODECS,
 )

@@ -100,6 +100,15 @@ class TorchFramework(Framework):
             or type(module).set_extra_state is not base.set_extra_state
         )
 
+    def changes_by_loading(self, module: Any) -> bool:
+        """Leave out overrides of PyTorch's own classes: they bring states of older versions up to date.
+
+        On the way they ask attributes of the module, which in data alone may be anything.
+        """
+        hooks = module._load_state_dict_pre_hooks or module._load_state_dict_post_hooks
+        own = type(module).__module__.startswith("torch.nn.")
+        return bool(hooks) or (not own and self.loads_by_itself(module))
+
     def make_state(self, items: Mapping[str, Any], metadata: Any) -> Any:
         state: OrderedDict[str, Any] = OrderedDict(items)
         if metadata is not None:

@@ -10,6 +10,8 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_sizes
+from .frameworks import require_leaf
+from .generator_state import require_torch_generator_state
 
 STRIDED: Final = "torch.tensor"
 """The codec of the dense tensors that these are made of, in `torch_tensors.py`."""
@@ -21,6 +23,11 @@ _SPARSE_PARTS: Final = {
     "sparse_bsr": ("crow_indices", "col_indices", "values"),
     "sparse_bsc": ("ccol_indices", "row_indices", "values"),
 }
+
+
+_PARAMETER: Final = "Parameter"
+_INTEGERS: Final = {"qint8": "int8", "quint8": "uint8", "qint32": "int32"}
+"""The dtypes of quantized tensors, and those of the integers that they are made of."""
 
 
 class LayoutCodec(Codec):
@@ -36,18 +43,21 @@ class SparseTensorCodec(LayoutCodec):
     """Sparse tensors: the layout, the shape, and the dense tensors they are made of."""
 
     name = "torch.sparse"
+    takes_attributes = True
 
     layouts = tuple(_SPARSE_PARTS)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
+        require_leaf(obj, context)
         layout = str(obj.layout).removeprefix("torch.")
         parts = tuple(getattr(obj.detach(), part)() for part in _SPARSE_PARTS[layout])
         coalesced = bool(obj.is_coalesced()) if layout == "sparse_coo" else False
-        return Node([layout, bool(obj.requires_grad), coalesced, *obj.shape], parts)
+        literal = [layout, bool(obj.requires_grad), coalesced, *obj.shape]
+        return Node(_kind(obj) + literal, parts, attributes=dict(vars(obj)))
 
     def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and len(literal) >= 3, "a layout and a shape")
-        layout, requires_grad, coalesced, *shape = literal
+        layout, requires_grad, coalesced, *shape = literal[literal[0] == _PARAMETER :]
         expect(
             layout in _SPARSE_PARTS and type(requires_grad) is bool and type(coalesced) is bool, "a layout"
         )
@@ -56,9 +66,11 @@ class SparseTensorCodec(LayoutCodec):
         expect(all(child.codec == STRIDED for child in children), "indices and values")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Build a sparse tensor. Raises RuntimeError for indices that do not keep its invariants."""
         import torch
 
-        layout, requires_grad, coalesced, *shape = literal
+        is_parameter = literal[0] == _PARAMETER
+        layout, requires_grad, coalesced, *shape = literal[is_parameter:]
         if layout == "sparse_coo":
             made = torch.sparse_coo_tensor(
                 *children, size=tuple(shape), check_invariants=True, is_coalesced=coalesced
@@ -66,13 +78,14 @@ class SparseTensorCodec(LayoutCodec):
         else:
             make = getattr(torch, f"{layout}_tensor")
             made = make(*children, size=tuple(shape), check_invariants=True)
-        return made.requires_grad_(requires_grad)
+        return torch.nn.Parameter(made, requires_grad) if is_parameter else made.requires_grad_(requires_grad)
 
 
 class QuantizedTensorCodec(LayoutCodec):
     """Quantized tensors: the integers, and what maps them to numbers."""
 
     name = "torch.quantized"
+    takes_attributes = True
 
     layouts = ("quantized",)
 
@@ -80,17 +93,24 @@ class QuantizedTensorCodec(LayoutCodec):
         """Return the integers and what maps them to numbers. Raises CannotStore for other schemes."""
         import torch
 
+        require_leaf(obj, context)
         name = str(obj.dtype).removeprefix("torch.")
+        kind, attributes = _kind(obj), dict(vars(obj))
         if obj.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
-            return Node([name, None], (obj.int_repr(), float(obj.q_scale()), int(obj.q_zero_point())))
+            numbers = float(obj.q_scale()), int(obj.q_zero_point())
+            return Node([name, None, *kind], (obj.int_repr(), *numbers), attributes=attributes)
         if obj.qscheme() in (torch.per_channel_affine, torch.per_channel_symmetric):
             scales, zeros = obj.q_per_channel_scales(), obj.q_per_channel_zero_points()
-            return Node([name, int(obj.q_per_channel_axis())], (obj.int_repr(), scales, zeros))
+            literal = [name, int(obj.q_per_channel_axis()), *kind]
+            return Node(literal, (obj.int_repr(), scales, zeros), attributes=attributes)
         raise CannotStore(f"a quantized tensor with {obj.qscheme()}", "store tensor.dequantize()")
 
     def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        expect(isinstance(literal, list) and len(literal) == 2 and len(children) == 3, "a dtype and an axis")
-        expect(literal[0] in ("qint8", "quint8", "qint32"), "a quantized dtype")
+        expect(isinstance(literal, list) and len(literal) in (2, 3), "a dtype and an axis")
+        expect(
+            literal[2:] in ([], [_PARAMETER]) and len(children) == 3, "three parts, of a tensor or parameter"
+        )
+        expect(literal[0] in _INTEGERS, "a quantized dtype")
         expect(literal[1] is None or type(literal[1]) is int, "an axis")
         expect(children[0].codec == STRIDED, "integers")
         if literal[1] is None:
@@ -100,13 +120,53 @@ class QuantizedTensorCodec(LayoutCodec):
             expect(all(child.codec == STRIDED for child in children[1:]), "scales and zero points")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Build a quantized tensor. Raises ValueError where the numbers do not fit the integers."""
         import torch
 
-        _, axis = literal
+        name, axis, *kind = literal
         integers, scales, zeros = children
+        _require_quantizer(name, integers, scales, zeros, axis)
         if axis is None:
-            return torch._make_per_tensor_quantized_tensor(integers, scales, zeros)
-        return torch._make_per_channel_quantized_tensor(integers, scales, zeros, axis)
+            made = torch._make_per_tensor_quantized_tensor(integers, scales, zeros)
+        else:
+            made = torch._make_per_channel_quantized_tensor(integers, scales, zeros, axis)
+        return torch.nn.Parameter(made, requires_grad=False) if kind else made
+
+
+def _kind(tensor: Any) -> list[Any]:
+    """Return what a literal says of the class: nothing of a plain tensor."""
+    import torch
+
+    return [_PARAMETER] if type(tensor) is torch.nn.Parameter else []
+
+
+def _require_quantizer(name: str, integers: Any, scales: Any, zeros: Any, axis: int | None) -> None:
+    """Raise ValueError unless there is a finite scale and a zero point in range for each channel.
+
+    PyTorch makes such a tensor of whatever it is given, and asks when it is used; not everywhere.
+    """
+    import torch
+
+    kept = _INTEGERS[name]
+    if integers.dtype is not getattr(torch, kept):
+        raise ValueError(f"{name} is stored as {kept}, found {integers.dtype}")
+    limits = torch.iinfo(integers.dtype)
+    if axis is None:
+        scales, zeros = torch.tensor([scales]), torch.tensor([zeros])
+    elif (
+        not 0 <= axis < integers.dim()
+        or scales.shape != (integers.shape[axis],)
+        or zeros.shape != scales.shape
+    ):
+        raise ValueError(
+            f"{list(scales.shape)} scales and {list(zeros.shape)} zero points for axis {axis} of a tensor of "
+            f"shape {list(integers.shape)}"
+        )
+    if not scales.is_floating_point() or not bool(scales.isfinite().all()):
+        raise ValueError("a scale that is no finite number")
+    whole = not zeros.is_floating_point() and not zeros.is_complex() and zeros.dtype is not torch.bool
+    if not whole or bool(((zeros < limits.min) | (zeros > limits.max)).any()):
+        raise ValueError(f"a zero point that is no int from {limits.min} to {limits.max}")
 
 
 class GeneratorCodec(Codec):
@@ -123,8 +183,11 @@ class GeneratorCodec(Codec):
         expect(children[0].codec == STRIDED, "a state")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Build a generator. Raises ValueError for a state that PyTorch itself would not give."""
         import torch
 
+        if literal == "cpu":
+            require_torch_generator_state(children[0])
         made = torch.Generator(device=literal)
         made.set_state(children[0].clone())
         return made

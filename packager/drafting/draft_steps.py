@@ -6,7 +6,8 @@ and stacked experts: one value on one side and several on the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import heapq
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from packager.errors import MigrationError
@@ -23,7 +24,9 @@ from packager.migrations import (
     words,
 )
 
-from .matching import Family, Pair, applied, filled, number_maps
+from .effort import MOST_PARTS, MOST_SEGMENTS, MOST_TRIED, Effort, most_steps
+from .families import Family, Pair, applied, filled
+from .matching import number_free, number_maps
 
 _NAMES = "nmkijlabcdefgh"
 _AWAY = "migrated"  # the prefix of keys between two steps, when a new name is also an old one
@@ -52,14 +55,22 @@ class Part:
     news: tuple[Family, ...] = field(repr=False)
 
 
-def rules_for(pairs: Sequence[Pair], values: Values) -> list[tuple[Step, str]]:
+def rules_for(pairs: Sequence[Pair], values: Values, effort: Effort) -> list[tuple[Step, str]]:
     """Return steps that do for `values` what the pairs say and no more, the widest first, with reasons."""
     wanted: dict[str, tuple[str, Pair]] = {}
     for pair in pairs:
         for old, new in pair.keys().items():
             if old != new or pair.transforms:
                 wanted[old] = (new, pair)
-    chosen = _fewest(_candidates(pairs, wanted, values), wanted)
+    chosen = _fewest(_candidates(pairs, wanted, values, effort), wanted)
+    if len(chosen) > (most := most_steps(len(values))):
+        kept = _kept(chosen[:most], wanted, values)
+        effort.give_up(
+            "steps",
+            f"{len(chosen):,} steps would rename {len(wanted):,} keys; here are the widest {len(kept):,}",
+        )
+        chosen = kept
+        wanted = {key: wanted[key] for _, keys in chosen for key in keys}
     steps = [rule.step() for rule, _ in chosen]
     reasons = [_reason(keys, wanted) for _, keys in chosen]
     if _does(steps, values, wanted):
@@ -96,35 +107,72 @@ def expression(name: str, line: Linear) -> str:
     return f"{factor}*{name}{offset:+d}"
 
 
-def fused(olds: Sequence[Family], news: Sequence[Family]) -> list[Part]:
+def fused(olds: Sequence[Family], news: Sequence[Family], effort: Effort) -> list[Part]:
     """Find every way in which one family is several of the other side along an axis; none is used twice."""
     found: list[Part] = []
     used: set[int] = set()
-    for whole, several, forward in (
-        *((old, news, True) for old in olds),
-        *((new, olds, False) for new in news),
-    ):
-        if id(whole) in used:
-            continue
-        free = [family for family in several if id(family) not in used]
-        part = _part(whole, free, forward) or (None if forward else _stack(whole, free))
-        if part is not None:
-            found.append(part)
-            used |= {id(family) for family in (*part.olds, *part.news)}
+    for wholes, several, forward in ((olds, news, True), (news, olds, False)):
+        parts = _Parts(several, used)
+        for whole in wholes:
+            if id(whole) in used:
+                continue
+            if not effort.spend("parts", parts.cost(whole), MOST_PARTS):
+                effort.give_up("parts", "there are too many values to try each as a part of the others")
+                return found
+            part = _part(whole, parts.groups(whole), forward)
+            part = part or (None if forward else _stack(whole, parts.stacked(whole)))
+            if part is not None:
+                found.append(part)
+                used |= {id(family) for family in (*part.olds, *part.news)}
+                if not effort.spend("parts", len(several), MOST_PARTS):
+                    effort.give_up("parts", "there are too many values to try each as a part of the others")
+                    return found
+                parts = _Parts(several, used)
     return found
 
 
+class _Parts:
+    """Families that may be parts of one value, found by the elements that they have together."""
+
+    def __init__(self, several: Sequence[Family], used: Collection[int]) -> None:
+        free = [family for family in several if id(family) not in used]
+        self._groups: dict[tuple[int, int, int], list[list[Family]]] = {}
+        self._stacked: dict[int, list[Family]] = {}
+        for group in _siblings(free):
+            place = len(group[0].members), group[0].holes, sum(family.size for family in group)
+            self._groups.setdefault(place, []).append(group)
+        for family in free:
+            if family.holes:
+                self._stacked.setdefault(family.size, []).append(family)
+
+    def groups(self, whole: Family) -> Sequence[list[Family]]:
+        return self._groups.get((len(whole.members), whole.holes, whole.size), ())
+
+    def stacked(self, whole: Family) -> Sequence[Family]:
+        return self._stacked.get(whole.size, ())
+
+    def cost(self, whole: Family) -> int:
+        """Return how many members are looked at to say whether a family is made of these."""
+        several = (*self.stacked(whole), *(family for group in self.groups(whole) for family in group))
+        return 1 + sum(len(family.members) for family in several)
+
+
 def _candidates(
-    pairs: Sequence[Pair], wanted: Mapping[str, tuple[str, Pair]], values: Values
+    pairs: Sequence[Pair], wanted: Mapping[str, tuple[str, Pair]], values: Values, effort: Effort
 ) -> dict[_Rule, frozenset[str]]:
     """Return the rules that are right for every key they match, with those keys."""
     found: dict[_Rule, frozenset[str]] = {}
+    alike: dict[str, list[str]] = {}
+    for key in values:
+        alike.setdefault(number_free(key), []).append(key)
     for pair in pairs:
         old, names = old_template(pair.old)
         new = new_template(pair.new, names, pair.maps)
         for rule in _variants(old.split("."), new.split("."), pair.transforms):
             if rule not in found:
-                found[rule] = _matched(rule, wanted, values)
+                is_open = ":any}" in rule.old
+                keys = values if is_open else alike.get(number_free(pair.old.pattern), ())
+                found[rule] = _matched(rule, wanted, keys, effort)
     return {rule: keys for rule, keys in found.items() if keys}
 
 
@@ -146,14 +194,19 @@ def _variants(old: list[str], new: list[str], transforms: tuple[Transform, ...])
         )
 
 
-def _matched(rule: _Rule, wanted: Mapping[str, tuple[str, Pair]], values: Values) -> frozenset[str]:
-    """Return the keys that a rule matches; none where it is wrong for any of them."""
+def _matched(
+    rule: _Rule, wanted: Mapping[str, tuple[str, Pair]], keys: Collection[str], effort: Effort
+) -> frozenset[str]:
+    """Return those of the keys that a rule matches; none where it is wrong for any of them."""
+    if ":any}" in rule.old and not effort.spend("templates", len(keys), MOST_TRIED):
+        effort.give_up("templates", "there are too many keys to try every template on: steps may be narrow")
+        return frozenset()
     try:
         step = rule.step()
     except MigrationError:
         return frozenset()
     found = set()
-    for key in values:
+    for key in keys:
         holes = step.old.match(key)
         if holes is None:
             continue
@@ -172,15 +225,32 @@ def _fewest(
     """Choose rules that together match every wanted key, each time the one that matches most of the rest."""
     left = set(wanted)
     chosen: list[tuple[_Rule, set[str]]] = []
-    while left:
-        rule = max(
-            candidates, key=lambda rule: (len(candidates[rule] & left), -rule.old.count(":any")), default=None
-        )
-        if rule is None or not candidates[rule] & left:
-            break
-        chosen.append((rule, left & candidates[rule]))
-        left -= candidates[rule]
+    rules = list(candidates)
+    # What a rule matches of the rest only becomes less: the first whose count is still right is the best.
+    heap = [(-len(candidates[rule] & left), rule.old.count(":any"), at) for at, rule in enumerate(rules)]
+    heapq.heapify(heap)
+    while left and heap:
+        count, opens, at = heapq.heappop(heap)
+        matched = candidates[rules[at]] & left
+        if len(matched) != -count:
+            heapq.heappush(heap, (-len(matched), opens, at))
+        elif matched:
+            chosen.append((rules[at], set(matched)))
+            left -= matched
     return chosen
+
+
+def _kept(
+    chosen: Sequence[tuple[_Rule, set[str]]], wanted: Mapping[str, tuple[str, Pair]], values: Values
+) -> list[tuple[_Rule, set[str]]]:
+    """Return the rules without those that would give a key the name of one that is left where it is."""
+    kept = list(chosen)
+    while True:
+        staying = values.keys() - {key for _, keys in kept for key in keys}
+        free = [(rule, keys) for rule, keys in kept if all(wanted[key][0] not in staying for key in keys)]
+        if len(free) == len(kept):
+            return kept
+        kept = free
 
 
 def _does(steps: Sequence[Step], values: Values, wanted: Mapping[str, tuple[str, Pair]]) -> bool:
@@ -202,10 +272,10 @@ def _reason(keys: Iterable[str], wanted: Mapping[str, tuple[str, Pair]]) -> str:
     return f"{count}: {pair.because}{alike}; {found[0]} -> {wanted[found[0]][0]}"
 
 
-def _part(whole: Family, several: Sequence[Family], forward: bool) -> Part | None:
+def _part(whole: Family, groups: Sequence[list[Family]], forward: bool) -> Part | None:
     """Return the siblings that make up `whole`, those whose names are most like its own."""
     best: tuple[int, list[Family], int, list[int], tuple[Linear, ...]] | None = None
-    for group in _siblings(several):
+    for group in groups:
         maps = number_maps(whole.members, group[0].members)
         if maps is None:
             continue
@@ -249,7 +319,7 @@ def _siblings(several: Sequence[Family]) -> Iterator[list[Family]]:
     groups: dict[tuple[object, ...], list[Family]] = {}
     for family in several:
         parts = family.pattern.split(".")
-        for at in range(len(parts)):
+        for at in range(len(parts) if len(parts) <= MOST_SEGMENTS else 0):
             place = (at, tuple(parts[:at]), tuple(parts[at + 1 :]), frozenset(family.members))
             groups.setdefault(place, []).append(family)
     for group in groups.values():

@@ -8,54 +8,17 @@ migrations.py.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from dataclasses import replace
+from typing import Final
 
-from packager.migrations import Header, Linear, NameSimilarity, Reshape, Transform, Transpose, leaf, words
+from packager.migrations import Header, Linear, NameSimilarity, Reshape, Transform, Transpose, words
+
+from .choosing import best
+from .effort import Effort, compared
+from .families import Family, Numbers, Pair, applied, filled
 
 _NUMBER: Final = re.compile(r"(?<![0-9])(?:0|[1-9][0-9]{0,17})(?![0-9])")
-_LEAST: Final = 0.2  # how alike names must be before they alone place a key
-_NEIGHBOUR: Final = 0.15  # what it counts for that the modules beside it went the same way
-
-Numbers = tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Family:
-    """Keys that differ in their numbers alone; `place` is where the first stands, from 0 to 1."""
-
-    pattern: str
-    members: Mapping[Numbers, Header]
-    place: float
-
-    def key(self, numbers: Numbers) -> str:
-        """Return the key of one member."""
-        return filled(self.pattern, numbers)
-
-    @property
-    def parent(self) -> str:
-        """The module that the keys belong to."""
-        return self.pattern.rpartition(".")[0]
-
-
-@dataclass(frozen=True)
-class Pair:
-    """An old family and the new one that it seems to be; `maps` say what becomes of each number."""
-
-    old: Family = field(repr=False)
-    new: Family = field(repr=False)
-    maps: tuple[Linear, ...]
-    transforms: tuple[Transform, ...]
-    score: float
-    because: str
-
-    def keys(self) -> dict[str, str]:
-        """Map each old key to its new name."""
-        return {
-            self.old.key(numbers): self.new.key(applied(self.maps, numbers)) for numbers in self.old.members
-        }
 
 
 def families(headers: Mapping[str, Header | None], order: Mapping[str, int]) -> list[Family]:
@@ -88,12 +51,6 @@ def _folded(pattern: str, members: Mapping[Numbers, Header], place: float) -> Fa
     return Family(filled(pattern, shared), kept, place)
 
 
-def filled(pattern: str, numbers: Iterable[object]) -> str:
-    """Return a pattern with something in the place of each number."""
-    first, *parts = pattern.split("{}")
-    return first + "".join(f"{number}{part}" for number, part in zip(numbers, parts, strict=True))
-
-
 def single(family: Family) -> list[Family]:
     """Return each member as a family of its own, its numbers part of its name."""
     return [
@@ -101,31 +58,28 @@ def single(family: Family) -> list[Family]:
     ]
 
 
-def matched(olds: Sequence[Family], news: Sequence[Family], *, by_order: bool = False) -> list[Pair]:
+def matched(
+    olds: Sequence[Family], news: Sequence[Family], effort: Effort, *, by_order: bool = False
+) -> list[Pair]:
     """Return pairs of families; each family is in one pair at most.
 
     Whole modules first, whose values must all fit; then single families. With `by_order`, what names do
-    not tell apart is taken one after the other, where there are as many of one shape on both sides.
+    not tell apart is taken one after the other, where there are as many of one shape on both sides. `effort`
+    is told where there are too many families to compare each with each.
     """
     similarity = NameSimilarity([family.pattern for family in (*olds, *news)])
     possible = {
         (id(old), id(new)): pair
-        for old in olds
-        for new in news
+        for old, new in compared(olds, news, effort)
         if (pair := _possible(old, new, similarity)) is not None
     }
-    units = [
-        found
-        for old in _units(olds)
-        for new in _units(news)
-        if (found := _possible_unit(old, new, possible)) is not None
-    ]
-    chosen = _best(units)
+    are_all = not effort.gave_up("names")
+    chosen = best(_possible_units(_units(olds), _units(news), possible), are_all=are_all)
     used = {id(family) for pair in chosen for family in (pair.old, pair.new)}
     rest = [pair for pair in possible.values() if id(pair.old) not in used and id(pair.new) not in used]
     if not by_order:
         return chosen
-    chosen += _best([(pair,) for pair in rest])
+    chosen += best([(pair,) for pair in rest], are_all=are_all)
     used = {id(family) for pair in chosen for family in (pair.old, pair.new)}
     rest = [pair for pair in rest if id(pair.old) not in used and id(pair.new) not in used]
     return chosen + _by_order(rest)
@@ -139,52 +93,38 @@ def _units(known: Sequence[Family]) -> list[dict[tuple[str, ...], Family]]:
     return list(found.values())
 
 
+def _possible_units(
+    olds: Sequence[Mapping[tuple[str, ...], Family]],
+    news: Sequence[Mapping[tuple[str, ...], Family]],
+    possible: Mapping[tuple[int, int], Pair],
+) -> list[tuple[Pair, ...]]:
+    """Return the pairs of modules all of whose values could be each other's, by the order of both sides."""
+    old_unit = {id(family): at for at, unit in enumerate(olds) for family in unit.values()}
+    new_unit = {id(family): at for at, unit in enumerate(news) for family in unit.values()}
+    names: dict[frozenset[tuple[str, ...]], int] = {}
+    old_names, new_names = (
+        [names.setdefault(frozenset(unit), len(names)) for unit in side] for side in (olds, news)
+    )
+    places = sorted(
+        {(old_unit[old], new_unit[new]) for old, new in possible if old in old_unit and new in new_unit}
+    )
+    return [
+        found
+        for old, new in places
+        if old_names[old] == new_names[new]
+        and (found := _possible_unit(olds[old], news[new], possible)) is not None
+    ]
+
+
 def _possible_unit(
     old: Mapping[tuple[str, ...], Family],
     new: Mapping[tuple[str, ...], Family],
     possible: Mapping[tuple[int, int], Pair],
 ) -> tuple[Pair, ...] | None:
     """Return the pairs of two modules that have the same values under the same names; None for others."""
-    if set(old) != set(new):
-        return None
     pairs = [possible.get((id(old[name]), id(new[name]))) for name in old]
     found = tuple(pair for pair in pairs if pair is not None)
     return found if len(found) == len(pairs) else None
-
-
-def _best(candidates: Sequence[tuple[Pair, ...]]) -> list[Pair]:
-    """Return the candidates with the likest names, each old and each new one once.
-
-    A candidate that has no rival on either side is taken whatever it is called.
-    """
-    left, chosen = list(candidates), []
-    parents: dict[str, str] = {}
-    while left:
-        olds, news = Counter(_name(one, "old") for one in left), Counter(_name(one, "new") for one in left)
-        best = max(left, key=lambda one: _score(one, parents))
-        score = _score(best, parents)
-        if score < _LEAST:
-            alone = [one for one in left if olds[_name(one, "old")] == news[_name(one, "new")] == 1]
-            sure = [one for one in alone if len(one) > 1 or one[0].score > 0 or not one[0].transforms]
-            if not sure:
-                break
-            best, score = sure[0], 0.0
-        only = "" if score else ", and nothing else has these shapes"
-        chosen += [replace(pair, score=score, because=pair.because + only) for pair in best]
-        parents.setdefault(_above(best[0].old), _above(best[0].new))
-        gone = {id(family) for pair in best for family in (pair.old, pair.new)}
-        left = [one for one in left if not any(id(pair.old) in gone or id(pair.new) in gone for pair in one)]
-    return chosen
-
-
-def _name(pairs: Sequence[Pair], side: Literal["old", "new"]) -> str:
-    """Return what a candidate is about on one side: a module, or a single family."""
-    family: Family = getattr(pairs[0], side)
-    return family.parent if len(pairs) > 1 else family.pattern
-
-
-def _above(family: Family) -> str:
-    return family.parent.rpartition(".")[0]
 
 
 def number_maps(old: Iterable[Numbers], new: Iterable[Numbers]) -> tuple[Linear, ...] | None:
@@ -205,11 +145,6 @@ def number_maps(old: Iterable[Numbers], new: Iterable[Numbers]) -> tuple[Linear,
     if len(maps) != len(next(iter(known), ())) or len(maps) != len(next(iter(wanted), ())):
         return None
     return tuple(maps) if {applied(maps, numbers) for numbers in known} == wanted else None
-
-
-def applied(maps: Sequence[Linear], numbers: Numbers) -> Numbers:
-    """Return each number after its map."""
-    return tuple(line.apply(number) for line, number in zip(maps, numbers, strict=True))
 
 
 def _line(before: list[int], after: list[int]) -> Linear | None:
@@ -243,22 +178,17 @@ def _possible(old: Family, new: Family, similarity: NameSimilarity) -> Pair | No
         return None
     moved = any(line != Linear() for line in maps)
     score = similarity(old.pattern, new.pattern) - penalty - 0.1 * moved - 0.1 * abs(old.place - new.place)
-    ends = {leaf(old.pattern), leaf(new.pattern)}
+    ends = {old.leaf, new.leaf}
     if len(ends) > 1:
         score -= 0.3 if ends & {"bias", "weight", "avg", "var"} == ends else 0.05
     return Pair(old, new, maps, transforms, score, because)
-
-
-def _score(pairs: Sequence[Pair], parents: Mapping[str, str]) -> float:
-    """Say how alike the names are, and whether what lies beside them went the same way."""
-    mean = sum(pair.score for pair in pairs) / len(pairs)
-    return mean + _NEIGHBOUR * (parents.get(_above(pairs[0].old)) == _above(pairs[0].new))
 
 
 def _by_order(possible: Sequence[Pair]) -> list[Pair]:
     """Match families where names say nothing: as many old as new ones of one shape, one after the other."""
     plain = [pair for pair in possible if not pair.transforms]
     found: list[Pair] = []
+    pairs = {(pair.old, pair.new): pair for pair in plain}
     classes: dict[tuple[object, ...], dict[str, dict[str, Family]]] = {}
     for pair in plain:
         shapes = tuple(header.shape for header in pair.new.members.values())
@@ -270,9 +200,8 @@ def _by_order(possible: Sequence[Pair]) -> list[Pair]:
         news = sorted(sides["new"].values(), key=lambda family: family.place)
         if len(olds) != len(news):
             continue
-        pairs = {(pair.old, pair.new): pair for pair in plain}
         for old, new in zip(olds, news, strict=True):
-            if (old, new) in pairs and leaf(old.pattern) == leaf(new.pattern):
+            if (old, new) in pairs and old.leaf == new.leaf:
                 because = "the same shape, and the same place in the order: names say nothing, so check it"
                 found.append(replace(pairs[old, new], score=0.0, because=because))
     return found

@@ -29,7 +29,9 @@ from packager.migrations import (
 )
 
 from .draft_steps import fused, old_template, rules_for
-from .matching import Family, Pair, families, matched, number_free, single
+from .effort import MOST_PREFIXES, Effort, most_steps
+from .families import Family, Pair
+from .matching import families, matched, number_free, single
 
 # Buffers that are computed, not learned; a model that lacks them makes them itself.
 _COMPUTED = (
@@ -41,12 +43,16 @@ _WRAPPERS = {"module": "DistributedDataParallel or AveragedModel", "_orig_mod": 
 
 @dataclass(frozen=True)
 class SuggestedMigration:
-    """A draft: the migration, a reason for each step, old keys without a place, new keys without a value."""
+    """A draft: the migration, a reason for each step, old keys without a place, new keys without a value.
+
+    `given_up` says what was not tried, where keys are left and too many have little in common.
+    """
 
     migration: Migration
     reasons: tuple[str, ...]
     unplaced: tuple[str, ...]
     missing: tuple[str, ...]
+    given_up: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -62,6 +68,7 @@ class SuggestedMigration:
         for title, keys in (
             ("Old keys that could not be placed (write a rename or a drop for them):", self.unplaced),
             ("New keys that nothing gives a value to:", self.missing),
+            ("What was not tried, so that the draft was ready in seconds:", self.given_up),
         ):
             if keys:
                 lines += [title, *(f"    {key}" for key in keys)]
@@ -88,7 +95,8 @@ def suggest_migration(old: Mapping[str, Any], target: Any, name: str = "suggeste
     migration = Migration(name, draft.steps)
     unplaced = tuple(key for key in draft.values if not draft.is_placed(key))
     missing = tuple(key for key in draft.target if key not in draft.values)
-    return SuggestedMigration(migration, tuple(draft.reasons), unplaced, missing)
+    given_up = draft.effort.given_up if unplaced or missing else ()
+    return SuggestedMigration(migration, tuple(draft.reasons), unplaced, missing, given_up)
 
 
 class _Draft:
@@ -99,6 +107,7 @@ class _Draft:
         self.target = target
         self.steps: list[Step] = []
         self.reasons: list[str] = []
+        self.effort = Effort()
 
     def add(self, step: Step, reason: str) -> None:
         """Carry out one more step."""
@@ -161,17 +170,28 @@ class _Draft:
             for prefix, rest in _cuts(key):
                 behind.setdefault(rest, []).append((prefix, key))
         unplaced = self.unplaced()
+        ends = Counter(rest for key in unplaced for _, rest in _cuts(key) if rest in behind)
+        heavy = set()
+        for rest, count in ends.items():
+            if not self.effort.spend("prefixes", count * len(behind[rest]), MOST_PREFIXES):
+                self.effort.give_up(
+                    "prefixes", "too many keys end alike for all of their prefixes to be compared"
+                )
+                heavy.add(rest)
         gains: Counter[tuple[str, str]] = Counter()
         for key, header in unplaced.items():
             for prefix, rest in _cuts(key):
-                for new, wanted in behind.get(rest, ()):
+                for new, wanted in () if rest in heavy else behind.get(rest, ()):
                     there = self.target[wanted]
                     if prefix and new and number_free(prefix) != prefix:
                         continue  # numbers that move are for whole families to say
                     if header is not None and there is not None and header.shape == there.shape:
                         gains[prefix, new] += 1
+        placed_below = Counter(
+            prefix for key in self.values if key not in unplaced for prefix, _ in _cuts(key)
+        )
         for (old, new), count in sorted(gains.items(), key=lambda item: (-item[1], len(item[0][0]))):
-            placed = sum(key.startswith(old) and key not in unplaced for key in self.values)
+            placed = placed_below[old]
             if count > max(placed, 1) or (count == 1 == len(unplaced) and not placed):
                 return (old, new), count
         return None
@@ -200,20 +220,20 @@ class _Draft:
         unplaced, wanted = self.unplaced(), self.wanted()
         olds = [one for one in families(self._headers(), order) if _meets(one, unplaced)]
         news = [one for one in families(self.target, there) if _meets(one, wanted)]
-        pairs = matched(olds, news)
+        pairs = matched(olds, news, self.effort)
         olds, news = _without(olds, pairs), _without(news, pairs)
-        parts = fused(olds, news)
+        parts = fused(olds, news, self.effort)
         used = {id(family) for part in parts for family in (*part.olds, *part.news)}
         olds = [family for family in olds if id(family) not in used]
         news = [family for family in news if id(family) not in used]
-        more = matched(olds, news, by_order=True)
+        more = matched(olds, news, self.effort, by_order=True)
         olds = [one for family in _without(olds, more) for one in single(family) if one.pattern in unplaced]
         news = [one for family in _without(news, more) for one in single(family) if one.pattern in wanted]
-        pairs += [*more, *matched(olds, news, by_order=True)]
+        pairs += [*more, *matched(olds, news, self.effort, by_order=True)]
         pairs = _turned_like_their_neighbours(pairs)
-        for part in parts:
+        for part in parts[: most_steps(len(self.values))]:
             self.add(part.step, part.because)
-        for step, reason in rules_for(pairs, self.values):
+        for step, reason in rules_for(pairs, self.values, self.effort):
             self.add(step, reason)
 
     def finish(self) -> None:
@@ -228,7 +248,13 @@ class _Draft:
                 self._add_counters([key for key in missing if key.rpartition(".")[2] == name])
         if any(key not in self.values for key in self.target):
             return
-        for family in families(self.unplaced(), {key: at for at, key in enumerate(self.values)}):
+        left = families(self.unplaced(), {key: at for at, key in enumerate(self.values)})
+        if len(left) > most_steps(len(self.values)):
+            self.effort.give_up(
+                "drops", f"{len(left):,} kinds of keys are left over, too many for a step each"
+            )
+            return
+        for family in left:
             reason = "left over: every key of the target has a value without it"
             self.add(drop(old_template(family)[0]), reason)
 

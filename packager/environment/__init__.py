@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .recorded import *
     from .vendoring import *
     from .versions import *
+    from .wheel_contents import *
     from .wheel_platforms import *
     from .wheels import *
 else:
@@ -30,6 +31,7 @@ else:
             "own": "loader_files own_files",
             "recorded": "EnvironmentReport RecordedEnvironment RecordedExtern compare_environment "
             "recorded_fingerprint",
+            "wheel_contents": "vendored_contents",
             "wheel_platforms": "Target parse_targets",
             "vendoring": "fetch_wheels",
             "versions": "Fingerprint Requirement normalized_name requirement_for version_key",

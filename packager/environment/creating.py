@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import os
-import tempfile
-from collections.abc import Iterator, Sequence
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from packager.atomic import new_folder
+from packager.atomic import new_folder, temporary_folder
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError, ToolMissingError
@@ -17,6 +18,7 @@ from .gathering import gather_wheels
 from .installers import Installer, choose_installer, disk_full, explained, is_full, logged, run_tool
 from .interpreter import Interpreter
 from .recorded import EnvironmentReport, RecordedEnvironment, compare_environment
+from .wheel_contents import ActingFile, acting_files
 from .wheels import WheelArchive, vendored_wheels
 
 
@@ -24,13 +26,16 @@ from .wheels import WheelArchive, vendored_wheels
 class CreatedEnvironment:
     """A new environment: its Python, the installer that filled it, and how it differs from the recorded one.
 
-    `report` names what no installer can bring: modules of no distribution, another Python series.
+    `report` names what no installer can bring: modules of no distribution, another Python series. `acting`
+    has, by distribution, the files that act without being imported: they run from the first start of
+    the new Python on.
     """
 
     python: str
     installer: str
     installed: tuple[str, ...]
     report: EnvironmentReport
+    acting: Mapping[str, tuple[ActingFile, ...]] = field(default_factory=dict)
 
 
 def create_environment(
@@ -46,14 +51,16 @@ def create_environment(
 
     Every distribution that the archive names as extern is installed in the recorded version, what
     these require in the versions that stood beside them. Wheels in the archive are taken before any index;
-    with `offline` nothing else is. What came from a folder or file is never asked of an index: kellet's wheel
-    is the archive's, or one of the running packager where that has the recorded version; another that has
-    no wheel, in the archive or in a folder of `find_links`, is left out, and the report names it. Each of
+    with `offline` nothing else is. What came from a folder, file or address is never asked of an index:
+    kellet's wheel is the archive's, or one of the running packager where that has that version; another that
+    has no wheel, in the archive or in a folder of `find_links`, is left out, and the report names it. Each of
     these is installed by its digest.
 
     `python` is the interpreter, by default the running one; `installer` "pip", "uv" or "auto". Wheels are
     unpacked and nothing in them is run; sources are never built. To start Python in the new environment runs
-    what it finds there, .pth files and sitecustomize among it.
+    what it finds there, .pth files and sitecustomize among it: the answer lists these. A wheel of the archive
+    that requires what lies at an address is refused, since that would be built; an index that offers
+    such wheels, which PyPI does not, is trusted as it is configured.
 
     Raises the errors of `packager.environment.errors`; nothing is left behind then.
     """
@@ -65,7 +72,7 @@ def create_environment(
     with (
         _typed_errors(what),
         new_folder(target),
-        tempfile.TemporaryDirectory(prefix="kellet-env-") as work,
+        temporary_folder("env") as work,
     ):
         wanted = gather_wheels(archive, interpreter, Path(work), what, find_links=find_links, offline=offline)
         _make_venv(tool, interpreter, target, what)
@@ -77,10 +84,21 @@ def create_environment(
             if code:
                 held = vendored_wheels(archive.manifest)
                 raise explained(output, what, interpreter, held, log=logged(work))
-    report = compare_environment(
-        recorded.fingerprint, recorded.externs, made.fingerprint, Distributions(made.path)
-    )
-    return CreatedEnvironment(environment_python, tool.name, tuple(wanted.versions), report)
+    installed = Distributions(made.path)
+    report = compare_environment(recorded.fingerprint, recorded.externs, made.fingerprint, installed)
+    acting = {name: found for name in installed.versions() if (found := tuple(_acting(installed, name)))}
+    return CreatedEnvironment(environment_python, tool.name, tuple(wanted.versions), report, acting)
+
+
+def _acting(installed: Distributions, name: str) -> Iterator[ActingFile]:
+    """Yield the files of an installed distribution that act by themselves, but for programs of its own."""
+    site = "Lib/site-packages" if os.name == "nt" else "lib/python0/site-packages"
+    rows = csv.reader(installed.metadata_file(name, "RECORD").decode("utf-8", "replace").splitlines())
+    for path in (row[0].replace(os.sep, "/") for row in rows if row):
+        # Seen from the environment's own folder, as the data of a wheel is.
+        for found in acting_files([f"x.data/data/{posixpath.normpath(f'{site}/{path}')}"]):
+            if found.kind != "script" and "__pycache__" not in path:
+                yield ActingFile(path, found.kind, found.why)
 
 
 @contextmanager

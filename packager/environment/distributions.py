@@ -64,7 +64,7 @@ class Distributions:
         return {name: self._installed[name].version for name in sorted(self._installed)}
 
     def place(self, distribution: str) -> str:
-        """Return the folder or file that a distribution was installed from; "" where that was an index."""
+        """Return the folder, file or address that a distribution is from; "" where that was an index."""
         found = self._installed.get(normalized_name(distribution))
         return found.place if found else ""
 

@@ -47,6 +47,3 @@ class DiskFullError(EnvironmentBuildError, OSError):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.errno = errno.ENOSPC
-
-    def __str__(self) -> str:
-        return str(self.args[0])

@@ -18,6 +18,9 @@ from .interpreter import Interpreter
 from .own import own_version, own_wheel
 from .recorded import RecordedEnvironment
 from .versions import exact_requirement
+from .wheel_contents import contents_of, require_names_alone, vendored_contents
+from .wheel_platforms import Target
+from .wheel_requirements import require_all_there
 from .wheels import Wheel, WheelArchive, extract_wheels, fitting, vendored_wheels, wheels_in
 
 
@@ -32,17 +35,24 @@ def gather_wheels(
 ) -> Wanted:
     """Lay the archive's wheels that may fit `python` into `folder`, and say what is to be installed.
 
-    Raises EnvironmentBuildError where kellet has no wheel; with `offline` and before anything is written,
-    WrongPlatformError for an extern whose wheels are for others, and EnvironmentBuildError for one that has
-    none.
+    Raises EnvironmentBuildError where kellet has no wheel, and where a wheel of the archive is none, or
+    requires what lies at an address; with `offline` WrongPlatformError for an extern whose wheels are for
+    others, and EnvironmentBuildError, for all of them together, for what has no wheel.
     """
     recorded = RecordedEnvironment.of(archive.manifest)
     held = vendored_wheels(archive.manifest)
     usable = fitting(held, python)
     if offline:
         _require_all(recorded, held, {wheel.name for wheel in usable}, python, what)
+    contents = {wheel: vendored_contents(archive, wheel).requires for wheel in usable}
+    for wheel, requires in contents.items():
+        require_names_alone(wheel.file, requires)
     extract_wheels(archive, [wheel for wheel in usable if wheel.name not in recorded.local], folder)
     local = local_wheels(archive, python, folder, what, find_links)
+    if offline:
+        beside_archive = _wheels_beside([folder, *map(Path, find_links)], python)
+        there = {**contents, **{wheel: contents_of(path).requires for wheel, path in beside_archive.items()}}
+        require_all_there(there, (*local, *recorded.distributions), Target.of(python), what)
     exact, beside = (
         {name: version for name, version in versions.items() if name not in recorded.local}
         for versions in (recorded.distributions, recorded.versions)
@@ -56,6 +66,13 @@ def gather_wheels(
         offline,
         [exact_requirement(name, recorded.all_versions[name]) for name in (*local, *exact)],
     )
+
+
+def _wheels_beside(folders: Sequence[Path], python: Interpreter) -> Mapping[Wheel, Path]:
+    """Return the wheels in folders that may fit."""
+    files = [path for folder in folders for path in sorted(folder.glob("*.whl"))]
+    found = {Wheel.parse(path.name): path for path in files}
+    return {wheel: path for wheel, path in found.items() if wheel.may_fit(python)}
 
 
 def local_wheels(
@@ -101,13 +118,16 @@ def sha256_of(wheel: Path) -> str:
 def _require_all(
     recorded: RecordedEnvironment, held: Sequence[Wheel], there: set[str], python: Interpreter, what: str
 ) -> None:
+    missing = []
     for name, version in recorded.distributions.items():
         others = [wheel for wheel in held if wheel.name == name]
         if name in there or (name == OWN_NAME and version == own_version()):
             continue
         if others:
             raise wrong_platform(what, others, python)
+        missing.append(name)
+    if missing:
         raise EnvironmentBuildError(
-            f"{what}: the archive has no wheel of {name}; leave out --offline to ask an index, or export "
-            "again with --vendor-wheels"
+            f"{what}: the archive has no wheel of {', '.join(missing)}; leave out --offline to ask an index, "
+            "or export again with --vendor-wheels"
         )

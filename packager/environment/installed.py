@@ -8,7 +8,7 @@ import os
 import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from .versions import normalized_name
 
@@ -65,8 +65,12 @@ class Installed:
 
     @cached_property
     def place(self) -> str:
-        """The folder or file it was installed from, where that was no index; empty for all others."""
-        return _local_place(self._text("direct_url.json"))[0] or next(iter(self.editable), "")
+        """The folder, file or address it was installed from, where that was no index; empty for all others.
+
+        An address is that of a file, or of a repository with its commit: `git+https://host/x@commit`.
+        """
+        stated = self._text("direct_url.json")
+        return _local_place(stated)[0] or next(iter(self.editable), "") or _address(stated)
 
     @property
     def metadata_head(self) -> bytes:
@@ -152,6 +156,24 @@ def _local_place(direct_url: str) -> tuple[str, bool]:
         return "", False
     path = unquote(parts.path)  # urllib.request has a function for this, and takes 60 ms to import
     return os.path.abspath(path.lstrip("/") if os.name == "nt" else path), is_editable
+
+
+def _address(direct_url: str) -> str:
+    """Return the address that a direct_url.json names, without passwords and tokens; "" where it has none.
+
+    Source: PEP 610, which leaves most of them out already.
+    """
+    try:
+        stated = json.loads(direct_url)
+        parts, version_control = urlsplit(stated["url"]), stated.get("vcs_info", {})
+        name, commit = (str(version_control.get(key, "")) for key in ("vcs", "commit_id"))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ""
+    user, at, host = parts.netloc.rpartition("@")
+    kept = f"{user.partition(':')[0]}{at}" if parts.scheme == "ssh" else ""
+    address = f"{parts.scheme}://{kept}{host}{parts.path}"
+    # It ends up in messages, and in a command to paste.
+    return quote(f"{name}+{address}@{commit}" if name else address, safe=":/@+~%")
 
 
 def _names_behind_pth(path: str) -> dict[str, str]:

@@ -24,7 +24,7 @@ from .errors import (
     WrongPythonError,
 )
 from .interpreter import Interpreter
-from .versions import exact_requirement, normalized_name
+from .versions import Requirement, exact_requirement, is_local_version, normalized_name
 from .wheel_platforms import Target
 from .wheels import Wheel
 
@@ -136,6 +136,11 @@ _OFFERED = re.compile(r"\(from versions: ([^)]*)\)")
 _SOURCES_PASSED_OVER = re.compile(r"No sources permitted for [^\s:]+: (\S+)")  # in pip's log alone
 _SOURCES_ONLY = re.compile(r"Because (?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==\S+ has no usable wheels")  # uv
 _OTHER_PYTHON = re.compile(r"([^;\s]+) Requires-Python ([^;\s]+)")
+# Where nothing offers a version that is only kept to, pip calls that a conflict, and says of what in its log.
+_KEPT_TO = re.compile(
+    r"depends on (?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?P<range>[^\s;]*).*\n"
+    r".*The user requested \(constraint\) (?P=name)==(?P<version>\S+)"
+)
 _REQUIRES_PYTHON = re.compile(
     r"Package '(?P<pip>[^']+)' requires a different Python: \S+ not in '(?P<pip_wants>[^']+)'"
     r"|does not satisfy Python(?P<uv_wants>\S+) and (?P<uv>[A-Za-z0-9._-]+)"
@@ -171,7 +176,7 @@ def _error(
     if refused is not None:
         wants = refused["pip_wants"] or refused["uv_wants"]
         return _wrong_python(what, refused["pip"] or refused["uv"], wants, python)
-    match = _NOT_FOUND.search(output)
+    match = _NOT_FOUND.search(output) or _not_offered(log)
     if match is None:
         return EnvironmentBuildError(f"{what}: the installer failed; what it said last is below")
     name, version = normalized_name(match["name"]), match["version"] or ""
@@ -189,11 +194,24 @@ def _error(
         )
     offered = _OFFERED.search(output)
     others = [one.strip() for one in offered[1].split(",")] if offered else []
+    if is_local_version(version):
+        mend = f"name the index of its builder, which PyPI is not (PIP_EXTRA_INDEX_URL, UV_INDEX), {mend}"
     known = f"; the last there are: {', '.join(others[-3:])}" if others and others != ["none"] else ""
     return NoSuchVersionError(
         f"{what}: no {subject} for Python {python.fingerprint.python_series} on "
         f"{python.fingerprint.platform} was found{known}; {mend}"
     )
+
+
+def _not_offered(log: str) -> re.Match[str] | None:
+    """Find in pip's log the version that is kept to and that would do, so that it can only be missing."""
+    for match in _KEPT_TO.finditer(log):
+        try:
+            if Requirement.parse(match["name"] + match["range"]).allows(match["version"]):
+                return match
+        except ValueError:  # extras, or a range by an operator that we do not read
+            continue
+    return None
 
 
 def _names_sources(log: str, name: str, version: str) -> bool:

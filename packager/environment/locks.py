@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from packager.atomic import temporary_folder
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError
@@ -162,7 +163,7 @@ def resolve_wheels(
     interpreter = Interpreter.ask(python)
     choose_installer("pip")
     what = f"lock file for Python {interpreter.fingerprint.python_series}"
-    with tempfile.TemporaryDirectory(prefix="kellet-lock-") as work:
+    with temporary_folder("lock") as work:
         links = Path(work, "wheels")
         links.mkdir()
         wanted = gather_wheels(archive, interpreter, links, what, find_links=find_links)
@@ -191,14 +192,15 @@ def _local(
     installed = Distributions()
     projects = {}
     for name, version in recorded.local_versions.items():
-        place = Path(installed.place(name) or os.devnull)
+        source = installed.place(name) if installed.version(name) == version else ""
+        place = Path(source or os.devnull)
         if name in wheels:
             continue
-        if not place.is_dir() or installed.version(name) != version:
+        if "://" in source or not place.is_dir():
             raise EnvironmentBuildError(
-                f"lock file: {name} {version} was installed from a folder or file, no index is asked for it, "
-                "and there is no wheel of it; name a folder that has one with --find-links, or export again "
-                "with --vendor-wheels"
+                f"lock file: {name} {version} was installed from {source or 'a folder or file'}, no index is "
+                "asked for it, and there is no wheel of it; name a folder that has one with --find-links, or "
+                "export again with --vendor-wheels"
             )
         projects[name] = place
     return wheels, projects

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from packager.archive import MAX_REQUIREMENT, ExternRecord, Manifest
 from packager.errors import ArchiveError
+from packager.texts import in_lines
 from packager.version import OWN_NAME
 
 from .distributions import Distributions
-from .versions import Fingerprint, Requirement, normalized_name
+from .versions import Fingerprint, Requirement, exact_requirement, is_local_version, normalized_name
 
 DifferenceKind = Literal["missing", "optional", "version", "python", "platform"]
 
@@ -30,7 +31,7 @@ class RecordedExtern:
 
     `distribution`, `version` and `requirement` are empty where modules were externed by a rule
     although no distribution is known for them. The code goes on without what is `optional`. A `local`
-    distribution was installed from a folder or file: what has its name on an index may be another.
+    distribution was installed from a folder, file or address: what has its name on an index may be another.
     """
 
     modules: tuple[str, ...]
@@ -40,13 +41,21 @@ class RecordedExtern:
     optional: bool = False
     local: bool = False
 
+    @property
+    def to_install(self) -> str:
+        """The requirement to hand to an installer: that of a local version (`2.4.0+cpu`) names it."""
+        if is_local_version(self.version):
+            return exact_requirement(self.distribution, self.version)
+        return self.requirement
+
 
 @dataclass(frozen=True)
 class RecordedEnvironment:
     """Python and platform, the externs by distribution, and the versions that were beside them.
 
     `versions` has the distributions that the externs require in turn, as they were installed; `local` those
-    that came from a folder or file, kellet always among them. Both are empty where they were not recorded.
+    that came from a folder, file or address, kellet always among them. Both are empty where they were not
+    recorded.
     """
 
     fingerprint: Fingerprint
@@ -79,7 +88,7 @@ class RecordedEnvironment:
 
     @property
     def local_versions(self) -> Mapping[str, str]:
-        """The versions of those that came from a folder or file, by name."""
+        """The versions of those that came from a folder, file or address, by name."""
         return {name: version for name, version in self.all_versions.items() if name in self.local}
 
     @property
@@ -124,8 +133,8 @@ class EnvironmentReport:
     def install_command(self) -> str:
         """The command that brings what is missing or too old or too new; empty where nothing can.
 
-        A distribution that came from a folder or file is never in it, nor is kellet: no index has it, and
-        whatever has its name there is another.
+        A distribution that came from a folder, file or address is never in it, nor is kellet: no index has
+        it, and whatever has its name there is another.
         """
         if not self.requirements:
             return ""
@@ -139,9 +148,13 @@ class EnvironmentReport:
             return "the environment is as recorded"
         lines = ["the environment is not as recorded:", *(f"    {one}" for one in self.differences)]
         lines += [f"{name} is on no index: install its wheel, or its {_source(name)}" for name in self.local]
+        if any(map(is_local_version, self.requirements)):
+            lines.append(
+                "a version with + is on the index of its builder, not on PyPI: add --extra-index-url"
+            )
         if self.install_command:
             lines.append(f"to bring it there: {self.install_command}")
-        return "\n".join(lines)
+        return in_lines(*lines)
 
 
 def compare_environment(
@@ -172,7 +185,7 @@ def compare_environment(
             if extern.local or name == OWN_NAME or installed.place(name):
                 local.append(extern.distribution)
             elif extern.requirement:
-                wanted.append(extern.requirement)
+                wanted.append(extern.to_install)
     requirements, local_names = (tuple(dict.fromkeys(names)) for names in (wanted, local))
     return EnvironmentReport(tuple(differences), requirements, local_names)
 
@@ -208,13 +221,16 @@ def _by_distribution(externs: Iterable[ExternRecord], local: Collection[str]) ->
     for record in externs:
         if record.origin not in ("stdlib", "builtin"):
             _check_extern(record)
-            grouped.setdefault(record.distribution or f"\0{record.name}", []).append(record)
+            name = normalized_name(record.distribution or "")
+            grouped.setdefault(name or f"\0{record.name}", []).append(record)
+    for records in grouped.values():
+        _check_agreement(records)
     return [
         RecordedExtern(
             tuple(record.name for record in records),
             records[0].distribution or "",
             records[0].version or "",
-            records[0].requirement or "",
+            str(Requirement.parse(records[0].requirement)) if records[0].requirement else "",
             all(record.optional for record in records),
             normalized_name(records[0].distribution or "") in local,
         )
@@ -231,10 +247,22 @@ def _check_extern(record: ExternRecord) -> None:
     try:
         if len(record.requirement) > MAX_REQUIREMENT:
             raise ValueError(f"{len(record.requirement)} characters")
-        Requirement.parse(record.requirement)
+        named = Requirement.parse(record.requirement).name
     except ValueError as error:
         expected = "a name and versions, as numpy>=1.26,<2"
         raise _not_understood(where, f"as its requirement {error}", expected) from error
+    if normalized_name(named) != normalized_name(record.distribution or ""):
+        found = f"the requirement {record.requirement!r} beside the distribution {record.distribution!r}"
+        raise _not_understood(where, found, "a requirement that names the distribution of its record")
+
+
+def _check_agreement(records: Sequence[ExternRecord]) -> None:
+    """Raise ArchiveError where records say different things of one distribution."""
+    said = {(record.version, record.requirement) for record in records}
+    if len(said) > 1:
+        names = ", ".join(repr(record.name) for record in records[:5])
+        found = f"{len(said)} different versions or requirements of {records[0].distribution}"
+        raise _not_understood(f"externs {names}", found, "the same in each")
 
 
 def _check(name: object, version: object, where: str) -> None:

@@ -6,21 +6,22 @@ target by target: pip evaluates markers for the Python that it runs on.
 
 from __future__ import annotations
 
+import shlex
 import shutil
-import tempfile
-import zipfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from packager.atomic import temporary_folder
 from packager.version import OWN_NAME
 
 from .distributions import Distributions
-from .errors import EnvironmentBuildError, ToolMissingError
+from .errors import EnvironmentBuildError
 from .installers import choose_installer, disk_full, explained, is_full, logged, pip_command, run_tool
 from .own import own_version, own_wheel
 from .versions import exact_requirement, normalized_name
+from .wheel_contents import contents_of
 from .wheel_platforms import Target
+from .wheel_requirements import required_by
 from .wheels import Wheel, wheels_in
 
 
@@ -45,7 +46,7 @@ def fetch_wheels(
     """
     choose_installer("pip")
     fetched: dict[str, Path] = {}
-    with tempfile.TemporaryDirectory(prefix="kellet-wheels-") as work:
+    with temporary_folder("wheels") as work:
         try:
             for target in targets:
                 place = Path(work, str(target))
@@ -82,7 +83,8 @@ def _fetch_for(
             _download(target, list(wanted.values()), place, find_links)
         wanted = {}
         for path in sorted(set(place.iterdir()) - before | _with_new_extras(place, extras, asked)):
-            for required in _required(path, target, extras, asked):
+            wheel, requires = Wheel.parse(path.name), contents_of(path).requires
+            for required in required_by(wheel, requires, target, extras, asked):
                 name = normalized_name(required.name)
                 extras.setdefault(name, set()).update(required.extras)
                 if not any(Wheel.parse(there.name).name == name for there in place.iterdir()):
@@ -105,8 +107,8 @@ def _fetch_local(
         source = Distributions().place(name) or "its project's folder"
         raise EnvironmentBuildError(
             f"wheels for {target}: {name} {version or ''} is installed from {source}, and no index is asked "
-            f"for it; build its wheel (python -m pip wheel --no-deps {source} --wheel-dir wheels), and name "
-            "that folder with --find-links"
+            f"for it; build its wheel (python -m pip wheel --no-deps {shlex.quote(source)} --wheel-dir "
+            "wheels), and name that folder with --find-links"
         )
     shutil.copy(found[name], place)
 
@@ -119,39 +121,6 @@ def _with_new_extras(place: Path, extras: Mapping[str, set[str]], asked: set[tup
         if any((name, extra) not in asked for extra in extras.get(name, ())):
             found.add(path)
     return found
-
-
-def _required(
-    path: Path, target: Target, extras: Mapping[str, set[str]], asked: set[tuple[str, str]]
-) -> Iterator[Any]:
-    """The requirements of a wheel that hold on the target, those of wanted extras among them."""
-    requirements = _packaging()
-    name = Wheel.parse(path.name).name
-    for extra in ("", *sorted(extras.get(name, ()))):
-        if (name, extra) in asked:
-            continue
-        asked.add((name, extra))
-        environment = {**target.markers, "extra": extra}
-        for line in _requires_lines(path):
-            required = requirements.Requirement(line)
-            if required.marker is None or required.marker.evaluate(environment):
-                yield required
-
-
-def _requires_lines(path: Path) -> list[str]:
-    try:
-        with zipfile.ZipFile(path) as wheel:
-            (metadata,) = (one for one in wheel.namelist() if one.endswith(".dist-info/METADATA"))
-            head = wheel.read(metadata).decode().replace("\r\n", "\n").partition("\n\n")[0]
-    except (zipfile.BadZipFile, ValueError) as error:
-        raise EnvironmentBuildError(
-            f"{path.name}: not a wheel ({error}); remove it where it comes from"
-        ) from error
-    return [
-        line.partition(":")[2].strip()
-        for line in head.split("\n")
-        if line.lower().startswith("requires-dist:")
-    ]
 
 
 def _download(target: Target, requirements: Sequence[str], place: Path, find_links: Sequence[str]) -> None:
@@ -167,14 +136,3 @@ def _download(target: Target, requirements: Sequence[str], place: Path, find_lin
         mend = "give a folder that has its wheel with --find-links, or leave this target out"
         log = logged(files)
         raise explained(output, f"wheels for {target}", target.interpreter, log=log, mend=mend)
-
-
-def _packaging() -> Any:
-    try:
-        from packaging import requirements
-    except ImportError as error:
-        raise ToolMissingError(
-            "packaging is not there, which reads the requirements of wheels; install it: "
-            "python -m pip install 'packaging>=24'"
-        ) from error
-    return requirements

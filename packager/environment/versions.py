@@ -12,6 +12,8 @@ import sys
 import sysconfig
 from dataclasses import dataclass
 
+from packager.archive import MAX_REQUIREMENT
+
 _VERSION = re.compile(
     r"v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)"
     r"(?:[-_.]?(?P<pre>a|b|c|rc|alpha|beta|pre|preview)[-_.]?(?P<pre_n>\d*))?"
@@ -20,7 +22,7 @@ _VERSION = re.compile(
     r"(?:\+(?P<local>[a-z0-9]+(?:[-_.][a-z0-9]+)*))?",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"(>=|<=|==|!=|<|>)\s*([^\s,]+)")
+_CLAUSE = re.compile(r"(>=|<=|==|!=|<|>)\s*([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
 _PRE_RANK = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "preview": 2}
 
 VersionKey = tuple[object, ...]
@@ -77,15 +79,15 @@ class Requirement:
     @classmethod
     def parse(cls, text: str) -> Requirement:
         """Read its text; raises ValueError where it is more than a name and plain comparisons."""
-        match = re.fullmatch(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(.*?)\s*", text)
-        clauses = (
-            [_CLAUSE.fullmatch(part.strip()) for part in match[2].split(",")] if match and match[2] else []
-        )
+        # Blanks are taken off before: a pattern that may take them twice tries every way to share them.
+        match = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*+", text.strip())
+        rest = text.strip()[match.end() :].strip() if match else ""
+        clauses = [_CLAUSE.fullmatch(part.strip()) for part in rest.split(",")] if rest else []
         if match is None or None in clauses:
             raise ValueError(
                 f"not a requirement: {text!r}; expected a name and comparisons, as numpy>=1.26,<2"
             )
-        return cls(match[1], tuple((clause[1], clause[2]) for clause in clauses if clause))
+        return cls(match[0], tuple((clause[1], clause[2]) for clause in clauses if clause))
 
     def allows(self, version: str) -> bool:
         """Check whether `version` will do; one that is not PEP 440 does where it is asked for exactly."""
@@ -107,7 +109,7 @@ def requirement_for(distribution: str, version: str) -> Requirement:
     >>> str(requirement_for("numpy", "1.26.4")), str(requirement_for("einops", "0.8.0"))
     ('numpy>=1.26.4,<2', 'einops>=0.8.0,<0.9')
     """
-    match = _VERSION.fullmatch(version.strip())
+    match = _parsed(version)
     if match is None:
         return Requirement(distribution, (("==", version),))
     release = [int(part) for part in match["release"].split(".")]
@@ -117,14 +119,28 @@ def requirement_for(distribution: str, version: str) -> Requirement:
 
 
 def exact_requirement(name: str, version: str) -> str:
-    """Return the requirement for exactly this version; of a local one (`2.4.0+cpu`), its public part.
+    """Return the requirement for exactly this version, the local part of one (`2.4.0+cpu`) with it.
 
     >>> exact_requirement("torch", "2.4.0+cpu")
-    'torch==2.4.0'
+    'torch==2.4.0+cpu'
 
-    Source: PEP 440, which lets `==2.4.0` match `2.4.0+cpu` too; indexes hold public versions alone.
+    Source: PEP 440, which lets `==2.4.0` match `2.4.0+cpu` too, and `==2.4.0+cpu` nothing else.
     """
-    return f"{name}=={version.partition('+')[0]}"
+    return f"{name}=={version}"
+
+
+def _parsed(version: str) -> re.Match[str] | None:
+    """Return the parts of a version; None for what PEP 440 does not describe, and what is longer than any."""
+    return _VERSION.fullmatch(version.strip()) if len(version) <= MAX_REQUIREMENT else None
+
+
+def is_local_version(version: str) -> bool:
+    """Check whether a version has a local part: PyPI takes none of these, other indexes do.
+
+    >>> is_local_version("2.4.0+cpu"), is_local_version("2.4.0")
+    (True, False)
+    """
+    return "+" in version
 
 
 def normalized_name(name: str) -> str:
@@ -144,7 +160,7 @@ def version_key(version: str) -> VersionKey | None:
     >>> sorted(["1.0", "1.0rc1", "1.0.dev3", "1.0.post1", "1.0.1"], key=version_key)
     ['1.0.dev3', '1.0rc1', '1.0', '1.0.post1', '1.0.1']
     """
-    match = _VERSION.fullmatch(version.strip())
+    match = _parsed(version)
     if match is None:
         return None
     release = [int(part) for part in match["release"].split(".")]

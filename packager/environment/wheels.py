@@ -23,7 +23,7 @@ WHEELS = ".data/wheels/"
 """Where an archive keeps wheels; section 12 of the format."""
 
 _NAME = re.compile(
-    r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[A-Za-z0-9._!+]+)(?:-\d[A-Za-z0-9._]*)?"
+    r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[A-Za-z0-9][A-Za-z0-9._!+]*)(?:-\d[A-Za-z0-9._]*)?"
     r"-(?P<pythons>[A-Za-z0-9._]+)-(?P<abis>[A-Za-z0-9._]+)-(?P<platforms>[A-Za-z0-9._]+)\.whl"
 )
 
@@ -104,16 +104,22 @@ def fitting(wheels: Iterable[Wheel], python: Interpreter) -> tuple[Wheel, ...]:
 def wheels_in(
     folders: Iterable[Path], wanted: Mapping[str, str | None], python: Interpreter
 ) -> dict[str, Path]:
-    """Return the first wheel in `folders` of each name that may fit; with a version, the first of that."""
+    """Return the first wheel in `folders` of each name that may fit; with a version, the first of that.
+
+    Where there is none of a public version, the first of a local one of it (`2.4.0+cpu` for `2.4.0`).
+    """
     found: dict[str, Path] = {}
+    similar: dict[str, Path] = {}
     for folder in folders:
         for path in sorted(folder.glob("*.whl")):
             wheel = Wheel.parse(path.name)
-            if wheel.name in wanted and wheel.name not in found and wheel.may_fit(python):
+            if wheel.name in wanted and wheel.may_fit(python):
                 version = wanted[wheel.name]
                 if version is None or _is_same_version(wheel.version, version):
-                    found[wheel.name] = path
-    return found
+                    found.setdefault(wheel.name, path)
+                elif _is_same_version(wheel.version.partition("+")[0], version):
+                    similar.setdefault(wheel.name, path)
+    return {**similar, **found}
 
 
 def extract_wheels(archive: WheelArchive, wheels: Sequence[Wheel], folder: Path) -> dict[str, str]:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import dataclasses
 import mmap
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from packager.atomic import temporary_folder
 from packager.environment import (
     WHEELS,
     RecordedEnvironment,
@@ -147,7 +147,7 @@ def with_wheels(
     Raises EnvironmentBuildError where wheels cannot be found.
     """
     recorded = RecordedEnvironment.of(manifest_of(plan))
-    with tempfile.TemporaryDirectory(prefix="kellet-vendored-") as folder:
+    with temporary_folder("vendored") as folder:
         wheels = fetch_wheels(
             recorded.distributions,
             recorded.versions,

@@ -19,8 +19,8 @@ from packager.calls import (
     entry_method,
 )
 from packager.errors import CodeExitError, PackageError
-from packager.exits import AnswerRequired
 from packager.objects import encode_state_dict
+from packager.process import AnswerRequired
 
 from .plan import PlannedTensors
 from .request import CheckRequest, ObjectRequest

@@ -8,6 +8,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from packager.errors import ArgumentError
 from packager.graph import (
     COMPILED,
     ChainedSources,
@@ -26,11 +27,11 @@ from .request import Request
 
 
 def as_importer(importer: Importer | Sequence[Importer]) -> Importer:
-    """Return one importer for one or several, asked in order. Raises TypeError for anything else."""
+    """Return one importer for one or several, asked in order. Raises ArgumentError for anything else."""
     if isinstance(importer, Importer):
         return importer
     if not isinstance(importer, Sequence):
-        raise TypeError(
+        raise ArgumentError(
             "importer arg should be an Importer or a sequence of Importers, "
             f"got {type(importer).__name__} instead."
         )

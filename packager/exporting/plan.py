@@ -18,6 +18,7 @@ from packager.errors import PackagingError
 from packager.graph import Edge, Question
 from packager.policy import Action, Origin
 from packager.sizes import size_text
+from packager.texts import in_lines
 
 _PYTHON = ("stdlib", "builtin")  # origins that every Python brings
 _HEADINGS: dict[Action, str] = {"intern": "stored in the archive", "mock": "mocked", "deny": "denied"}
@@ -185,7 +186,7 @@ class ExportPlan:
         lines += _section("questions", (line for question in self.questions for line in _question(question)))
         lines += _section("warnings", self.warnings)
         lines += problems_text(self.problems)
-        return "\n".join(lines).rstrip() + "\n"
+        return in_lines(*(lines if lines[-1] else lines[:-1]), "")
 
 
 class RefusedPlanError(PackagingError):
@@ -227,7 +228,7 @@ def refusal(plan: ExportPlan, *, debug: bool = False) -> RefusedPlanError:
             "Set debug=True when invoking PackageExporter for a visualization of where broken modules are "
             "coming from!"
         )
-    error = RefusedPlanError("\n".join(lines) + "\n", plan)
+    error = RefusedPlanError(in_lines(*lines, ""), plan)
     for problem in plan.problems:
         for line in _note(problem):
             error.add_note(line)

@@ -7,10 +7,11 @@ here. The first five are worded as in torch.package.PackagingErrorReason, which 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from packager.archive import name_problems
 from packager.graph import Edge, Module, Problem
 from packager.objects import TrustContext, judge
 from packager.policy import Action, Decision, Origin, preset_action
@@ -55,12 +56,18 @@ class PlanChecks:
     goes on here. Without a preset every module needs a rule, present or not, as in torch.package;
     under "strict" every one that is there.
 
-    `refused_entries` and `failed_calls` give the reasons for entry points and golden calls, by name.
+    `refused_entries` and `failed_calls` give the reasons for entry points and golden calls, by name;
+    `entries` are the names of the files to be written.
     """
 
     def __init__(
-        self, survey: Survey, refused_entries: Mapping[str, str], failed_calls: Mapping[str, str]
+        self,
+        survey: Survey,
+        refused_entries: Mapping[str, str],
+        failed_calls: Mapping[str, str],
+        entries: Sequence[str] = (),
     ) -> None:
+        self._entries = entries
         self._survey = survey
         self._walk = survey.walk
         self._decisions = survey.decisions
@@ -130,6 +137,11 @@ class PlanChecks:
         for unread in self._unread():
             if unread.reason == "missing":
                 yield self._unreadable(unread)
+
+    @problem("File has a name that no archive can hold, or not beside another one.")
+    def _misnamed(self) -> Iterator[Found]:
+        for name, wrong in name_problems(self._entries):
+            yield Found(name, wrong)
 
     @problem("Module has no source that could be stored.")
     def _without_source(self) -> Iterator[Found]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -114,13 +115,14 @@ class Request:
 
     `asked_for` are the names of the modules that were saved by name or as text: they are interned,
     come what may. `leaves` are those among them whose dependencies are left alone.
-    `ids_given` counts the unique ids that were drawn.
+    `ids_given` counts the unique ids that were drawn. While `is_repeated`, nothing is added.
     `resource_packages` are the packages under which something was saved that is no code, and the
     packages around them.
     """
 
     def __init__(self) -> None:
         self.ids_given = 0
+        self.is_repeated = False
         self.asked_for: set[str] = set()
         self.leaves: set[str] = set()
         self.resource_packages: set[str] = set()
@@ -129,6 +131,8 @@ class Request:
 
     def add(self, item: Item) -> None:
         """Append an item. Raises InvalidNameError, or PackagingError where its place is taken."""
+        if self.is_repeated:
+            return
         self.require_free(item)
         self._places.update(_places_of(item))
         self._items.append(item)
@@ -160,6 +164,20 @@ class Request:
         """Draw an id that no other call has drawn: "0", "1", ..."""
         self.ids_given += 1
         return str(self.ids_given - 1)
+
+    @contextmanager
+    def repeated(self, first_id: int) -> Iterator[None]:
+        """Give the ids from `first_id` on again, and add nothing, while what was saved is encoded once more.
+
+        `__reduce_package__` then says the same of an object as the first time, and what it saved along with
+        the object is not saved twice.
+        """
+        given = self.ids_given
+        self.ids_given, self.is_repeated = first_id, True
+        try:
+            yield
+        finally:
+            self.ids_given, self.is_repeated = given, False
 
     def entry_points(self) -> tuple[EntryPoint, ...]:
         """Return those that were named, and that of the default object, where it can be called."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from packager.archive import ObjectRecord, StateDictRecord, TensorSpec, TypeUse, unpack
+from packager.archive import ObjectRecord, StateDictRecord, TensorSpec, TypeUse
 from packager.codecs import CannotStore
 from packager.errors import MigrationError, PackagingError
 from packager.graph import Importer
@@ -19,6 +19,7 @@ from packager.objects import (
     NameUse,
     encode,
     encode_state_dict,
+    unpack_table,
 )
 from packager.tensors import contiguous_strides
 from packager.weights import LazyStateDict
@@ -275,8 +276,8 @@ def _state(package: str, resource: str, entry: str, source: Any, storing: Storin
 def _codecs(records: bytes) -> tuple[tuple[str, int], ...]:
     if not records:
         return ()
-    rows: Any = unpack(records, what="encoded object")
-    return tuple((str(name), int(version)) for name, version in rows[0])
+    codecs, _, _ = unpack_table(records, "encoded object")
+    return tuple((str(name), int(version)) for name, version in codecs)
 
 
 def _factory_name(factory: Callable[..., Any] | str, importer: Importer) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from packager.graph import Edge, Importer, Walk, WalkDecision
 from packager.policy import Answer, Decision
+from packager.texts import in_lines
 
 from .deciding import Decisions
 from .plan import PlanProblem, chain_of
@@ -53,7 +54,7 @@ class Why:
         if others:
             lines.append("  also imported at:")
             lines += [f"    {edge.file}:{edge.line} ({edge.kind})" for edge in others]
-        return "\n".join(lines)
+        return in_lines(*lines)
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,10 @@ class Survey:
         """Say why module `name` is in the survey. Raises KeyError for one that is not."""
         decision = self.decisions.standing.get(name) or self.decisions.undecided.get(name)
         if name not in self.walk.modules or decision is None:
-            raise KeyError(f"module {name!r} is not in the plan: nothing that was asked for imports it")
+            raise KeyError(
+                f"module {name!r} is not in the plan: nothing that was asked for imports it, or only in a "
+                "branch that is not taken here"
+            )
         return Why(
             name,
             decision,
@@ -140,8 +144,8 @@ class Surveyor:
     def is_as_saved(self, request: ObjectRequest) -> bool:
         """Say whether an object is as it was when it was saved; True where its encodings never agree."""
         taken = self._taken[id(request)]
-        same = is_as_taken(taken, self._storing, sha256=self._sha256)
-        return same or not is_steady(taken, self._storing)
+        same = is_as_taken(taken, self._storing, self._request, sha256=self._sha256)
+        return same or not is_steady(taken, self._storing, self._request)
 
     def survey(self) -> Survey:
         """Return the survey as things stand; made anew only where something has changed."""

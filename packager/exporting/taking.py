@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from packager.archive import crcs_of, sha256s_of, thread_count
 from packager.objects import EXTRA
 
 from .plan import PlanProblem
-from .request import ObjectRequest, StateDictRequest
+from .request import ObjectRequest, Request, StateDictRequest
 from .stored import StoredObject, StoredState, Storing, store_object, store_state
 
 _PIECE: Final = 8 << 20
@@ -63,18 +63,18 @@ def take(
     return Taken(request, stored, first_id, _watch(_memory(stored), sha256=sha256))
 
 
-def is_as_taken(taken: Taken, storing: Storing, *, sha256: bool) -> bool:
+def is_as_taken(taken: Taken, storing: Storing, asked: Request, *, sha256: bool) -> bool:
     """Say whether what was saved would be encoded now as it was at the call, tensors included."""
-    now = _again(taken, storing)
+    now = _again(taken, storing, asked)
     if _described(now) != _described(taken.stored):
         return False
     digests = [one.digest for one in _watch(_memory(now), sha256=sha256)]
     return digests == [one.digest for one in taken.memory]
 
 
-def is_steady(taken: Taken, storing: Storing) -> bool:
+def is_steady(taken: Taken, storing: Storing, asked: Request) -> bool:
     """Say whether the object is encoded twice in the same way; not one that counts how often it was asked."""
-    first, second = (_described(_again(taken, storing)) for _ in range(2))
+    first, second = (_described(_again(taken, storing, asked)) for _ in range(2))
     return bool(first == second)
 
 
@@ -106,9 +106,9 @@ def _store(request: ObjectRequest | StateDictRequest, storing: Storing) -> Store
     return store_state(request, storing)
 
 
-def _again(taken: Taken, storing: Storing) -> StoredObject | StoredState:
-    exporter = _Repeated(storing.exporter, taken.first_id)
-    return _store(taken.request, replace(storing, exporter=exporter))
+def _again(taken: Taken, storing: Storing, asked: Request) -> StoredObject | StoredState:
+    with asked.repeated(taken.first_id):
+        return _store(taken.request, storing)
 
 
 def _memory(stored: StoredObject | StoredState) -> Iterator[tuple[tuple[str, ...], memoryview]]:
@@ -134,28 +134,6 @@ def _described(stored: StoredObject | StoredState) -> Any:
     storages = [(storage.name, storage.dtype, storage.shape) for storage in encoded.storages]
     state = None if stored.state is None else _described(stored.state)
     return encoded.records, storages, encoded.names, encoded.refusals, stored.factory, state
-
-
-class _Repeated:
-    """The exporter for `__reduce_package__` of an object that is encoded again.
-
-    It gives the same unique ids, and what was saved along with the object is not saved twice.
-    """
-
-    def __init__(self, exporter: Any, first_id: int) -> None:
-        self._exporter = exporter
-        self._next = first_id
-
-    def get_unique_id(self) -> str:
-        """Return the ids of the first time."""
-        self._next += 1
-        return str(self._next - 1)
-
-    def __getattr__(self, name: str) -> Any:
-        return self._save_nothing if name.startswith("save_") else getattr(self._exporter, name)
-
-    def _save_nothing(self, *args: Any, **kwargs: Any) -> None:
-        """Ignore a save that was made the first time."""
 
 
 def _watch(

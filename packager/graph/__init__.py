@@ -6,6 +6,7 @@ from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .digraph import *
+    from .encodings import *
     from .importers import *
     from .loaders import *
     from .main_source import *
@@ -17,6 +18,7 @@ else:
         __name__,
         {
             "digraph": "DiGraph",
+            "encodings": "source_encoding source_text",
             "importers": "Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
             "loaders": "COMPILED ChainedSources LoaderSources found_by_loader",
             "main_source": "main_definitions",

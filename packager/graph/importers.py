@@ -10,6 +10,7 @@ from typing import Any
 
 from packager.errors import PackageError
 from packager.names import demangle, get_mangle_prefix, is_mangled
+from packager.texts import in_lines
 
 
 class ObjNotFoundError(PackageError):
@@ -152,11 +153,8 @@ class OrderedImporter(Importer):
                 return importer.get_name(obj, name)
             except ObjNotFoundError as error:
                 missing.append(error)
-        reasons = "".join(f"\n    {error}" for error in missing)
-        raise ObjNotFoundError(
-            f"Could not find obj {obj!r} and name {name} in any of the importers "
-            f"{list(self._importers)}:{reasons}"
-        )
+        what = f"Could not find obj {obj!r} and name {name} in any of the importers {list(self._importers)}:"
+        raise ObjNotFoundError(in_lines(what, *(f"    {error}" for error in missing)))
 
     def import_module(self, module_name: str) -> ModuleType:
         """Import a module from the first importer that has it. Raises ModuleNotFoundError where none has.

@@ -11,15 +11,14 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import os
-import tokenize
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from io import BytesIO
 from typing import Any
 
 from packager.names import source_path
 
+from .encodings import source_encoding
 from .records import Found, SourceFinder
 
 COMPILED = "it is compiled code (a C extension)"
@@ -203,6 +202,4 @@ def _as_bytes(text: Any) -> bytes:
     """Encode a source as the bytes of a file: in the encoding that it names itself."""
     if not isinstance(text, str):
         return bytes(text)
-    readline: Callable[[], bytes] = BytesIO(text.encode("utf-8", "surrogatepass")).readline
-    encoding, _ = tokenize.detect_encoding(readline)
-    return text.encode("utf-8" if encoding == "utf-8-sig" else encoding)
+    return text.encode(source_encoding(text.encode("utf-8", "surrogatepass"), "its source"))

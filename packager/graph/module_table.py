@@ -15,7 +15,7 @@ from typing import Any
 
 import msgpack
 
-from packager.atomic import cache_folder, keep_file
+from packager.caches import keep_file, read_own, usable_cache
 from packager.names import source_path
 
 from .records import Found, SourceFinder
@@ -200,19 +200,14 @@ class ScanCache:
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
-        if folder is None:
-            try:
-                folder = cache_folder("scans")
-            except RuntimeError:  # no home folder is known for this user
-                folder = os.devnull
-        self._folder = os.path.join(folder, f"{SCAN_VERSION}-{sys.implementation.cache_tag}")
+        usable = usable_cache(None, "scans") if folder is None else usable_cache(folder)
+        self._folder = os.path.join(usable or os.devnull, f"{SCAN_VERSION}-{sys.implementation.cache_tag}")
         self._writable = True
 
     def get(self, digest: str) -> Scan | None:
         """Return the scan of the source with this digest, or None."""
         try:
-            with open(self._path(digest), "rb") as file:
-                kept: Any = msgpack.unpackb(file.read(), use_list=False, strict_map_key=True)
+            kept: Any = msgpack.unpackb(read_own(self._path(digest)), use_list=False, strict_map_key=True)
             return unpack_scan(kept[1]) if kept[0] == digest else None
         except OSError:
             return None

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Literal
 
-from packager.gc_pause import gc_paused
+from packager.process import gc_paused
 
 from .blocks import Blocks
 from .datafiles import find_data_files

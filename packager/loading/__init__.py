@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .decoding import *
     from .deep_checks import *
     from .module_loaders import *
     from .opening import *
@@ -17,6 +18,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
+            "decoding": "decode_resource",
             "deep_checks": "verify",
             "module_loaders": "BytecodeCache",
             "opening": "LoadOptions OpenArchive",

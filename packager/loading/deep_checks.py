@@ -21,19 +21,21 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from packager.archive import ArchiveReader, EntryCheck, EntryRecord, TensorReader, Verification
+from packager.archive import ArchiveReader, EntryCheck, EntryRecord, TensorReader, Verification, storages_of
 from packager.archive import verify as verify_reader
+from packager.arguments import check_file
 from packager.errors import ArchiveError
-from packager.objects import Trust, storages_of_extras
+from packager.objects import EXTRA, Trust
 
 from .packaged_code import PackagedCode
-from .stored_objects import require_factory_allowed, storages_of, trust_context_of
+from .stored_objects import called_factory, names_listed, require_factory_allowed, trust_context_of
 
 
 def verify(
     file: str | os.PathLike[str] | BinaryIO | bytes,
     *,
     deep: bool = False,
+    identity: str | None = None,
     trust: Collection[str] = (),
     memory: int = 1 << 30,
     seconds: float = 120,
@@ -48,10 +50,12 @@ def verify(
     can tell) or all of it more than `seconds`. `progress(done, total)` is called with bytes.
 
     `file` is a path, the folder of an unzipped archive, a file object or bytes. It is read with
-    bounds, not mapped: one that others cut short meanwhile gives an error.
+    bounds, not mapped: one that others cut short meanwhile gives an error. `identity` is that of the only
+    archive that is taken.
 
-    Every problem is in the answer. Raises ArchiveError where the file is no archive at all, OSError
-    where it cannot be opened.
+    Every problem is in the answer. Raises ArgumentError for a `file` of the wrong kind, ArchiveError
+    where it is no archive at all, IdentityMismatchError for another than that of `identity`, OSError where
+    it cannot be opened.
 
     >>> import io
     >>> from packager import PackageExporter
@@ -63,7 +67,12 @@ def verify(
     >>> print(verify(file, deep=True).problems[0].message)
     entry 'broken.py', line 1: this Python cannot parse it: invalid syntax
     """
-    with ArchiveReader(file, mmap=False) as reader, contextlib.ExitStack() as stack:
+    if not isinstance(file, bytes | bytearray | memoryview):
+        check_file("file", file, method="read")
+    with (
+        ArchiveReader(file, identity=identity, digests="crc", mmap=False) as reader,
+        contextlib.ExitStack() as stack,
+    ):
         checks: Mapping[str, EntryCheck] = {}
         if deep:
             with contextlib.suppress(ArchiveError):  # a manifest that cannot be read is a problem below
@@ -127,23 +136,25 @@ class ParsingProcess:
         self._parse(reader, entry, {"kind": "source"})
 
     def stored(self, reader: ArchiveReader, entry: EntryRecord) -> None:
-        """Read the records of a stored object, and audit the names in them."""
+        """Read the records of a stored object, and audit their names, which the manifest must list."""
         record, what = self._objects.get(entry.name), f"entry {entry.name!r}"
-        tensors, factory = None, ""
+        tensors, factory, listed, called = None, "", None, set[tuple[str, str]]()
         if record is not None:
             what = f"object {record.package}/{record.resource}"
             tensors = None if record.tensors is None else TensorReader(reader, record.tensors)
+            listed, called = names_listed(record), called_factory(record)
             if record.factory is not None:
                 require_factory_allowed(record.factory, self._trust_context, self._trust)
                 factory = record.factory.partition(":")[0]
-        order = {"kind": "object", "what": what, "storages": storages_of(tensors), "factory": factory}
+        order: dict[str, Any] = {"kind": "object", "what": what, "storages": storages_of(tensors)}
+        order |= {"factory": factory, "listed": listed, "called": list(called)}
         self._parse(reader, entry, order)
 
     def extras(self, reader: ArchiveReader, entry: EntryRecord) -> None:
         """Read the records beside a state dict, and audit the names in them."""
         record, storages = self._states.get(entry.name), {}
         if record is not None:
-            storages = storages_of_extras(TensorReader(reader, record.entry))
+            storages = storages_of(TensorReader(reader, record.entry), EXTRA)
         self._parse(reader, entry, {"kind": "extras", "what": f"entry {entry.name!r}", "storages": storages})
 
     def migrations(self, reader: ArchiveReader, entry: EntryRecord) -> None:

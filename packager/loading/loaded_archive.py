@@ -14,7 +14,6 @@ again there; an archive that was closed here is never opened again by its name.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import importlib
 import json
@@ -30,7 +29,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from packager.archive import MIGRATIONS, ModuleRecord
-from packager.errors import ArchiveError, PackageError
+from packager.errors import ArchiveError, IdentityMismatchError, PackageError
 from packager.names import demangle
 
 from .module_loaders import (
@@ -47,6 +46,12 @@ from .packaged_import import PackagedImport
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
+
+    from packager.atomic import TemporaryFolder
+
+
+class ArchiveMovedError(ArchiveError, ImportError):
+    """A process cannot open an archive again that another has open: it is gone, replaced, or damaged."""
 
 
 class NameTakenError(PackageError, ImportError):
@@ -155,7 +160,7 @@ class LoadedArchive:
 
 
 _loaded: dict[str, LoadedArchive] = {}
-_lock = threading.Lock()
+_lock = threading.RLock()  # an importer may be collected while this thread holds it
 
 
 class _ArchiveFinder:
@@ -217,10 +222,14 @@ def require_free(tops: frozenset[str], what: str) -> None:
 
 ENVIRONMENT_VARIABLE = "KELLET_OPEN_ARCHIVES"
 
-_STUB = "from packager.loading.loaded_archive import adopt_module; adopt_module(__name__)\n"
+_MOST_IN_ENVIRONMENT = 16_384
+"""Characters of the variable: Windows takes 32,767 and Linux 131,072, and no process starts beyond them."""
 
-_announcing = threading.Lock()
-_stub_folder: str | None = None
+_STUB = "from packager.loading.loaded_archive import adopt_module; adopt_module(__name__, {policy!r})\n"
+
+_announcing = threading.RLock()  # opening again may raise a warning, whose filter may import
+_stub_folder: TemporaryFolder | None = None
+_policies: dict[str, str] = {}
 _closed: set[str] = set()
 
 
@@ -252,10 +261,16 @@ def announce(
         for top in loaded.top_level_names:
             announced[top] = policy
             _closed.discard(top)
+            _policies[top] = json.dumps(policy)
         # Where nothing can be written, workers find the archive once they have imported `packager`.
         with contextlib.suppress(OSError):
             _write_stubs(loaded.top_level_names)
-        os.environ[ENVIRONMENT_VARIABLE] = json.dumps(announced)
+        _put_into_environment(announced)
+
+
+def is_announced(loaded: LoadedArchive) -> bool:
+    """Say whether modules of an archive can be found again once it is forgotten here."""
+    return all(top in _policies for top in loaded.top_level_names)
 
 
 def withdraw(loaded: LoadedArchive) -> None:
@@ -264,28 +279,32 @@ def withdraw(loaded: LoadedArchive) -> None:
         announced = _announced()
         _closed.update(loaded.top_level_names)
         for top in loaded.top_level_names:
-            stub = os.path.join(_stub_folder or "", f"{top}.py")
-            if announced.pop(top, None) is not None and os.path.exists(stub):
-                os.unlink(stub)
-        os.environ[ENVIRONMENT_VARIABLE] = json.dumps(announced)
+            announced.pop(top, None)
+            if _policies.pop(top, None) is not None and _stub_folder is not None:
+                with contextlib.suppress(OSError):  # another process may have emptied the folder
+                    os.unlink(os.path.join(_stub_folder.path, f"{top}.py"))
+        _put_into_environment(announced)
 
 
-def adopt_module(fullname: str) -> None:
+def adopt_module(fullname: str, policy: str | None = None) -> None:
     """Put the packaged module `fullname` in the place of the one-line module that calls this.
 
-    Raises ModuleNotFoundError where its archive is not announced any more.
+    `policy` is what that line was written with, as JSON. Raises ModuleNotFoundError where its archive is
+    not announced any more, and ArchiveMovedError where it cannot be opened again.
     """
-    if _adopt(fullname.partition(".")[0]) is None:
+    if _adopt(fullname.partition(".")[0], None if policy is None else json.loads(policy)) is None:
         raise ModuleNotFoundError(f"the archive of {fullname!r} is not open any more", name=fullname)
     # Imported anew, now that the shared finder knows it, and under the lock that is held for the line.
     del sys.modules[fullname]
     importlib.import_module(fullname)
 
 
-def _adopt(top: str) -> LoadedArchive | None:
+def _adopt(top: str, policy: dict[str, Any] | None = None) -> LoadedArchive | None:
     """Open the announced archive that owns `top`, in a process where it is not open."""
     with _announcing:
-        policy = None if top in _closed else _announced().get(top)
+        if top in _policies:  # announced by this process, whose importer is gone
+            policy = json.loads(_policies[top])
+        policy = None if top in _closed else policy or _announced().get(top)
         loaded = loaded_archive_of(top)
         if policy is None or loaded is not None:
             return loaded
@@ -297,12 +316,20 @@ def _adopt(top: str) -> LoadedArchive | None:
 def _reopened(policy: dict[str, Any]) -> LoadedArchive:
     from packager.archive import ArchiveReader
 
-    reader = ArchiveReader(policy["path"], digests=policy["digests"], mmap=policy["mmap"])
-    if reader.identity != policy["identity"]:
-        raise ArchiveError(
-            f"{policy['path']}: the archive was replaced since it was opened: its identity is "
-            f"{reader.identity}, expected {policy['identity']}; open it anew instead of unpickling from it"
-        )
+    path, identity = policy["path"], policy["identity"]
+    try:
+        reader = ArchiveReader(path, digests=policy["digests"], identity=identity, mmap=policy["mmap"])
+    except IdentityMismatchError as error:
+        raise ArchiveMovedError(
+            f"{path}: the archive was replaced since it was opened: its identity is {error.found}, expected "
+            f"{identity}; open it anew instead of unpickling from it"
+        ) from error
+    except (OSError, ArchiveError) as error:
+        # No OSError: the workers of a multiprocessing.Pool take that for the end of their queue.
+        raise ArchiveMovedError(
+            f"{path}: the archive cannot be opened again in this process: {error}; keep the file "
+            "where it is as long as other processes work with objects of it"
+        ) from error
     code, imported = PackagedCode(reader), None
     rules = ImportRules(code, policy["suffix"], policy["undeclared"])
     if MIGRATIONS in reader:
@@ -322,27 +349,36 @@ def _announced() -> dict[str, dict[str, Any]]:
     return announced
 
 
+def _put_into_environment(announced: dict[str, dict[str, Any]]) -> None:
+    """Announce as many archives as a variable can hold, the latest; the others are in their stubs alone."""
+    kept, room = [], _MOST_IN_ENVIRONMENT
+    for top, policy in reversed(announced.items()):
+        text = f"{json.dumps(top)}: {json.dumps(policy)}"
+        room -= len(text) + 2
+        if room < 0:
+            break
+        kept.append(text)
+    os.environ[ENVIRONMENT_VARIABLE] = f"{{{', '.join(reversed(kept))}}}"
+
+
 def _write_stubs(tops: Sequence[str]) -> None:
-    folder = _make_stub_folder()
-    for top in tops:
+    folder, is_new = _make_stub_folder()
+    for top in _policies if is_new else tops:
         with open(os.path.join(folder, f"{top}.py"), "w", encoding="utf-8") as stub:
-            stub.write(_STUB)
+            stub.write(_STUB.format(policy=_policies[top]))
 
 
-def _make_stub_folder() -> str:
+def _make_stub_folder() -> tuple[str, bool]:
+    """Return the folder of stubs, and whether it is a new one: another process may have removed the first."""
     global _stub_folder
-    if _stub_folder is None:
-        import tempfile
+    before = _stub_folder
+    if before is None or not os.path.isdir(before.path):
+        from packager.atomic import TemporaryFolder
 
-        _stub_folder = tempfile.mkdtemp(prefix="kellet-stubs-")
-        atexit.register(_remove_stub_folder, _stub_folder, os.getpid())
-    if _stub_folder not in sys.path:  # also where an older path was put back since
-        sys.path.append(_stub_folder)
-    return _stub_folder
-
-
-def _remove_stub_folder(folder: str, owner: int) -> None:
-    if os.getpid() == owner:  # a forked child leaves it to its parent
-        import shutil
-
-        shutil.rmtree(folder, ignore_errors=True)
+        _stub_folder = TemporaryFolder("stubs")
+        if before is not None and before.path in sys.path:
+            sys.path.remove(before.path)  # a name that others could take
+    assert _stub_folder is not None
+    if _stub_folder.path not in sys.path:  # also where an older path was put back since
+        sys.path.append(_stub_folder.path)
+    return _stub_folder.path, _stub_folder is not before

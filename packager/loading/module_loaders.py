@@ -21,13 +21,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from importlib.util import MAGIC_NUMBER, decode_source
+from importlib.util import MAGIC_NUMBER
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from packager.archive import ModuleRecord, crc32
-from packager.atomic import keep_file
+from packager.caches import keep_file, read_own, usable_cache
 from packager.errors import ArchiveError
+from packager.graph import source_text
 from packager.names import demangle
 
 from .packaged_code import PackagedCode, Unpacker, say_true_names
@@ -98,7 +99,7 @@ class ArchiveLoader(Loader):
         if self._record.entry is None:
             return None
         try:
-            return decode_source(self._home.code.read(self._record.entry))
+            return source_text(self._home.code.read(self._record.entry), f"entry {self._record.entry!r}")
         except ArchiveError as error:
             raise ImportError(f"the source of {demangle(fullname)!r} cannot be read: {error}") from error
 
@@ -116,7 +117,7 @@ class ArchiveLoader(Loader):
         entry = None if inside is None else self._home.code.entry_at(inside)
         if entry is None:
             raise FileNotFoundError(f"no file {path!r} in the archive")
-        return self._home.code.read(entry)
+        return self._home.code.read_file(entry)
 
     def get_resource_reader(self, fullname: str) -> Any:
         from .resources import PackageResources
@@ -256,12 +257,13 @@ class Compiled(NamedTuple):
 class BytecodeCache:
     """Compiles sources, and keeps the result in `folder`; `None` compiles and keeps nothing.
 
-    A folder that cannot be written (a read-only home), or a damaged file in it, costs the compile and
-    nothing else.
+    A folder that cannot be written (a read-only home) or that others may write to, or a damaged file in it,
+    costs the compile and nothing else.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
-        self.folder = None if folder is None else os.fspath(folder)
+        usable = None if folder is None else usable_cache(folder)
+        self.folder = None if usable is None else os.fspath(usable)
         self._writable = True
 
     def compiled(self, digest: str | None, filename: str, source: bytes) -> Compiled:
@@ -319,8 +321,7 @@ def _key(digest: str, filename: str) -> str:
 def _read(path: str) -> Compiled | None:
     """Return what was kept, if it is whole; the checksum is there since marshal trusts what it reads."""
     try:
-        with open(path, "rb", buffering=0) as file:
-            data = file.read()
+        data = read_own(path)
     except OSError:
         return None
     content = memoryview(data)[4:]

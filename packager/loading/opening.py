@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING
 from packager.archive import MIGRATIONS, ArchiveReader, Manifest
 from packager.errors import EnvironmentMismatchError, PackageError
 from packager.names import PackageMangler
+from packager.texts import ShowsItsText, in_lines
 
 from .loaded_archive import (
     LoadedArchive,
     announce,
+    is_announced,
     loaded_archive_of,
     register,
     require_free,
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from .stored_objects import LoadContext
 
 
-class EnvironmentWarning(UserWarning):
+class EnvironmentWarning(ShowsItsText, UserWarning):
     """The environment is not the one that the archive was recorded in."""
 
 
@@ -154,6 +156,22 @@ class OpenArchive:
                 self._installed = False
                 raise
 
+    def abandon(self) -> None:
+        """Let the file go, since the importer is gone; code that was imported stays, and can import more.
+
+        An archive with a path is opened again for that, if need be; one without is left open. What was
+        handed out, as a lazy state dict, keeps the file for as long as it lives.
+        """
+        with self._lock:
+            if self._loaded is not None and is_announced(self._loaded):
+                unregister(self._loaded)
+                self._loaded.code.release()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close()` was called."""
+        return self._closed
+
     def close(self) -> None:
         """Take every module of the archive out of the process and close the file."""
         with self._lock:
@@ -239,14 +257,15 @@ def check_environment(manifest: Manifest, choice: str, what: str) -> None:
     """
     if choice == "ignore":
         return
-    report = environment_report(manifest)
-    if not report:
+    differences = environment_report(manifest)
+    if not differences:
         return
-    if choice == "error" or report.missing:
+    report = str(differences)
+    if choice == "error" or differences.missing:
         raise EnvironmentMismatchError(
-            f'{what}: {report}\nor load with environment="ignore" to try all the same'
+            in_lines(f"{what}: " + report, 'or load with environment="ignore" to try all the same')
         )
-    warnings.warn(f"{what}: {report}", EnvironmentWarning, stacklevel=_callers_level())
+    warnings.warn(EnvironmentWarning(f"{what}: " + report), stacklevel=_callers_level())
 
 
 def _callers_level() -> int:

@@ -19,12 +19,15 @@ import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from packager.archive import ArchiveIOError, ArchiveReader, ModuleRecord
-from packager.atomic import cache_folder, keep_file, keep_folder
+from packager.caches import keep_file, keep_folder, usable_cache
 from packager.errors import ArchiveError, PackageError, UndeclaredImportError
 from packager.names import demangle_text
+
+if TYPE_CHECKING:
+    from packager.atomic import TemporaryFolder
 
 Folder = dict[str, "Folder | str"]
 """A folder of the archive: a name leads to a folder or to the name of an entry."""
@@ -66,6 +69,18 @@ class PackagedCode:
     def read(self, entry: str) -> bytes:
         """Return the bytes of a stored file. Raises ArchiveError after `close()`."""
         return self._opened().read(entry)
+
+    def read_file(self, entry: str) -> bytes:
+        """Return the bytes of a file for its reader, not to be run: tensors are checked as the archive's are.
+
+        Raises ArchiveError after `close()`.
+        """
+        archive = self._opened()
+        return bytes(archive.view(entry)) if archive.entry(entry).kind == "tensors" else archive.read(entry)
+
+    def release(self) -> None:
+        """Let the archive go, and know its names still."""
+        self._archive = None
 
     def close(self) -> None:
         """Release the archive: functions of packaged code that live on keep this object, and so little."""
@@ -177,8 +192,8 @@ class ImportRules:
 class Unpacker:
     """The folder of one archive's code, filled on demand, one top-level package at a time.
 
-    Where the cache cannot be written (a read-only home, none at all) a temporary folder takes its
-    place, removed by `close()`.
+    Where the cache cannot be written (a read-only home, none at all), or others may write to it, a temporary
+    folder takes its place, removed by `close()`.
     """
 
     def __init__(self, code: PackagedCode, identity: str) -> None:
@@ -186,7 +201,8 @@ class Unpacker:
         self._identity = identity
         self._lock = threading.Lock()
         self._done: set[str] = set()
-        self._temporary: str | None = None
+        self._is_temporary = False
+        self._temporary: TemporaryFolder | None = None
         self.root = self._choose_root()
         self._prefix = os.path.join(self.root, "")
 
@@ -218,23 +234,21 @@ class Unpacker:
     def close(self) -> None:
         """Remove a temporary folder."""
         if self._temporary is not None:
-            import shutil
-
-            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary.close()
 
     def _choose_root(self) -> Path:
-        try:
-            cache = cache_folder("code", self._identity)
-        except RuntimeError:  # no home folder is known for this user
-            cache = None
+        cache = usable_cache(None, "code", self._identity)
         if cache is None or not _can_be_made(cache):
             # Only a name so far, and one that cannot be guessed: made when something is unpacked.
-            self._temporary = os.path.join(_temporary_folder(), f"kellet-{os.urandom(8).hex()}")
-            return Path(self._temporary)
+            self._is_temporary = True
+            return Path(_temporary_folder(), f"kellet-code-{os.urandom(8).hex()}")
         return cache
 
     def _unpack(self, top: str) -> None:
-        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self._is_temporary and self._temporary is None:
+            from packager.atomic import TemporaryFolder
+
+            self._temporary = TemporaryFolder("code", str(self.root))
         module_file = self._code.entry_at(f"{top}.py")
         folder = self._code.folder(top)
         if module_file is not None and not (self.root / module_file).exists():
@@ -251,7 +265,7 @@ class Unpacker:
             target.mkdir(exist_ok=True)
             for name, below in current.items():
                 if isinstance(below, str):
-                    (target / name).write_bytes(self._code.read(below))
+                    (target / name).write_bytes(self._code.read_file(below))
                 else:
                     work.append((below, target / name))
 

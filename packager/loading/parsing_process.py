@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from packager.codecs import default_registry
 from packager.errors import PackageError
 from packager.migrations import unpack_migrations
-from packager.objects import TrustContext, audit
+from packager.objects import TrustContext, audit, require_said
 
 
 def main() -> None:
@@ -75,14 +75,19 @@ def _problem(order: Mapping[str, Any], content: bytes, settings: Mapping[str, An
         if order["kind"] == "migration":
             unpack_migrations(content)
             return None
-        audit(
+        audited = audit(
             content,
             _trust_context(settings, order),
             settings["trust"],
             storages={name: (dtype, size) for name, (dtype, size) in order["storages"].items()},
             what=order["what"],
             root="extras" if order["kind"] == "extras" else "obj",
+            with_keys=True,
         )
+        if order.get("listed") is not None:
+            names = {(f"{module}:{qualname}", role) for module, qualname, role in audited.grants}
+            called, listed = (set(map(tuple, order[part])) for part in ("called", "listed"))
+            require_said(names | called, listed, order["what"])
     except PackageError as error:
         return str(error)
     except MemoryError:

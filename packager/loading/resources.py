@@ -15,6 +15,8 @@ from importlib.resources.abc import Traversable, TraversableResources
 from pathlib import Path
 from typing import Any
 
+from packager.texts import in_lines
+
 from .packaged_code import Folder, PackagedCode, Unpacker
 
 
@@ -144,7 +146,7 @@ class ArchivedFile(_Archived, Traversable):
         """Return the content. Raises FileNotFoundError where there is no file of that name."""
         if self._entry is None:
             raise FileNotFoundError(f"no file {self._path!r} in the archive")
-        return self._code.read(self._entry)
+        return self._code.read_file(self._entry)
 
     def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
         return self.read_bytes().decode(encoding or "utf-8", errors or "strict")
@@ -176,19 +178,19 @@ class Directory:
         return found is not None and not found.is_dir
 
     def __str__(self) -> str:
-        lines: list[str] = []
+        found: list[str] = []
         # The place of a line is kept with it, so that deep trees need no recursion.
         work: list[tuple[Directory, str, str]] = [(self, "", "───")]
         while work:
             node, before, branch = work.pop()
-            lines.append(f"{before}{branch} {node.name}")
+            found.append(f"{before}{branch} {node.name}")
             below = before + ("│   " if branch.startswith("├") else "    ")
             children = sorted(node.children.values(), key=lambda child: (child.is_dir, child.name))
             marks = ["├──"] * (len(children) - 1) + ["└──"]
             work.extend(
                 (child, below, mark) for child, mark in reversed(list(zip(children, marks, strict=False)))
             )
-        return "\n".join(lines)
+        return in_lines(*found)
 
 
 def directory_of(name: str, files: Iterable[str]) -> Directory:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from packager.archive import ArchiveReader, CheckRecord, EntryPoint, TensorReader
+from packager.archive import ArchiveReader, CheckRecord, EntryPoint, TensorReader, storages_of
 from packager.calls import (
     Deviation,
     call_in_evaluation_mode,
@@ -18,7 +18,7 @@ from packager.errors import PackageError
 from packager.objects import names_in, open_state_dict
 
 from .opening import OpenArchive
-from .stored_objects import find_object, storages_of
+from .stored_objects import find_object
 
 Load = Callable[[str, str], Any]
 """`load_object` of a PackageImporter, which gives the object of a package and a name."""

@@ -3,19 +3,18 @@
 Nothing of the archive is imported before the audit has passed, and nothing while an object is built.
 Tensors stay on a private map of the file, copy on write, until they are changed.
 
-The manifest lists the names of each object, for those who read no records. `stored_names` compares what
-it says: an archive whose manifest says less than its records is refused.
+The manifest lists the names of each object, for those who read no records. `stored_names` and deep checks
+compare the two: an archive whose manifest says less than its records, or more, is refused.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from packager.archive import ArchiveReader, ObjectRecord, StateDictRecord, TensorReader
+from packager.archive import ArchiveReader, ObjectRecord, StateDictRecord, TensorReader, storages_of
 from packager.errors import ArchiveError, UntrustedTypeError
 from packager.libraries import library_of
 from packager.objects import (
@@ -27,10 +26,10 @@ from packager.objects import (
     build,
     judge,
     names_in,
+    require_said,
     resolve_name,
     resolve_names,
 )
-from packager.tensors import DTYPE_BITS
 
 from .packaged_code import DisallowedModuleError, PackagedCode
 
@@ -42,8 +41,6 @@ _Record = TypeVar("_Record", ObjectRecord, StateDictRecord)
 
 class StoredObjectError(ArchiveError, KeyError):
     """The archive holds no object, or no state dict, of that name."""
-
-    __str__ = ArchiveError.__str__
 
 
 @dataclass(frozen=True)
@@ -176,16 +173,6 @@ def require_factory_allowed(factory: str, trust_context: TrustContext, trust: Co
     )
 
 
-def storages_of(tensors: TensorReader | None) -> Mapping[str, tuple[str, int]]:
-    """Return each storage of an object's member by its name: its dtype, and its size in bytes."""
-    if tensors is None:
-        return {}
-    return {
-        key: (spec.dtype, math.prod(spec.shape) * DTYPE_BITS[spec.dtype] // 8)
-        for key, spec in tensors.items()
-    }
-
-
 def _modules_of_code(audited: AuditedObject, factory: str, trust_context: TrustContext) -> list[str]:
     """List the modules that an object's code comes from: stored ones in full, externs by their first part.
 
@@ -272,7 +259,7 @@ class StoredNames:
 def stored_names(reader: ArchiveReader) -> Iterator[StoredNames]:
     """Yield the names of every object and state dict, in the order of the manifest; nothing is imported.
 
-    Raises ArchiveError for damaged records, and for an object whose manifest lists fewer names than its
+    Raises ArchiveError for damaged records, and for an object whose manifest lists other names than its
     records hold.
     """
     trust_context = trust_context_of(reader, PackagedCode(reader))
@@ -287,32 +274,37 @@ def _names_of_object(reader: ArchiveReader, record: ObjectRecord, trust_context:
     tensors = None if record.tensors is None else TensorReader(reader, record.tensors)
     records, storages, what = reader.read(record.entry), storages_of(tensors), f"object {label}"
     names = {(str(use), use.role) for use in names_in(records, storages=storages, what=what)}
-    unsaid = sorted({name for name, _ in names - {(use.name, use.role) for use in record.types}})
-    if unsaid:
-        raise ArchiveError(
-            f"{what}: its records name {', '.join(unsaid[:5])}, which the manifest does not say; the archive "
-            "was not written by packager: do not load it"
-        )
+    require_said(names | called_factory(record), names_listed(record), what)
     factory = (record.factory or "").partition(":")[0]
     stored_factory = trust_context.interned(factory)
     given = trust_context.for_object([factory]) if stored_factory else trust_context
     verdict = judge(records, given, storages=storages, what=what)
-    called = {record.factory} if record.factory and not stored_factory else set()
+    made_by = {name for name, _ in called_factory(record)}
     return StoredNames(
         label,
-        tuple(sorted({name for name, _ in names} | ({record.factory} if record.factory else set()))),
-        tuple(sorted({str(use) for use in verdict.names} | called)),
+        tuple(sorted({name for name, _ in names} | made_by)),
+        tuple(sorted({str(use) for use in verdict.names} | (set() if stored_factory else made_by))),
         tuple(map(str, verdict.forms)),
     )
+
+
+def names_listed(record: ObjectRecord) -> list[tuple[str, str]]:
+    """Return the names that the manifest says an object needs, each with its role."""
+    return [(use.name, use.role) for use in record.types]
+
+
+def called_factory(record: ObjectRecord) -> set[tuple[str, str]]:
+    """Return the name that an object needs beside those of its records: of what makes it, if anything."""
+    return {(record.factory, "call")} if record.factory else set()
 
 
 def _names_of_state(reader: ArchiveReader, record: StateDictRecord, data_alone: TrustContext) -> StoredNames:
     label = f"{record.package}/{record.resource}"
     if record.extras is None:
         return StoredNames(label, (), (), ())
-    from packager.objects import storages_of_extras
+    from packager.objects import EXTRA
 
-    records, storages = reader.read(record.extras), storages_of_extras(TensorReader(reader, record.entry))
+    records, storages = reader.read(record.extras), storages_of(TensorReader(reader, record.entry), EXTRA)
     what = f"state dict {label}"
     names = {str(use) for use in names_in(records, storages=storages, what=what)}
     verdict = judge(records, data_alone, storages=storages, what=what, root="extras")

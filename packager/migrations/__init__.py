@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .migrated_values import *
     from .migration_files import *
     from .renaming import *
+    from .template_holes import *
     from .templates import *
     from .transforms import *
 else:
@@ -35,7 +36,8 @@ else:
             "migration_files": "MigrationFileError migration_from_text migration_text read_migration",
             "renaming": "Rename default drop rename rename_pattern",
             "archiving": "allowed_migrations functions_of pack_migrations patterns_of unpack_migrations",
-            "templates": "Linear Template",
+            "template_holes": "Linear",
+            "templates": "Template",
             "transforms": "Cast Header NamedFunction Permute Reshape Roll Scale Slice Transform Transpose",
         },
     )

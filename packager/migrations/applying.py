@@ -9,14 +9,17 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from packager.errors import MigrationError
+from packager.texts import in_lines
 
-from .declaring import Step
+from .declaring import Candidate, EnteredKeys, Step
+from .growth import Growth, shown_keys
 from .migrated_values import Value, Values, stored_keys
 from .renaming import Default
-from .templates import TemplateError
+from .template_holes import TemplateError
 from .transforms import Header, TransformError
 
 NO_MATCH = "no key matches"
+_MOST_PROBLEMS = 100  # of one step; more are not read, and a hostile step has one for every key
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +47,13 @@ class _Move:
 
 
 def apply_steps(
-    steps: Iterable[Step], values: Values, version: int | None = None
+    steps: Iterable[Step], values: Values, version: int | None = None, growth: Growth | None = None
 ) -> tuple[Values, list[Row]]:
     """Return the values after all steps, and a row for every change or skip; `values` itself stays as it is.
 
-    `version` is that of the state dict, None for one that has none. Raises MigrationError, for all
-    keys of the step together, for two values with one name, shapes that do not fit, and merges of
-    which a part is missing.
+    `version` is that of the state dict, None for one that has none; `growth` counts what is made where other
+    steps came before. Raises MigrationError, for all keys of the step together, for two values with one name,
+    shapes that do not fit, and merges of which a part is missing; GrowthError for more than is ever made.
 
     >>> import numpy
     >>> from packager.migrations import drop, stored_values
@@ -60,17 +63,18 @@ def apply_steps(
     (['bias'], 1)
     """
     rows: list[Row] = []
-    for _, after, more in step_by_step(steps, values, version):
+    for _, after, more in step_by_step(steps, values, version, growth):
         values = after
         rows += more
     return values, rows
 
 
 def step_by_step(
-    steps: Iterable[Step], values: Values, version: int | None = None
+    steps: Iterable[Step], values: Values, version: int | None = None, growth: Growth | None = None
 ) -> Iterator[tuple[Step, Values, list[Row]]]:
     """Yield each step with the values after it and its rows; raises as `apply_steps` does."""
     entered = dict.fromkeys(values)
+    growth = Growth(values) if growth is None else growth
     for step in steps:
         if not step.gates.open_at(version):
             yield (
@@ -79,7 +83,7 @@ def step_by_step(
                 [Row(step.described(), (), (), skipped=f"the state dict has version {version}")],
             )
             continue
-        moves, skips = _moves(step, values, entered)
+        moves, skips = _moves(step, values, entered, growth)
         label = step.described()
         rows = [*(_row(label, move, values) for move in moves), *skips]
         values = _moved(step, moves, values)
@@ -90,27 +94,45 @@ def _idle(step: Step, entered: Collection[str]) -> Row:
     """Say why a step found nothing to do."""
     if isinstance(step, Default) and step.like is None:
         return Row(step.described(), (), (), skipped=f"{step.new.text!r} is there already")
-    if reason := step.gates.reason_shut({}, entered):
+    if reason := step.gates.reason_shut({}, EnteredKeys(entered)):
         return Row(step.described(), (), (), skipped=reason)
     return Row(step.described(), (), (), skipped=NO_MATCH, literal=step.names_one_key)
 
 
-def _moves(step: Step, values: Values, entered: Collection[str]) -> tuple[list[_Move], list[Row]]:
+def _moves(
+    step: Step, values: Values, entered: Collection[str], growth: Growth
+) -> tuple[list[_Move], list[Row]]:
     """Return what a step does to these values; its problems are raised together."""
+    growth.begin(step, values, entered)
     moves: list[_Move] = []
     skips: list[Row] = []
     problems: list[str] = []
-    for old, holes, make in step.candidates(values):
-        if reason := step.gates.reason_shut(holes, entered):
-            skips.append(Row(step.described(), old, (), skipped=reason))
-            continue
+    gate_keys = EnteredKeys(entered)
+    for old, holes, make in _candidates(step, values):
         try:
-            moves.append(_Move(old, make()))
+            if reason := step.gates.reason_shut(holes, gate_keys):
+                growth.skip()
+                skips.append(Row(step.described(), old, (), skipped=reason))
+                continue
+            move = _Move(old, make())
         except (TransformError, TemplateError) as error:
-            problems.append(f"{', '.join(map(repr, old))}: {error}")
+            problems.append(f"{shown_keys(old)}: {error}")
+            if len(problems) == _MOST_PROBLEMS:
+                problems.append("and perhaps more")
+                break
+        else:
+            growth.move(step, old, move.new, values)
+            moves.append(move)
     if problems:
-        raise MigrationError(f"{step.described()}:\n    " + "\n    ".join(problems))
+        raise MigrationError(in_lines(f"{step.described()}:", *(f"    {one}" for one in problems)))
     return moves, skips
+
+
+def _candidates(step: Step, values: Values) -> list[Candidate]:
+    try:
+        return step.candidates(values)
+    except TemplateError as error:
+        raise MigrationError(f"{step.described()}: {error}") from None
 
 
 def _moved(step: Step, moves: list[_Move], values: Values) -> Values:
@@ -140,7 +162,9 @@ def _moved(step: Step, moves: list[_Move], values: Values) -> Values:
             for new, made in move.new:
                 put(new, made)
     if problems:
-        raise MigrationError(f"{step.described()}: two values with one name:\n    " + "\n    ".join(problems))
+        raise MigrationError(
+            in_lines(f"{step.described()}: two values with one name:", *(f"    {one}" for one in problems))
+        )
     return result
 
 

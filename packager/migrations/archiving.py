@@ -57,7 +57,7 @@ def unpack_migrations(data: bytes | memoryview) -> dict[str, tuple[Migration, ..
     """
     what = "stored migrations"
     tables = unpack(bytes(data), what=what)
-    found: dict[str, list[Migration]] = {}
+    found: dict[str, dict[str, Migration]] = {}
     try:
         if type(tables) is not list or not tables or not all(type(table) is dict for table in tables):
             raise ArchiveError(f"{what}: expected a list of tables")
@@ -68,14 +68,15 @@ def unpack_migrations(data: bytes | memoryview) -> dict[str, tuple[Migration, ..
             migration = migration_from_table(table, f"{what}, {number}", lines=lines, stored=True)
             if not migration.name or not migration.target:
                 raise ArchiveError(f"{what}, {number}: it has no name, or no class")
-            if any(one.name == migration.name for one in found.get(migration.target, ())):
+            if migration.name in found.get(migration.target, ()):
                 raise ArchiveError(f"{what}, {number}: {migration.target} has two of this name")
-            found.setdefault(migration.target, []).append(migration)
-        if pack_migrations(found) != bytes(data):
+            found.setdefault(migration.target, {})[migration.name] = migration
+        known = {target: tuple(migrations.values()) for target, migrations in found.items()}
+        if pack_migrations(known) != bytes(data):
             raise ArchiveError(f"{what}: they are not spelled as the format demands")
     except (MigrationError, TypeError) as error:
         raise ArchiveError(str(error)) from error
-    return {target: tuple(migrations) for target, migrations in found.items()}
+    return known
 
 
 def functions_of(migration: Migration) -> tuple[NameUse, ...]:

@@ -20,6 +20,7 @@ from functools import partial, wraps
 from typing import Any, TypeVar
 
 from packager.errors import MigrationError
+from packager.texts import in_lines
 
 from .attachments import LOADS, PLACE, Attached, MigrationRun, attached, framework_of
 from .chains import chain, plan_migration
@@ -168,7 +169,7 @@ def _check(cls: type, there: Iterable[Migration], migrations: Iterable[Migration
             problems.append(f"{one} is attached already, or has the name of another")
         known.add(one.name)
     if problems:
-        raise MigrationError("\n".join(problems))
+        raise MigrationError(in_lines(*problems))
 
 
 def _hook(cls: type) -> Callable[[], None]:

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from packager.arguments import check_kind
+from packager.arguments import check_kind, check_names
 from packager.errors import MigrationError
-from packager.gc_pause import gc_paused
+from packager.process import gc_paused
+from packager.texts import in_lines
 
 from .applying import NO_MATCH, Row, apply_steps, step_by_step
 from .declaring import Migration, Step
+from .growth import Growth, GrowthError
 from .load_reports import LoadReport, load_report
 from .migrated_values import MigratedDict, Value, Values, stored_values
 from .transforms import Header
@@ -57,9 +59,11 @@ class MigrationPlan:
         idle = [row.step for row in self.untouched if strict or row.literal]
         if idle:
             raise MigrationError(
-                "steps that match no key:\n    "
-                + "\n    ".join(idle)
-                + "\nCorrect the name, or give the step a gate (if_all) that says when it applies"
+                in_lines(
+                    "steps that match no key:",
+                    *(f"    {step}" for step in idle),
+                    "Correct the name, or give the step a gate (if_all) that says when it applies",
+                )
             )
 
     def __str__(self) -> str:
@@ -92,7 +96,7 @@ def chain(migrations: Iterable[Migration]) -> tuple[Migration, ...]:
                 "versions of a chain follow one another"
             )
     if problems:
-        raise MigrationError("\n".join(problems))
+        raise MigrationError(in_lines(*problems))
     return tuple(ordered)
 
 
@@ -104,7 +108,7 @@ def plan_migration(
     A migration that reaches version `to` runs for state dicts that are older, or have none. `state`
     may be a checkpoint that holds the state dict under one of the keys of `unwrap`.
 
-    Raises MigrationError for whatever could not be carried out.
+    Raises ArgumentError for keys that are no strings, MigrationError for whatever could not be carried out.
 
     >>> import numpy as np
     >>> from packager.migrations import rename
@@ -115,19 +119,25 @@ def plan_migration(
     """
     known = chain((migrations,) if isinstance(migrations, Migration) else migrations)
     with gc_paused():
-        return _planned(known, stored_values(unwrapped_by(known, state)), version)
+        inner = unwrapped_by(known, state)
+        check_names("state", inner)
+        return _planned(known, stored_values(inner), version)
 
 
 def _planned(known: Iterable[Migration], values: Values, version: int | None) -> MigrationPlan:
     rows: list[Row] = []
     ran: list[str] = []
+    growth = Growth(values)
     for migration in known:
         if not migration.is_due(version):
             reason = f"the state dict has version {version}, this reaches {migration.to}"
             rows.append(Row(migration.name, (), (), skipped=reason))
             continue
         _require_start(migration, version, ran)
-        values, more = apply_steps(migration.steps, values, version)
+        try:
+            values, more = apply_steps(migration.steps, values, version, growth)
+        except GrowthError as error:
+            raise GrowthError(f"{migration}, {error}") from None
         rows.extend(replace(row, literal=False) if migration.undoes else row for row in more)
         ran.append(migration.name)
     return MigrationPlan(tuple(rows), values, tuple(ran))
@@ -147,7 +157,8 @@ def migrate(
     `state` may be a whole checkpoint, of which `unwrap` finds the state dict; versions of modules in
     its `_metadata` move along. `load_state_dict` takes the result as it is.
 
-    Raises MigrationError for what cannot be carried out, and for a step that matches nothing although
+    Raises ArgumentError for arguments of the wrong kind and keys that are no strings, MigrationError for
+    what cannot be carried out, and for a step that matches nothing although
     it names its key; with `strict` for every step that matches nothing.
 
     >>> import numpy as np
@@ -247,7 +258,9 @@ def migrated_metadata(metadata: Mapping[str, Any], migration: Migration) -> dict
     {'': 2, 'bn': 3}
     """
     current = dict(metadata)
+    growth = Growth({})
     for step in migration.steps:
+        growth.match(step, current, ())
         current = _renamed(current, step)
     return current
 
@@ -295,7 +308,7 @@ def _plan_table(plan: MigrationPlan) -> str:
     lines = [_line(cells, widths) for cells in (_HEADINGS, *rows)]
     changed = sum(not row.skipped for row in plan.rows)
     skipped = len(plan.rows) - changed
-    return "\n".join([*lines, f"{changed} changes, {skipped} skipped, {len(plan.values)} keys afterwards"])
+    return in_lines(*lines, f"{changed} changes, {skipped} skipped, {len(plan.values)} keys afterwards")
 
 
 def _plan_lines(row: Row) -> list[tuple[str, ...]]:

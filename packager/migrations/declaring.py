@@ -24,10 +24,13 @@ from functools import cached_property
 from inspect import Parameter, signature
 from typing import Any
 
+from packager.archive import MAX_EXTENT, MAX_RANK
+from packager.arguments import check_kind, check_several
 from packager.errors import MigrationError
 
 from .migrated_values import Value, Values
-from .templates import Hole, Linear, Template, TemplateError
+from .template_holes import Hole, Linear, TemplateError
+from .templates import HoleValues, Template
 from .transforms import Transform, is_dtype
 
 _Home = tuple[Hole, Template]
@@ -54,27 +57,45 @@ class Gates:
         """Say whether a state dict of this version is old enough."""
         return self.before is None or version is None or version < self.before
 
-    def reason_shut(self, values: Mapping[str, str | int], entered: Collection[str]) -> str:
+    def reason_shut(self, values: HoleValues, entered: EnteredKeys) -> str:
         """Say why the gates are shut for this match; "" where they are open."""
         for template in self.unless:
-            if found := _present(template, values, entered):
+            if found := entered.present(template, values):
                 return f"{found!r} is there already"
         for template in self.if_all:
-            if not _present(template, values, entered):
+            if not entered.present(template, values):
                 return f"{template.text!r} is not there"
         return ""
 
 
-def _present(template: Template, values: Mapping[str, str | int], entered: Collection[str]) -> str:
-    """Return a key that the template fits, with the holes filled that `values` knows; "" for none."""
-    if all(hole.name in values for hole in template.holes):
-        key = template.fill(values)
-        return key if key in entered else ""
-    for key in entered:
-        found = template.match(key)
-        if found is not None and all(values.get(name, value) == value for name, value in found.items()):
-            return key
-    return ""
+class EnteredKeys:
+    """The keys that entered a chain, as the gates of a step ask for them.
+
+    A template is matched with every key once, not once for each match of the step.
+    """
+
+    def __init__(self, keys: Collection[str]) -> None:
+        self._keys = keys
+        self._found: dict[tuple[Template, tuple[str, ...]], dict[tuple[str | int, ...], str]] = {}
+
+    def present(self, template: Template, values: HoleValues) -> str:
+        """Return the first key that the template fits, with the holes that `values` knows; "" for none."""
+        known = tuple(dict.fromkeys(hole.name for hole in template.holes if hole.name in values))
+        if all(hole.name in values for hole in template.holes):
+            key = template.fill(values)
+            return key if key in self._keys else ""
+        if (template, known) not in self._found:
+            self._found[template, known] = self._matches(template, known)
+        return self._found[template, known].get(tuple(values[name] for name in known), "")
+
+    def _matches(self, template: Template, known: tuple[str, ...]) -> dict[tuple[str | int, ...], str]:
+        """Return the keys that a template fits: the first one for each of the values of the known holes."""
+        found: dict[tuple[str | int, ...], str] = {}
+        for key in self._keys:
+            holes = template.match(key)
+            if holes is not None:
+                found.setdefault(tuple(holes[name] for name in known), key)
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,8 +185,8 @@ class Migration:
     was read from; `undoes` names the migration whose inverse this is: its steps need not find
     anything, as those that they undo need not have.
 
-    Raises TemplateError when the sides of a step do not fit together, MigrationError for versions
-    that do not rise.
+    Raises ArgumentError for what is no name or no list of steps, TemplateError when the sides of a step do
+    not fit together, MigrationError for versions that do not rise.
 
     >>> from packager.migrations import rename
     >>> Migration("names", [rename("{p:any}.gamma", "{p}.weight")]).inverse().steps[0].what
@@ -183,6 +204,10 @@ class Migration:
     stored: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        check_kind("name", self.name, str, "the name of the migration")
+        check_several("steps", self.steps, "a list of steps")
+        for step in self.steps:
+            check_kind("steps", step, Step, "steps, made by rename(), drop() and the like")
         object.__setattr__(self, "steps", tuple(self.steps))
         object.__setattr__(self, "unwrap", tuple(self.unwrap))
         if self.since is not None and (self.to is None or self.since >= self.to):
@@ -281,8 +306,24 @@ def gates_of(sources: Iterable[Template], before: int | None, unless: Templates,
 
 def require_lengths(step: Step, what: str, lengths: tuple[int, ...] | None) -> None:
     """Raise TemplateError for lengths below zero."""
-    if lengths is not None and any(length < 0 for length in lengths):
+    if lengths is None:
+        return
+    if any(length < 0 for length in lengths):
         raise TemplateError(f"{step.described()}: {what} = {list(lengths)}: lengths are not negative")
+
+
+def require_shape(step: Step, what: str, shape: tuple[int, ...] | None) -> None:
+    """Raise TemplateError for a shape with more axes, or with a longer one, than any array has."""
+    if shape is None:
+        return
+    if len(shape) > MAX_RANK:
+        raise TemplateError(
+            f"{step.described()}: {what} has {len(shape):,} axes; at most {MAX_RANK} are made"
+        )
+    if any(length >= MAX_EXTENT for length in shape):
+        raise TemplateError(
+            f"{step.described()}: {what} = {list(shape)}: no axis is as long as {MAX_EXTENT:,}"
+        )
 
 
 def require_dtypes(step: Step, *names: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,8 +20,11 @@ from .declaring import (
     several,
 )
 from .migrated_values import Value, Values, cut, joined
-from .templates import HoleValues, Template, TemplateError
+from .template_holes import TemplateError
+from .templates import HoleValues, Template
 from .transforms import Reshape, TransformError, checked_axis
+
+_SHOWN_GAPS = 8  # keys that a merge lacks; the others are counted
 
 
 @dataclass(frozen=True)
@@ -131,20 +135,26 @@ class Merge(Step):
     def _made(
         self, holes: HoleValues, parts: Mapping[int, str], values: Values
     ) -> tuple[tuple[str, Value], ...]:
-        wanted = range(len(self.old)) if self.over is None else range(max(parts) + 1)
-        if missing := [place for place in wanted if place not in parts]:
-            shown = [
-                self.old[place].fill(holes)
-                if self.over is None
-                else self.old[0].fill({**holes, self.over: place})
-                for place in missing
-            ]
-            raise TransformError(f"the merge lacks {', '.join(map(repr, shown))}")
+        # By the keys that are there: a number in a key may be of any size.
+        count = len(self.old) if self.over is None else max(parts) + 1
+        if count > len(parts):
+            gaps = itertools.islice((place for place in range(count) if place not in parts), _SHOWN_GAPS)
+            shown = [repr(self._key_at(place, holes)) for place in gaps]
+            if more := count - len(parts) - len(shown):
+                shown.append(
+                    f"and {more:,} more; {len(parts):,} are there, the last is {parts[max(parts)]!r}"
+                )
+            raise TransformError(f"the merge lacks {', '.join(shown)}")
         members = [values[parts[place]] for place in sorted(parts)]
         whole = joined(members, self.axis, self.over is not None)
         if self.over is None:
             self._check_sizes(members)
         return ((self.new.fill(holes), whole),)
+
+    def _key_at(self, place: int, holes: HoleValues) -> str:
+        if self.over is None:
+            return self.old[place].fill(holes)
+        return self.old[0].fill({**holes, self.over: place})
 
     def _check_sizes(self, members: list[Value]) -> None:
         """Raise TransformError where the lengths of the parts are not those in `sizes`."""

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from packager.texts import in_lines
+
 from .migrated_values import Value, stored_values
 from .transforms import Header
 
@@ -46,7 +48,7 @@ _SAME: Final[Mapping[str, str]] = {
     for first, *others in (group.split(),)
     for word in (first, *others)
 }
-_MOST = 20_000_000  # comparisons of names; larger models get no suggestions
+_MOST = 300_000  # comparisons of names, some seconds; where more have one shape, nothing is suggested
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class LoadReport:
     def __str__(self) -> str:
         if self.ok:
             return "every key of the target has a value of its shape"
-        return "\n".join(self._lines())
+        return in_lines(*self._lines())
 
     def _lines(self) -> Iterator[str]:
         for title, keys in (("missing", self.missing), ("unexpected", self.unexpected)):
@@ -174,7 +176,8 @@ def _near(
     unexpected: Mapping[str, Header | None], missing: Mapping[str, Header | None]
 ) -> tuple[NearName, ...]:
     """Find for each missing key the unexpected one of its shape with the longest equal end or likest name."""
-    if len(unexpected) * len(missing) > _MOST:
+    counts = Counter(_shape(header) for header in unexpected.values())
+    if sum(counts[_shape(header)] for header in missing.values()) > _MOST:
         return ()
     similarity = NameSimilarity([*unexpected, *missing])
     by_shape: dict[Any, list[str]] = {}

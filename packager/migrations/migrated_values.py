@@ -7,18 +7,21 @@ value itself is made from the stored ones when it is asked for.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from packager.archive import MAX_JOINS, MAX_TENSORS
 from packager.libraries import full, join, library_of
 from packager.objects import StateDictView
-from packager.tensors import WORDS
+from packager.tensors import DTYPES, WORDS
 from packager.weights import LazyStateDict, as_lazy, bare, constant, made_whole
 from packager.weights import joined as joined_lazily
 
-from .transforms import LAZY, Header, Slice, Transform, TransformError, checked_axis, header_of
+from .transforms import LAZY, Header, Slice, Transform, TransformError, Transpose, checked_axis, header_of
 
+_LEAST_WORK = 64  # bytes that anything counts, though an array be empty
 _LONGEST_CHAIN = 200  # transforms on one value that are looked through; longer ones make it whole
 
 
@@ -59,16 +62,29 @@ Origin = Stored | Changed | Joined | Filled
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One entry of a migrated state dict. `header` is None for what is not an array (extra state)."""
+    """One entry of a migrated state dict. `header` is None for what is not an array (extra state).
+
+    `work` are the bytes of arrays that are made to make it; parts of one joined array each make it anew.
+    `joins` counts the joined arrays inside each other.
+    """
 
     header: Header | None
     origin: Origin
+    work: int = 0
+    joins: int = 0
 
     def changed(self, transform: Transform) -> Value:
         """Return this value after `transform`. Raises TransformError when it cannot be done."""
         if self.header is None:
             raise TransformError("the value is not an array")
-        return Value(transform.header(self.header), Changed(self.origin, transform))
+        header = transform.header(self.header)
+        more = 0 if isinstance(transform, (Slice, Transpose)) else size_in_bytes(header)
+        return Value(header, Changed(self.origin, transform), self.work + more + _LEAST_WORK, self.joins)
+
+    @classmethod
+    def constant(cls, fill: float, header: Header) -> Value:
+        """Return a value that the old state dict did not have."""
+        return cls(header, Filled(fill, header), size_in_bytes(header) + _LEAST_WORK)
 
 
 Values = dict[str, Value]
@@ -106,6 +122,13 @@ def _header_of_spec(state: StateDictView, key: str) -> Header | None:
     return Header(spec.shape, WORDS[spec.dtype].name)
 
 
+def size_in_bytes(header: Header | None) -> int:
+    """Return the bytes that an array takes in memory: eight for each of what are no numbers."""
+    if header is None:
+        return 0
+    return header.size * (DTYPES[header.dtype].itemsize if header.dtype in DTYPES else 8)
+
+
 def is_array(value: Any) -> bool:
     """Say whether `value` has a shape and a dtype, whichever library it comes from."""
     return hasattr(value, "shape") and hasattr(value, "dtype")
@@ -115,8 +138,13 @@ def stored_keys(origin: Origin) -> list[str]:
     """Return the keys of the entering state dict that a value is made of, in order, each once."""
     found: dict[str, None] = {}
     work = [origin]
+    seen: set[int] = set()  # parts of one joined array share it
     while work:
-        match work.pop():
+        one = work.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        match one:
             case Stored(key):
                 found[key] = None
             case Changed(inner, _):
@@ -147,7 +175,12 @@ def joined(values: list[Value], axis: int, stack: bool) -> Value:
     length = len(headers) if stack else sum(header.shape[axis] for header in headers if header is not None)
     shape = (*first.shape[:axis], length, *first.shape[axis + (not stack) :])
     origins = tuple(value.origin for value in values)
-    return Value(Header(shape, first.dtype), Joined(origins, axis, stack))
+    header = Header(shape, first.dtype)
+    work = sum(value.work for value in values) + size_in_bytes(header) + _LEAST_WORK
+    joins = max(value.joins for value in values) + 1
+    if joins > MAX_JOINS:
+        raise TransformError(f"{joins} merges inside each other; at most {MAX_JOINS} are carried out")
+    return Value(header, Joined(origins, axis, stack), work, joins)
 
 
 def cut(value: Value, axis: int, sizes: list[int] | None, count: int) -> list[Value]:
@@ -159,13 +192,15 @@ def cut(value: Value, axis: int, sizes: list[int] | None, count: int) -> list[Va
         raise TransformError("the value is not an array")
     axis = checked_axis("split", axis, value.header.shape)
     length = value.header.shape[axis]
+    if count > MAX_TENSORS:
+        raise TransformError(f"split along axis {axis}: {count:,} parts; at most {MAX_TENSORS:,} are made")
     if sizes is None:
         if length % count:
             raise TransformError(f"split along axis {axis}: {length} rows do not make {count} equal parts")
         sizes = [length // count] * count
     if sum(sizes) != length or len(sizes) != count:
         raise TransformError(f"split along axis {axis}: sizes {sizes} for {count} parts of {length} rows")
-    starts = [sum(sizes[:at]) for at in range(count)]
+    starts = itertools.accumulate(sizes[:-1], initial=0)
     return [value.changed(Slice(axis, at, at + size)) for at, size in zip(starts, sizes, strict=True)]
 
 

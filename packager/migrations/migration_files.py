@@ -20,10 +20,11 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from packager.toml_text import TomlError, parse_toml, read_toml
 
 from .declaring import Migration
 from .migration_tables import MigrationFileError, migration_from_table, table_of
@@ -46,9 +47,9 @@ def read_migration(path: str | Path) -> Migration:
     'swin'
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise MigrationFileError(f"{path}: a migration file is text in UTF-8: {error}") from None
+        text = read_toml(path)
+    except TomlError as error:
+        raise MigrationFileError(f"{path}: {error}") from None
     return migration_from_text(text, str(path))
 
 
@@ -62,8 +63,8 @@ def migration_from_text(text: str, where: str = "migration") -> Migration:
     'migration:2'
     """
     try:
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        table = parse_toml(text)
+    except TomlError as error:
         raise MigrationFileError(f"{where}: {error}") from None
     lines: list[str] = []
     places: dict[str, str] = {}

@@ -1,8 +1,9 @@
 """Migrations as plain tables: what a TOML file holds, and what an archive stores.
 
 A table has `name`, `class`, `from`, `to`, `unwrap` and the list `step`, each left out where it says
-nothing. Each step names one thing to do (rename, pattern, drop, default, split, merge) and what goes
-with it; transforms are a list of tables: `transforms = [{ transpose = [1, 0] }, { cast = "float32" }]`.
+nothing. Each step names one thing to do, by a word that stands with its class (`RENAMING`, `DIVIDING`),
+and what goes with it; transforms are a list of tables, as
+`transforms = [{ transpose = [1, 0] }, { cast = "float32" }]`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import fields
 from typing import Any, get_args
 
 from packager.errors import MigrationError
+from packager.texts import in_lines
 
 from .declaring import Migration, Spelling, Step
 from .dividing import DIVIDING
@@ -88,7 +90,7 @@ class _Reading:
     def require_sound(self) -> None:
         """Raise MigrationFileError for all problems."""
         if self._problems:
-            raise MigrationFileError("\n".join(self._problems))
+            raise MigrationFileError(in_lines(*self._problems))
 
 
 def table_of(migration: Migration) -> dict[str, Any]:
@@ -264,11 +266,21 @@ def _typed(table: Mapping[str, Any], name: str, kind: Any, where: str, absent: A
     value = table.get(name, absent)
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if value is absent or any(_is_of(value, one) for one in kinds):
+        _require_small(value, name, where)
         return value
     wanted = " or ".join(
         " of ".join([one.__name__, *(item.__name__ for item in get_args(one))]) for one in kinds
     )
     raise MigrationFileError(f"{where}: {name} = {value!r} is {type(value).__name__}, expected {wanted}")
+
+
+def _require_small(value: Any, name: str, where: str) -> None:
+    """Raise MigrationFileError for a number that no machine word holds."""
+    for number in value if isinstance(value, list) else (value,):
+        if isinstance(number, int) and not -(2**63) <= number < 2**64:
+            raise MigrationFileError(
+                f"{where}: {name} has a number of {number.bit_length()} bits; at most 64"
+            )
 
 
 def _is_of(value: Any, kind: Any) -> bool:

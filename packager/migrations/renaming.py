@@ -21,12 +21,14 @@ from .declaring import (
     require_dtypes,
     require_holes,
     require_lengths,
+    require_shape,
 )
-from .migrated_values import Filled, Value, Values
-from .templates import HoleValues, Template, TemplateError
+from .migrated_values import Value, Values
+from .template_holes import TemplateError
+from .templates import HoleValues, Template
 from .transforms import Cast, Header, Transform
 
-_REPEATS = 1000  # no key carries more wrappers' names than that; a step that undoes itself would never end
+_REPEATS = 100  # no key carries more wrappers' names than that; a step that undoes itself would never end
 
 
 @dataclass(frozen=True)
@@ -67,16 +69,16 @@ class Rename(Step):
 
     def renamed(self, key: str) -> str:
         holes = self.old.match(key)
-        new = key if holes is None else self.new.fill(holes)
-        while self.repeat and (holes := self.old.match(new)) is not None:
-            new = self.new.fill(holes)
-        return new
+        return key if holes is None else self._new_key(holes)
 
     def check(self) -> None:
         require_holes(self.new, self.old, self.line)
-        for cast in self.transforms:
-            if isinstance(cast, Cast):
-                require_dtypes(self, cast.dtype, cast.old)
+        for transform in self.transforms:
+            if isinstance(transform, Cast):
+                require_dtypes(self, transform.dtype, transform.old)
+            for what in ("shape", "old", "groups", "order", "axes", "result"):
+                if isinstance(shape := getattr(transform, what, None), tuple):
+                    require_shape(self, what, shape)
 
     def candidates(self, values: Values) -> list[Candidate]:
         return [
@@ -85,19 +87,22 @@ class Rename(Step):
         ]
 
     def _made(self, key: str, holes: HoleValues, values: Values) -> tuple[tuple[str, Value], ...]:
+        new, value = self._new_key(holes), values[key]
+        for transform in self.transforms:
+            value = value.changed(transform)
+        return ((new, value),)
+
+    def _new_key(self, holes: HoleValues) -> str:
+        """Return the new name. Raises TemplateError where a repeated one does not come to an end."""
         new = self.new.fill(holes)
         for _ in range(_REPEATS if self.repeat else 0):
             again = self.old.match(new)
             if again is None:
-                break
+                return new
             new = self.new.fill(again)
-        else:
-            if self.repeat:
-                raise TemplateError(f"renaming does not come to an end: {new!r} after {_REPEATS} times")
-        value = values[key]
-        for transform in self.transforms:
-            value = value.changed(transform)
-        return ((new, value),)
+        if self.repeat:
+            raise TemplateError(f"renaming does not come to an end: {new!r} after {_REPEATS} times")
+        return new
 
 
 @dataclass(frozen=True)
@@ -177,6 +182,7 @@ class Default(Step):
         """Raise TemplateError for what no state dict can make right, and for holes without a sibling."""
         require_dtypes(self, self.dtype)
         require_lengths(self, "shape", self.shape)
+        require_shape(self, "shape", self.shape)
         if self.like is not None:
             require_holes(self.new, self.like, self.line)
         elif not self.new.is_literal:
@@ -193,8 +199,7 @@ class Default(Step):
                 continue
             like = None if sibling is None else values[sibling].header
             header = self._header(like)
-            value = Value(header, Filled(self.fill, header))
-            found.append(((), holes, partial(_as_is, key, value)))
+            found.append(((), holes, partial(_as_is, key, Value.constant(self.fill, header))))
         return found
 
     def _header(self, like: Header | None) -> Header:

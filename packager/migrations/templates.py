@@ -18,57 +18,20 @@ both are: templates come out of archives, and a regular expression can be made t
 
 from __future__ import annotations
 
-import ast
-import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from packager.errors import MigrationError
+from packager.archive import MAX_MIGRATED_KEY
+from packager.arguments import check_kind
+
+from .template_holes import DIGITS, Hole, Linear, Part, TemplateError, parse_parts, shortened
 
 HoleValues = Mapping[str, "str | int"]
 """What the holes of a template stand for: numbers for int holes, text for the others."""
 
-_DIGITS = 18  # no key counts further, and Python refuses to read a number of thousands of digits
-_KINDS = ("segment", "int", "any")
 _CLASSES = {"segment": r"[^.]+", "int": r"(?:0|[1-9][0-9]*)", "any": r".*?"}
-_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+")
-_HOLE = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9]*)\s*(?::\s*([a-z]+)\s*)?")
-
-
-class TemplateError(MigrationError, ValueError):
-    """A template that cannot be read, or that lacks an inverse where one is needed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Linear:
-    """The arithmetic of an int hole: `factor * value + offset`.
-
-    >>> Linear(3, -3).apply(2), Linear(3, -3).undo(3), Linear(3, -3).undo(4)
-    (3, 2, None)
-    """
-
-    factor: int = 1
-    offset: int = 0
-
-    def apply(self, value: int) -> int:
-        """Return the number that is written for `value`."""
-        return self.factor * value + self.offset
-
-    def undo(self, written: int) -> int | None:
-        """Return the value for which `written` stands; None when there is none."""
-        quotient, rest = divmod(written - self.offset, self.factor)
-        return None if rest else quotient
-
-
-@dataclass(frozen=True, slots=True)
-class Hole:
-    """One hole of a template. `kind` is "" where it stands for a hole of the other side."""
-
-    name: str
-    kind: str
-    linear: Linear = Linear()
 
 
 @dataclass(frozen=True)
@@ -82,25 +45,22 @@ class Template:
     """
 
     text: str
-    parts: tuple[str | Hole, ...]
+    parts: tuple[Part, ...]
 
     @classmethod
     def parse(cls, text: str) -> Template:
-        """Read a template. Raises TemplateError, with the column, for anything else."""
-        parts: list[str | Hole] = []
-        for piece in _PIECE.finditer(text):
-            found = piece.group()
-            if found in ("{{", "}}"):
-                _append_text(parts, found[0])
-            elif piece.group(1) is not None:
-                parts.append(_parse_hole(piece.group(1), text, piece.start()))
-            elif found in "{}":
-                raise _error(text, piece.start(), f"a lone {found!r}; write {found * 2!r} for a brace")
-            else:
-                _append_text(parts, found)
-        _check_apart(parts, text)
+        """Read a template. Raises ArgumentError for no text, TemplateError, with the column, for another."""
+        check_kind("template", text, str, "a key, or a template of keys")
+        parts = parse_parts(text)
         kinds = {part.name: part.kind for part in parts if isinstance(part, Hole) and part.kind}
-        return cls(text, tuple(parts)).with_kinds(kinds, "")
+        return cls(text, parts).with_kinds(kinds, "")
+
+    def __str__(self) -> str:
+        """Return the template as it is read: kinds and arithmetic written out. Parsing it gives the parts."""
+        return "".join(
+            str(part) if isinstance(part, Hole) else part.replace("{", "{{").replace("}", "}}")
+            for part in self.parts
+        )
 
     @cached_property
     def holes(self) -> tuple[Hole, ...]:
@@ -133,7 +93,7 @@ class Template:
         for hole, text in zip(self.holes, found, strict=True):
             value: str | int | None = text
             if hole.kind == "int":
-                value = hole.linear.undo(int(text)) if len(text) <= _DIGITS else None
+                value = hole.linear.undo(int(text)) if len(text) <= DIGITS else None
                 if value is None or value < 0:
                     return None
             if values.setdefault(hole.name, value) != value:  # type: ignore[arg-type]  # None was handled
@@ -143,9 +103,16 @@ class Template:
     def fill(self, values: HoleValues) -> str:
         """Return the key that the template stands for.
 
-        Raises TemplateError when a number would be negative, and for arithmetic on what is text.
+        Raises TemplateError when a number would be negative, for arithmetic on what is text, and for a key
+        that is longer than any.
         """
         written = [part if type(part) is str else self._written(part, values) for part in self.parts]  # type: ignore[arg-type]  # the others are holes
+        length = sum(map(len, written))
+        if length > MAX_MIGRATED_KEY:
+            raise TemplateError(
+                f"template {shortened(self.text)!r}: the key would have {length:,} characters; at most "
+                f"{MAX_MIGRATED_KEY:,} are made"
+            )
         return "".join(written)
 
     def _written(self, hole: Hole, values: HoleValues) -> str:
@@ -173,9 +140,14 @@ class Template:
         return names if plain else None
 
     @cached_property
+    def reads_straight(self) -> bool:
+        """Whether a regular expression reads every key in time proportional to its length."""
+        return _reads_straight(self.parts)
+
+    @cached_property
     def _regex(self) -> re.Pattern[str] | None:
         """A regular expression for `match`, where it cannot backtrack over more than one hole."""
-        if not _reads_straight(self.parts):
+        if not self.reads_straight:
             return None
         return re.compile(
             "".join(
@@ -192,75 +164,7 @@ class Template:
         return _match_by_table(self.parts, key)
 
 
-def _append_text(parts: list[str | Hole], text: str) -> None:
-    if parts and isinstance(parts[-1], str):
-        parts[-1] += text
-    else:
-        parts.append(text)
-
-
-def _parse_hole(inside: str, text: str, column: int) -> Hole:
-    plain = _HOLE.fullmatch(inside)
-    if plain is not None:
-        kind = plain[2] or ""
-        if kind and kind not in _KINDS:
-            raise _error(text, column, f"unknown kind {kind!r}; the kinds are {', '.join(_KINDS)}")
-        return Hole(plain[1], kind)
-    name, linear = _parse_arithmetic(inside, text, column)
-    return Hole(name, "int", linear)
-
-
-def _parse_arithmetic(inside: str, text: str, column: int) -> tuple[str, Linear]:
-    try:
-        tree = ast.parse(inside.strip(), mode="eval").body
-        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        factor, offset = _linear(tree)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise _error(
-            text, column, f"{{{inside}}} is neither a hole nor whole-number arithmetic on one"
-        ) from None
-    if len(names) != 1 or factor == 0:
-        raise _error(text, column, f"{{{inside}}} has no inverse; use one name, as in {{n+1}} or {{3*(n-1)}}")
-    return names.pop(), Linear(factor, offset)
-
-
-def _linear(node: ast.expr) -> tuple[int, int]:
-    """Return `node` as (factor, offset). Raises ValueError for what is not linear with whole numbers."""
-    match node:
-        case ast.Name():
-            return 1, 0
-        case ast.Constant(value=int(value)) if not isinstance(value, bool):
-            return 0, value
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            factor, offset = _linear(operand)
-            return -factor, -offset
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
-            (a, b), (c, d) = _linear(left), _linear(right)
-            sign = 1 if isinstance(op, ast.Add) else -1
-            return a + sign * c, b + sign * d
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            (a, b), (c, d) = _linear(left), _linear(right)
-            if a and c:
-                raise ValueError("not linear")
-            return a * d + c * b, b * d
-    raise ValueError("not linear")
-
-
-def _check_apart(parts: list[str | Hole], text: str) -> None:
-    for before, after in itertools.pairwise(parts):
-        if isinstance(before, Hole) and isinstance(after, Hole):
-            raise _error(
-                text,
-                text.find("}{") + 1,
-                f"holes {before.name!r} and {after.name!r} touch; put text between them",
-            )
-
-
-def _error(text: str, column: int, what: str) -> TemplateError:
-    return TemplateError(f"template {text!r}, column {column + 1}: {what}")
-
-
-def _reads_straight(parts: tuple[str | Hole, ...]) -> bool:
+def _reads_straight(parts: tuple[Part, ...]) -> bool:
     """Say whether a backtracking matcher reads every key in time proportional to its length.
 
     An `any` hole at the end takes what is left. A segment before a dot, and a number before
@@ -292,10 +196,16 @@ def _starts_anew(hole: Hole, before: str) -> bool:
     return not before.isdecimal() if hole.kind == "int" else "." in before
 
 
-def _match_by_table(parts: tuple[str | Hole, ...], key: str) -> tuple[str, ...] | None:
+def _match_by_table(parts: tuple[Part, ...], key: str) -> tuple[str, ...] | None:
     """Match by a table of which rest of the template fits which rest of the key: never exponential."""
     length = len(key)
-    fits = [[False] * (length + 1) for _ in range(len(parts) + 1)]
+    at = 0
+    for part in parts:  # most keys lack one of the texts, or have them in another order
+        if isinstance(part, str):
+            at = key.find(part, at) + len(part)
+            if at < len(part):
+                return None
+    fits = [bytearray(length + 1) for _ in range(len(parts) + 1)]
     fits[-1][length] = True
     for row in range(len(parts) - 1, -1, -1):
         part, after, here = parts[row], fits[row + 1], fits[row]
@@ -309,7 +219,7 @@ def _match_by_table(parts: tuple[str | Hole, ...], key: str) -> tuple[str, ...] 
     return _read_table(parts, key, fits)
 
 
-def _fill_row(kind: str, key: str, here: list[bool], after: list[bool]) -> None:
+def _fill_row(kind: str, key: str, here: bytearray, after: bytearray) -> None:
     """Mark where a hole may start: before a character that it takes, if the rest fits somewhere behind."""
     reachable = after[-1]  # some end of the hole, at or behind the place looked at, lets the rest fit
     here[-1] = reachable and kind == "any"
@@ -331,7 +241,7 @@ def _takes(kind: str, character: str) -> bool:
     return character in "0123456789" if kind == "int" else character != "."
 
 
-def _read_table(parts: tuple[str | Hole, ...], key: str, fits: list[list[bool]]) -> tuple[str, ...]:
+def _read_table(parts: tuple[Part, ...], key: str, fits: list[bytearray]) -> tuple[str, ...]:
     found = []
     at = 0
     for row, part in enumerate(parts):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .building import *
     from .checking import *
     from .encoding import *
+    from .key_spread import *
     from .naming import *
     from .recording import *
     from .records import *
@@ -42,11 +43,12 @@ else:
             "building": "ObjectBuildError build",
             "checking": "RecordError",
             "encoding": "encode",
-            "naming": "NameFinder NameUse",
+            "key_spread": "require_spread",
+            "naming": "NameFinder NameUse require_said",
             "recording": "EncodedObject Finding",
             "records": "Kind unpack_table",
             "state_dicts": "EXTRA EncodedStateDict encode_extras encode_state_dict",
-            "state_view": "StateDictView open_state_dict storages_of_extras",
+            "state_view": "StateDictView open_state_dict",
             "trust": "TrustContext Trust grant_for walk_classes",
         },
     )

@@ -17,9 +17,12 @@ from typing import Any, Final
 from packager.codecs import Codec, CodecRegistry, Role
 from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError, UntrustedTypeError
 from packager.names import demangle
+from packager.texts import in_lines
 
 from .checking import CheckedTable, checked_table
-from .inert import refused_forms
+from .functions import FunctionHome
+from .inert import CODE, Form, refused_forms
+from .keys import refused_keys
 from .naming import NameUse
 from .records import Kind, Record, paths_to
 from .trust import (
@@ -85,13 +88,15 @@ def audit(
     registry: CodecRegistry | None = None,
     what: str = "object",
     root: str = "obj",
+    with_keys: bool = False,
 ) -> AuditedObject:
     """Check a table of records, the names in it and their forms. Nothing is imported or built.
 
     `storages` maps the names of the object's tensors to (dtype, number of bytes), as the header of
     the safetensors member gives them; `what` names the object in messages.
 
-    `root` is what paths in messages start with.
+    `root` is what paths in messages start with. Keys are looked at by `build`, before each is hashed; with
+    `with_keys` also here, those that the table spells out.
 
     Raises ArchiveError (RecordError) for a table that is damaged or hostile, UntrustedTypeError, once
     for all together, for names that neither the archive holds nor the caller trusts, and for forms that
@@ -102,7 +107,7 @@ def audit(
     {}
     """
     table = checked_table(records, storages or {}, registry, what)
-    verdict = _verdict(table, trust_context, Trust(trust), root)
+    verdict = _verdict(table, trust_context, Trust(trust), root, with_keys=with_keys)
     if verdict.names or verdict.forms:
         raise refusal(verdict.names, verdict.trust_context, what, verdict.forms)
     return AuditedObject(
@@ -129,10 +134,13 @@ def judge(
 
     Raises ArchiveError for a table that is damaged or hostile.
     """
-    return _verdict(checked_table(records, storages or {}, registry, what), trust_context, Trust(trust), root)
+    table = checked_table(records, storages or {}, registry, what)
+    return _verdict(table, trust_context, Trust(trust), root, with_keys=True)
 
 
-def _verdict(table: CheckedTable, trust_context: TrustContext, trust: Trust, root: str) -> Verdict:
+def _verdict(
+    table: CheckedTable, trust_context: TrustContext, trust: Trust, root: str, *, with_keys: bool
+) -> Verdict:
     trust_context = trust_context.for_object({module for module, _, _ in table.uses})
     grants: dict[tuple[str, str, Role], Grant] = {}
     refused: dict[tuple[str, str, Role], int] = {}
@@ -144,6 +152,8 @@ def _verdict(table: CheckedTable, trust_context: TrustContext, trust: Trust, roo
             grants[use] = grant
     names = _with_paths(table.records, table.root, refused, root)
     forms = refused_forms(table, trust_context, trust)
+    if with_keys and not trust_context.allows_code:
+        forms += [Form(index, f"{reason}; {CODE}") for index, reason in refused_keys(table.records)]
     paths = paths_to(table.records, table.root, {form.index for form in forms}, root)
     return Verdict(
         trust_context,
@@ -211,7 +221,7 @@ def refusal(
         lines += [f"    {form}" for form in forms[:_MOST_FORMS]]
         if len(forms) > _MOST_FORMS:
             lines.append(f"    and {len(forms) - _MOST_FORMS} more")
-    return UntrustedNamesError("\n".join([*lines, *_ways_out(uses)]), uses, forms)
+    return UntrustedNamesError(in_lines(*lines, *_ways_out(uses)), uses, forms)
 
 
 def _named(uses: Sequence[NameUse], trust_context: TrustContext, what: str) -> list[str]:
@@ -263,7 +273,7 @@ def _ways_out(uses: Sequence[NameUse]) -> list[str]:
 
 
 Names = Mapping[tuple[str, str], Any]
-"""The objects behind names, by module and qualified name; an empty name is the module itself."""
+"""The objects behind names, by module and qualified name; under an empty name a module's `FunctionHome`."""
 
 
 class MissingNameError(EnvironmentMismatchError):
@@ -292,8 +302,8 @@ def resolve_name(module: Any, qualname: str) -> Any:
 def resolve_names(audited: AuditedObject, import_module: Callable[[str], Any]) -> Names:
     """Import what an audited table names, each name checked against why it was allowed.
 
-    `import_module` gives a module by its stored name. The modules that functions are made in stand under
-    an empty name.
+    `import_module` gives a module by its stored name. What functions are made from, the source of their
+    module with it, stands under an empty name.
 
     Raises MissingNameError or UntrustedTypeError, each for all names together.
     """
@@ -320,13 +330,23 @@ def resolve_names(audited: AuditedObject, import_module: Callable[[str], Any]) -
             problem = _problem(found[name], name, role, grant, listed)
             if problem is not None:
                 wrong.append(f"{name[0]}:{name[1]}, {role}: {problem}")
+        if not name[1]:
+            found[name] = FunctionHome.of(module)  # the module itself has been judged
     if missing:
         raise MissingNameError(
-            f"{audited.what}: names that do not exist here:{_indented(missing)}\nInstall the versions that "
-            "the archive was recorded with, or load the state dict into a module made by today's code."
+            in_lines(
+                f"{audited.what}: names that do not exist here:",
+                *(f"    {one}" for one in missing),
+                "Install the versions that the archive was recorded with, or load the state dict into a "
+                "module made by today's code.",
+            )
         )
     if wrong:
-        raise UntrustedTypeError(f"{audited.what}: names that are not what they must be:{_indented(wrong)}")
+        raise UntrustedTypeError(
+            in_lines(
+                f"{audited.what}: names that are not what they must be:", *(f"    {one}" for one in wrong)
+            )
+        )
     return found
 
 
@@ -336,10 +356,6 @@ def _names_used(audited: AuditedObject, granted: Collection[tuple[str, str]]) ->
             yield record[1], record[2]
         elif record[0] == Kind.FUNCTION:
             yield record[1], ""
-
-
-def _indented(lines: Sequence[str]) -> str:
-    return "".join(f"\n    {line}" for line in lines)
 
 
 def _problem(obj: Any, name: tuple[str, str], role: Role, grant: Grant, listed: Any) -> str | None:

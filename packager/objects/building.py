@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from packager.codecs import ObjectCodec, StoredTensor, default_registry
+from packager.codecs import CHECKED, ObjectCodec, StateCheck, StoredTensor, default_registry, state_checks
 from packager.errors import PackageError
-from packager.gc_pause import gc_paused
+from packager.process import gc_paused
 from packager.tensors import contiguous_strides
 
 from .auditing import AuditedObject, Names
-from .functions import code_of, source_of
+from .functions import FunctionHome
+from .keys import KeyChecks
+from .listed_states import LISTED_STATES
 from .records import FILLS, KIND_NAMES, Kind, Record, paths_to
-from .safeguards import check_foreign_state, check_takes_state, forbid_shadows, require_keys, slots_of
+from .safeguards import check_foreign_state, check_takes_state, forbid_shadows, slots_of
 
 _T = TypeVar("_T")
 
@@ -40,7 +42,8 @@ def build(
 ) -> Any:
     """Build the object of an audited table.
 
-    `names` are the objects behind its names, as `resolve_names` gives them: nothing is imported here.
+    `names` are the objects behind its names, as `resolve_names` gives them: nothing is imported here, and no
+    loader is asked for a source.
     `tensors(name)` gives the bytes of a storage; where they are writable, so are the arrays. It is
     not needed where no record refers to one. `importer` is handed to functions of
     `__reduce_package__`, `map_location` to codecs of tensors.
@@ -54,6 +57,10 @@ def build(
     builder = _Builder(audited, names, tensors, importer, map_location)
     with gc_paused():
         return builder.run()
+
+
+_CHECKED_AT_ONCE: Final = 128
+"""Objects in one sweep of a check: enough for NumPy to be quick, and its arrays stay small."""
 
 
 class _Builder:
@@ -77,9 +84,19 @@ class _Builder:
         self._numbers: dict[tuple[str, int], int] = {}
         self._notes: dict[Callable[[], object], object] = {}
         self._slots: dict[type, dict[str, Any]] = {}
+        self._state_checks: dict[int, tuple[StateCheck, ...]] = {}
         granted = [(names.get(use[:2]), grant.by) for use, grant in audited.grants.items()]
         self._trusted = {id(obj) for obj, by in granted if by == "trust"}
         self._foreign = {id(obj) for obj, by in granted if by == "extern"}
+        self._takers = {
+            id(names[use]): LISTED_STATES[name]
+            for use in names
+            if (name := ":".join(use)) in LISTED_STATES and id(names[use]) not in self._trusted
+        }
+
+    @cached_property
+    def _keys(self) -> KeyChecks:
+        return KeyChecks(lambda: sum(map(len, self._audited.records)), self._trusted)
 
     def run(self) -> Any:
         """Build every record; return the root."""
@@ -89,6 +106,7 @@ class _Builder:
                 built.append(steps[record[0]](self, record))
             except Exception as error:
                 raise self._failure(record, error) from error
+        self._check_c_state()
         if self._audited.is_data_alone:
             self._check_made()
         return self._value(self._audited.root)
@@ -103,6 +121,40 @@ class _Builder:
                 codec[0].check_made(self._built[index])
             except Exception as error:
                 raise self._failure(record, error, index) from error
+
+    def _check_c_state(self) -> None:
+        """What code in C will trust, looked at when all is complete; with stored code or trust as well."""
+        kinds = [*map(type, self._built)]
+        by_id = dict(zip(map(id, kinds), kinds, strict=True))
+        checked = {number: checks for number, cls in by_id.items() if (checks := self._checks_of(cls))}
+        waiting: dict[StateCheck, list[int]] = {}
+        for index, number in enumerate(map(id, kinds) if checked else ()):
+            for check in checked.get(number, ()):
+                waiting.setdefault(check, []).append(index)
+        for check, places in waiting.items():
+            for start in range(0, len(places), _CHECKED_AT_ONCE):
+                self._check_many(check, places[start : start + _CHECKED_AT_ONCE])
+
+    def _check_many(self, check: StateCheck, places: Sequence[int]) -> None:
+        """Check objects in one sweep where there is one, and each by itself where it finds a fault."""
+        try:
+            passed = check.passes_all([self._built[index] for index in places])
+        except Exception:  # whatever it is, the object by itself has it, too
+            passed = False
+        for index in () if passed else places:
+            try:
+                check.check_made(self._built[index])
+            except Exception as error:
+                raise self._failure(self._audited.records[index], error, index) from error
+
+    def _checks_of(self, cls: Any) -> tuple[StateCheck, ...]:
+        """The checks of a class, by its id: a class of stored code may hash as it likes."""
+        found = self._state_checks.get(id(cls))
+        if found is None:
+            bases = cls.__mro__ if isinstance(cls, type) else ()
+            tops = {f"{base.__module__}".partition(".")[0] for base in bases}
+            found = self._state_checks[id(cls)] = () if tops.isdisjoint(CHECKED) else state_checks(cls)
+        return found
 
     def _failure(self, record: Record, error: Exception, index: int | None = None) -> PackageError:
         index = len(self._built) if index is None else index
@@ -131,10 +183,15 @@ class _Builder:
         if self._audited.is_data_alone and id(cls) not in self._trusted:
             forbid_shadows(cls, names, with_slots=with_slots)
 
-    def _check_keys(self, values: Sequence[Any]) -> None:
-        """In data alone no key is hashed or compared by code of its class."""
+    def _check_keys(self, values: Sequence[Any], *, in_set: bool = False) -> None:
+        """In data alone no key is hashed or compared by code of its class, or at a price beyond its size."""
         if self._audited.is_data_alone:
-            require_keys(values, self._trusted)
+            self._keys.require(values, in_set=in_set)
+
+    def _check_more_keys(self, target: Any, values: Sequence[Any]) -> None:
+        """The same for what a dict or a set is given later, together with what it holds."""
+        if self._audited.is_data_alone:
+            self._keys.require_more(target, values)
 
     def _check_maker(self, cls: Any) -> None:
         """In data alone a class that a codec knows is made by that codec, and not around its checks."""
@@ -172,7 +229,10 @@ class _Builder:
 
     def _int(self, record: Record) -> int:
         literal = record[1]
-        return int.from_bytes(literal, "big", signed=True) if type(literal) is bytes else literal
+        if type(literal) is not bytes:
+            return literal  # type: ignore[no-any-return]  # an int, as was checked
+        self._keys.has_large_numbers = True
+        return int.from_bytes(literal, "big", signed=True)
 
     def _str(self, record: Record) -> str:
         literal = record[1]
@@ -209,12 +269,12 @@ class _Builder:
 
     def _set(self, record: Record) -> Any:
         values = self._values(record[1:])
-        self._check_keys(values)
+        self._check_keys(values, in_set=True)
         return set(values)
 
     def _frozenset(self, record: Record) -> Any:
         values = self._values(record[1:])
-        self._check_keys(values)
+        self._check_keys(values, in_set=True)
         return frozenset(values)
 
     def _packed_tuple(self, record: Record) -> Any:
@@ -224,6 +284,7 @@ class _Builder:
         return record[1:]
 
     def _packed_dict(self, record: Record) -> Any:
+        self._check_keys(record[1::2])
         return dict(zip(record[1::2], record[2::2], strict=True))
 
     # --- objects ---
@@ -251,19 +312,30 @@ class _Builder:
     def _new(self, record: Record) -> Any:
         cls = self._built[-1 - record[1]]
         self._check_maker(cls)
-        return cls.__new__(cls, *self._values(record[2:])) if len(record) > 2 else self._made(cls)
+        if len(record) == 2:
+            return self._made(cls)
+        return cls.__new__(cls, *self._arguments(cls, self._values(record[2:])))
 
     def _new_kw(self, record: Record) -> Any:
         cls, args, kwargs = self._values(record[1:])
         self._check_maker(cls)
-        return cls.__new__(cls, *args, **kwargs)
+        return cls.__new__(cls, *self._arguments(cls, args, kwargs), **kwargs)
 
     def _call(self, record: Record) -> Any:
-        return self._built[-1 - record[1]](*self._values(record[2:]))
+        function = self._built[-1 - record[1]]
+        return function(*self._arguments(function, self._values(record[2:])))
 
     def _call_kw(self, record: Record) -> Any:
         function, args, kwargs = self._values(record[1:])
-        return function(*args, **kwargs)
+        return function(*self._arguments(function, args, kwargs), **kwargs)
+
+    def _arguments(self, function: Any, args: Sequence[Any], keywords: Any = None) -> Sequence[Any]:
+        """The arguments of a call, when code in C may trust them."""
+        for check in self._checks_of(function):
+            if keywords:
+                raise ValueError(f"{function.__qualname__} is made from arguments without names")
+            check.check_arguments(args)
+        return args
 
     def _package_call(self, record: Record) -> Any:
         return self._built[-1 - record[1]](self._importer, *self._values(record[2:]))
@@ -281,14 +353,11 @@ class _Builder:
     def _function(self, record: Record) -> Any:
         _, name, qualname, digest, own_name, own_qualname, *parts = record
         doc, defaults, keywords, *cells = self._values(parts)
-        module: types.ModuleType = self._names[name, ""]
-        source = source_of(module)
-        code = (
-            None if source is None else code_of(source, qualname, digest, getattr(module, "__file__", None))
-        )
+        home: FunctionHome = self._names[name, ""]
+        code = home.code_of(qualname, digest)
         if code is None:
             raise ValueError(f"the source of {name} has no {qualname} as it was stored")
-        made = types.FunctionType(code, vars(module), own_name or code.co_name, defaults, tuple(cells))
+        made = types.FunctionType(code, home.namespace, own_name or code.co_name, defaults, tuple(cells))
         made.__kwdefaults__, made.__doc__ = keywords, doc
         made.__qualname__ = own_qualname or code.co_qualname
         return made
@@ -331,25 +400,29 @@ class _Builder:
     def _update(self, record: Record) -> None:
         target = self._built[-1 - record[1]]
         values = self._values(record[2:])
-        self._check_keys(values[::2])
+        self._check_more_keys(target, values[::2])
         for key, value in zip(values[::2], values[1::2], strict=True):
             target[key] = value
 
     def _add(self, record: Record) -> None:
-        values = self._values(record[2:])
-        self._check_keys(values)
-        self._built[-1 - record[1]].update(values)
+        target, values = self._built[-1 - record[1]], self._values(record[2:])
+        self._check_more_keys(target, values)
+        target.update(values)
 
     def _setcell(self, record: Record) -> None:
         self._built[-1 - record[1]].cell_contents = self._value(record[2])
 
     def _state(self, record: Record) -> None:
         target, state = self._built[-1 - record[1]], self._value(record[2])
+        taker = self._takers.get(id(type(target)))
+        if taker is not None:
+            taker(target, state)
+            return
         setstate = getattr(type(target), "__setstate__", None)
         if setstate is None:
             raise ValueError(f"{type(target).__qualname__} has no __setstate__")
-        if type(state) is dict:
-            self._check_names(type(target), [name for name in state if type(name) is str])
+        for check in self._checks_of(type(target)):
+            check.check_state(target, state)
         codec = self._object_codec(-1 - record[1])
         if codec is not None:
             if self._audited.is_data_alone and id(type(target)) not in self._trusted:

@@ -12,8 +12,10 @@ import hashlib
 import linecache
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
+from typing import Any
 
 from packager.codecs import CannotStore
 
@@ -69,10 +71,28 @@ def name_in_script(function: FunctionType) -> str | None:
     )
 
 
-def code_of(source: str, qualname: str, digest: str, file: str | None = None) -> CodeType | None:
-    """Return the code object in `source` of that qualified name and digest; None when there is none."""
-    found = (code for code, known in _definitions(source, qualname, file) if known == digest)
-    return next(found, None)
+@dataclass(frozen=True, slots=True)
+class FunctionHome:
+    """What the functions of a module are made from: its namespace, its source where it has one, its file.
+
+    It is read before anything is built, so that no loader is asked in between.
+    """
+
+    namespace: dict[str, Any] = field(repr=False)
+    source: str | None = field(repr=False)
+    file: str | None
+
+    @classmethod
+    def of(cls, module: ModuleType) -> FunctionHome:
+        """Return that of a module, whose loader is asked for the source."""
+        return cls(vars(module), source_of(module), getattr(module, "__file__", None))
+
+    def code_of(self, qualname: str, digest: str) -> CodeType | None:
+        """Return the code object of that qualified name and digest; None when there is none."""
+        if self.source is None:
+            return None
+        found = (code for code, known in _definitions(self.source, qualname, self.file) if known == digest)
+        return next(found, None)
 
 
 def source_of(module: ModuleType | None) -> str | None:

@@ -30,6 +30,7 @@ from packager.codecs import TENSOR_CODECS, split_literal
 
 from .checking import CheckedTable
 from .default_names import NAMED_CODECS, PLAIN_CODECS, PLAIN_DTYPES
+from .listed_states import LISTED_STATES
 from .records import Kind, Record, fills_by_target, is_reference
 from .trust import Trust, TrustContext, default_condition, fills_itself, is_listed
 
@@ -54,10 +55,13 @@ _NORM_HOOKS: Final[dict[str, tuple[str, dict[str, tuple[type, ...]]]]] = {
 
 # What is called with arguments and then given more: attributes, pairs or a state.
 _GIVEN_ATTRIBUTES: Final = frozenset({"types:SimpleNamespace"})
+# What is made from its text alone, hashes that, and prints whatever else it is given.
+_OF_TEXT: Final = frozenset({"ipaddress", "pathlib"})
 _GIVEN_PAIRS: Final = frozenset({"kellet.nn:StateDict"})
 
-_CODE: Final = "store the code that makes it"
+CODE: Final = "store the code that makes it"
 _WITH_TENSORS: Final = "plain data and tensors"
+_ARGUMENTS: Final = "scalars, tuples of them and time zones"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,7 @@ class _Judge:
             for kind in ("plain data", "plain data and tensors")
         }
         self._plain["types and plain data"] = _Plainness(table, self.vouched, with_types=True)
+        self._plain[_ARGUMENTS] = _Arguments(table, self.vouched)
 
     def vouched(self, name: str) -> bool:
         """Whether the caller wrote out this very name."""
@@ -109,7 +114,7 @@ class _Judge:
     def must_be_plain(self, operands: Iterable[Any], holder: str, kind: str = "plain data") -> Iterator[Form]:
         """A form for each thing below these operands that is more than this kind of data."""
         for index in self._plain[kind].violations(operands):
-            yield Form(index, f"{self.table.described(index)} in {holder}, which holds {kind} alone; {_CODE}")
+            yield Form(index, f"{self.table.described(index)} in {holder}, which holds {kind} alone; {CODE}")
 
     def callable_name(self, operand: Any) -> str:
         """By which name the caller could vouch for something that is called later; "" where there is none."""
@@ -123,6 +128,8 @@ _PLAIN_LEAVES: Final = frozenset(
 )
 _PLAIN_CONTAINERS: Final = frozenset({Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.SET, Kind.FROZENSET})
 _CALLS: Final = frozenset({Kind.NEW, Kind.NEW_KW, Kind.CALL, Kind.CALL_KW})
+_ARGUMENT_KINDS: Final = frozenset({Kind.INT, Kind.STR, Kind.BYTES, Kind.TUPLE, Kind.PACKED_TUPLE})
+_TIME_ZONES: Final = frozenset({"datetime:timezone", "datetime:timedelta"})
 
 
 class _Plainness:
@@ -190,6 +197,19 @@ class _Plainness:
         return record[2:] if record[0] in _CALLS or record[0] == Kind.OBJ else []
 
 
+class _Arguments(_Plainness):
+    """Finds what is more than a scalar, a tuple of such, or a time zone.
+
+    A constructor converts, compares and prints its arguments: `IPv4Network(x)` asks for `str(x)`.
+    """
+
+    def _is_plain(self, index: int, record: Record) -> bool:
+        kind, name = record[0], self._table.name_of(index)
+        if kind in (Kind.GLOBAL, *_CALLS) and self._vouched(name):
+            return True
+        return kind in _ARGUMENT_KINDS or (kind in _CALLS and name in _TIME_ZONES)
+
+
 # --- what wraps something that is called ---
 
 
@@ -200,7 +220,7 @@ def _partial(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         yield Form(
             index,
             f"a partial of {_described(judge, function)}, which is no listed function of "
-            f"torch.nn.functional, NumPy or kellet and no class of modules; {_CODE}",
+            f"torch.nn.functional, NumPy or kellet and no class of modules; {CODE}",
             name,
         )
     yield from judge.must_be_plain((args, keywords), "the arguments of a partial", _WITH_TENSORS)
@@ -215,11 +235,11 @@ def _may_be_wrapped(name: str) -> bool:
 def _bound_by_hand(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     name = judge.callable_name(record[3])
     if not (judge.table.is_global(record[3]) and judge.vouched(name)):
-        yield Form(index, f"a bound method, which would be called later; {_CODE}", name)
+        yield Form(index, f"a bound method, which would be called later; {CODE}", name)
 
 
 def _getter(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
-    yield Form(index, f"operator.{record[2]}, which would look up what the data says; {_CODE}")
+    yield Form(index, f"operator.{record[2]}, which would look up what the data says; {CODE}")
 
 
 def _mapping(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -234,7 +254,7 @@ def _mapping(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     yield Form(
         index,
         f"a defaultdict whose factory is {_described(judge, factory)}; None, int, float, str, bool, list, "
-        f"dict, set and tuple are allowed; {_CODE}",
+        f"dict, set and tuple are allowed; {CODE}",
         name,
     )
 
@@ -251,11 +271,17 @@ def _call(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     if judge.vouched(name):
         return
     if record[0] == Kind.PACKAGE_CALL:
-        yield Form(index, f"{name} would be called with the importer; {_CODE}", name)
+        yield Form(index, f"{name} would be called with the importer; {CODE}", name)
     if name == "types:SimpleNamespace" and (record[0] != Kind.CALL or len(record) > 2):
-        yield Form(index, f"{name} with arguments, which is made empty and given attributes; {_CODE}", name)
-    kind = "types and plain data" if name == "types:GenericAlias" else "plain data"
-    yield from judge.must_be_plain(record[2:], f"the arguments of {name}", kind)
+        yield Form(index, f"{name} with arguments, which is made empty and given attributes; {CODE}", name)
+    kind = "types and plain data" if name == "types:GenericAlias" else _ARGUMENTS
+    operands = record[2:]
+    if record[0] in (Kind.NEW_KW, Kind.CALL_KW):  # a tuple and a dict of the table's own
+        named = judge.table.records[-1 - record[3]]
+        operands = [record[2], *(named[1:] if named[0] == Kind.DICT else ())]
+    yield from judge.must_be_plain(operands, f"the arguments of {name}", kind)
+    if name.partition(":")[0] in _OF_TEXT and any(judge.table.scalar(part) is None for part in record[2:]):
+        yield Form(index, f"{name} of something else than texts and numbers; {CODE}", name)
 
 
 def _attributes(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -263,23 +289,39 @@ def _attributes(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     target = index if record[0] == Kind.OBJ else -1 - record[1]
     values = record[2:] if record[0] == Kind.OBJ else record[3::2]
     name, codec = judge.table.name_of(target), judge.table.codec_name(target)
+    names = judge.table.records[-1 - record[1]][3:] if record[0] == Kind.OBJ else record[2::2]
+    for attribute, value in zip(names, values, strict=True):
+        if _is_compared(str(codec), attribute) and is_reference(value) and not judge.vouched(name):
+            yield Form(target, f"{attribute}, which is compared as {_described(judge, value)}; {CODE}", name)
     if codec == "functools.partial":
         yield from judge.must_be_plain(values, "the attributes of a partial")
     if codec == "kellet.hook" and not judge.vouched(name):
-        yield Form(target, f"a hook, {name}; {_CODE}", name)
+        yield Form(target, f"a hook, {name}; {CODE}", name)
     module, _, qualname = name.partition(":")
     if codec is not None or not is_listed(module, qualname) or judge.is_class_trusted(name):
         return
     made = judge.table.records[target]
     with_arguments = made[0] in (Kind.CALL, Kind.CALL_KW, Kind.NEW_KW) or len(made) > 2
     if made[0] != Kind.OBJ and with_arguments and name not in _GIVEN_ATTRIBUTES:
-        yield Form(target, f"an object of {name} that is made by a call, and then changed; {_CODE}", name)
+        yield Form(target, f"an object of {name} that is made by a call, and then changed; {CODE}", name)
     if name in _NORM_HOOKS:
         if record[0] != Kind.OBJ or not _is_norm_hook(judge.table, target):
-            yield Form(target, f"{name} with other attributes than its own; {_CODE}", name)
+            yield Form(target, f"{name} with other attributes than its own; {CODE}", name)
         return
+    if module in _OF_TEXT and names:
+        yield Form(target, f"{names[0]}, an attribute of {name}, which is made from its text; {CODE}", name)
     kind = "plain data" if name == "types:SimpleNamespace" else _WITH_TENSORS
     yield from judge.must_be_plain(values, f"an object of {name}", kind)
+
+
+def _is_compared(codec: str, attribute: str) -> bool:
+    """Whether a framework compares an attribute, or asks its truth, while it takes up a state.
+
+    Of a module that is the version of its layout; of a tensor of PyTorch, what makes a parameter of it.
+    """
+    if codec.endswith(".module"):
+        return attribute == "_version"
+    return codec in ("torch.tensor", "torch.subclass") and attribute.startswith("_is_")
 
 
 def _contents(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -301,7 +343,7 @@ def _fill_of_class(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     if beside_code and (judge.trust_context.interned(module) or fills_itself(module, qualname)):
         return
     if not beside_code and judge.table.codec_name(target) is None:
-        taken = {Kind.UPDATE: name in _GIVEN_PAIRS, Kind.STATE: True, Kind.EXTEND: False}[record[0]]
+        taken = name in {Kind.UPDATE: _GIVEN_PAIRS, Kind.STATE: LISTED_STATES, Kind.EXTEND: ()}[record[0]]
     else:
         taken = True
     if taken and any(
@@ -311,7 +353,7 @@ def _fill_of_class(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         return
     how = {Kind.EXTEND: "items", Kind.UPDATE: "pairs", Kind.STATE: "a state"}[record[0]]
     yield Form(
-        target, f"{name} would be given {how} through a method of its own, and is not stored; {_CODE}", name
+        target, f"{name} would be given {how} through a method of its own, and is not stored; {CODE}", name
     )
 
 
@@ -347,7 +389,7 @@ def _hook(judge: _Judge, owner: int, kind: str, hook: Any) -> Iterator[Form]:
         name = "kellet.nn:Hook"  # a Hook that was registered is called through its gate
         if judge.vouched(name):
             return
-    yield Form(owner, f"a hook ({kind}), {_described(judge, hook)}; {_CODE}", name)
+    yield Form(owner, f"a hook ({kind}), {_described(judge, hook)}; {CODE}", name)
 
 
 def _is_norm_hook(table: CheckedTable, index: int) -> bool:

@@ -8,11 +8,13 @@ one below it. Stored names never carry the mark of the archive that something wa
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from types import BuiltinFunctionType, EllipsisType, MethodType, ModuleType, NoneType, NotImplementedType
 from typing import Any, Final
 
 from packager.codecs import CannotStore, Role
+from packager.errors import ArchiveError
 from packager.graph import Importer
 
 from .trust import is_never_stored, numpy_ufunc, walk_classes
@@ -41,6 +43,34 @@ class NameUse:
 
     def __str__(self) -> str:
         return f"{self.module}:{self.qualname}"
+
+
+def require_said(found: Collection[tuple[str, str]], said: Collection[tuple[str, str]], what: str) -> None:
+    """Demand that a manifest says the names in the records of an object, and no others.
+
+    Both are pairs of "module:name" and a role. Raises ArchiveError with what each has beyond the other.
+
+    >>> require_said({("numpy:dtype", "call")}, [("numpy:dtype", "call")], "object m/o")
+    >>> require_said((), [("os:getcwd", "call")], "object m/o")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    packager.errors.ArchiveError: object m/o: the manifest says os:getcwd, which its records do not name; ...
+    """
+    unsaid, unused = set(found) - set(said), set(said) - set(found)
+    if not unsaid and not unused:
+        return
+    as_other = {name for name, _ in unsaid} & {name for name, _ in unused}
+
+    def shown(pairs: set[tuple[str, str]]) -> str:
+        names = sorted({f"{name} ({role})" if name in as_other else name for name, role in pairs})
+        more = [f"and {len(names) - 5} more"] if len(names) > 5 else []
+        return ", ".join(names[:5] + more)
+
+    differences = [f"its records name {shown(unsaid)}, which the manifest does not say"] if unsaid else []
+    if unused:
+        differences.append(f"the manifest says {shown(unused)}, which its records do not name")
+    raise ArchiveError(
+        f"{what}: {'; '.join(differences)}; the archive was not written by packager: do not load it"
+    )
 
 
 class NameFinder:

@@ -17,6 +17,7 @@ from typing import Any
 
 from packager.archive import TensorSpec
 from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor_out
+from packager.errors import ArgumentError
 from packager.graph import Importer, sys_importer
 from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, in_c_order, is_contiguous, lay_out
 
@@ -75,7 +76,7 @@ def encode_state_dict(
 
     A module's own `state_dict()` is called, with all its hooks. Keys are strings.
 
-    Raises TypeError for what is neither a mapping nor has `state_dict()`; what cannot be stored is in
+    Raises ArgumentError for what is neither a mapping nor has `state_dict()`; what cannot be stored is in
     `.refusals` of the result.
 
     >>> import numpy
@@ -145,7 +146,7 @@ def _state_of(module: Any) -> Mapping[str, Any]:
     state_dict = getattr(module, "state_dict", None)
     state = state_dict() if callable(state_dict) else None
     if not isinstance(state, Mapping):
-        raise TypeError(f"expected a module or a mapping of names to values, got {type(module).__name__}")
+        raise ArgumentError(f"expected a module or a mapping of names to values, got {type(module).__name__}")
     return state
 
 

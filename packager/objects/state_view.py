@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from packager.archive import TensorReader, TensorSpec
+from packager.archive import TensorReader, TensorSpec, storages_of
 from packager.codecs import LIBRARIES, CodecRegistry, StoredTensor, tensor_in
 from packager.errors import ArchiveError
 from packager.tensors import ITEMSIZE, is_dtype_name, span, stored_as
@@ -76,7 +76,7 @@ class _Extras:
             return {"values": {}, "places": [], "raw": {}, "metadata": None}
         trust_context, trust, resolve, registry, what = self._options
         specs = _specs_of_extras(self._tensors)
-        storages = storages_of_extras(self._tensors)
+        storages = storages_of(self._tensors, EXTRA)
         audited = audit(
             self._records,
             trust_context,
@@ -202,11 +202,6 @@ class StateDictView(Mapping[str, Any]):
             raise ArchiveError(f"{self._what}: tensor {spec.key!r} cannot be read: {error}") from error
 
 
-def storages_of_extras(tensors: TensorReader) -> dict[str, tuple[str, int]]:
-    """Return the dtype and the bytes of each tensor inside of extras, by name: what `audit` asks for."""
-    return {name: (spec.dtype, _nbytes(spec)) for name, spec in _specs_of_extras(tensors).items()}
-
-
 def _specs_of_extras(tensors: TensorReader) -> dict[str, TensorSpec]:
     return {key.removeprefix(EXTRA): spec for key, spec in tensors.items() if key.startswith(EXTRA)}
 
@@ -268,13 +263,6 @@ def _itemsize(spec: TensorSpec) -> int:
             f"tensor {spec.key!r}: no array here has the dtype {spec.dtype}; its bytes can be read, by "
             "packager.archive.TensorReader"
         )
-    return size
-
-
-def _nbytes(spec: TensorSpec) -> int:
-    size = _itemsize(spec)
-    for extent in spec.shape:
-        size *= extent
     return size
 
 

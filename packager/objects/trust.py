@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from packager.codecs import Role
+from packager.globs import Glob
 
 from .default_names import (
     CALLED,
@@ -153,7 +154,7 @@ class Trust:
         if isinstance(names, (str, bytes, bool)) or not isinstance(names, Collection):
             raise TypeError(f"trust={names!r}: expected a collection of names, such as ('sklearn.svm:SVC',)")
         self._exact: set[tuple[str, str]] = set()
-        self._globs: list[re.Pattern[str]] = []
+        self._globs: list[tuple[Glob, Glob]] = []  # of the module, and of the name in it
         for name in names:
             self._add(name)
 
@@ -161,8 +162,9 @@ class Trust:
         """Return whether the caller trusts a name in this role."""
         if self.names(module, qualname):
             return True
-        text = f"{module}:{qualname}"
-        return role == "create" and any(glob.fullmatch(text) for glob in self._globs)
+        if role != "create" or ":" in module + qualname or "" in (*module.split("."), *qualname.split(".")):
+            return False
+        return any(home.matches(module) and name.matches(qualname) for home, name in self._globs)
 
     def names(self, module: str, qualname: str) -> bool:
         """Return whether the caller wrote out this very name."""
@@ -181,21 +183,12 @@ class Trust:
             )
         module, _, qualname = name.partition(":")
         if "*" in name:
-            self._globs.append(_compiled(module, qualname))
+            self._globs.append((Glob(module), Glob(qualname)))
         else:
             self._exact.add((module, qualname))
 
 
 _FORM: Final = re.compile(r"\w+(\.(\w+|\*\*?))*:(\*|\w+(\.\w+)*(\.\*)?)")
-
-
-def _compiled(module: str, qualname: str) -> re.Pattern[str]:
-    parts = [
-        {"*": r"\.[^.:]+", "**": r"(?:\.[^.:]+)*"}.get(part, rf"\.{re.escape(part)}")
-        for part in module.split(".")
-    ]
-    names = re.escape(qualname).replace(r"\*", r"[^.:]+")
-    return re.compile("".join(parts).removeprefix(r"\.") + ":" + names)
 
 
 def grant_for(

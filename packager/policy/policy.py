@@ -17,13 +17,13 @@ every preset but None a module that is not here, and whose import may fail, need
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from packager.errors import EmptyMatchError
+from packager.errors import ArgumentError, EmptyMatchError
+from packager.globs import Glob
 
 from .decision import Action, Decision, Origin, OriginKind
 
@@ -283,7 +283,7 @@ class GlobGroup:
     `include` and `exclude` take a string or several. Groups are immutable, compare by their
     patterns and can be keys.
 
-    Raises ValueError where `**` is only a piece of a part (`a.**b`), TypeError where a pattern
+    Raises ArgumentError where `**` is only a piece of a part (`a.**b`), and where a pattern
     is no string.
 
     >>> group = GlobGroup("torch*.**", exclude=["torchvision.**"])
@@ -305,8 +305,8 @@ class GlobGroup:
         self.include = _as_tuple(include)
         self.exclude = _as_tuple(exclude)
         self.separator = separator
-        self._included = [_compile(pattern, separator) for pattern in self.include]
-        self._excluded = [_compile(pattern, separator) for pattern in self.exclude]
+        self._included = [Glob(pattern, separator) for pattern in self.include]
+        self._excluded = [Glob(pattern, separator) for pattern in self.exclude]
 
     def matches(self, candidate: str) -> bool:
         """Say whether `candidate` is in the group."""
@@ -314,11 +314,10 @@ class GlobGroup:
 
     def matching(self, candidate: str) -> Iterator[str]:
         """Yield the include patterns that match `candidate`; none where it is excluded."""
-        text = self.separator + candidate
-        if not any(expression.fullmatch(text) for expression in self._excluded):
-            for pattern, expression in zip(self.include, self._included, strict=True):
-                if expression.fullmatch(text):
-                    yield pattern
+        if not any(glob.matches(candidate) for glob in self._excluded):
+            for glob in self._included:
+                if glob.matches(candidate):
+                    yield glob.pattern
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GlobGroup) and self._key() == other._key()
@@ -369,7 +368,7 @@ def preset_action(preset: Preset | None, origin: Origin) -> Action:
 
 
 def require_preset(name: object) -> Preset | None:
-    """Return `name` as a preset, or None. Raises ValueError, listing the presets, for anything else.
+    """Return `name` as a preset, or None. Raises ArgumentError, listing the presets, for anything else.
 
     >>> require_preset("auto"), require_preset(None)
     ('auto', None)
@@ -379,7 +378,9 @@ def require_preset(name: object) -> Preset | None:
             return preset
     if name is None:
         return None
-    raise ValueError(f"unknown policy {name!r}; one of {', '.join(PRESETS)}, None, or a policy file (.toml)")
+    raise ArgumentError(
+        f"unknown policy {name!r}; one of {', '.join(PRESETS)}, None, or a policy file (.toml)"
+    )
 
 
 def require_matched(empty: Iterable[Rule | str]) -> None:
@@ -407,23 +408,11 @@ def _short(patterns: tuple[str, ...]) -> str:
 
 def _as_tuple(patterns: GlobPattern) -> tuple[str, ...]:
     if not isinstance(patterns, Iterable):
-        raise TypeError(f"patterns must be a string or several, got {type(patterns).__name__}: {patterns!r}")
+        raise ArgumentError(
+            f"patterns must be a string or several, got {type(patterns).__name__}: {patterns!r}"
+        )
     found = (patterns,) if isinstance(patterns, str) else tuple(patterns)
     for pattern in found:
         if not isinstance(pattern, str):
-            raise TypeError(f"a pattern must be a string, got {type(pattern).__name__}: {pattern!r}")
+            raise ArgumentError(f"a pattern must be a string, got {type(pattern).__name__}: {pattern!r}")
     return found
-
-
-def _compile(pattern: str, separator: str) -> re.Pattern[str]:
-    # Names are matched with a separator in front, so that the first part needs no case of its own.
-    return re.compile("".join(_part_expression(part, separator) for part in pattern.split(separator)))
-
-
-def _part_expression(part: str, separator: str) -> str:
-    start, inside = re.escape(separator), f"[^{re.escape(separator)}]"
-    if part == "**":
-        return f"(?:{start}{inside}+)*"
-    if "**" in part:
-        raise ValueError(f"** can only appear as an entire path segment, found {part!r}")
-    return start + f"{inside}*".join(re.escape(piece) for piece in part.split("*"))

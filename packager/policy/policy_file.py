@@ -20,6 +20,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from packager.errors import PackagingError
+from packager.texts import in_lines
+from packager.toml_text import TomlError, parse_toml, read_toml
 
 from .policy import Answer, GlobGroup, Policy, Rule, require_preset
 
@@ -35,7 +37,7 @@ class PolicyFileError(PackagingError, ValueError):
 def as_policy(policy: str | os.PathLike[str] | Policy | None) -> Policy:
     """Return a policy from what users give: a Policy, a preset, None, or the path of a file (.toml).
 
-    Raises ValueError for another name, and what `read_policy` raises.
+    Raises ArgumentError for another name, and what `read_policy` raises.
 
     >>> as_policy("auto").preset
     'auto'
@@ -59,12 +61,10 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
     ...     read_policy(path).preset
     'auto'
     """
-    with open(path, "rb") as file:
-        data = file.read()
     try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise PolicyFileError(f"policy {os.fspath(path)} is not UTF-8 text: {error}") from error
+        text = read_toml(path)
+    except TomlError as error:
+        raise PolicyFileError(f"policy {os.fspath(path)}: {error}") from error
     return parse_policy(text, name=os.fspath(path))
 
 
@@ -77,11 +77,9 @@ def parse_policy(text: str, *, name: str = "<policy>") -> Policy:
     >>> policy.preset, [str(rule) for rule in policy.rules]
     ('auto', ["deny('tests.**')"])
     """
-    import tomllib
-
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        table = parse_toml(text)
+    except TomlError as error:
         raise PolicyFileError(f"policy {name} is not TOML: {error}") from error
     problems = [
         f"unknown key {key!r}; expected one of {', '.join(_KEYS)}" for key in table if key not in _KEYS
@@ -95,8 +93,9 @@ def parse_policy(text: str, *, name: str = "<policy>") -> Policy:
     exclude_data = _excluded(table.get("exclude_data", []), problems)
     answers = _answers(table.get("answers", {}), problems)
     if problems:
-        listed = "\n".join(f"    {problem}" for problem in problems)
-        raise PolicyFileError(f"policy {name} cannot be used:\n{listed}")
+        raise PolicyFileError(
+            in_lines(f"policy {name} cannot be used:", *(f"    {problem}" for problem in problems))
+        )
     return Policy(preset, rules, exclude_data=exclude_data, answers=answers)
 
 

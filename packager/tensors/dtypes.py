@@ -152,7 +152,8 @@ def raw_dtype(name: str) -> Any:
 
 def itemsize_of(name: str) -> int:
     """Return the bytes of one element of an array; raises as `raw_dtype` does."""
-    return int(raw_dtype(name).itemsize)
+    known = DTYPES.get(name)
+    return known.itemsize if known is not None and known.in_numpy else int(raw_dtype(name).itemsize)
 
 
 # --- how archives name NumPy's dtypes: "<f4", "<M8[ns]", "bfloat16" ---

@@ -19,6 +19,7 @@ from packager.objects import (
     encode,
     resolve_names,
 )
+from packager.texts import in_lines
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def round_trip(
     names = frozenset(interned)
     encoded = encode(obj, registry=registry).with_sources(names.__contains__)
     if encoded.refusals:
-        raise PackagingError("\n".join(map(str, encoded.refusals)))
+        raise PackagingError(in_lines(*map(str, encoded.refusals)))
     trust_context = TrustContext.with_code(names, externs) if names else TrustContext.data_only()
     made = load(encoded, trust_context, trust, registry=registry, map_location=map_location)
     again = encode(made, registry=registry).with_sources(names.__contains__)

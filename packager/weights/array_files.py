@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from packager.archive import MAX_HEADER, MAX_RANK, parse_header
+from packager.archive import MAX_HEADER, MAX_RANK, parse_header, shown_key
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.tensors import ITEMSIZE, SPELLED, WORDS, contiguous_strides, itemsize_of
 
@@ -42,29 +42,28 @@ def read_safetensors(file: LegacyFile) -> tuple[dict[str, LegacyTensor], Mapping
     """
     length = int.from_bytes(file.read(0, min(8, file.size)), "little")
     try:
-        head = file.read(0, min(file.size, 8 + min(length, MAX_HEADER)))
-        header = parse_header(head, file.size, what=file.name)
+        header = parse_header(
+            file.read(0, min(file.size, 8 + min(length, MAX_HEADER))), file.size, what=file.name
+        )
     except ArchiveError as error:
         raise LegacyFormatError(str(error)) from error
     packed = {key: tensor.dtype for key, tensor in header.tensors.items() if tensor.dtype not in ITEMSIZE}
     if packed:
         key, dtype = next(iter(packed.items()))
         raise LegacyFormatError(
-            f"{file.name}: {len(packed)} tensors of packed dtypes, as {key!r} of {dtype}; only elements of "
-            "whole bytes are read"
+            f"{file.name}: {len(packed)} tensors of packed dtypes, as {shown_key(key)} of {dtype}; "
+            "only elements of whole bytes are read"
         )
     found = {}
     for key, tensor in header.tensors.items():
-        first = header.data_start + tensor.start
-        storage = LegacyStorage(
-            key, WORDS[tensor.dtype].name, tensor.stop - tensor.start, file.reading(first)
-        )
+        nbytes, first = tensor.stop - tensor.start, header.data_start + tensor.start
+        storage = LegacyStorage(key, WORDS[tensor.dtype].name, nbytes, file.read, first)
         try:
             found[key] = checked_tensor(
                 storage, storage.dtype, 0, tensor.shape, contiguous_strides(tensor.shape)
             )
         except ValueError as error:
-            raise LegacyFormatError(f"{file.name}, tensor {key!r}: {error}") from error
+            raise LegacyFormatError(f"{file.name}, tensor {shown_key(key)}: {error}") from error
     return found, header.metadata
 
 
@@ -148,7 +147,10 @@ def _read_array(
     length = int.from_bytes(head[8 : 8 + width], "little")
     start = 8 + width + length
     if length > MAX_NUMPY_HEADER or start > size:
-        raise LegacyFormatError(f"{what}: a header of {length} bytes in {size}; expected a short one inside")
+        raise LegacyFormatError(
+            f"{what}: a header of {length} bytes in {size}; expected a short one inside, of at most "
+            f"{MAX_NUMPY_HEADER}"
+        )
     text = bytes(begin[8 + width : start])
     dtype, big_endian, fortran, shape = _header(what, text)
     expected = itemsize_of(dtype)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from packager.archive import ArchiveReader, TensorReader
-from packager.errors import LegacyFormatError
+from packager.archive import MAX_TENSORS, ArchiveReader, JsonText, TensorReader
+from packager.errors import ArchiveError, LegacyFormatError
 from packager.tensors import SPELLED, dtype_of_stored, itemsize_of
+from packager.texts import in_lines
 
 from .array_files import (
     NPY_START,
@@ -23,7 +23,7 @@ from .array_files import (
     read_safetensors,
 )
 from .contents import Contents, LeftOut, state_dict_in
-from .legacy_bounds import MAX_SHARD_INDEX
+from .legacy_bounds import MAX_SHARD_FIELDS, MAX_SHARD_INDEX, MAX_SHARDS
 from .legacy_tensors import LegacyFile, LegacyStorage, LegacyTensor, checked_tensor
 from .torch_files import read_torch_stream, read_torch_zip
 from .torch_packages import TorchPackage, is_torch_package
@@ -292,7 +292,7 @@ def _open_shards(index: Path, wanted: _Wanted) -> Checkpoint:
     if missing:
         lines = [f"    {key!r}: not in {places[key]}" for key in missing[:20]]
         raise LegacyFormatError(
-            f"{index.name}: {len(missing)} keys are not where the index says:\n" + "\n".join(lines)
+            in_lines(f"{index.name}: {len(missing)} keys are not where the index says:", *lines)
         )
     left_out = [
         LeftOut(f"{name}: {key}", "tensor", "the index does not list it there")
@@ -319,17 +319,46 @@ def _weight_map(index: Path) -> dict[str, str]:
             raise LegacyFormatError(f"{index.name}: {file.size} bytes; no index is that long")
         text = bytes(file.read(0, file.size))
     try:
-        found = json.loads(text.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise LegacyFormatError(f"{index.name}: not an index of shards: {error}") from None
-    places = found.get("weight_map") if type(found) is dict else None
-    if type(places) is not dict or not places or not all(type(name) is str for name in places.values()):
+        places = _read_places(JsonText(text, index.name))
+    except ArchiveError as error:
+        raise LegacyFormatError(f"not an index of shards: {error}") from None
+    if not places:
         raise LegacyFormatError(
             f"{index.name}: found no weight_map; expected the index of a sharded checkpoint"
         )
-    for name in dict.fromkeys(places.values()):
+    names = dict.fromkeys(places.values())
+    if len(names) > MAX_SHARDS:
+        raise LegacyFormatError(
+            f"{index.name}: it names {len(names)} files, each of which would be held open; expected at most "
+            f"{MAX_SHARDS}; join some of them"
+        )
+    for name in names:
         if Path(name).name != name or name in (".", "..") or "\\" in name or name.endswith(".json"):
             raise LegacyFormatError(
                 f"{index.name}: shard {name[:200]!r} is not the name of a file beside the index"
             )
+    return places
+
+
+def _read_places(text: JsonText) -> dict[str, str] | None:
+    """Return the map of an index, or None where it has none; what stands beside it is not built."""
+    places = None
+    seen: set[str] = set()
+    if text.peek() != b"{":
+        text.value()
+        return None
+    text.at += 1
+    more = not text.ends(b"}")
+    while more:
+        if len(seen) == MAX_SHARD_FIELDS:
+            raise text.error("one entry more", f"at most {MAX_SHARD_FIELDS} beside the weight_map")
+        key = text.new_key(seen)
+        seen.add(key)
+        text.expect(b":")
+        if key != "weight_map":
+            text.value()
+        elif (places := text.strings(MAX_TENSORS)) is None:
+            return None
+        more = text.goes_on(b"}")
+    text.end()
     return places

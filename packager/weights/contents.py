@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from packager.errors import LegacyFormatError
+from packager.texts import in_lines
 
 from .legacy_bounds import MAX_CONTAINER_DEPTH, MAX_DEPTH, MAX_PARTS
 from .legacy_tensors import LegacyTensor
@@ -75,8 +76,11 @@ class _Search:
         if chosen:
             lines = [f"    {path}: {self._shown(candidates[path])}" for path in chosen[:20]]
             raise LegacyFormatError(
-                f"{self._what}: found {len(chosen)} state dicts; say which one (unwrap=, --unwrap), or take "
-                "everything (everything=True, --everything):\n" + "\n".join(lines)
+                in_lines(
+                    f"{self._what}: found {len(chosen)} state dicts; say which one (unwrap=, --unwrap), or "
+                    "take everything (everything=True, --everything):",
+                    *lines,
+                )
             )
         raise LegacyFormatError(
             f"{self._what}: found no state dict, but {self._shown(root)}; everything=True (--everything) "

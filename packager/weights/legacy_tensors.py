@@ -85,13 +85,17 @@ class LegacyStorage:
     """A run of bytes in a file. `dtype` is what the file calls its elements.
 
     `read(start, stop)` gives some of the bytes, and `data()` all of them: the same memory for as long
-    as it is in use, so that arrays of tied tensors share theirs.
+    as it is in use, so that arrays of tied tensors share theirs. Its own `read` is asked for places behind
+    `first`: a file may have a quarter of a million storages, and one function serves them all.
     """
 
-    __slots__ = ("__weakref__", "_read", "_whole", "dtype", "key", "nbytes")
+    __slots__ = ("__weakref__", "_first", "_read", "_whole", "dtype", "key", "nbytes")
 
-    def __init__(self, key: str, dtype: str, nbytes: int, read: Callable[[int, int], memoryview]) -> None:
+    def __init__(
+        self, key: str, dtype: str, nbytes: int, read: Callable[[int, int], memoryview], first: int = 0
+    ) -> None:
         self.key = key
+        self._first = first
         self.dtype = dtype
         self.nbytes = nbytes
         self._read = read
@@ -103,7 +107,7 @@ class LegacyStorage:
             raise LegacyFormatError(
                 f"storage {self.key!r}: bytes {start} to {stop} were asked for; it has {self.nbytes}"
             )
-        return self._read(start, stop)
+        return self._read(self._first + start, self._first + stop)
 
     def data(self) -> memoryview:
         """Return all bytes."""

@@ -11,11 +11,21 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, Final, NoReturn
 
+from packager.archive import FREE_KEYS
 from packager.errors import LegacyFormatError
+from packager.objects import require_spread
+from packager.texts import in_lines
 
-from .legacy_bounds import MAX_NAME, MAX_UNKNOWN_NAMES
+from .legacy_bounds import (
+    COST_OF_LOOK,
+    COST_OF_PART,
+    MAX_NAME,
+    MAX_TUPLE_KEY,
+    MAX_UNKNOWN_NAMES,
+    MAX_UNSEEN_KEYS,
+)
 
 Handler = Callable[..., Any]
 """Makes data from the arguments that a pickle passes to a name."""
@@ -78,7 +88,7 @@ class Machine:
     marks: list[list[Any]] = field(default_factory=list)
     memo: dict[int, Any] = field(default_factory=dict)
     unknown: dict[str, int] = field(default_factory=dict)
-    tuple_keys: int = 0
+    unseen: dict[int, tuple[Any, int]] = field(default_factory=dict)  # containers with keys not looked at
     position: int = 0  # of the opcode at hand
     next: int = 0
 
@@ -94,6 +104,12 @@ class Machine:
         if len(data) != count or self.budget < 0:
             self.fail("the pickle is cut short, or far larger than that of a checkpoint")
         return data
+
+    def spend(self, nbytes: int) -> None:
+        """Take the price of something from what the pickle may spend, before it is made."""
+        self.budget -= nbytes
+        if self.budget < 0:
+            self.fail("the pickle makes far more objects than a checkpoint of its size has")
 
     def line(self) -> str:
         """Return the next line, of a name."""
@@ -126,7 +142,7 @@ class Machine:
             "or, if you trust the file, load it with the program that wrote it and save a state dict of "
             "tensors alone"
         )
-        return PickleRefused("\n".join(lines) + ("\n" if rest else "; ") + advice)
+        return PickleRefused(in_lines(*lines, advice) if rest else f"{lines[0]}; {advice}")
 
     def pop(self) -> Any:
         """Take the value on top of the stack."""
@@ -147,6 +163,33 @@ class Machine:
             found = type(self.stack[-1]).__name__ if self.stack else "nothing"
             self.fail(f"{operation} on {found}; the pickle is damaged or holds more than data")
         return self.stack[-1]
+
+    def require_keys(self, target: Any, keys: list[Any], *, in_set: bool = False) -> None:
+        """Demand keys, before a dict or set is given them, that are quick to hash and do not crowd together.
+
+        A pickle fills a dict little by little. It is looked through as a whole each time that it is given
+        more than a few keys which might collide, which is paid for.
+        """
+        if all(type(key) is str for key in keys):
+            return
+        try:
+            for key in keys:
+                require_key(key)
+            loose = sum(_may_collide(key, place) for place, key in enumerate(keys, len(target)))
+            if not loose:
+                return
+            self.spend(COST_OF_PART * loose)
+            loose += self.unseen.get(id(target), (target, 0))[1]
+            if loose <= max(FREE_KEYS, min(len(target) // 16, MAX_UNSEEN_KEYS)):
+                self.unseen[id(target)] = target, loose  # held, so that nothing else gets its number
+                return
+            self.unseen.pop(id(target), None)
+            self.budget -= COST_OF_LOOK * (len(target) + len(keys))
+            if self.budget < 0:
+                self.fail("a dict or set with far more numbers or tuples as keys than a checkpoint has")
+            require_spread([*target, *keys], in_set=in_set)
+        except ValueError as error:
+            self.fail(str(error))
 
     def opaque(self, name: str, arguments: Any) -> Opaque:
         return Opaque(name, self.position, arguments)
@@ -188,6 +231,12 @@ class Machine:
         handler = self.names[function.name]
         if handler is None:
             self.fail(f"{shown!r} may be mentioned in data, but not called")
+        # A part that lies in the memo can be passed again and again, and is copied each time.
+        price = 16 * len(arguments)
+        for part in arguments:
+            if type(part) in _COPIED:
+                price += _COPIED[type(part)] * len(part)
+        self.spend(price)
         try:
             return handler(*arguments)
         except (TypeError, ValueError, KeyError, OverflowError, AttributeError) as error:
@@ -231,6 +280,36 @@ class Machine:
                 self.stack.append(self.opaque("a storage of an unknown class", pid))
             else:
                 self.fail(f"a storage that cannot be found: {error}")
+
+
+# What a part of an argument costs at most, where a name makes a copy: shapes, entries of dicts, text.
+_COPIED: Final[Mapping[type, int]] = {tuple: 16, list: COST_OF_PART, dict: COST_OF_PART, str: 4}
+_KEYS: Final = (str, bytes, int, float, bool, type(None), Named, Opaque)
+
+
+def require_key(key: Any) -> None:
+    """Demand a key that is quick to hash: a plain value, or a short flat tuple of such.
+
+    Hashing these runs nothing and does not go deep. Raises ValueError for any other.
+
+    >>> require_key(("a", 1))
+    >>> require_key([1])
+    Traceback (most recent call last):
+    ValueError: a key of type list; keys of data are plain values
+    """
+    parts = key if type(key) is tuple else (key,)
+    if len(parts) > MAX_TUPLE_KEY:
+        raise ValueError(
+            f"a key that is a tuple of {len(parts)}; no checkpoint has one of more than {MAX_TUPLE_KEY}"
+        )
+    if not all(type(part) in _KEYS for part in parts):
+        raise ValueError(f"a key of type {type(key).__name__}; keys of data are plain values")
+
+
+def _may_collide(key: Any, place: int) -> bool:
+    """Return whether a key could be made to collide: not texts, nor numbers that count from 0 or 1."""
+    kind = type(key)
+    return not (kind is str or kind is bytes or (kind is int and 0 <= key - place <= 1))
 
 
 def _is_opaque(value: Any) -> bool:

@@ -78,8 +78,13 @@ def zip_pickle(
     *,
     opaque: bool = False,
 ) -> Any:
-    """Read the object of a pickle in a zip file. Raises LegacyFormatError where its CRC-32 is wrong."""
+    """Read the object of a pickle in a zip file.
+
+    Raises LegacyFormatError where its CRC-32 is wrong, and for a deflated one that unpacks to far more than
+    the file has.
+    """
     member = members[name]
+    members.spend(name)
     stream = _Window(partial(members.read, name), member.size)
     value = read_pickle(stream, names, persistent, f"{file.name}: {name}", opaque=opaque, size=member.size)
     # torch.save may be told to write no CRC-32 (torch.serialization.set_crc32_options): then it is 0.

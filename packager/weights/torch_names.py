@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
 
+from packager.objects import require_spread
 from packager.tensors import DTYPES, contiguous_strides, itemsize_of
 
 from .legacy_tensors import LegacyStorage, LegacyTensor, checked_tensor
@@ -40,9 +41,24 @@ def torch_names(big_endian: bool = False) -> Mapping[str, Handler | None]:
 
     None where a name may be mentioned only. `big_endian` is that of the file's storages.
     """
-    views = ViewedStorages(big_endian)
+    tensors = _Tensors(big_endian)
+    return {**_DATA, **tensors.makers, "torch._tensor _rebuild_from_type_v2": tensors.from_type}
+
+
+class _Tensors:
+    """What makes the tensors of one file, which share the views of its storages."""
+
+    def __init__(self, big_endian: bool) -> None:
+        self._big_endian = big_endian
+        self._views = ViewedStorages(big_endian)
+        self.makers: Mapping[str, Handler] = {
+            "torch._utils _rebuild_tensor": self.tensor,
+            "torch._utils _rebuild_tensor_v2": self.tensor,
+            "torch._utils _rebuild_tensor_v3": self.tensor_v3,
+        }
 
     def tensor(
+        self,
         storage: LegacyStorage,
         offset: int,
         shape: tuple[int, ...],
@@ -51,10 +67,11 @@ def torch_names(big_endian: bool = False) -> Mapping[str, Handler | None]:
         hooks: Any = None,
         metadata: Any = None,
     ) -> LegacyTensor:
-        shown = views.shown(storage, storage.dtype, sign_bits_in(metadata))
-        return checked_tensor(shown, storage.dtype, offset, shape, strides, big_endian)
+        """Return a tensor of its storage's dtype."""
+        return self._made(storage, storage.dtype, offset, shape, strides, metadata)
 
     def tensor_v3(
+        self,
         storage: LegacyStorage,
         offset: int,
         shape: tuple[int, ...],
@@ -64,53 +81,27 @@ def torch_names(big_endian: bool = False) -> Mapping[str, Handler | None]:
         dtype: Named,
         metadata: Any = None,
     ) -> LegacyTensor:
+        """Return a tensor over a storage of bytes, whose dtype stands beside it."""
         known = _DTYPES[dtype.name.rpartition(" ")[2]]
-        shown = views.shown(storage, known, sign_bits_in(metadata))
-        return checked_tensor(shown, known, offset, shape, strides, big_endian)
+        return self._made(storage, known, offset, shape, strides, metadata)
 
-    rebuilt: Mapping[str, Handler] = {
-        "torch._utils _rebuild_tensor": tensor,
-        "torch._utils _rebuild_tensor_v2": tensor,
-        "torch._utils _rebuild_tensor_v3": tensor_v3,
-    }
-
-    def from_type(function: object, kind: object, arguments: tuple[Any, ...], state: object) -> Any:
+    def from_type(self, function: object, kind: object, arguments: tuple[Any, ...], state: object) -> Any:
         """Return a tensor with Python attributes, which are not data of the checkpoint."""
-        if not isinstance(function, Named) or function.name not in rebuilt:
+        if not isinstance(function, Named) or function.name not in self.makers:
             raise ValueError("a tensor that is made by something unknown")
-        return rebuilt[function.name](*arguments)
+        return self.makers[function.name](*arguments)
 
-    return {
-        **rebuilt,
-        "torch._tensor _rebuild_from_type_v2": from_type,
-        "torch._utils _rebuild_parameter": _parameter,
-        "torch._utils _rebuild_parameter_with_state": _parameter,
-        "torch Size": _size,
-        "torch device": _device,
-        "torch.nn.parameter Parameter": _parameter,
-        "torch.nn.parameter Buffer": None,
-        "torch Tensor": None,
-        "torch.serialization _get_layout": _layout,
-        "collections OrderedDict": _ordered,
-        "collections defaultdict": _default_dict,
-        "collections Counter": _counter,
-        "_codecs encode": _encoded,
-        **{f"{module} {name}": None for module in ("builtins", "__builtin__") for name in _PLAIN_TYPES},
-        **{f"{module} bytes": _empty_bytes for module in ("builtins", "__builtin__")},
-        **{f"{module} set": _set for module in ("builtins", "__builtin__")},
-        **{f"{module} complex": _complex for module in ("builtins", "__builtin__")},
-        **{f"{module} bytearray": _bytearray for module in ("builtins", "__builtin__")},
-        "numpy dtype": _NumpyDtype,
-        "numpy ndarray": None,
-        **{f"numpy.{core}.multiarray scalar": _numpy_scalar for core in ("core", "_core")},
-        **{f"numpy.{core}.multiarray _reconstruct": _NumpyArray for core in ("core", "_core")},
-        **{f"numpy.{core}.numeric _frombuffer": _array for core in ("core", "_core")},
-        **{f"torch {name}": None for name in (*_STORAGES, *_DTYPES)},
-        "torch.storage UntypedStorage": None,
-    }
-
-
-_PLAIN_TYPES: Final = ("dict", "float", "int", "list", "str", "tuple", "bool")
+    def _made(
+        self,
+        storage: LegacyStorage,
+        dtype: str,
+        offset: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        metadata: Any,
+    ) -> LegacyTensor:
+        shown = self._views.shown(storage, dtype, sign_bits_in(metadata))
+        return checked_tensor(shown, dtype, offset, shape, strides, self._big_endian)
 
 
 def storage_dtype(kind: Any) -> str:
@@ -148,10 +139,12 @@ def _layout(name: str) -> str:
 
 
 def _ordered(items: Any = ()) -> OrderedDict[Any, Any]:
-    if not isinstance(items, (list, tuple)) or not all(
-        isinstance(pair, (list, tuple)) and len(pair) == 2 and isinstance(pair[0], str) for pair in items
+    if type(items) is tuple and not items:  # the hooks of every tensor
+        return OrderedDict()
+    if type(items) is not list or not all(
+        type(pair) in (list, tuple) and len(pair) == 2 and type(pair[0]) is str for pair in items
     ):
-        raise TypeError("an OrderedDict is made of pairs of a text and a value")
+        raise TypeError("an OrderedDict is made of pairs of a text and a value, in a list")
     return OrderedDict(items)
 
 
@@ -182,8 +175,9 @@ def _empty_bytes() -> bytes:
 
 def _set(items: Any = ()) -> set[Any]:
     plain = (str, bytes, int, float, bool, type(None))
-    if not isinstance(items, (list, tuple)) or not all(type(item) in plain for item in items):
-        raise TypeError("a set that is not made of plain values")
+    if (items != () and type(items) is not list) or not all(type(item) in plain for item in items):
+        raise TypeError("a set that is not made of a list of plain values")
+    require_spread({id(item): item for item in items}.values(), in_set=True)  # the same thing once
     return set(items)
 
 
@@ -257,3 +251,39 @@ def _in_memory(data: bytes) -> LegacyStorage:
 def _numpy_scalar(dtype: Any, data: Any) -> Any:
     found: Any = _array(data, dtype, ()).raw()
     return found.item()
+
+
+_BUILTINS: Final = ("builtins", "__builtin__")  # of Python 3 and 2
+_NUMPY: Final = ("numpy.core", "numpy._core")  # before NumPy 2, and from there on
+_DATA: Final[Mapping[str, Handler | None]] = {
+    "torch Size": _size,
+    "torch device": _device,
+    "torch.serialization _get_layout": _layout,
+    "torch._utils _rebuild_parameter": _parameter,
+    "torch._utils _rebuild_parameter_with_state": _parameter,
+    "torch.nn.parameter Parameter": _parameter,
+    "collections OrderedDict": _ordered,
+    "collections defaultdict": _default_dict,
+    "collections Counter": _counter,
+    "_codecs encode": _encoded,
+    "numpy dtype": _NumpyDtype,
+    **{f"{module} bytes": _empty_bytes for module in _BUILTINS},
+    **{f"{module} set": _set for module in _BUILTINS},
+    **{f"{module} complex": _complex for module in _BUILTINS},
+    **{f"{module} bytearray": _bytearray for module in _BUILTINS},
+    **{f"{module}.multiarray scalar": _numpy_scalar for module in _NUMPY},
+    **{f"{module}.multiarray _reconstruct": _NumpyArray for module in _NUMPY},
+    **{f"{module}.numeric _frombuffer": _array for module in _NUMPY},
+    # Classes and dtypes, which are mentioned and never called:
+    "numpy ndarray": None,
+    "torch Tensor": None,
+    "torch.nn.parameter Buffer": None,
+    "torch.storage UntypedStorage": None,
+    **{
+        f"{module} {name}": None
+        for module in _BUILTINS
+        for name in ("dict", "float", "int", "list", "str", "tuple", "bool")
+    },
+    **{f"torch {name}": None for name in (*_STORAGES, *_DTYPES)},
+}
+"""What becomes of names that need nothing of the file."""

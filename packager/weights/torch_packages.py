@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from packager.errors import LegacyFormatError
+from packager.errors import ArgumentError, LegacyFormatError
+from packager.texts import in_lines
 
 from .contents import LeftOut
+from .legacy_bounds import MAX_EXTERN_MODULES
 from .legacy_tensors import LegacyFile, LegacyStorage
 from .pickle_machine import PickleRefused
 from .torch_files import zip_pickle, zip_storage
@@ -81,24 +83,38 @@ class TorchPackage:
 
     @property
     def extern_modules(self) -> tuple[str, ...]:
-        """The modules that the archive leaves to the machine that loads it."""
-        return tuple(
-            bytes(self._zip.read(f"{self._root}.data/extern_modules")).decode("utf-8", "replace").split()
-        )
+        """The modules that the archive leaves to the machine that loads it.
+
+        Raises LegacyFormatError where their list is longer than any.
+        """
+        name = f"{self._root}.data/extern_modules"
+        if self._zip[name].size > MAX_EXTERN_MODULES:
+            raise LegacyFormatError(
+                f"{self._file.name}: {name} has {self._zip[name].size} bytes; expected a list of modules, of "
+                f"at most {MAX_EXTERN_MODULES}"
+            )
+        return tuple(bytes(self._zip.read(name)).decode("utf-8", "replace").split())
 
     def load_binary(self, package: str, resource: str) -> bytes:
-        """Return the bytes of a resource. Raises LegacyFormatError where there is none."""
-        return bytes(self._zip.read(self._root + self._find(package, resource)))
+        """Return the bytes of a resource.
+
+        Raises LegacyFormatError where there is none, or one that unpacks to far more than the file has.
+        """
+        name = self._root + self._find(package, resource)
+        self._zip.require_inflated(name)
+        return bytes(self._zip.read(name))
 
     def load_text(self, package: str, resource: str, encoding: str = "utf-8") -> str:
         """Return a resource as text; `load_text("mypkg", "net.py")` gives source code.
 
-        Raises LegacyFormatError where it is not there, or no text.
+        Raises LegacyFormatError where it is not there, or no text; ArgumentError for an unknown encoding.
         """
         try:
             return self.load_binary(package, resource).decode(encoding)
         except UnicodeDecodeError as error:
             raise LegacyFormatError(f"{self._file.name}: {package}/{resource} is no text: {error}") from None
+        except LookupError as error:
+            raise ArgumentError(f"{package}/{resource}: encoding={encoding!r}: {error}") from None
 
     def load_pickle(self, package: str, resource: str, *, opaque: bool = False) -> Any:
         """Return what a pickle holds, with LegacyTensor in place of tensors.
@@ -115,24 +131,30 @@ class TorchPackage:
         if wanted is not None:
             return wanted, self._load(self._named(wanted), opaque), self._beside(wanted)
         pickles = [name for name in self.names if name.endswith(".pkl")]
-        read: dict[str, Any] = {}
+        read: list[str] = []
         refused: list[str] = []
+        first = None
         for name in pickles:
             try:
-                read[name] = self._load(name, opaque)
+                value = self._load(name, opaque)
             except PickleRefused as error:
                 refused.append(str(error))
+            else:
+                first = value if not read else None  # one at a time is in memory
+                read.append(name)
         if len(read) == 1:
-            name = next(iter(read))
-            return name, read[name], self._beside(name)
+            return read[0], first, self._beside(read[0])
         if read:
             raise LegacyFormatError(
                 f"{self._file.name}: which pickle (unwrap=, --unwrap)? There are {', '.join(read)}"
             )
         raise LegacyFormatError(
-            f"{self._file.name}: an archive of torch.package without a state dict. An object in it is made "
-            "by its own code, which is not run here: load it with torch.package, save its state_dict().\n    "
-            + "\n    ".join(refused)
+            in_lines(
+                f"{self._file.name}: an archive of torch.package without a state dict. An object in it is "
+                "made by its own code, which is not run here: load it with torch.package, save its "
+                "state_dict().",
+                *("    " + one for one in refused),
+            )
         )
 
     def _beside(self, chosen: str) -> tuple[LeftOut, ...]:
@@ -163,8 +185,11 @@ class TorchPackage:
             )
         except PickleRefused as error:
             raise PickleRefused(
-                f"{error}\n    (an object in an archive of torch.package is made by the code beside it, "
-                "which is not run here)"
+                in_lines(
+                    str(error),
+                    "    (an object in an archive of torch.package is made by the code beside it, which is "
+                    "not run here)",
+                )
             ) from None
 
     def _find(self, package: str, resource: str) -> str:

@@ -26,6 +26,7 @@ from packager.archive import (
 )
 from packager.errors import MigrationError
 from packager.tensors import DTYPES, ITEMSIZE, contiguous_strides, itemsize_of, overlapping, stored_as
+from packager.texts import in_lines
 
 from .checkpoint import Checkpoint, CheckpointMetadata
 from .contents import LeftOut
@@ -125,8 +126,11 @@ class _Writing:
         ]
         if bad:
             raise MigrationError(
-                f"{self.target.name}: safetensors has no place for {len(bad)} tensors; write a .kellet, or "
-                "convert them:\n    " + "\n    ".join(bad[:50])
+                in_lines(
+                    f"{self.target.name}: safetensors has no place for {len(bad)} tensors; write a .kellet, "
+                    "or convert them:",
+                    *(f"    {one}" for one in bad[:50]),
+                )
             )
         # Wide elements first, so that every tensor starts at a multiple of its element's size.
         ordered = sorted(self.tensors.items(), key=lambda item: -dtypes[item[0]].itemsize)
@@ -158,10 +162,8 @@ class _Writing:
         raw = {key: name for key, name in names.items() if stored_as(name)[1]}
         extras, versions = encode_extras(self.state, self.others, raw, self.metadata.versions)
         if extras.refusals:
-            lines = [f"{found.path}: {found.reason}" for found in extras.refusals[:50]]
-            raise MigrationError(
-                f"{self.target.name}: values that cannot be stored:\n    " + "\n    ".join(lines)
-            )
+            lines = [f"    {found.path}: {found.reason}" for found in extras.refusals[:50]]
+            raise MigrationError(in_lines(f"{self.target.name}: values that cannot be stored:", *lines))
         groups = _ties(self.tensors)
         places = {key: (span, number) for number, (keys, span) in enumerate(groups) for key in keys}
         specs = [_spec(key, value, *places[key]) for key, value in self.tensors.items()]
@@ -234,7 +236,9 @@ def _sorted_out(state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
             problems.append(f"{key!r}: dtype {lazy.dtype!r} is not one of numbers")
         tensors[key] = lazy
     if problems:
-        raise MigrationError("tensors that cannot be written:\n    " + "\n    ".join(problems[:50]))
+        raise MigrationError(
+            in_lines("tensors that cannot be written:", *(f"    {one}" for one in problems[:50]))
+        )
     return tensors, others
 
 

@@ -20,7 +20,7 @@ from typing import IO, Final, NoReturn
 from packager.archive import BoundedFile, Memory, Source, crc32
 from packager.errors import LegacyFormatError
 
-from .legacy_bounds import MAX_EXPANSION, MAX_ZIP_DIRECTORY
+from .legacy_bounds import FREE_INFLATED, INFLATED_PER_BYTE, MAX_EXPANSION, MAX_ZIP_DIRECTORY
 from .legacy_tensors import LegacyFile
 
 ZIP_START: Final = b"PK\x03\x04"
@@ -60,6 +60,7 @@ class ZipFile(Mapping[str, ZipMember]):
     def __init__(self, file: LegacyFile) -> None:
         self._file = file
         self._last: tuple[str, Source] | None = None  # the entry that was unpacked last
+        self._inflated = 0  # bytes of deflated pickles so far
         records, start = self._directory()
         self._members = self._checked(list(self._read_records(records)), start)
 
@@ -84,6 +85,28 @@ class ZipFile(Mapping[str, ZipMember]):
         if not member.deflated:
             return self._file.read(member.start + start, member.start + stop)
         return self._unpacked(member).view(start, stop)
+
+    def spend(self, name: str) -> None:
+        """Count the bytes of a pickle that is read to its end, which takes time for each of them.
+
+        Raises LegacyFormatError where deflated ones unpack to far more than the file has.
+        """
+        member = self._members[name]
+        self._inflated += member.size if member.deflated else 0
+        self._require_inflated(name, "a pickle", self._inflated)
+
+    def require_inflated(self, name: str) -> None:
+        """Raise LegacyFormatError for a deflated resource that unpacks to far more than the file has."""
+        member = self._members[name]
+        self._require_inflated(name, "a resource", member.size if member.deflated else 0)
+
+    def _require_inflated(self, name: str, what: str, inflated: int) -> None:
+        member, most = self._members[name], FREE_INFLATED + INFLATED_PER_BYTE * self._file.size
+        if inflated > most:
+            self._fail(
+                f"entry {name!r}: {member.packed} bytes unpack to {what} of {member.size}; the limit for "
+                f"this file is {most}. torch.save deflates nothing: store it without compression"
+            )
 
     def head(self, name: str, size: int) -> memoryview:
         """Return the first bytes of an entry, no more of which is unpacked; a deflated one is not checked."""

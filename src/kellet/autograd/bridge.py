@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..rules.rule import Namespace
+from ..rules import Namespace
 
 if TYPE_CHECKING:
     from .variable import Variable

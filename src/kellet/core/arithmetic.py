@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..autograd import Variable
 from ..autograd.bridge import bridge
 from ..autograd.modes import modes, state
 from ..autograd.node import sequence_numbers
 from ..autograd.rule_node import RuleNode
-from ..autograd.variable import Variable
 from ..rules import RULES, Rule
 from ..rules.quiet import thread
 from .dispatch import NONE, WEAK_NUMBERS, apply, binary, named, scaled

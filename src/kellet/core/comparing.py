@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..autograd.variable import Variable
+from ..autograd import Variable
 from ..rules import RULES
 from .dispatch import NONE, apply, named
 

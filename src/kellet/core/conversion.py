@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+from ..autograd import Variable
 from ..autograd.bridge import Array, wrap
-from ..autograd.variable import Variable
 from ..dtypes import (
     DType,
     as_dtype,

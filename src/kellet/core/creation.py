@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd import Variable
 from ..autograd.bridge import Array, wrap
-from ..autograd.variable import Variable
 from ..dtypes import DType, as_dtype, category, complex_partner, get_default_dtype
 from ..errors import DTypeError, ShapeError
 from .axes import shape_of

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..autograd import Variable
 from ..autograd.bridge import wrap
-from ..autograd.variable import Variable
 from ..dtypes import INTEGER, category, dtype_name
 from ..errors import DTypeError
 from ..rules import RULES

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..autograd import Variable
 from ..autograd.bridge import bridge, wrap
 from ..autograd.modes import modes, state
 from ..autograd.rule_node import record
-from ..autograd.variable import Variable, bump
+from ..autograd.variable import bump
 from ..autograd.views import check_in_place, make_view, old_value, rebase
 from ..dtypes import FLOATING, DType, category, dtype_name, get_default_dtype, is_differentiable, result_dtype
 from ..errors import DTypeError, KelletError, ShapeError

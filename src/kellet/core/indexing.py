@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..autograd import Variable
 from ..autograd.bridge import wrap
-from ..autograd.variable import Variable
 from ..dtypes import INTEGER, category, dtype_name, result_dtype
 from ..errors import DTypeError, ShapeError
 from ..rules import RULES

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..autograd import Variable
 from ..autograd.bridge import wrap
-from ..autograd.variable import Variable
 from ..errors import ShapeError
 from ..rules import RULES
 from .dispatch import NONE, apply_in_place, operand, scaled

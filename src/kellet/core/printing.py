@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd import Variable
 from ..autograd.bridge import Array
-from ..autograd.variable import Variable
 from ..dtypes import bool_, complex_partner, dtype_name, get_default_dtype, int64
 
 DIGITS = 4

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..autograd.variable import Variable
+from ..autograd import Variable
 from ..errors import ShapeError
 from ..rules import RULES
 from .axes import axis_of

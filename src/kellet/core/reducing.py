@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from ..autograd.variable import Variable
+from ..autograd import Variable
 from ..dtypes import INTEGER, as_dtype, category, dtype_name
 from ..errors import DTypeError, ShapeError
 from ..rules import RULES

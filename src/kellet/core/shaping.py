@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..autograd.variable import Variable
+from ..autograd import Variable
 from ..errors import ShapeError
 from ..rules import RULES
 from .axes import axes_of, axis_of, shape_of, whole_shape

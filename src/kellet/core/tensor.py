@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd import Variable, backward
 from ..autograd.bridge import bridge, wrap
-from ..autograd.gradients import backward, one_of
+from ..autograd.gradients import one_of
 from ..autograd.passes import one_step
 from ..autograd.rule_node import RuleNode
-from ..autograd.variable import Variable, bump, counter_of
+from ..autograd.variable import bump, counter_of
 from ..dtypes import as_dtype, dtype_name, is_differentiable
 from ..errors import DTypeError, GradientError
 from .arithmetic import Arithmetic

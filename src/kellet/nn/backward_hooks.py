@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from ..autograd import Variable, is_grad_enabled
 from ..autograd.bridge import wrap
-from ..autograd.modes import Task, is_grad_enabled
+from ..autograd.modes import Task
 from ..autograd.node import Node, sequence_numbers, target
-from ..autograd.variable import Variable, counter_of, edge_of
+from ..autograd.variable import counter_of, edge_of
 from ..autograd.views import CUSTOM, View
-from ..core.tensor import Tensor
+from ..core import Tensor
 from ..errors import HookError, HookTypeError
 
 Gradients = tuple[Tensor | None, ...]

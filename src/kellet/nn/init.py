@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd import no_grad
 from ..autograd.bridge import wrap
-from ..autograd.modes import no_grad
-from ..core.random import generator as shared_generator
-from ..core.tensor import Tensor
+from ..core import Tensor
+from ..core import generator as shared_generator
 from ..errors import ShapeError
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..autograd.variable import bump, counter_of
-from ..core.tensor import Tensor
+from ..core import Tensor
 from ..errors import StateDictError
 from .parameter import Parameter
 from .state_dict import EXTRA_STATE, StateSaving

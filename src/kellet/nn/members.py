@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..core.tensor import Tensor
+from ..core import Tensor
 from ..hooks import HookRegistry, RemovableHandle
 from .parameter import Buffer, Parameter
 

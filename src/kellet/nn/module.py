@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, Generic, Self, TypeVar
 
 from .. import dtypes
-from ..autograd.modes import no_grad
-from ..core.device import Device, check_device
-from ..core.tensor import Tensor
+from ..autograd import no_grad
+from ..core import Device, Tensor
+from ..core.device import check_device
 from ..errors import HookTypeError
 from ..hooks import HookEntry, HookRegistry, RemovableHandle
 from .backward_hooks import BackwardHook

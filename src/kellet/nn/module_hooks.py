@@ -57,7 +57,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..core.tensor import Tensor
+from ..core import Tensor
 from ..errors import HookError
 from ..hooks import HookEntry, HookRegistry, RemovableHandle, longest_form
 from .backward_hooks import BackwardHook

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..autograd.variable import counter_of
-from ..core.tensor import Tensor
+from ..core import Tensor
 from ..dtypes import get_default_dtype
 
 Kind = TypeVar("Kind", bound=Tensor)

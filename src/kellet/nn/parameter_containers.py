@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
-from ..core.tensor import Tensor
+from ..core import Tensor
 from .module import Module
 from .parameter import Parameter
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from ..core.tensor import Tensor
+from ..core import Tensor
 from .members import Members
 from .parameter import Parameter
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd import no_grad
 from ..autograd.bridge import wrap
-from ..autograd.modes import no_grad
 from ..autograd.variable import bump
-from ..core.tensor import Tensor
+from ..core import Tensor
 from .optimizer import Optimizer
 from .stepping import evaluate, gradients, refuse_negative
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from ..core.tensor import Tensor
+from ..core import Tensor
 from ..errors import HookError
 from ..hooks import HookRegistry, RemovableHandle
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.modes import enable_grad
-from ..core.tensor import Tensor
+from ..autograd import enable_grad
+from ..core import Tensor
 
 
 def evaluate(closure: Callable[[], Any] | None) -> Any:

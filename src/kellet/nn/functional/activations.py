@@ -8,9 +8,8 @@ import numpy as np
 
 from ... import core
 from ...autograd.bridge import wrap
+from ...core import Tensor, generator
 from ...core.dispatch import NONE, apply, apply_in_place
-from ...core.random import generator
-from ...core.tensor import Tensor
 from ...errors import ShapeError
 from ...rules import RULES
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core import Tensor
 from ...core.dispatch import apply
-from ...core.tensor import Tensor
 from ...dtypes import dtype_name
 from ...errors import DTypeError, ShapeError
 from ...rules import RULES

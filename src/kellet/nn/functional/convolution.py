@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...core import Tensor
 from ...core.dispatch import apply
-from ...core.tensor import Tensor
 from ...errors import ShapeError
 from ...rules import RULES
 from ...rules.convolution import Geometry

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ... import core
+from ...autograd import no_grad
 from ...autograd.bridge import wrap
-from ...autograd.modes import no_grad
+from ...core import Tensor
 from ...core.dispatch import NONE, apply
-from ...core.tensor import Tensor
 from ...dtypes import dtype_name
 from ...errors import DTypeError, ShapeError
 from ...rules import RULES

@@ -8,8 +8,8 @@ from __future__ import annotations
 import warnings
 
 from ... import core
+from ...core import Tensor
 from ...core.dispatch import NONE, apply
-from ...core.tensor import Tensor
 from ...dtypes import dtype_name, is_differentiable
 from ...errors import DTypeError, ShapeError
 from ...rules import RULES

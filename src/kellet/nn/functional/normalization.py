@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...autograd.bridge import wrap
+from ...core import Tensor
 from ...core.dispatch import apply
-from ...core.tensor import Tensor
 from ...errors import ShapeError
 from ...rules import RULES
 

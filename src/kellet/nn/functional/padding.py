@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...autograd.bridge import wrap
+from ...core import Tensor
 from ...core.dispatch import apply
-from ...core.tensor import Tensor
 from ...errors import ShapeError
 from ...rules import RULES
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ... import core, dtypes
-from ...core.tensor import Tensor
+from ...core import Tensor
 from .. import functional as F
 from .. import init
 from ..module import Module

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import core
-from ...autograd.modes import no_grad
-from ...core.tensor import Tensor
+from ...autograd import no_grad
+from ...core import Tensor
 from .. import functional as F
 from .. import init
 from ..module import Module

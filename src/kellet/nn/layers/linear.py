@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import core
-from ...core.tensor import Tensor
+from ...core import Tensor
 from .. import functional as F
 from .. import init
 from ..module import Module

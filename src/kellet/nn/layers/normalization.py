@@ -6,7 +6,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from ... import core, dtypes
-from ...core.tensor import Tensor
+from ...core import Tensor
 from .. import functional as F
 from .. import init
 from ..load_state_dict import register_class_load_state_dict_pre_hook

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from ...core.tensor import Tensor
+from ...core import Tensor
 from .. import functional as F
 from ..containers import ModuleList
 from ..module import Module

@@ -1,0 +1,204 @@
+"""The folder for what is kept between runs, and whether it may be used: by this user alone, or not at all.
+
+What is kept there is run (compiled code) or believed (scans). So a folder into which others may write, or
+which they could exchange for one of theirs, is left alone, with one warning; so is a file in it that
+belongs to another user. Where there are no owners and modes as POSIX has them, nothing is looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from .atomic import part_beside, part_folder
+from .texts import ShowsItsText
+
+__all__ = [
+    "CacheWarning",
+    "cache_folder",
+    "keep_file",
+    "keep_folder",
+    "others_may_write",
+    "read_own",
+    "usable_cache",
+]
+
+_warned: set[str] = set()
+
+
+class CacheWarning(ShowsItsText, UserWarning):
+    """The folder for what is kept between runs is not used, since others may write to it."""
+
+
+def cache_folder(*inner: str) -> Path:
+    """Return the folder for what is kept between runs, or a folder inside it; it need not exist.
+
+    `$KELLET_CACHE`, else `kellet` below `$XDG_CACHE_HOME` or `~/.cache`. Raises RuntimeError where no home
+    folder is known for this user.
+    """
+    if own := os.environ.get("KELLET_CACHE"):
+        return Path(own, *inner)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return Path(base or Path.home() / ".cache", "kellet", *inner)
+
+
+def usable_cache(folder: str | os.PathLike[str] | None = None, *inner: str) -> Path | None:
+    """Return the folder, by default that of `cache_folder`, where it may be used; else None.
+
+    Warns once, with CacheWarning, of a folder that others may write to.
+    """
+    try:
+        base = cache_folder() if folder is None else Path(folder)
+    except RuntimeError:  # no home folder is known for this user
+        return None
+    found = others_may_write(base) or others_may_write(base.joinpath(*inner))
+    if found is None:
+        return base.joinpath(*inner)
+    if found not in _warned:
+        _warned.add(found)
+        warnings.warn(
+            CacheWarning(
+                f"nothing is kept between runs: {found}; others could put their code there. Take their "
+                "permission away (chmod go-w), or set KELLET_CACHE to a folder of your own"
+            ),
+            stacklevel=2,
+        )
+    return None
+
+
+def others_may_write(folder: str | os.PathLike[str]) -> str | None:
+    """Say in what way other users could write to a folder, or exchange it; None where they cannot.
+
+    A folder that is not there yet is judged by what it would be made in.
+
+    >>> others_may_write(os.path.dirname(os.__file__)) is None or os.name == "nt"
+    True
+    """
+    if not hasattr(os, "geteuid"):
+        return None
+    given = os.path.abspath(folder)
+    real = os.path.realpath(given)
+    for path in dict.fromkeys((real, given)):
+        found = _writable_on_the_way(path, itself=path == real)
+        if found is not None:
+            return found
+    return None
+
+
+def read_own(path: str) -> bytes:
+    """Return the bytes of a kept file. Raises PermissionError for one of another user, and OSError."""
+    with open(path, "rb", buffering=0) as file:
+        status = os.fstat(file.fileno())
+        if hasattr(os, "geteuid") and (status.st_uid not in (os.geteuid(), 0) or _open_to_others(status)):
+            raise PermissionError(f"{path}: another user wrote it, or may write to it")
+        return file.read()
+
+
+def keep_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write `data` to `path` in a cache that processes share: readable by this user alone, never half of it.
+
+    Folders are made, for this user alone. Raises OSError, with nothing left behind, and PermissionError where
+    another user was first to make one.
+    """
+    target = os.fspath(path)
+    part = part_beside(target)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        descriptor = os.open(part, flags, 0o600)
+    except FileNotFoundError:
+        _make_own(os.path.dirname(target))
+        descriptor = os.open(part, flags, 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(part, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        raise
+
+
+@contextlib.contextmanager
+def keep_folder(folder: Path) -> Iterator[Path]:
+    """Give a new folder, which becomes `folder` in a cache that processes share.
+
+    Where another process was first, its folder stays and this one's is removed. Raises OSError, with
+    nothing left behind.
+    """
+    _make_own(folder.parent)
+    with part_folder(folder, mode=0o700) as part:
+        yield part
+        try:
+            os.rename(part, folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+
+
+def _make_own(folder: str | os.PathLike[str]) -> None:
+    """Make a folder of a cache, and those above it that are missing, for this user alone.
+
+    Raises PermissionError where others may write to it all the same: they have made it first.
+    """
+    path = os.path.abspath(folder)
+    missing = []
+    while not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for one in reversed(missing):
+        with contextlib.suppress(FileExistsError):  # another process was first
+            os.mkdir(one, 0o700)
+    if missing and (found := others_may_write(folder)):
+        raise PermissionError(errno.EACCES, found, os.fspath(folder))
+
+
+def _writable_on_the_way(path: str, *, itself: bool) -> str | None:
+    """Look at a folder and at all above it; `itself` says that the first may not be sticky."""
+    while True:
+        try:
+            status = os.lstat(path)
+        except OSError:
+            itself = False  # what is there will be made by this user, in the folder above
+        else:
+            if stat.S_ISDIR(status.st_mode):  # nothing can be kept below a file, such as the home /dev/null
+                found = _fault(path, status, itself)
+                if found is not None:
+                    return found
+                itself = False
+        above = os.path.dirname(path)
+        if above == path:
+            return None
+        path = above
+
+
+def _fault(path: str, status: os.stat_result, itself: bool) -> str | None:
+    """Say what is wrong with one folder: `itself` is the cache, any other is one above it."""
+    if status.st_uid not in (os.geteuid(), 0):
+        return f"{path} belongs to another user (uid {status.st_uid})"
+    sticky = status.st_mode & stat.S_ISVTX and not itself  # there only owners rename
+    if _open_to_others(status) and not sticky:
+        return f"other users may write to {path} (mode {stat.S_IMODE(status.st_mode):04o})"
+    return None
+
+
+def _open_to_others(status: os.stat_result) -> bool:
+    if status.st_mode & stat.S_IWOTH:
+        return True
+    return bool(status.st_mode & stat.S_IWGRP) and not _is_own_group(status.st_gid)
+
+
+def _is_own_group(group: int) -> bool:
+    """Say whether this user alone is in a group: many systems make one for each user."""
+    import grp
+    import pwd
+
+    try:
+        user, found = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
+    except KeyError:
+        return False
+    return user.pw_gid == group and found.gr_name == user.pw_name and not set(found.gr_mem) - {user.pw_name}

@@ -1,0 +1,185 @@
+"""State that code in C trusts: what an object must hold before anybody can use it.
+
+NumPy, SciPy, scikit-learn and PyTorch read memory by positions, sizes and indices that lie in their objects,
+and mostly do not look at them again. A position out of an archive may lead anywhere. So each of those
+classes has a `StateCheck`: asked before one is made with arguments, before it is given a state, and when the
+whole object is built. Here are the register and the words that checks are written in; each family of
+classes has a file of its own (`FAMILIES`). What a codec of ours makes, it checks in `decode`.
+
+A class of theirs that has no check here is not on the default list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from importlib import import_module
+from typing import Any, ClassVar, Final
+
+FAMILIES: Final = {
+    "scipy": ("sparse_state", "neighbor_state"),
+    "sklearn": ("tree_state", "neighbor_state", "estimator_state"),
+}
+"""The files with checks, by the library that their classes belong to."""
+
+CHECKED: Final = frozenset(FAMILIES)
+"""The libraries with classes that have checks."""
+
+
+class StateCheck:
+    """What objects of some classes, and of classes that inherit from them, must hold.
+
+    `types` are names of classes by the module that defines them. Every method raises ValueError.
+    """
+
+    types: ClassVar[tuple[str, ...]]
+
+    def check_arguments(self, args: Sequence[Any]) -> None:
+        """Raise ValueError unless the class may be called with these arguments."""
+
+    def check_state(self, obj: Any, state: Any) -> None:
+        """Raise ValueError unless the class may take up this state by `__setstate__`."""
+
+    def check_made(self, obj: Any) -> None:
+        """Raise ValueError unless an object that is complete holds what C code relies on."""
+
+    def passes_all(self, objects: Sequence[Any]) -> bool:
+        """Check many objects in one sweep; False where it found a fault, or there is no such sweep.
+
+        Then `check_made` is asked for each of them, and says what is wrong. Nothing passes a sweep that it
+        would refuse.
+        """
+        return False
+
+
+def state_checks(cls: type) -> tuple[StateCheck, ...]:
+    """Return the checks of a class that a `CHECKED` library may define, and of all that it inherits from.
+
+    >>> state_checks(dict)
+    ()
+    """
+    names = {f"{base.__module__}:{base.__qualname__}" for base in cls.__mro__}
+    tops = sorted({name.partition(".")[0] for name in names} & FAMILIES.keys())
+    files = dict.fromkeys(file for top in tops for file in FAMILIES[top])
+    checks = (check for file in files for check in import_module(f"{__package__}.{file}").CHECKS)
+    return tuple(check for check in checks if not names.isdisjoint(check.types))
+
+
+# --- the words of a check ---
+
+
+def require(condition: bool, what: str) -> None:
+    """Raise ValueError with this text unless a condition holds."""
+    if not condition:
+        raise ValueError(what)
+
+
+def attributes_of(obj: Any) -> dict[str, Any]:
+    """Return the attributes of an object as they lie in its `__dict__`; no code of its class runs."""
+    found = getattr(obj, "__dict__", None)
+    return found if type(found) is dict else {}
+
+
+def require_int(value: Any, what: str, low: int, stop: int) -> int:
+    """Return an int that is at least `low` and below `stop`. Raises ValueError for anything else.
+
+    >>> require_int(625, "pos", 0, 625)
+    Traceback (most recent call last):
+    ValueError: pos is 625, not an int from 0 to 624
+    """
+    if type(value) is int and low <= value < stop:
+        return value
+    if not is_int(value) or not low <= value < stop:
+        shown = str(value)[:40] if is_int(value) else f"a {type(value).__name__}"
+        raise ValueError(f"{what} is {shown}, not an int from {low} to {stop - 1}")
+    return int(value)
+
+
+def is_int(value: Any) -> bool:
+    """Check whether a value is an int of Python or NumPy, and no instance of a class of its own."""
+    if type(value) is int:
+        return True
+    import numpy
+
+    return isinstance(value, numpy.integer) and type(value).__module__ == "numpy"
+
+
+_NAMES: Final = {
+    "i4": "int32",
+    "i8": "int64",
+    "u4": "uint32",
+    "u8": "uint64",
+    "f4": "float32",
+    "f8": "float64",
+}
+
+
+def require_array(
+    value: Any, what: str, *, kinds: str = "", dtypes: Collection[str] = (), shape: Sequence[int | None] = ()
+) -> Any:
+    """Return an array of NumPy's own class, of one of these kinds or dtypes, and of this shape.
+
+    None in `shape` stands for any extent. Raises ValueError for anything else.
+    """
+    import numpy
+
+    if type(value) is not numpy.ndarray:
+        raise ValueError(f"{what} is a {type(value).__name__}, not an array")
+    dtype = value.dtype
+    # By its code: NumPy computes the name of a dtype whenever it is asked, and there are many trees.
+    known = not dtypes or (dtype.isnative and _NAMES.get(dtype.str[1:]) in dtypes)
+    if not known or (kinds and dtype.kind not in kinds):
+        raise ValueError(
+            f"{what} has dtype {dtype}, expected {' or '.join(dtypes) or f'a kind of {kinds!r}'}"
+        )
+    if len(shape) != value.ndim or not all(map(_is_extent, shape, value.shape)):
+        expected = ", ".join("any" if extent is None else str(extent) for extent in shape)
+        raise ValueError(f"{what} has shape {list(value.shape)}, expected [{expected}]")
+    return value
+
+
+def _is_extent(wanted: int | None, found: int) -> bool:
+    return wanted is None or wanted == found
+
+
+def require_inside(values: Any, what: str, stop: int, low: int = 0) -> None:
+    """Raise ValueError unless all values of an array of integers are at least `low` and below `stop`."""
+    if values.size and (values.min() < low or values.max() >= stop):
+        raise ValueError(
+            f"{what} has values from {values.min()} to {values.max()}, expected {low} to {stop - 1}"
+        )
+
+
+def are_trees(counts: Any, inner: Any, left: Any, right: Any) -> bool:
+    """Check what `require_tree` does for many trees that lie one after another in the same arrays.
+
+    `counts` says how many nodes each tree has, `inner` which nodes of all have children; `left` and `right`
+    are these, counted in their own tree.
+    """
+    import numpy
+
+    ends = numpy.cumsum(counts)
+    first = numpy.repeat(ends - counts, counts)[inner]
+    count = numpy.repeat(counts, counts)[inner]
+    places = inner - first
+    if not ((places < left) & (left < count) & (places < right) & (right < count)).all():
+        return False
+    children = numpy.concatenate([left, right]) + numpy.concatenate([first, first])
+    times = numpy.bincount(children, minlength=int(ends[-1]))
+    times[ends - counts] += 1  # no child is a root
+    return bool((times == 1).all())
+
+
+def require_tree(parents: Any, left: Any, right: Any, count: int) -> None:
+    """Raise ValueError unless every node but the first is the child of exactly one node before it.
+
+    `parents` are the numbers of the nodes that have children, `left` and `right` those of their children.
+    Following them then ends, and meets each node once.
+    """
+    import numpy
+
+    children = numpy.concatenate([left, right]).astype(numpy.int64, copy=False)
+    require_inside(children, "children", count, 1)
+    if (left <= parents).any() or (right <= parents).any():
+        raise ValueError("children stand before their parents")
+    if len(children) != count - 1 or (count > 1 and numpy.bincount(children).max() > 1):
+        raise ValueError(f"{count} nodes have {len(children)} children, expected each but the root once")

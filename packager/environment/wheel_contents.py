@@ -1,0 +1,241 @@
+"""What a wheel holds, read from its ZIP: what it requires, and what in it acts without being imported.
+
+Nothing is unpacked and nothing is run. A wheel may be hostile, so that each part that is read has a bound,
+and only the two ways of storing that wheels have are understood. Reading is left to zipfile, which pip has,
+too: both see the same files.
+
+Source: the binary distribution format and the core metadata of packaging.python.org; `site` of Python for
+what runs as it starts.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from email.message import Message
+from email.parser import BytesParser
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal
+
+from packager.archive import MAX_WHEEL_DIRECTORY, MAX_WHEEL_METADATA
+from packager.errors import PackageError
+
+from .errors import EnvironmentBuildError
+from .versions import normalized_name, version_key
+from .wheels import WHEELS, Wheel, WheelArchive
+
+ActingKind = Literal["startup", "replaces", "script"]
+
+_STARTUP_MODULES: Final = ("sitecustomize", "usercustomize")
+# What a virtual environment brings itself, and what everything in it is started by.
+_OWN_PROGRAM: Final = re.compile(
+    r"(?:python|pypy|pip|uv|activate|deactivate)(?:[0-9.]*|_this|w)(?:\.\w+)?", re.IGNORECASE
+)
+_LIBRARY: Final = re.compile(r"(?:lib(?:64|32)?/(?:python|pypy)[0-9.]+|Lib)/(?P<below>.+)", re.IGNORECASE)
+_SITE: Final = re.compile(r"(?:site|dist)-packages/", re.IGNORECASE)
+_DIRECT: Final = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*@")
+_STORED_OR_DEFLATED: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+@dataclass(frozen=True)
+class ActingFile:
+    """A file of a wheel that acts without being imported by its name.
+
+    `kind` is startup (Python runs it as it starts), replaces (it takes the place of what the environment
+    is made of) or script (a program beside Python).
+    """
+
+    path: str
+    kind: ActingKind
+    why: str
+
+
+@dataclass(frozen=True)
+class WheelContents:
+    """A wheel's requirements, as its METADATA spells them, and the files in it that act by themselves."""
+
+    requires: tuple[str, ...]
+    acting: tuple[ActingFile, ...]
+
+
+def vendored_contents(archive: WheelArchive, wheel: Wheel) -> WheelContents:
+    """Return what a wheel of an archive holds; the parts that are read are checked by their sha256.
+
+    Raises EnvironmentBuildError for what is no wheel, or that of another distribution than its name
+    says, IntegrityError for other bytes.
+    """
+    entry = WHEELS + wheel.file
+    size = next(one.size for one in archive.manifest.entries if one.name == entry)
+    return _contents(wheel, _Bounded(partial(archive.read, entry), size))
+
+
+def contents_of(path: Path) -> WheelContents:
+    """Return what a wheel in a folder holds. Raises EnvironmentBuildError as `vendored_contents`."""
+    with open(path, "rb") as file:
+
+        def read(start: int, stop: int) -> bytes:
+            file.seek(start)
+            return file.read(stop - start)
+
+        return _contents(Wheel.parse(path.name), _Bounded(read, path.stat().st_size))
+
+
+def require_names_alone(wheel: str, requires: Iterable[str]) -> None:
+    """Raise EnvironmentBuildError where requirements give an address, for all of them together.
+
+    An installer fetches what lies there, without an index too, and builds it where it is sources.
+    """
+    direct = [line for line in requires if _DIRECT.match(line)]
+    if direct:
+        shown = ", ".join(repr(line[:200]) for line in direct[:5])
+        raise EnvironmentBuildError(
+            f"{wheel}: it requires {shown}; expected names and versions: what lies at an address would be "
+            "fetched past every index, and built by running it; take a wheel whose METADATA names its "
+            "requirements"
+        )
+
+
+def acting_files(paths: Iterable[str]) -> Iterator[ActingFile]:
+    """Yield those of a wheel's files that act without being imported.
+
+    >>> [one.path for one in acting_files(["tiny.py", "tiny.pth", "tiny-1.data/data/pyvenv.cfg"])]
+    ['tiny.pth', 'tiny-1.data/data/pyvenv.cfg']
+    """
+    for path in paths:
+        top, _, rest = path.partition("/")
+        scheme, _, below = rest.partition("/") if top.endswith(".data") else ("purelib", "", path)
+        found = _acting(scheme, below)
+        if found is not None:
+            yield ActingFile(path, *found)
+
+
+def acting_programs(entry_points: str) -> Iterator[ActingFile]:
+    """Yield the programs of an `entry_points.txt` that take the place of the environment's own."""
+    for line in entry_points.splitlines():
+        name = line.partition("=")[0].strip()
+        if "=" in line and (found := _acting("scripts", name)) is not None and found[0] == "replaces":
+            yield ActingFile(f"entry point {name}", *found)
+
+
+def _acting(scheme: str, path: str) -> tuple[ActingKind, str] | None:
+    """Say what a file does by itself, from where an installer puts it; None where it does nothing."""
+    if scheme in ("purelib", "platlib"):
+        return _at_startup(path)
+    if scheme == "scripts":
+        return _as_program(path)
+    if scheme != "data":
+        return None
+    folder, _, below = path.partition("/")
+    library = _LIBRARY.fullmatch(path)
+    if folder.lower() in ("bin", "scripts") and below:
+        return _as_program(below)
+    if library is not None:
+        inside = _SITE.match(library["below"])
+        if inside is not None:
+            return _at_startup(library["below"][inside.end() :])
+        return "replaces", "it takes the place of a module of Python itself"
+    if path.lower() == "pyvenv.cfg":
+        return "replaces", "it says where the environment's Python is"
+    return None
+
+
+def _at_startup(path: str) -> tuple[ActingKind, str] | None:
+    top, slash, _ = path.partition("/")
+    if not slash and top.lower().endswith(".pth"):
+        return "startup", "Python reads it as it starts, and runs its lines that begin with import"
+    if top.partition(".")[0].lower() in _STARTUP_MODULES:
+        return "startup", "Python imports it as it starts"
+    return None
+
+
+def _as_program(name: str) -> tuple[ActingKind, str]:
+    if _OWN_PROGRAM.fullmatch(name):
+        return "replaces", f"it takes the place of the environment's own {name}"
+    return "script", "a program beside the environment's Python"
+
+
+def _contents(wheel: Wheel, file: _Bounded) -> WheelContents:
+    with _readable(wheel.file), zipfile.ZipFile(file) as opened:
+        names = opened.namelist()
+        (metadata,) = (name for name in names if re.fullmatch(r"[^/]+\.dist-info/METADATA", name))
+        head = _head(_part(opened, metadata))
+        points = metadata.replace("METADATA", "entry_points.txt")
+        programs = _part(opened, points).decode() if points in names else ""
+        _require_named(wheel, head)
+        requires = tuple(" ".join(str(one).split()) for one in head.get_all("Requires-Dist", ()))
+        return WheelContents(requires, (*acting_files(names), *acting_programs(programs)))
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Raise EnvironmentBuildError for whatever zipfile and email make of a file that is no wheel."""
+    try:
+        yield
+    except (PackageError, OSError, MemoryError):
+        raise
+    except Exception as error:  # zipfile raises many kinds for a damaged file
+        raise EnvironmentBuildError(
+            f"{name}: not a wheel ({error}); remove it where it comes from"
+        ) from error
+
+
+def _part(wheel: zipfile.ZipFile, name: str) -> bytes:
+    info = wheel.getinfo(name)
+    if info.compress_type not in _STORED_OR_DEFLATED:
+        raise ValueError(f"{name} is compressed in another way than wheels are")
+    with wheel.open(info) as file:
+        data = file.read(MAX_WHEEL_METADATA + 1)
+    if len(data) > MAX_WHEEL_METADATA:
+        raise ValueError(f"{name} has more than {MAX_WHEEL_METADATA} bytes")
+    return data
+
+
+def _head(data: bytes) -> Message:
+    """Return the headers, as pip reads them."""
+    return BytesParser().parsebytes(data, headersonly=True)
+
+
+def _require_named(wheel: Wheel, head: Message) -> None:
+    name, version = str(head.get("Name", "")), str(head.get("Version", ""))
+    same = version == wheel.version or version_key(version) == version_key(wheel.version) is not None
+    if normalized_name(name) != wheel.name or not same:
+        raise ValueError(
+            f"its METADATA is that of {name[:100]!r} {version[:100]!r}; expected {wheel.name} {wheel.version}"
+        )
+
+
+class _Bounded(io.RawIOBase):
+    """Ranges of bytes as a file; a single read of more than any honest wheel needs is refused."""
+
+    def __init__(self, read: Callable[[int, int], bytes], size: int) -> None:
+        self._read = read
+        self._size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        if self._at < 0:
+            raise ValueError(f"byte {self._at} was asked for")
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        start = min(self._at, self._size)
+        stop = self._size if size is None or size < 0 else min(start + size, self._size)
+        if stop - start > MAX_WHEEL_DIRECTORY:
+            raise ValueError(f"its list of files has more than {MAX_WHEEL_DIRECTORY} bytes")
+        self._at = stop
+        return self._read(start, stop)

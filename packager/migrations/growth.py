@@ -1,0 +1,111 @@
+"""How much migrations may make of one state dict: keys, their characters, bytes of arrays, rows, matching.
+
+A step that doubles is small, and sixty of them are more than any memory. So what steps make is counted while
+they are planned, before a value is read, against what entered; `packager/archive/bounds.py` has the figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from packager.archive import MAX_MATCHING, MAX_MIGRATED_ROWS, MAX_TENSORS, most_key_text, most_made
+from packager.errors import MigrationError
+
+from .declaring import Step
+from .migrated_values import Value, Values, size_in_bytes
+from .templates import Template
+
+_PER_KEY = 32  # what carrying a key through a step costs, in characters of matching
+_PER_STEP = 1000  # likewise a step that has nothing to do
+_BY_TABLE = 16  # how much longer the table takes for a character and a part than a regular expression
+
+
+class GrowthError(MigrationError):
+    """Migrations that make more of a state dict than any honest one does."""
+
+
+class Growth:
+    """What steps have made of one state dict so far."""
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self._most_keys = max(MAX_TENSORS, len(values))
+        self._most_text = most_key_text(sum(map(len, values)))
+        self._most_made = most_made(sum(size_in_bytes(value.header) for value in values.values()))
+        self._matching = self._rows = 0
+        self._keys = self._text = self._made = 0
+
+    def begin(self, step: Step, values: Values, entered: Iterable[str]) -> None:
+        """Count a step that is about to be carried out. Raises GrowthError beyond a bound."""
+        self.match(step, values, entered)
+        self._keys, self._text = len(values), sum(map(len, values))
+        self._made = sum(value.work for value in values.values())
+
+    def match(self, step: Step, keys: Iterable[str], entered: Iterable[str]) -> None:
+        """Count what a step matches. Raises GrowthError beyond the bound."""
+        self._matching += matching_cost(step, keys, entered)
+        if self._matching > MAX_MATCHING:
+            raise GrowthError(
+                f"{step.described()}: the steps so far match {self._matching:,} characters of keys; at most "
+                f"{MAX_MATCHING:,} are matched. Divide the migration, or write its templates with fewer holes"
+            )
+
+    def move(
+        self, step: Step, old: tuple[str, ...], new: tuple[tuple[str, Value], ...], values: Values
+    ) -> None:
+        """Count what a step makes of some keys. Raises GrowthError, naming one, beyond a bound."""
+        self._rows += 1
+        self._keys += len(new) - len(old)
+        self._text += sum(len(key) for key, _ in new) - sum(map(len, old))
+        self._made += sum(value.work for _, value in new) - sum(values[key].work for key in old)
+        for count, most, what in (
+            (self._keys, self._most_keys, "keys"),
+            (self._text, self._most_text, "characters of keys"),
+            (self._made, self._most_made, "bytes of arrays to make"),
+            (self._rows, MAX_MIGRATED_ROWS, "changes"),
+        ):
+            if count > most:
+                where = (
+                    f"{shown_keys(old)} to {shown_keys(key for key, _ in new)}"
+                    if old
+                    else shown_keys(dict(new))
+                )
+                raise GrowthError(
+                    f"{step.described()}: {where}: that makes {count:,} {what}; at most {most:,} are made of "
+                    "this state dict"
+                )
+
+    def skip(self) -> None:
+        """Count a row that says why nothing was done. The next change raises beyond the bound."""
+        self._rows += 1
+
+
+def matching_cost(step: Step, keys: Iterable[str], entered: Iterable[str]) -> int:
+    """Return how many characters a step reads, those that only the slower way of matching reads for more."""
+    given, made = step.templates
+    known = {hole.name for template in (*given, *made) for hole in template.holes}
+    gates = [
+        template
+        for template in (*step.gates.unless, *step.gates.if_all)
+        if not known.issuperset(hole.name for hole in template.holes)
+    ]
+    here, before = _cost(keys), _cost(entered)
+    found = _PER_STEP + len(step.gates.unless) + len(step.gates.if_all)
+    found += here * (1 + sum(map(_factor, given))) + before * sum(map(_factor, gates))
+    return found
+
+
+def _cost(keys: Iterable[str]) -> int:
+    return sum(len(key) + _PER_KEY for key in keys)
+
+
+def _factor(template: Template) -> int:
+    if template.is_literal:
+        return 0
+    return 1 if template.reads_straight else _BY_TABLE * len(template.parts)
+
+
+def shown_keys(keys: Iterable[str]) -> str:
+    """Return a few keys, each cut where it is long."""
+    known = list(keys)
+    few = [repr(key if len(key) <= 80 else f"{key[:80]}...") for key in known[:3]]
+    return ", ".join(few) + (f" and {len(known) - 3:,} more" if len(known) > 3 else "")

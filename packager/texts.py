@@ -1,0 +1,89 @@
+"""Text that a file may have given, made safe for a terminal: one table of what is not visible.
+
+A message is made of words of ours and of texts from files. What is printed of them cannot move a cursor,
+change a colour, reorder what stands beside it, or begin a line of its own: hidden characters are spelled
+out, and so is a line feed, unless it comes from `in_lines`. A plain string that was forgotten somewhere
+is so shown on one line, never obeyed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+__all__ = ["HIDDEN", "Lines", "ShowsItsText", "in_lines", "one_line", "printable"]
+
+HIDDEN: Final = (
+    # C0 and C1, but for the tab and the line feed; halves of characters.
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"
+    # Line and paragraph separators, and marks that reorder text.
+    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+    # What has no width: Default_Ignorable_Code_Point of Unicode 15, and interlinear annotations.
+    "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""Characters that are not seen, or that a terminal obeys, as the inside of a class of `re`."""
+
+_HIDDEN: Final = re.compile(f"[{HIDDEN}]")
+_HIDDEN_OR_NEW_LINE: Final = re.compile(f"[{HIDDEN}\n]")
+
+
+class Lines(str):
+    """Text of several lines whose line feeds are ours; everything else in it is visible. Made by `in_lines`.
+
+    A plain string that is added to it is put on one line.
+
+    >>> "found: " + in_lines("one", "two\\nforged")
+    'found: one\\ntwo\\\\nforged'
+    """
+
+    __slots__ = ()
+
+    def __add__(self, other: str) -> Lines:
+        return Lines(str.__add__(self, one_line(other)))
+
+    def __radd__(self, other: str) -> Lines:
+        return Lines(str.__add__(one_line(other), self))
+
+
+def in_lines(*parts: str, indent: str = "") -> Lines:
+    """Return the parts below each other. A plain one is shown on one line; one of Lines keeps its own.
+
+    >>> in_lines("two values:", in_lines("a", "b\\x1b[2J\\nc", indent="  "))
+    'two values:\\n  a\\n  b\\\\x1b[2J\\\\nc'
+    """
+    return Lines("\n".join(indent + one_line(part) for part in parts))
+
+
+def one_line(text: str) -> str:
+    """Return text with what is hidden spelled out, and line feeds too unless they are ours.
+
+    >>> one_line("a\\nb\\u202etxt")
+    'a\\\\nb\\\\u202etxt'
+    """
+    return text if isinstance(text, Lines) else _HIDDEN_OR_NEW_LINE.sub(_spelled_out, text)
+
+
+def printable(text: str) -> str:
+    """Spell out what is hidden in text of a file that is not trusted; its lines stay.
+
+    >>> printable("a line\\n\\x1b[2J\\u202etxt")
+    'a line\\n\\\\x1b[2J\\\\u202etxt'
+    """
+    return _HIDDEN.sub(_spelled_out, text)
+
+
+class ShowsItsText(BaseException):
+    """An error or warning whose text is safe to print, whatever it was raised with."""
+
+    def __str__(self) -> str:
+        said: Any = self.args[0] if len(self.args) == 1 else BaseException.__str__(self)
+        return one_line(said if isinstance(said, str) else str(said))
+
+    def add_note(self, note: str) -> None:
+        """Add a note, on one line."""
+        super().add_note(one_line(note))
+
+
+def _spelled_out(match: re.Match[str]) -> str:
+    return ascii(match[0])[1:-1]

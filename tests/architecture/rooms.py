@@ -30,7 +30,7 @@ ROOMS = {
         "__init__",
     ),
     "packager": (
-        "errors names arguments lazy version sizes atomic exits gc_pause",
+        ("texts errors names arguments lazy version sizes globs toml_text atomic caches process"),
         "tensors",
         "libraries",
         "archive",

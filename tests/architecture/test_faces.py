@@ -1,4 +1,7 @@
-"""A room of packager has a face: its `__init__` lists what others use, and they take it from there alone."""
+"""A room of packager has a face: its `__init__` lists what others use, and they take it from there alone.
+
+Rooms of kellet take from a face what it offers, and the rest from few files.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,15 @@ PARTS = set(
     "AttachedMigrations PlanProblem PlannedEntry PlannedExtern Problem RoundTrip SuggestedMigration"
     " TorchPackage TracedImport".split()
 )
+KELLET = modules_of("kellet", PACKAGES["kellet"])
+# A face of kellet is public, with PyTorch's names. What rooms need of one another and users do not is taken
+# from the file that defines it: these are all such files.
+SEAMS = {
+    "kellet.autograd": "bridge gradients modes node passes rule_node variable views",
+    "kellet.core": "device dispatch",
+    "kellet.nn": "backward_hooks",
+    "kellet.rules": "convolution copying pooling quiet rule",
+}
 OUTSIDE = ("README.md", "docs", "tests", "fixtures", "benchmarks", ".ci")
 
 
@@ -35,6 +47,32 @@ def names_taken(source: str, module: str) -> Iterator[tuple[int, str, str]]:
             and room_of(home) != room_of(module)
         ):
             yield from ((node.lineno, home, alias.name) for alias in node.names)
+
+
+def taken_inside(source: str, module: str, is_package: bool) -> Iterator[tuple[int, str, str]]:
+    """Yield the line, the file and the name of each import out of a file of another room of kellet.
+
+    The name is empty where the file itself is imported.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found = [(alias.name, "") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            up = module.split(".")[: len(module.split(".")) - node.level + is_package]
+            home = ".".join([*(up if node.level else []), *([node.module] if node.module else [])])
+            found = [(home, alias.name) for alias in node.names]
+        else:
+            continue
+        for home, name in found:
+            if home.count(".") == 1 and f"{home}.{name}" in KELLET and name not in offered_by(home):
+                home, name = f"{home}.{name}", ""
+            if home.startswith("kellet.") and home.count(".") > 1 and room_of(home) != room_of(module):
+                yield node.lineno, home, name
+
+
+def offered_by(face: str) -> set[str]:
+    """Return what the `__init__` of a room offers, nothing for a file at the top of the package."""
+    return set(getattr(importlib.import_module(face), "__all__", ()))
 
 
 def stars_of(path: Path) -> set[str]:
@@ -74,6 +112,19 @@ def test_no_room_reaches_behind_the_face_of_another() -> None:
         if home.count(".") > 1
     ]
     assert behind == [], "import it from the room, whose __init__ lists what others use"
+
+
+def test_rooms_of_kellet_take_what_a_face_offers_from_the_face_and_the_rest_from_few_files() -> None:
+    passed, inside = [], dict.fromkeys(SEAMS, "")
+    for module, path in KELLET.items():
+        source, is_package = path.read_text(encoding="utf-8"), path.name == "__init__.py"
+        for line, home, name in taken_inside(source, module, is_package) if module != "kellet" else ():
+            face, _, file = home.rpartition(".")
+            inside[face] = " ".join(sorted({*inside.get(face, "").split(), file}))
+            if name in offered_by(f"kellet.{room_of(home)}"):
+                passed.append(f"{module}:{line} takes {name} from {home}")
+    assert passed == [], "import it from the room, whose __init__ offers it"
+    assert inside == SEAMS
 
 
 @pytest.mark.parametrize("face", FACES)
@@ -132,3 +183,22 @@ def test_a_file_of_a_room_leaves_the_list_to_its_face(path: Path) -> None:
 )
 def test_imports_from_other_rooms_are_seen(source: str, found: list[tuple[int, str, str]]) -> None:
     assert list(names_taken(source, "packager.graph.scan")) == found
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("from ..core.tensor import Tensor", [(1, "kellet.core.tensor", "Tensor")]),
+        ("def f():\n    from kellet.core.axes import one", [(2, "kellet.core.axes", "one")]),
+        ("from ..rules import kernels", [(1, "kellet.rules.kernels", "")]),
+        ("import kellet.rules.kernels", [(1, "kellet.rules.kernels", "")]),
+        ("from ..core import Tensor, tensor", []),
+        ("from ..autograd import graph", []),
+        ("from .tree import walk", []),
+        ("from ..hooks import HookRegistry", []),
+    ],
+)
+def test_imports_from_inside_other_rooms_of_kellet_are_seen(
+    source: str, found: list[tuple[int, str, str]]
+) -> None:
+    assert list(taken_inside(source, "kellet.nn.module", False)) == found

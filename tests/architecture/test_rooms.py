@@ -18,7 +18,7 @@ BARE_ROOMS = {
     "packager.errors",
     "packager.names",
     "packager.atomic",
-    "packager.gc_pause",
+    "packager.process",
     "packager.archive",
 }
 # Contract tests are made of these.

@@ -11,7 +11,8 @@ import pytest
 from packager.archive import bounds
 
 SPEC = Path(__file__).resolve().parents[2] / "docs" / "spec"
-ROW = re.compile(r"\| `([A-Z_]+)` \| ([0-9,]+) \| .+ \| (Objects, )?([0-9.]+) \|")
+ROW = re.compile(r"\| `([A-Z_]+)` \| ([0-9,]+) \| .+ \| ((?:Objects|Migrations), )?([0-9.]+) \|")
+PAGES = {"": "archive-format.md", "Objects, ": "stored-objects.md", "Migrations, ": "migrations.md"}
 ROWS = ROW.findall((SPEC / "archive-format.md").read_text(encoding="utf-8"))
 
 
@@ -22,7 +23,7 @@ def test_the_format_and_the_code_say_the_same_bounds() -> None:
 
 @pytest.mark.parametrize(("name", "objects", "section"), [(row[0], row[2], row[3]) for row in ROWS])
 def test_the_section_of_a_bound_is_there(name: str, objects: str, section: str) -> None:
-    page = SPEC / ("stored-objects.md" if objects else "archive-format.md")
+    page = SPEC / PAGES[objects]
     assert re.search(rf"^##+ {re.escape(section)}[. ]", page.read_text(encoding="utf-8"), re.MULTILINE), name
 
 
@@ -32,6 +33,8 @@ def test_the_section_of_a_bound_is_there(name: str, objects: str, section: str) 
         (bounds.most_values, 262_144, 327_680),
         (bounds.most_records, 524_288, 655_360),
         (bounds.largest_view, 67_108_864, 75_497_472),
+        (bounds.most_key_text, 16_777_216, 20_971_520),
+        (bounds.most_made, 268_435_456, 285_212_672),
     ],
 )
 def test_what_grows_with_the_file_starts_at_what_is_free(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from packager.archive import ArchiveReader, TensorReader, verify
+from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader, verify
 from packager.errors import ArchiveError
 
 
@@ -112,3 +112,31 @@ def test_signatures_are_listed_and_bounded(folder: Path) -> None:
     (folder / ".data/signatures/me").write_bytes(bytes((1 << 20) + 1))
     with ArchiveReader(folder) as reader:
         assert "expected at most 1048576" in verify(reader).problems[0].message
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_no_descriptor_is_kept_for_the_folders_on_the_way_to_a_file(tmp_path: Path) -> None:
+    deep = "/".join("abcdefghij")
+    with ArchiveWriter(tmp_path / "x.kellet") as writer:
+        writer.add(f"{deep}/read.txt", b"text", kind="resource")
+        writer.add(f"{deep}/replaced.txt", b"text", kind="resource")
+        writer.seal(Manifest())
+    subprocess.run(["unzip", "-qq", str(tmp_path / "x.kellet"), "-d", str(tmp_path / "x")], check=True)
+    with ArchiveReader(tmp_path / "x") as reader:
+        before = open_descriptors()
+        for _ in range(5):
+            assert reader.read(f"{deep}/read.txt") == b"text"
+        assert open_descriptors() == before
+        # Nor where the last part cannot be opened.
+        (tmp_path / "x" / deep / "replaced.txt").unlink()
+        for _ in range(5):
+            with pytest.raises(ArchiveError, match="it cannot be opened"):
+                reader.read(f"{deep}/replaced.txt")
+        assert open_descriptors() == before
+        (tmp_path / "x" / deep).rename(tmp_path / "moved")
+        with pytest.raises(ArchiveError, match="it cannot be opened"):
+            reader.read(f"{deep}/read.txt")
+        assert open_descriptors() == before

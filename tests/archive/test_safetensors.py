@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,22 @@ import pytest
 import safetensors
 import safetensors.numpy
 
-from packager.archive.safetensors import HeaderTensor, parse_header, spell_header
+from packager.archive import (
+    ArchiveWriter,
+    Manifest,
+    TensorSpec,
+    add_tensors,
+    bounds,
+    safetensors_header,
+)
+from packager.archive import safetensors as safetensors_module
+from packager.archive.safetensors import spell_header
+from packager.archive.safetensors_header import HeaderTensor, parse_header
 from packager.archive.stored_tensors import tensor_bytes
 from packager.errors import ArchiveError
 from packager.tensors import DTYPE_BITS
+
+ENTRY = b'"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}'
 
 
 def file_of(header: Any, data: bytes = b"", pad: int = 0) -> bytes:
@@ -84,10 +98,25 @@ def test_every_dtype_is_one_of_the_library(dtype: str) -> None:
         (file_of(b'{"\xff": 1}'), "JSON"),
         (file_of(b"{} {}"), "JSON"),
         (file_of(b"{}", b"x"), "1 bytes of data"),
-        (file_of(b'{"a":1,"a":2}'), "the key 'a' stands in it twice"),
+        (file_of(b'{"a":1,"a":2}'), "tensor 'a', byte 13: found other fields"),
+        (
+            file_of(b"{" + ENTRY + b"," + ENTRY + b"}"),
+            "byte 61: found what is not such JSON (the key 'a' stands in it twice)",
+        ),
+        (
+            file_of(b'{"__metadata__":{"b":"","b":""}}'),
+            "byte 32: found what is not such JSON (the key 'b' stands",
+        ),
+        (file_of(b'{"__metadata__":{},"__metadata__":{}}'), "the key '__metadata__' stands in it twice"),
         (file_of(b'{"a":{"dtype":"U8","dtype":"U8","shape":[],"data_offsets":[0,1]}}', b"x"), "twice"),
-        (file_of(b'{"a":' + b"[" * 100_000), "JSON"),
-        (file_of(b'{"a":' * 50_000), "JSON"),
+        (file_of(b'{"a":' + b"[" * 100_000), "tensor 'a', byte 13: found other fields"),
+        (file_of(b'{"a":' * 50_000), "tensor 'a', byte 17: found other fields"),
+        (file_of(b'{"a"'), "byte 12: found what is not such JSON (b'' in the place of ':')"),
+        (file_of(b"{" + ENTRY + b",}"), "(b'}' where a key has to start)"),
+        (file_of(b"{" + ENTRY + b"} x"), "byte 62: found what is not such JSON (more behind its end)"),
+        (file_of(b'{"a\tb":1}'), "byte 11: found what is not such JSON (b'\\tb' inside of a text)"),
+        (file_of(b'{"\\x":1}'), "(b'\\\\x' inside of a text)"),
+        (file_of(b'{"\\ud83d":1}'), "half of a surrogate pair"),
         (file_of({"a": 1}), "other fields"),
         (file_of({"a": {"dtype": "U8", "shape": [2]}}), "other fields"),
         (file_of(one(more=1), b"xy"), "other fields"),
@@ -118,7 +147,7 @@ def test_every_dtype_is_one_of_the_library(dtype: str) -> None:
         (file_of({"__metadata__": {"a": 1}}), "strings"),
         (file_of({"__metadata__": []}), "strings"),
         (file_of({"__metadata__": None}), "strings"),
-        (file_of(b'{"a":{"dtype":"\\ud800","shape":[],"data_offsets":[0,1]}}', b"x"), "the dtype"),
+        (file_of(b'{"a":{"dtype":"\\ud800","shape":[],"data_offsets":[0,1]}}', b"x"), "half of a surrogate"),
     ],
 )
 def test_other_headers_are_refused(file: bytes, message: str) -> None:
@@ -129,7 +158,107 @@ def test_other_headers_are_refused(file: bytes, message: str) -> None:
 
 def test_header_of_nothing_but_lists_is_refused_before_it_is_built() -> None:
     file = file_of(b'{"a":[' + b"[]," * 700_000 + b"[]]}")
-    with pytest.raises(ArchiveError, match="lists and maps in"):
+    tracemalloc.start()
+    try:
+        with pytest.raises(ArchiveError, match="tensor 'a', byte 13: found other fields"):
+            parse_header(file, len(file), what="x")
+        assert tracemalloc.get_traced_memory()[1] < len(file) + (64 << 10)
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"shape":[2],"data_offsets":[0,2],"dtype":"U8"}',
+        b'{"dtype":"\\u00558","shape":[2],"data_offsets":[0,2]}',
+        b' { "dtype" : "U8" , "shape" : [ 2 ] , "data_offsets" : [ 0 , 2 ] } ',
+        b'\n{"data_offsets":\t[0,\r2],"shape":[2],"dtype":"U8"}',
+    ],
+)
+@pytest.mark.parametrize("key", [b'"a"', b'"\\u0061"'])
+def test_other_spellings_of_a_tensor_are_read_the_same(key: bytes, text: bytes) -> None:
+    file = file_of(b"{" + key + b":" + text + b', "__metadata__": {"b\\n": "\\ud83d\\ude00"} }', b"xy")
+    header = parse_header(file, len(file), what="x")
+    assert header.tensors == {"a": HeaderTensor("U8", (2,), 0, 2)}
+    assert header.metadata == {"b\n": "\U0001f600"}
+
+
+def test_what_python_reads_as_such_a_header_is_read_the_same() -> None:
+    """Keys of every kind of character, against the reader of JSON."""
+    keys = [
+        "",
+        "\x7f",
+        "\u2028",
+        "\\",
+        '"',
+        "a/b",
+        "\b\f\n\r\t\0",
+        "\U0001f600",
+        "#storage",
+        "größe",
+        "x" * 1000,
+    ]
+    rows = {key: {"dtype": "U8", "shape": [n, 1], "data_offsets": [0, n]} for n, key in enumerate(keys)}
+    stop = 0
+    for row in rows.values():
+        size = row["shape"][0]  # type: ignore[index] # the shape above
+        row["data_offsets"], stop = [stop, stop + size], stop + size
+    for ascii_only in (False, True):
+        for indent in (None, 3):
+            text = json.dumps(rows, ensure_ascii=ascii_only, indent=indent).encode()
+            found = parse_header(file_of(text), 8 + len(text) + stop, what="x").tensors
+            assert {
+                key: (one.dtype, list(one.shape), [one.start, one.stop]) for key, one in found.items()
+            } == {key: tuple(row.values()) for key, row in rows.items()}
+
+
+def header_of(count: int, shape: str = "0") -> bytes:
+    entries = (f'"{n}":{{"dtype":"U8","shape":[{shape}],"data_offsets":[0,0]}}' for n in range(count))
+    return file_of(f"{{{','.join(entries)}}}".encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "right", "wrong", "message"),
+    [
+        ("MAX_TENSORS", 3, header_of(3), header_of(4), "byte 165: found one tensor more; expected at most 3"),
+        (
+            "MAX_HEADER",
+            53,
+            header_of(1),
+            file_of(b"{" + ENTRY + b"} "),
+            "header length: found 54",
+        ),
+        (
+            "MAX_METADATA",
+            2,
+            file_of(b'{"__metadata__":{"a":"","b":""}}'),
+            file_of(b'{"__metadata__":{"a":"","b":"","c":""}}'),
+            "byte 42: found one text more; expected at most 2 in this map",
+        ),
+        ("MAX_RANK", 64, header_of(1, "0," * 63 + "0"), header_of(1, "0," * 64 + "0"), "at most 64 sizes"),
+    ],
+)
+def test_what_goes_beyond_a_bound_is_refused(
+    name: str, value: int, right: bytes, wrong: bytes, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert getattr(bounds, name) >= value
+    monkeypatch.setattr(safetensors_header, name, value)
+    parse_header(right, len(right), what="x")
+    with pytest.raises(ArchiveError, match=message):
+        parse_header(wrong, len(wrong), what="x")
+
+
+def test_sizes_of_all_shapes_are_bounded_by_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = header_of(3, ",".join("0" * 16))
+    length = len(file) - 8
+    monkeypatch.setattr(bounds, "FREE_SIZES", 3 * 16 - length // 8)
+    parse_header(file, len(file), what="x")
+    monkeypatch.setattr(bounds, "FREE_SIZES", 3 * 16 - length // 8 - 1)
+    found = (
+        r"x, tensor '2', byte \d+: found more than 47 sizes in the shapes up to it; expected no more in a "
+    )
+    with pytest.raises(ArchiveError, match=f"{found}header of {length} bytes"):
         parse_header(file, len(file), what="x")
 
 
@@ -150,3 +279,24 @@ def test_sizes_of_packed_dtypes_are_whole_bytes() -> None:
 def test_spaces_behind_the_header_are_read() -> None:
     file = file_of(one(), b"xy", pad=13)
     assert parse_header(file, len(file), what="x").tensors == {"a": HeaderTensor("U8", (2,), 0, 2)}
+
+
+@pytest.mark.parametrize("number", ["-1", "1.5", "1e3", "1" * 20, "12.0"])
+def test_a_size_is_a_number_without_sign_point_and_exponent(number: str) -> None:
+    for row in (
+        f'{{"a":{{"dtype":"U8","shape":[{number}],"data_offsets":[0,0]}}}}',
+        f'{{"a":{{"dtype":"U8","shape":[0],"data_offsets":[0,{number}]}}}}',
+    ):
+        file = file_of(row.encode())
+        with pytest.raises(ArchiveError, match=rf"{re.escape(number)} is no size"):
+            parse_header(file, len(file), what="x")
+
+
+def test_as_many_tensors_are_written_as_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(safetensors_module, "MAX_TENSORS", 2)
+    specs = [TensorSpec(key, "U8", (1,), (1,), 0, number) for number, key in enumerate("abc")]
+    with ArchiveWriter(io.BytesIO()) as writer:
+        add_tensors(writer, "two", specs[:2], [b"1", b"2"])
+        with pytest.raises(ArchiveError, match="3 tensors are more than the 2 of one member"):
+            add_tensors(writer, "three", specs, [b"1", b"2", b"3"])
+        writer.seal(Manifest())

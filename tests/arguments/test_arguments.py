@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from packager import ArgumentError, Decision, PackageError, PackageExporter, PackageImporter
+from packager import ArgumentError, Decision, PackageError, PackageExporter, PackageImporter, verify
 from packager.errors import PackageError as Root
 from packager.migrations import Migration, migrate, rename
 
@@ -22,7 +22,18 @@ def importer() -> PackageImporter:
     file = io.BytesIO()
     with PackageExporter(file) as empty:
         empty.save_text("p", "words.txt", "x")
-    return PackageImporter(file.getvalue())
+    _OPENED.append(PackageImporter(file.getvalue()))
+    return _OPENED[-1]
+
+
+_OPENED: list[PackageImporter] = []
+
+
+@pytest.fixture(autouse=True)
+def closed_afterwards() -> Iterator[None]:
+    yield
+    while _OPENED:
+        _OPENED.pop().close()
 
 
 CALLS: dict[str, tuple[Callable[[], Any], str]] = {
@@ -113,6 +124,62 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "a migration where the state belongs": (
         lambda: migrate({"a": np.ones(1)}, Migration("m", [rename("a", "b")])),  # type: ignore[arg-type]  # told
         "expected a state dict; the migrations come first, found Migration",
+    ),
+    "a policy that is none": (lambda: exporter(policy=3), "unknown policy 3; one of auto, hermetic, strict"),
+    "an importer that is none": (lambda: exporter(importer=3), "importer arg should be an Importer or a seq"),
+    "a word for yes": (lambda: exporter(runnable="no"), "runnable='no': expected True or False, found str"),
+    "a number for no": (lambda: exporter(fsync=0), "fsync=0: expected True or False, found int"),
+    "one target in place of a list": (
+        lambda: exporter(vendor_wheels="here"),
+        "vendor_wheels='here': expected a list of targets, found str",
+    ),
+    "one folder in place of a list": (
+        lambda: exporter(find_links="wheels"),
+        "find_links='wheels': expected a list of folders, found str",
+    ),
+    "one name in place of a list": (
+        lambda: exporter().save_module("json", names="loads"),
+        "names='loads': expected a list of names of the module, found str",
+    ),
+    "an answer that is none": (
+        lambda: exporter().answer("net.py:1", 3),  # type: ignore[arg-type]  # that is what is told
+        "names=3: expected a list of modules, 'all' or 'none', found int",
+    ),
+    "a factory that is none": (
+        lambda: exporter().save_object("p", "r", object(), factory=3),  # type: ignore[arg-type]  # told
+        "factory=3: expected a callable, or its name as 'package.module:name', found int",
+    ),
+    "pickles allowed by a word": (
+        lambda: PackageImporter(b"", allow_pickle="no"),  # type: ignore[arg-type]  # yes otherwise
+        "allow_pickle='no': expected True or False, found str",
+    ),
+    "a map by a word": (
+        lambda: PackageImporter(b"", mmap="no"),  # type: ignore[arg-type]  # yes otherwise
+        "mmap='no': expected True or False, found str",
+    ),
+    "nothing to verify": (
+        lambda: verify(None),  # type: ignore[arg-type]  # that is what is told
+        "file=None: expected a path or a binary file object, found NoneType",
+    ),
+    "keys of a state dict that are numbers": (
+        lambda: migrate(Migration("m", [rename("a", "b")]), {1: np.ones(1), "a": 2}),  # type: ignore[dict-item]  # told
+        "state: expected names as keys, found 1",
+    ),
+    "a template that is a number": (
+        lambda: rename(3, "b"),  # type: ignore[arg-type]  # that is what is told
+        "template=3: expected a key, or a template of keys, found int",
+    ),
+    "one step in place of a list": (
+        lambda: Migration("m", rename("a", "b")),  # type: ignore[arg-type]  # that is what is told
+        "steps=Rename.*: expected a list of steps, found Rename",
+    ),
+    "a step that is text": (
+        lambda: Migration("m", ["a"]),  # type: ignore[list-item]  # that is what is told
+        r"steps='a': expected steps, made by rename\(\), drop\(\) and the like, found str",
+    ),
+    "a migration without a name": (
+        lambda: Migration([rename("a", "b")]),  # type: ignore[arg-type]  # that is what is told
+        "name=.*: expected the name of the migration, found list",
     ),
 }
 

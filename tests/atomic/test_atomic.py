@@ -14,15 +14,8 @@ from typing import Any
 
 import pytest
 
-from packager.atomic import (
-    cache_folder,
-    files_into,
-    keep_file,
-    keep_folder,
-    os_error_mend,
-    replaced_file,
-    replaced_folder,
-)
+from packager.atomic import files_into, os_error_mend, replaced_file, replaced_folder
+from packager.caches import cache_folder, keep_file, keep_folder
 
 
 def _fail_in(context: AbstractContextManager[Any], write: Callable[[Any], object]) -> None:

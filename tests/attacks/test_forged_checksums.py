@@ -204,6 +204,7 @@ USES: Mapping[str, Mapping[str, Use]] = {
     },
     WHEEL_ENTRY: {"load_binary": lambda importer: importer.load_binary("", WHEEL_ENTRY)},
 }
+UNPACKED = ("materialize", "a path", "__file__")  # uses that read what the cache holds for the identity
 CASES = [(entry, name) for entry, uses in USES.items() for name in uses]
 
 
@@ -243,6 +244,46 @@ def test_forged_bytes_are_refused_by_every_call(
     ):
         USES[entry][use](importer)
     assert not list((tmp_path / "cache").rglob("*.txt")), "nothing of a forged archive is unpacked"
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize(("entry", "use"), CASES)
+def test_forged_bytes_of_a_folder_are_refused_by_every_call(
+    archive: bytes, tmp_path: Path, entry: str, use: str, kept: bool
+) -> None:
+    folder = tmp_path / "net"
+    zipfile.ZipFile(io.BytesIO(archive)).extractall(folder)
+    if kept:  # what was compiled and unpacked before vouches for nothing
+        with open_(folder) as importer:
+            assert importer.import_module("shop.net").answer == "honest"
+    with zipfile.ZipFile(io.BytesIO(forged(archive, entry))) as other:
+        (folder / entry).write_bytes(other.read(entry))
+    with open_(folder, digests="none") as importer:
+        if kept and use in UNPACKED:  # files of this identity, which were right
+            assert b"forged" not in b"".join(
+                path.read_bytes() for path in (tmp_path / "cache").rglob("*.txt")
+            )
+            assert USES[entry][use](importer) is not None
+            return
+        with pytest.raises(
+            IntegrityError, match=rf"{entry}.* do not have the sha256 that the manifest gives"
+        ):
+            USES[entry][use](importer)
+
+
+@pytest.mark.parametrize("use", CODE)
+def test_forged_source_of_an_archive_with_crc_alone_is_refused(archive: bytes, use: str) -> None:
+    whole = io.BytesIO()
+    with ArchiveReader(archive) as reader, ArchiveWriter(whole, digests="crc") as writer:
+        for name in reader.names():
+            entry = reader.entry(name)
+            writer.add(name, reader.read(name), kind=entry.kind, align=entry.align)
+        writer.seal(reader.manifest)
+    expected = pytest.raises(IntegrityError, match=r"shop/net\.py.* do not have the sha256")
+    with open_(forged(whole.getvalue(), "shop/net.py")) as importer, expected:
+        CODE[use](importer)
+    with open_(whole.getvalue()) as importer:
+        assert CODE[use](importer) is not None
 
 
 @pytest.mark.parametrize("use", ["import_module", "install", "load_object", "run", "check"])

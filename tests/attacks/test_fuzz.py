@@ -1,4 +1,4 @@
-"""Archives changed at random, on every layer: only PackageErrors come out, or a sound archive."""
+"""Archives and checkpoints changed at random, on every layer: sound, or refused by a PackageError."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ INPUTS = st.builds(
 )
 
 
-@pytest.fixture(scope="session")
-def fuzz() -> ModuleType:
-    path = Path(__file__).with_name("fuzz_target.py")
+def _module(name: str) -> ModuleType:
+    path = Path(__file__).with_name(f"{name}.py")
     specification = importlib.util.spec_from_file_location(path.stem, path)
     assert specification is not None
     assert specification.loader is not None
@@ -32,6 +31,22 @@ def fuzz() -> ModuleType:
     sys.modules[path.stem] = module
     specification.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def fuzz() -> ModuleType:
+    return _module("fuzz_archives")
+
+
+@pytest.fixture(scope="session")
+def fuzz_checkpoints(fuzz: ModuleType) -> ModuleType:
+    """The target for files of weights; it takes its edits from that for archives."""
+    return _module("fuzz_checkpoints")
+
+
+@pytest.fixture(scope="session")
+def fuzz_program() -> ModuleType:
+    return _module("fuzz")
 
 
 @settings(max_examples=1500)
@@ -43,7 +58,7 @@ def test_changed_archives_raise_package_errors_alone(fuzz: ModuleType, data: byt
 @settings(max_examples=200)
 @given(data=st.binary(max_size=300))
 def test_random_bytes_raise_package_errors_alone(fuzz: ModuleType, data: bytes) -> None:
-    assert not fuzz.check(data)
+    assert fuzz.check(data) != fuzz.SOUND
 
 
 def test_unchanged_archives_are_sound_on_every_layer(fuzz: Any) -> None:
@@ -51,7 +66,7 @@ def test_unchanged_archives_are_sound_on_every_layer(fuzz: Any) -> None:
         for layer in range(honest.layers):
             assert fuzz.forged(honest, layer, b"") == honest.file, layer
     # One asks for an extern that nobody has; its report is an answer, and no error.
-    assert all(fuzz.check(honest.file) for honest in fuzz.HONEST)
+    assert {fuzz.check(honest.file) for honest in fuzz.HONEST} == {fuzz.SOUND}
 
 
 @pytest.mark.parametrize("step", ["verify", "environment_report", "load_object", "load_state_dict"])
@@ -68,7 +83,7 @@ def test_the_target_would_notice(fuzz: Any, monkeypatch: pytest.MonkeyPatch, ste
 def test_inputs_reach_what_lies_behind_right_digests(fuzz: Any) -> None:
     """Between one in a hundred and half of what is forged is sound: harmless changes, not refusals alone."""
     layers = [bytes((which, layer, 0, 7, 0, 1, 3, 0)) for which in range(10) for layer in range(9)]
-    assert 0.01 < sum(fuzz.one_input(data) for data in layers) / len(layers) < 0.5
+    assert 0.01 < sum(fuzz.one_input(data) == fuzz.SOUND for data in layers) / len(layers) < 0.5
 
 
 FOUND = {
@@ -81,3 +96,50 @@ FOUND = {
 @pytest.mark.parametrize("data", FOUND.values(), ids=FOUND)
 def test_what_was_found_once_stays_found(fuzz: Any, data: str) -> None:
     fuzz.one_input(bytes.fromhex(data))
+
+
+@settings(max_examples=400)
+@given(data=INPUTS)
+def test_changed_checkpoints_raise_package_errors_alone(fuzz_checkpoints: ModuleType, data: bytes) -> None:
+    fuzz_checkpoints.one_input(data)
+
+
+def test_unchanged_checkpoints_are_sound_on_every_layer(fuzz_checkpoints: Any) -> None:
+    for honest in fuzz_checkpoints.HONEST:
+        for layer in range(honest.layers):
+            assert fuzz_checkpoints.check(fuzz_checkpoints.forged(honest, layer, b"")) == "sound", layer
+
+
+def test_other_operations_of_a_pickle_reach_the_machine(fuzz_checkpoints: Any) -> None:
+    """A pickle taken apart and put together again is the same; edits of it reach the machine."""
+    stream = fuzz_checkpoints.HONEST[1]
+    assert fuzz_checkpoints.with_other_operations(stream.file, b"") == stream.file
+    outcomes = [
+        fuzz_checkpoints.check(fuzz_checkpoints.forged(stream, 1, bytes((what, 1, place, 0, 7, 3))))
+        for what in range(6)
+        for place in range(10)
+    ]
+    assert len(set(outcomes)) > 1
+    assert "refused when opened: PickleRefused" in outcomes
+
+
+def test_the_target_for_checkpoints_would_notice(
+    fuzz_checkpoints: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object, **options: object) -> None:
+        raise IndexError
+
+    monkeypatch.setattr(fuzz_checkpoints, "open_checkpoint", broken)
+    with pytest.raises(IndexError):
+        fuzz_checkpoints.one_input(bytes(8))
+
+
+def test_a_run_can_be_repeated_and_tells_what_it_saw(fuzz: ModuleType, fuzz_program: Any) -> None:
+    first, again = (fuzz_program.run("archives", 5, range(40), float("inf")) for _ in range(2))
+    assert first.outcomes == again.outcomes
+    assert first.outcomes.total() == 40
+    assert len(first.slowest) == fuzz_program.SLOWEST
+    assert first.peak >= first.before > 0
+    other = fuzz_program.input_of(6, 0)
+    assert other != fuzz_program.input_of(5, 0)
+    assert (len(other) - 2) % 6 == 0

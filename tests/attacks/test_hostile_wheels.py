@@ -19,15 +19,24 @@ from typing import Any
 
 import pytest
 
-from packager.archive import ArchiveReader, ArchiveWriter, ExternRecord, Manifest, Verification
+from packager.archive import (
+    MAX_WHEEL_DIRECTORY,
+    MAX_WHEEL_METADATA,
+    ArchiveReader,
+    ArchiveWriter,
+    ExternRecord,
+    Manifest,
+    Verification,
+)
 from packager.cli import main
 from packager.environment import Fingerprint, Interpreter
 from packager.environment.creating import CreatedEnvironment, create_environment
-from packager.environment.errors import NoSuchVersionError, SourceOnlyError
+from packager.environment.errors import EnvironmentBuildError, NoSuchVersionError, SourceOnlyError
 from packager.environment.installers import Installer, Wanted, explained, run_tool
 from packager.environment.locks import resolve_wheels
 from packager.environment.own import wheel_of
 from packager.environment.vendoring import fetch_wheels
+from packager.environment.wheel_contents import acting_files
 from packager.environment.wheel_platforms import Target
 from packager.environment.wheels import WHEELS
 from packager.loading.deep_checks import verify
@@ -116,6 +125,32 @@ def executable(wheel: bytes) -> bytes:
     return file.getvalue()
 
 
+SERIES = f"python{sys.version_info.major}.{sys.version_info.minor}"
+# The files that act by themselves, as they are in the wheel, and as installed.
+ACTING: Mapping[str, tuple[list[str], list[str]]] = {
+    "a .pth file": (["tiny.pth"], ["tiny.pth"]),
+    "a .pth file of a namespace": (["tiny-1.0-py3.11-nspkg.pth"], ["tiny-1.0-py3.11-nspkg.pth"]),
+    "a .pth file that imports": (["a.pth"], ["a.pth"]),
+    "sitecustomize": (["sitecustomize.py"], ["sitecustomize.py"]),
+    "usercustomize": (["usercustomize.py"], ["usercustomize.py"]),
+    "modules of the library and of pip": ([], []),
+    "an editable finder": (["__editable__.tiny.pth"], ["__editable__.tiny.pth"]),
+    "another python": (
+        [f"tiny-1.0.data/scripts/{name}" for name in ("python", "python.exe", SERIES, "python3")],
+        [f"../../../bin/{name}" for name in ("python", "python.exe", SERIES, "python3")],
+    ),
+    "another library": (
+        [f"tiny-1.0.data/data/lib/{SERIES}/{name}" for name in ("encodings/__init__.py", "os.py", "site.py")]
+        + ["tiny-1.0.data/data/pyvenv.cfg"],
+        ["../../../pyvenv.cfg", "../encodings/__init__.py", "../os.py", "../site.py"],
+    ),
+    "entry points": (  # pip makes three programs of this one
+        ["entry point pip"],
+        [f"../../../bin/{name}" for name in ("pip", "pip3", SERIES.replace("python", "pip"))],
+    ),
+}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_in_a_wheel_runs_when_an_environment_is_made(
     archive: Make, tmp_path: Path, marker: Path, name: str
@@ -124,6 +159,125 @@ def test_nothing_in_a_wheel_runs_when_an_environment_is_made(
     assert made.installed == ("tiny==1.0",)
     assert not made.report
     assert not marker.exists()
+    assert sorted(one.path for one in made.acting.get("tiny", ())) == sorted(ACTING[name][1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inspect_shows_what_will_act_by_itself_and_runs_nothing(
+    archive: Make, marker: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = archive(hostile(marker)[name])
+    assert main(["inspect", str(path), "--json"]) == 0
+    (wheel,) = json.loads(capsys.readouterr().out)["wheels"]
+    assert (wheel["name"], wheel["version"], wheel["requires"]) == ("tiny", "1.0", [])
+    assert sorted(one["path"] for one in wheel["acting"]) == sorted(ACTING[name][0])
+    assert {one["kind"] for one in wheel["acting"]} <= {"startup", "replaces"}
+    assert main(["inspect", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert all(f"  {shown}  " in out for shown in ACTING[name][0])
+    assert ("what acts by itself once wheels are installed" in out) is bool(ACTING[name][0])
+    assert not marker.exists()
+
+
+def test_the_command_says_what_will_act_by_itself(
+    archive: Make, tmp_path: Path, marker: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = archive({**hostile(marker)["a .pth file"], "tiny-1.0.data/scripts/tiny-tool": b"#!/bin/sh\n"})
+    assert main(["env", "create", str(path), str(tmp_path / "env"), "--offline", "--installer", "pip"]) == 0
+    out = capsys.readouterr().out
+    why = "Python reads it as it starts, and runs its lines that begin with import"
+    assert out.splitlines()[1:] == [f"warning: tiny brings tiny.pth: {why}"]
+    assert main(["inspect", str(path)]) == 0
+    assert (
+        "tiny-1.0.data/scripts/tiny-tool  a program beside the environment's Python"
+        in capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("SiteCustomize/__init__.py", "startup"),
+        ("sitecustomize.cpython-311-x86_64-linux-gnu.so", "startup"),
+        ("tiny-1.0.data/purelib/x.PTH", "startup"),
+        ("tiny-1.0.data/platlib/usercustomize.py", "startup"),
+        ("tiny-1.0.data/data/lib/python3.12/site-packages/x.pth", "startup"),
+        ("tiny-1.0.data/data/lib64/python3.12/dist-packages/sitecustomize.py", "startup"),
+        ("tiny-1.0.data/data/Lib/site-packages/x.pth", "startup"),
+        ("tiny-1.0.data/data/bin/python3", "replaces"),
+        ("tiny-1.0.data/data/Scripts/pip.exe", "replaces"),
+        ("tiny-1.0.data/scripts/activate.fish", "replaces"),
+        ("tiny-1.0.data/scripts/pip3.11", "replaces"),
+        ("tiny-1.0.data/data/Lib/os.py", "replaces"),
+        ("tiny-1.0.data/scripts/git", "script"),
+        ("tiny-1.0.data/data/bin/git", "script"),
+        ("tiny/sitecustomize.py", None),
+        ("tiny/x.pth", None),
+        ("sitecustomize_tools.py", None),
+        ("tiny-1.0.data/data/share/man/python.1", None),
+        ("tiny-1.0.data/headers/pyvenv.cfg", None),
+        ("tiny-1.0.dist-info/METADATA", None),
+    ],
+)
+def test_what_acts_by_itself_is_known_by_where_it_is_put(path: str, kind: str | None) -> None:
+    assert [one.kind for one in acting_files([path])] == ([] if kind is None else [kind])
+
+
+def bomb(method: int) -> bytes:
+    """A wheel whose METADATA is short in the file, and long beyond all bounds."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as wheel:
+        wheel.writestr(f"{INFO}/METADATA", HONEST[f"{INFO}/METADATA"] + b"X: " + bytes(MAX_WHEEL_METADATA))
+    return file.getvalue()
+
+
+def long_list() -> bytes:
+    """A wheel with a list of files that is longer than any honest one."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as wheel:
+        for number in range(MAX_WHEEL_DIRECTORY // 60_000 + 2):
+            wheel.writestr(f"{number}{'x' * 60_000}", b"")
+    return file.getvalue()
+
+
+TINY_WHEEL = wheel_of(HONEST, "tiny", "1.0")[1]
+BROKEN: Mapping[str, tuple[Callable[[], bytes], str]] = {
+    "nothing": (lambda: b"", "not a wheel"),
+    "no ZIP": (lambda: b"x" * 5000, "not a wheel"),
+    "cut short": (lambda: TINY_WHEEL[:-30], "not a wheel"),
+    "other bytes in front": (lambda: TINY_WHEEL[len(TINY_WHEEL) // 2 :], "not a wheel"),
+    "no METADATA": (lambda: wheel_of({"tiny.py": b""}, "tiny", "1.0")[1], "not a wheel"),
+    "two of them": (
+        lambda: wheel_of({**HONEST, "other-1.dist-info/METADATA": b"Name: tiny\n"}, "tiny", "1.0")[1],
+        "not a wheel",
+    ),
+    "a bomb": (lambda: bomb(zipfile.ZIP_DEFLATED), "METADATA has more than 4194304 bytes"),
+    "another compression": (lambda: bomb(zipfile.ZIP_LZMA), "compressed in another way"),
+    "a long list": (long_list, "its list of files has more than 8388608 bytes"),
+    "entry points that are no text": (
+        lambda: wheel_of({**HONEST, f"{INFO}/entry_points.txt": b"\xff\xfe"}, "tiny", "1.0")[1],
+        "not a wheel",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_no_wheel_is_said_and_neither_shown_nor_installed(
+    archive: Make, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make, said = BROKEN[name]
+    path = tmp_path / "broken.kellet"
+    with ArchiveReader(archive({})) as reader, ArchiveWriter(path, fsync=False) as writer:
+        writer.add(f"{WHEELS}tiny-1.0-py3-none-any.whl", make(), kind="resource")
+        writer.seal(reader.manifest)
+    assert main(["inspect", str(path), "--json"]) == 0
+    (wheel,) = json.loads(capsys.readouterr().out)["wheels"]
+    assert said in wheel["problem"]
+    assert main(["inspect", str(path)]) == 0
+    assert said in capsys.readouterr().out
+    with pytest.raises(EnvironmentBuildError, match=said):
+        create(path, tmp_path / "env", offline=True)
+    assert not (tmp_path / "env").exists()
 
 
 def test_the_environment_of_an_honest_wheel_works(archive: Make, tmp_path: Path, marker: Path) -> None:

@@ -18,7 +18,7 @@ from packager.archive import ArchiveReader
 WATCHED = """
 import random, sys
 sys.path.insert(0, sys.argv[1])
-import fuzz_target as fuzz
+import fuzz_archives as fuzz
 from packager.archive import ArchiveReader, verify
 from packager.errors import PackageError
 from packager.codecs import default_registry

@@ -194,3 +194,17 @@ def test_factor_of_several_elements_is_multiplied() -> None:
     x = kellet.tensor([1.0, 1.0])
     assert x.add(x, alpha=kellet.tensor([1.0, 2.0])).tolist() == [2.0, 3.0]
     assert kellet.addcmul(x, x, x, value=kellet.tensor([0.0, 1.0])).tolist() == [1.0, 2.0]
+
+
+def test_a_graph_of_the_gradient_is_made_only_where_it_is_asked_for() -> None:
+    x = kellet.tensor([3.0], requires_grad=True)
+    for options, has_graph in (({}, False), ({"create_graph": False}, False), ({"create_graph": True}, True)):
+        (found,) = grad((x**3).sum(), x, **options)
+        assert (found.requires_grad, found.grad_fn is not None) == (has_graph, has_graph)
+        (x**3).sum().backward(**options)
+        assert x.grad.requires_grad == has_graph
+        x.grad = None
+    y = (x**3).sum()
+    grad(y, x)
+    with pytest.raises(RuntimeError, match=r"second time|freed|retain_graph"):
+        grad(y, x)  # without a graph of the gradient nothing is kept for another pass

@@ -18,7 +18,7 @@ from packager.analysis import TraceError, trace_call
 from packager.cli import main
 from packager.cli.runnable import main as run_archive
 from packager.errors import CodeExitError, PackageError
-from packager.exits import AnswerRequired
+from packager.process import AnswerRequired
 
 Project = Callable[[Mapping[str, str]], Path]
 Run = Callable[..., tuple[int, str]]

@@ -242,7 +242,7 @@ def test_names_that_are_devices_or_streams_on_windows_are_not_written_there(name
 
 MEASURED = """
 import re, sys
-import packager.archive.verifying, packager.cli.inspect_command, packager.cli.foreign, packager.policy
+import packager.archive.verifying, packager.cli.inspect_command, packager.policy
 import packager.loading.resources, packager.sizes, packager.loading.deep_checks, msgpack
 from packager.cli import main
 def used():

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import importlib_metadata
 import pytest
 
 from packager.codecs import Child, Codec, Decoding, Encoding, Node
@@ -72,6 +73,16 @@ class TestContractOfAnOutsideCodec(CodecContract):
         return [Point(1, 2), Point([1], -1)]
 
 
+class Complexes(PointCodec):
+    """A codec that takes over a class of Python's."""
+
+    name = "test.complexes"
+    types = ("builtins:complex",)
+
+    def claims(self, cls: type) -> bool:
+        return cls is complex
+
+
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A distribution with two entry points: a codec, and one that cannot be loaded."""
@@ -101,6 +112,51 @@ def test_only_the_codec_that_an_archive_names_is_imported(installed: Path) -> No
     assert "outside_codec" not in sys.modules
     assert registry.find("outside.money") is not None
     assert "outside_codec" in sys.modules
+
+
+def test_a_codec_added_to_one_default_registry_is_in_no_other() -> None:
+    first, second = default_registry(), default_registry()
+    first.add(PointCodec())
+    assert first.for_class(Point) is first.find("test.point") is not None
+    for other in (second, default_registry(), second.copy()):
+        assert other.find("test.point") is None
+        assert other.for_class(Point) is None
+    second.add(Complexes())
+    mine = second.for_class(complex)
+    assert mine is not None
+    assert mine.name == "test.complexes"
+    found = default_registry().for_class(complex)
+    assert found is not None
+    assert found.name == "complex"
+
+
+def test_distributions_are_searched_again_after_an_install_and_not_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    asked: list[str] = []
+    real = importlib_metadata.entry_points
+
+    def watched(*, group: str) -> Any:
+        asked.append(group)
+        return real(group=group)
+
+    monkeypatch.setattr(importlib_metadata, "entry_points", watched)
+    for _ in range(3):
+        default_registry().load_all()
+    assert asked == ["packager.codecs"]
+    assert default_registry().find("outside.money") is None
+    (tmp_path / "outside_codec.py").write_text(OUTSIDE)
+    info = tmp_path / "outside-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[packager.codecs]\noutside.money = outside_codec:MoneyCodec\n")
+    found = default_registry().find("outside.money")
+    sys.modules.pop("outside_codec")
+    assert found is not None
+    assert asked == ["packager.codecs"] * 2
+    monkeypatch.undo()
+    assert default_registry().find("outside.money") is None
 
 
 def test_entry_point_that_cannot_be_loaded_is_named(installed: Path) -> None:

@@ -22,6 +22,7 @@ import kellet.optim
 from kellet import nn
 from packager.codecs import (
     arrays,
+    callables,
     collections_codec,
     default_registry,
     kellet_codec,
@@ -126,7 +127,7 @@ class TestEnum(CodecContract):
 
 
 class TestPartial(CodecContract):
-    codec = plain.PartialCodec()
+    codec = callables.PartialCodec()
     interned = (HERE,)  # in data alone there are few partials
 
     def samples(self) -> list[Any]:
@@ -137,7 +138,7 @@ class TestPartial(CodecContract):
 
 
 class TestGetter(CodecContract):
-    codec = plain.GetterCodec()
+    codec = callables.GetterCodec()
     interned = (HERE,)  # in data alone there are none
 
     def samples(self) -> list[Any]:
@@ -201,7 +202,7 @@ class TestScalarSubclass(CodecContract):
 
 
 class TestMethod(CodecContract):
-    codec = plain.MethodCodec()
+    codec = callables.MethodCodec()
     interned = (HERE,)
 
     def samples(self) -> list[Any]:

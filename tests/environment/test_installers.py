@@ -80,6 +80,32 @@ def test_the_words_of_installers_become_typed_errors(
     assert error.__notes__ == output.strip().splitlines()[-8:]
 
 
+PIP_CONFLICT = """\
+ERROR: Cannot install -r requirements.txt (line 1) because of conflicting dependencies.
+ERROR: ResolutionImpossible: for help visit https://pip.pypa.io/
+"""
+PIP_CONFLICT_LOG = """\
+2026-11-23T00:03:40,334 The conflict is caused by:
+2026-11-23T00:03:40,334     shop 0.1.0 depends on tiny-lib{}
+2026-11-23T00:03:40,334     The user requested (constraint) tiny-lib==1.2.0
+"""
+
+
+def test_a_recorded_version_that_pip_finds_nowhere_is_missing_though_pip_calls_it_a_conflict() -> None:
+    log = PIP_CONFLICT_LOG.format(">=1.1,<2")
+    error = explained(PIP_CONFLICT, "environment x", Interpreter.here(), log=log)
+    assert type(error) is NoSuchVersionError
+    assert str(error).startswith("environment x: no tiny-lib 1.2.0 for Python 3")
+
+
+@pytest.mark.parametrize("wanted", [">=1.3", "[fast]>=1.1", "===1.2.0"])
+def test_versions_that_do_not_fit_together_are_not_told_as_missing(wanted: str) -> None:
+    log = PIP_CONFLICT_LOG.format(wanted)
+    error = explained(PIP_CONFLICT, "environment x", Interpreter.here(), log=log)
+    assert type(error) is EnvironmentBuildError
+    assert str(error) == "environment x: the installer failed; what it said last is below"
+
+
 def test_wheels_for_other_platforms_alone_are_told_with_a_target_that_wheels_are_for() -> None:
     error = explained(
         UV_TAGS, "environment x", Interpreter.here(), [Wheel.parse("fast-1.0-cp39-cp39-win32.whl")]

@@ -62,7 +62,8 @@ def test_where_a_distribution_was_installed_from_is_known(shop: Path) -> None:
     here = Distributions()
     assert here.place("shop") == here.place("shop_folder") == str(shop)
     assert here.place("shop_wheel") == str(shop.parent / "shop_wheel-2.0.whl")
-    assert here.place("fetched") == here.place("numpy") == here.place("nothing") == ""
+    assert here.place("fetched") == "https://example.org/fetched-1.0.whl"
+    assert here.place("numpy") == here.place("nothing") == ""
 
 
 def test_a_plan_shows_the_place_and_the_archive_has_the_names_alone(
@@ -74,10 +75,13 @@ def test_a_plan_shows_the_place_and_the_archive_has_the_names_alone(
         exporter.save_source_string("net", "import shop, shop_wheel, fetched\n")
         plan = str(exporter.plan())
     assert f"shop>=2.0,<3  (editable install shop 2.0, from {shop})" in plan
+    assert "(installed distribution fetched 2.0, from https://example.org/fetched-1.0.whl)" in plan
     assert f"(installed distribution shop-wheel 2.0, from {shop.parent / 'shop_wheel-2.0.whl'})" in plan
     with ArchiveReader(target) as reader:
-        assert reader.manifest.environment["local"] == ["shop", "shop-wheel"]
-    assert str(tmp_path).encode() not in target.read_bytes()
+        assert reader.manifest.environment["local"] == ["fetched", "shop", "shop-wheel"]
+    data = target.read_bytes()
+    assert str(tmp_path).encode() not in data
+    assert b"example.org" not in data
 
 
 def test_a_report_never_says_to_install_it_by_name(shop: Path) -> None:

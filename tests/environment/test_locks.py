@@ -32,7 +32,7 @@ def test_requirements_without_wheels_are_exact_versions_of_all_that_stood_there(
     archive = record({"tiny": "2.0+cpu", "Other_Name": "1.0"}, beside={"tiny": "2.0+cpu", "under": "0.1"})
     with ArchiveReader(archive) as reader:
         text = requirements_text(RecordedEnvironment.of(reader.manifest), wheels_held(reader))
-    assert text == "other-name==1.0\ntiny==2.0\nunder==0.1\n"
+    assert text == "other-name==1.0\ntiny==2.0+cpu\nunder==0.1\n"
     assert [Requirement(line).name for line in text.splitlines()] == ["other-name", "tiny", "under"]
 
 

@@ -447,3 +447,51 @@ def test_an_object_that_saves_texts_of_its_own_saves_them_once(project: Project)
     assert exporter.get_unique_id() == "1"
     with PackageImporter(buffer) as importer:
         assert importer.load_object("model", "one") == ["kept"]
+
+
+ASKS_ALL = """
+import packager
+
+class Net:
+    def __call__(self, x):
+        return x + 1
+
+    def __reduce_package__(self, exporter):
+        assert isinstance(exporter, packager.PackageExporter)
+        exporter.intern("shop.**", allow_empty=False)
+        name = exporter.prefix + exporter.get_unique_id()
+        exporter.save_text("shop", name, "kept")
+        exporter.save_object("shop", name + ".parts", {"part": exporter.get_unique_id()})
+        exporter.save_pickle("shop", name + ".pkl", [1], dependencies=False)
+        exporter.save_source_string("shop.made", "MADE = 1")
+        return make, (name,)
+
+def make(importer, name):
+    return Net()
+"""
+
+
+class Prefixed(PackageExporter):
+    """An exporter that has more to say."""
+
+    prefix = "own"
+
+
+def test_an_object_with_a_check_asks_its_own_exporter_again_and_saves_nothing_twice(project: Project) -> None:
+    project({"shop/__init__.py": "", "shop/net.py": ASKS_ALL})
+    import shop.net  # type: ignore[import-not-found,unused-ignore]  # written above
+
+    buffer = io.BytesIO()
+    exporter = Prefixed(buffer, policy="auto")
+    exporter.save_object("model", "model", shop.net.Net())
+    exporter.save_check("model", {"x": np.ones(2)})
+    assert exporter.plan().problems == ()
+    assert exporter.get_unique_id() == "2"
+    exporter.close()
+    with ArchiveReader(buffer) as reader:
+        saved = {(one.package, one.resource) for one in reader.manifest.objects}
+        assert saved == {("shop", "own0.parts"), ("model", "model")}
+    with PackageImporter(buffer) as importer:
+        assert importer.load_text("shop", "own0") == "kept"
+        assert importer.load_object("shop", "own0.parts") == {"part": "1"}
+        assert importer.import_module("shop.made").MADE == 1

@@ -64,6 +64,20 @@ def test_a_module_comes_back_and_gives_the_same_outputs(net: Any) -> None:
         assert np.array_equal(loaded(x).detach().numpy(), model(x).detach().numpy())
 
 
+def test_an_object_of_very_many_small_arrays_is_read_under_the_bounds_of_objects() -> None:
+    """Its table holds more values than other entries of its size may, such as a manifest."""
+    arrays = {f"layer.{number}": np.full(1, number, "f4") for number in range(24_000)}
+    file = io.BytesIO()
+    with PackageExporter(file, policy="auto") as exporter:
+        exporter.save_object("model", "arrays", arrays)
+        assert exporter.plan().problems == ()
+    file.seek(0)
+    with PackageImporter(file) as importer:
+        loaded = importer.load_object("model", "arrays")
+    assert list(loaded) == list(arrays)
+    assert all(loaded[key].tolist() == array.tolist() for key, array in arrays.items())
+
+
 def test_kellet_is_an_implicit_extern_of_an_object_that_needs_it(net: Any) -> None:
     exporter = PackageExporter(io.BytesIO())
     exporter.intern("shop.**")

@@ -54,6 +54,14 @@ def test_why_of_a_module_that_is_not_in_is_a_key_error(exporter: PackageExporter
         exporter.why("csv")
 
 
+def test_why_of_a_module_in_a_branch_that_is_not_taken_says_so(exporter: PackageExporter) -> None:
+    exporter.save_source_string(
+        "m", "try:\n    import absent_one\nexcept ImportError:\n    absent_one = None\n"
+    )
+    with pytest.raises(KeyError, match=r"is not in .* imports it, or only in a branch that is not taken"):
+        exporter.why("absent_one")
+
+
 def test_why_tells_which_object_needs_a_module(project: Project) -> None:
     project({"shapes.py": "class Square:\n    pass\n"})
     import shapes  # type: ignore[import-not-found]  # written above

@@ -124,6 +124,56 @@ def test_eight_readers_never_see_a_mixture_while_a_writer_replaces_the_file(tmp_
     sys.stdout.write(f"{sum(reads)} loads by 8 readers while the file was replaced {replaced} times\n")
 
 
+READING = """
+import sys, time
+import numpy as np
+from packager import PackageImporter
+from packager.archive import ArchiveReader, verify
+
+until, reads, versions = time.monotonic() + float(sys.argv[1]), 0, set()
+while time.monotonic() < until:
+    with ArchiveReader(sys.argv[2]) as reader:
+        assert verify(reader).ok
+        found = {int(reader.read("model/version.txt")), int(reader.read("net/core.py").split()[-1])}
+        reads += 1
+    assert len(found) == 1, found
+    versions |= found
+    if reads % 10 == 0:
+        with PackageImporter(sys.argv[2], mmap=bool(reads % 20)) as importer:
+            state = importer.load_state_dict("model", "state")
+            found = {state["version"], *np.unique(state["w"]).astype(int).tolist()}
+            found.add(int(importer.load_text("model", "version.txt")))
+        assert len(found) == 1, found
+print(reads, *sorted(versions))
+"""
+
+
+def test_reader_processes_never_see_a_mixture_while_a_writer_replaces_the_file(tmp_path: Path) -> None:
+    """Takes as long as the race is asked to be: two seconds."""
+    for version in (1, 2):
+        export(tmp_path / f"{version}.kellet", version)
+    path = tmp_path / "net.kellet"
+    export(path, 1)
+
+    def start(program: str, *arguments: object) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", program, str(SECONDS), str(path), *map(str, arguments)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    writer = start(WRITER, tmp_path / "1.kellet", tmp_path / "2.kellet")
+    readers = [start(READING) for _ in range(4)]
+    reads = 0
+    for process in readers:
+        out, errors = process.communicate(timeout=SECONDS + 100)
+        assert (process.returncode, errors) == (0, "")
+        count, *versions = map(int, out.split())
+        assert count > 0
+        assert set(versions) <= {1, 2}
+        reads += count
+    replaced = int(writer.communicate(timeout=100)[0])
+    assert replaced > 5
+    sys.stdout.write(f"{reads} reads by 4 processes while the file was replaced {replaced} times\n")
+
+
 @pytest.mark.parametrize("mapped", [True, False])
 def test_64_threads_import_and_load_everything_from_one_importer(tmp_path: Path, mapped: bool) -> None:
     export(tmp_path / "net.kellet", 3)

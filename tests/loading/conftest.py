@@ -35,7 +35,7 @@ class TextArchive:
         return self.files[name]
 
     def entry(self, name: str) -> Any:
-        return SimpleNamespace(sha256=hashlib.sha256(self.files[name]).hexdigest())
+        return SimpleNamespace(kind="resource", sha256=hashlib.sha256(self.files[name]).hexdigest())
 
 
 class Loaded:

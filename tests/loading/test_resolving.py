@@ -29,6 +29,41 @@ def scaled(value):
     return 2 * value
 """
 
+FUNCTIONS = """
+from resolvedhelpers import adder, calls
+
+WORDS = ["one", "two"]
+count = lambda: len(WORDS)
+
+class Steps:
+    def __init__(self, first):
+        def shifted(value, *, by=first):
+            def doubled(inner):
+                return 2 * inner + by
+            return doubled(value)
+
+        self.shifted, self.last = shifted, lambda value: shifted(value) + first
+        self.add, self.told, self.count = adder(3), calls(shifted), count
+"""
+
+HELPERS = """
+import functools
+
+def adder(number):
+    total = number
+    def add(value):
+        nonlocal total
+        total += value
+        return total
+    return add
+
+def calls(function):
+    @functools.wraps(function)
+    def told(*args, **options):
+        return "told", function(*args, **options)
+    return told
+"""
+
 
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -41,6 +76,24 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with PackageExporter(file, policy="auto") as exporter:
         exporter.save_object("model", "net", resolvedshop.Net(kellet.ones(2, 3)))
     monkeypatch.delitem(sys.modules, "resolvedshop")
+    return file
+
+
+@pytest.fixture
+def archive_of_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Lambdas, closures over them, functions inside functions, and what decorators of two modules made."""
+    (tmp_path / "resolvedsteps.py").write_text(FUNCTIONS)
+    (tmp_path / "resolvedhelpers.py").write_text(HELPERS)
+    monkeypatch.syspath_prepend(tmp_path)
+    import resolvedsteps
+
+    made = resolvedsteps.Steps(4)
+    file = tmp_path / "steps.kellet"
+    with PackageExporter(file, policy="auto") as exporter:
+        exporter.save_object("model", "steps", made)
+        exporter.save_object("model", "last", made.last)
+    for name in ("resolvedsteps", "resolvedhelpers"):
+        monkeypatch.delitem(sys.modules, name)
     return file
 
 
@@ -84,6 +137,36 @@ def test_names_are_resolved_once_and_building_enters_nothing_of_loading(
     assert steps[1:resolving] == []
     assert "  packager.loading.opening.import_module" in steps[resolving:building]
     assert steps[building + 1 :] == []
+
+
+def test_building_functions_that_packaged_code_made_asks_no_loader_for_their_source(
+    archive_of_functions: Path, steps: list[str]
+) -> None:
+    with PackageImporter(archive_of_functions) as importer:
+        made = importer.load_object("model", "steps")
+        assert [made.shifted(5), made.last(5), made.told(5), made.count()] == [14, 18, ("told", 14), 2]
+        assert [made.add(1), made.add(1)] == [4, 5]
+        module = importer.import_module("resolvedsteps")
+        module.WORDS.append("three")
+        assert made.count() == 3
+        assert made.shifted.__globals__ is vars(module)
+        assert made.add.__globals__ is vars(importer.import_module("resolvedhelpers"))
+    assert [step for step in steps if step[0] != " "] == ["audit", "resolve_names", "build"]
+    resolving, building = steps.index("resolve_names"), steps.index("build")
+    asked = [step for step in steps if step.endswith(".get_source")]
+    assert len(asked) == 2, "one source for each module of functions"
+    assert [step for step in steps[resolving:building] if step.endswith(".get_source")] == asked
+    assert steps[building + 1 :] == []
+
+
+def test_one_lambda_alone_is_built_from_a_source_that_was_read_before(
+    archive_of_functions: Path, steps: list[str]
+) -> None:
+    with PackageImporter(archive_of_functions) as importer:
+        made = importer.load_object("model", "last")
+        assert made(5) == 18
+    assert "  packager.loading.module_loaders.get_source" in steps[: steps.index("build")]
+    assert steps[steps.index("build") + 1 :] == []
 
 
 def test_a_stored_module_that_is_gone_is_told_before_anything_is_built(

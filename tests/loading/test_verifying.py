@@ -12,7 +12,8 @@ import msgpack
 import pytest
 
 from packager import PackageExporter, verify
-from packager.archive import ArchiveWriter, Manifest, ModuleRecord, ObjectRecord, StateDictRecord
+from packager.archive import ArchiveWriter, Manifest, ModuleRecord, ObjectRecord, StateDictRecord, TypeUse
+from packager.cli import main
 from packager.errors import ArchiveError, IntegrityError
 from packager.loading import deep_checks
 from packager.objects.records import Kind as K
@@ -35,8 +36,11 @@ def sources(**texts: str | bytes) -> bytes:
 
 def stored(*records: list, codecs: tuple = (), **facts: tuple) -> bytes:
     table = msgpack.packb([[["records", 1], *codecs], list(records), -len(records)])
-    record = ObjectRecord("m", "o", "m/o", factory=facts.pop("factory", None))
+    record = ObjectRecord("m", "o", "m/o", factory=facts.pop("factory", None), types=facts.pop("types", ()))
     return archive({"m/o": ("object", table)}, objects=(record,), **facts)
+
+
+CART = ([K.GLOBAL, "shop", "Cart"], [K.SHAPE, -1, None], [K.OBJ, -2])
 
 
 def problems(file: object, **options: object) -> list[str]:
@@ -167,7 +171,7 @@ def test_records_are_audited_and_nothing_is_imported():
 
 
 def test_names_that_the_caller_trusts_are_no_problem():
-    odd = stored([K.GLOBAL, "shop", "Cart"], [K.SHAPE, -1, None], [K.OBJ, -2])
+    odd = stored(*CART, types=(TypeUse("shop:Cart", "create"),))
     assert "shop:Cart" in problems(odd)[0]
     assert problems(odd, trust=["shop:Cart"]) == []
     with pytest.raises(ValueError, match=r"expected 'package\.module:Qualified\.Name'"):
@@ -175,20 +179,69 @@ def test_names_that_the_caller_trusts_are_no_problem():
 
 
 def test_names_of_modules_with_a_stored_source_are_no_problem_and_of_mere_records_are():
-    records = [[K.GLOBAL, "shop", "Cart"], [K.SHAPE, -1, None], [K.OBJ, -2]]
-    table = msgpack.packb([[["records", 1]], records, -3])
+    table = msgpack.packb([[["records", 1]], CART, -3])
     there = {"m/o": ("object", table), "shop.py": ("source", b"class Cart:\n    pass\n")}
     module = ModuleRecord("shop", "intern", "r", "b", "shop.py")
-    assert problems(archive(there, objects=(ObjectRecord("m", "o", "m/o"),), modules=(module,))) == []
+    record = ObjectRecord("m", "o", "m/o", types=(TypeUse("shop:Cart", "create"),))
+    assert problems(archive(there, objects=(record,), modules=(module,))) == []
     for action in ("intern", "mock"):
-        (found,) = problems(stored(*records, modules=(ModuleRecord("shop", action, "r", "b"),)))
+        (found,) = problems(stored(*CART, modules=(ModuleRecord("shop", action, "r", "b"),)))
         assert "shop:Cart" in found
 
 
 def test_a_factory_from_elsewhere_is_a_problem():
-    odd = stored([K.DICT], factory="os:system")
+    odd = stored([K.DICT], factory="os:system", types=(TypeUse("os:system", "call"),))
     assert "made by the factory 'os:system'" in problems(odd)[0]
     assert problems(odd, trust=["os:system"]) == []
+
+
+CREATES = TypeUse("shop:Cart", "create")
+OTHERS = {
+    "none": ((), "its records name shop:Cart, which the manifest does not say;"),
+    "one more": (
+        (CREATES, TypeUse("os:getcwd", "call")),
+        "the manifest says os:getcwd, which its records do not name;",
+    ),
+    "one more of a name": (
+        (CREATES, TypeUse("shop:Cart", "call")),
+        "the manifest says shop:Cart, which its records do not name;",
+    ),
+    "another role": (
+        (TypeUse("shop:Cart", "value"),),
+        (
+            "its records name shop:Cart (create), which the manifest does not say; the manifest says "
+            "shop:Cart (value), which its records do not name;"
+        ),
+    ),
+    "many others": (
+        tuple(TypeUse(f"a:n{n}", "call") for n in range(7)),
+        "which the manifest does not say; the manifest says a:n0, a:n1, a:n2, a:n3, a:n4, and 2 more, which",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_the_manifest_names_exactly_what_the_records_name(case, tmp_path, capsys):
+    """In depth and by `inspect`; the twin that lists the one name is no problem to either."""
+    types, message = OTHERS[case]
+    (found,) = problems(stored(*CART, types=types), trust=["shop:Cart"])
+    assert found.startswith("object m/o: ")
+    assert message in found
+    assert "the archive was not written by packager: do not load it" in found
+    path = tmp_path / "x.kellet"
+    for listed, code in ((types, False), ((CREATES,), True)):
+        path.write_bytes(stored(*CART, types=listed))
+        assert (main(["inspect", str(path)]) == 0) is code
+        assert (message in capsys.readouterr().err) is not code
+    assert problems(path, trust=["shop:Cart"]) == []
+
+
+def test_a_factory_is_among_the_names_that_the_manifest_says():
+    (found,) = problems(stored([K.DICT], factory="os:getcwd"), trust=["os:getcwd"])
+    assert "its records name os:getcwd, which the manifest does not say" in found
+    said = (TypeUse("os:getcwd", "call"),)
+    assert problems(stored([K.DICT], factory="os:getcwd", types=said), trust=["os:getcwd"]) == []
+    assert "the manifest says os:getcwd, which its" in problems(stored([K.DICT], types=said))[0]
 
 
 def test_extras_of_state_dicts_are_audited():

@@ -327,3 +327,13 @@ def test_what_a_failing_reduce_says_is_in_the_refusal() -> None:
 def test_load_helper_and_round_trip_agree() -> None:
     encoded = encode([1, 2])
     assert load(encoded, TrustContext.data_only()) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "given", [5, (), (object,), (object, [1]), (object, (), None, None, None, None, None), [object, ()]]
+)
+def test_what_reduce_gives_is_a_name_or_a_tuple_of_two_to_six(given: Any) -> None:
+    answering = type("Answering", (), {"__reduce__": lambda self: given})
+    [refusal] = encode([answering()]).refusals
+    assert refusal.path == "obj[0]"
+    assert f"__reduce__ of Answering gave {type(given).__name__}; expected a tuple" in refusal.reason

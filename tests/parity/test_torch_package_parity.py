@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +131,18 @@ def ours(build: Build, **options: Any) -> packager.PackageImporter:
     file = io.BytesIO()
     with packager.PackageExporter(file, **options) as exporter:
         build(exporter)
-    return packager.PackageImporter(file)
+    _OPENED.append(packager.PackageImporter(file))
+    return _OPENED[-1]
+
+
+_OPENED: list[packager.PackageImporter] = []
+
+
+@pytest.fixture(autouse=True)
+def closed_afterwards() -> Iterator[None]:
+    yield
+    while _OPENED:
+        _OPENED.pop().close()
 
 
 def packaged(source: str, *externs: str) -> Build:

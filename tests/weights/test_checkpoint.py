@@ -14,7 +14,7 @@ import pytest
 
 from packager.archive.safetensors import spell_header
 from packager.errors import LegacyFormatError
-from packager.weights import PickleRefused, open_checkpoint, read_torch_file, write_checkpoint
+from packager.weights import PickleRefused, open_checkpoint, read_torch_file, write_checkpoint, zip_files
 
 
 def as_lists(checkpoint):
@@ -243,3 +243,19 @@ def test_a_file_that_changes_while_it_is_read_gives_an_error(tmp_path):
         file.truncate(1000)
     with pytest.raises(LegacyFormatError, match="1000 bytes"):
         checkpoint["a"].numpy()
+
+
+def test_a_long_deflated_entry_is_unpacked_whole(tmp_path, monkeypatch):
+    held = np.arange(100, dtype="f4")
+    np.savez_compressed(tmp_path / "a.npz", held=held)
+    for most in (10**6, 528, 527, 0):  # in memory, exactly so, and in a file
+        monkeypatch.setattr(zip_files, "_IN_MEMORY", most)
+        assert np.array_equal(open_checkpoint(tmp_path / "a.npz")["held"].numpy(), held)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4), (5,), ()])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_of_numpy_in_a_pickle_keep_their_order_of_axes(tmp_path, shape, order):
+    held = np.asarray(np.arange(np.prod(shape, dtype=int), dtype="f4").reshape(shape), order=order)
+    found = read_torch_file(torch_zip(tmp_path / "a.pt", {"held": held}))["held"]
+    assert np.array_equal(found.numpy(), held)

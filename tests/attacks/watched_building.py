@@ -1,0 +1,84 @@
+"""What is called while records are built, as `sys.setprofile` sees it: see inert_calls.py for what may be."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import Any, Final
+
+from packager.codecs import Codec
+from packager.objects import building
+from packager.objects.records import KIND_NAMES
+from tests.attacks.inert_calls import is_listed
+
+
+@dataclass
+class Calls:
+    """What was called: (the kind or codec that was being built, name of the function)."""
+
+    seen: set[tuple[str, str]] = field(default_factory=set)
+
+    def outside_the_list(self) -> list[tuple[str, str]]:
+        """What was called that the row of the place does not list."""
+        return sorted((where, name) for where, name in self.seen if not is_listed(name, where))
+
+
+@contextmanager
+def watched_building() -> Iterator[Calls]:
+    """Note every function that is called by a step of building, or by what that calls."""
+    calls = Calls()
+
+    def note(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call":
+            name, caller = _name_of_code(frame), frame.f_back
+        elif event == "c_call":
+            name, caller = name_of_function(argument), frame
+        else:
+            return
+        where = _place(caller)
+        if where is not None:
+            calls.seen.add((where, name))
+
+    previous = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(previous)
+
+
+def name_of_function(function: Any) -> str:
+    """Return the name of a function in C: its module, else that of its class, and its qualified name."""
+    module = getattr(function, "__module__", None)
+    if module is None:
+        owner = getattr(function, "__self__", None)
+        cls = getattr(function, "__objclass__", None) or (owner if isinstance(owner, type) else type(owner))
+        module = cls.__module__
+    return f"{module}:{getattr(function, '__qualname__', type(function).__qualname__)}"
+
+
+def _name_of_code(frame: FrameType) -> str:
+    return f"{frame.f_globals.get('__name__')}:{frame.f_code.co_qualname}"
+
+
+_STEPS: Final[dict[CodeType, str]] = {
+    step.__code__: KIND_NAMES[kind]  # type: ignore[attr-defined]  # steps are functions
+    for kind, step in building._STEPS.items()
+}
+_PHASES: Final = frozenset({"decode", "finish", "make", "fill", "set_state", "check_made"})
+
+
+def _place(frame: FrameType | None) -> str | None:
+    """Return the codec, or the kind of record, whose building this frame belongs to."""
+    codec: str | None = None
+    while frame is not None:
+        me = frame.f_locals.get("self") if frame.f_code.co_argcount else None
+        if codec is None and frame.f_code.co_name in _PHASES and issubclass(type(me), Codec):
+            codec = me.name  # type: ignore[union-attr]  # a codec
+        if frame.f_code in _STEPS:
+            return codec or _STEPS[frame.f_code]
+        frame = frame.f_back
+    return None

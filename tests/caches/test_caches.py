@@ -1,0 +1,182 @@
+"""The folder for what is kept between runs: used where this user alone may write, else left alone."""
+
+from __future__ import annotations
+
+import io
+import marshal
+import os
+import stat
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+
+from packager import PackageExporter, PackageImporter, caches
+from packager.caches import CacheWarning, keep_file, keep_folder, others_may_write, read_own, usable_cache
+from packager.graph.module_table import ScanCache
+from packager.graph.scanner import scan_source
+
+
+@pytest.fixture(autouse=True)
+def warned_of_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caches, "_warned", set())
+
+
+def open_to_all(folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o777)
+
+
+def open_to_a_group(folder: Path) -> None:
+    folder.mkdir()
+    os.chown(folder, -1, 12345) if os.geteuid() == 0 else None
+    folder.chmod(0o2770)
+
+
+def sticky(folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o1777)  # others cannot rename what is in it, but add to it
+
+
+def below_one_that_is_open(folder: Path) -> None:
+    (folder.parent / "open").mkdir(mode=0o700)
+    (folder.parent / "open" / "inner").mkdir(mode=0o700)
+    (folder.parent / "open").chmod(0o777)
+    folder.symlink_to(folder.parent / "open" / "inner")
+
+
+def a_link_to_one_that_is_open(folder: Path) -> None:
+    open_to_all(folder.parent / "elsewhere")
+    folder.symlink_to(folder.parent / "elsewhere")
+
+
+def of_another_user(folder: Path) -> None:
+    folder.mkdir(mode=0o755)
+    os.chown(folder, 12345, -1)
+
+
+BAD = [open_to_all, open_to_a_group, sticky, below_one_that_is_open, a_link_to_one_that_is_open]
+BAD += [of_another_user] if os.geteuid() == 0 else []
+
+
+@pytest.mark.parametrize("make", BAD)
+def test_a_folder_that_others_may_write_is_not_used_and_said_once(
+    make: Callable[[Path], None], tmp_path: Path
+) -> None:
+    make(tmp_path / "cache")
+    with pytest.warns(CacheWarning, match="nothing is kept between runs: .*set KELLET_CACHE"):
+        assert usable_cache(tmp_path / "cache") is None
+    assert usable_cache(tmp_path / "cache", "code", "5e1f") is None  # a second warning would be an error
+
+
+def test_a_folder_of_ones_own_is_used(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir(mode=0o755)
+    (tmp_path / "link").symlink_to(tmp_path / "cache")
+    assert usable_cache(tmp_path / "cache", "code") == tmp_path / "cache" / "code"
+    assert usable_cache(tmp_path / "link") == tmp_path / "link"
+    assert usable_cache(tmp_path / "not" / "there") == tmp_path / "not" / "there"
+
+
+def test_the_folder_for_temporary_files_may_hold_one(tmp_path: Path) -> None:
+    sticky(tmp_path / "tmp")
+    (tmp_path / "tmp" / "cache").mkdir(mode=0o700)
+    assert others_may_write(tmp_path / "tmp" / "cache") is None
+
+
+def test_a_file_that_others_may_write_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_bytes(b"x")
+    assert read_own(str(tmp_path / "kept")) == b"x"
+    (tmp_path / "kept").chmod(0o666)
+    with pytest.raises(PermissionError, match="another user"):
+        read_own(str(tmp_path / "kept"))
+
+
+def test_folders_are_made_for_this_user_alone(tmp_path: Path) -> None:
+    before = os.umask(0o002)
+    try:
+        keep_file(tmp_path / "a" / "b" / "file", b"x")
+        with keep_folder(tmp_path / "c" / "d" / "folder"):
+            pass
+    finally:
+        os.umask(before)
+    made = [tmp_path / "a", tmp_path / "a" / "b", tmp_path / "c", tmp_path / "c" / "d"]
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in made} == {0o700}
+
+
+def test_a_folder_that_another_made_first_is_not_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between looking and making, in a folder that all may write to."""
+    mkdir = os.mkdir
+
+    def first(path: str, mode: int = 0o777) -> None:
+        mkdir(path)
+        os.chmod(path, 0o777)
+        raise FileExistsError(path)
+
+    monkeypatch.setattr(os, "mkdir", first)
+    with pytest.raises(PermissionError, match="other users may write"):
+        keep_file(tmp_path / "cache" / "file", b"x")
+
+
+def archive() -> bytes:
+    file = io.BytesIO()
+    with PackageExporter(file) as exporter:
+        exporter.save_source_string("placed", "here = __file__\nopen(here).close()\nanswer = 42\n")
+    return file.getvalue()
+
+
+def test_neither_code_nor_scans_are_kept_in_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = archive()
+    open_to_all(tmp_path / "cache")
+    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
+    with pytest.warns(CacheWarning):
+        scans = ScanCache()
+    scans.put("5e1f", scan_source("import a"))
+    assert scans.get("5e1f") is None
+    with PackageImporter(data) as importer:
+        module = importer.import_module("placed")
+        assert module.answer == 42
+        assert not module.here.startswith(str(tmp_path))
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_planted_code_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An honest first load fills the cache; then it is opened to others, and changed by one of them."""
+    data = archive()
+    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
+    script = (
+        "import sys, warnings; warnings.simplefilter('ignore'); from packager import PackageImporter\n"
+        "with PackageImporter(sys.argv[1]) as importer: print(importer.import_module('placed').answer)"
+    )
+    (tmp_path / "net.kellet").write_bytes(data)
+
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+    def load() -> str:
+        command = [sys.executable, "-c", script, str(tmp_path / "net.kellet")]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=60, env=kept
+        ).stdout.strip()
+
+    assert load() == "42"
+    (compiled,) = (tmp_path / "cache" / "bytecode").iterdir()
+    planted = marshal.dumps((compile("answer = 'planted'", "placed.py", "exec"), False))
+    compiled.write_bytes(crc32(planted).to_bytes(4, "little") + planted)
+    assert load() == "planted"  # this user may do so
+    (tmp_path / "cache").chmod(0o777)
+    assert load() == "42"
+
+
+def test_one_of_ones_own_is_filled_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with PackageImporter(archive()) as importer:
+            assert importer.import_module("placed").here.startswith(str(tmp_path / "cache"))
+    assert {path.name for path in (tmp_path / "cache").iterdir()} >= {"bytecode", "code"}

@@ -1,0 +1,92 @@
+"""Local versions (`2.4.0+cpu`) are kept wherever a version is: they are other builds than the public one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement as Reference
+
+from packager.archive import ArchiveReader
+from packager.cli import main
+from packager.environment import Fingerprint, Interpreter, RecordedExtern, Requirement, compare_environment
+from packager.environment.creating import create_environment
+from packager.environment.errors import NoSuchVersionError
+from packager.environment.gathering import gather_wheels
+from packager.environment.versions import exact_requirement
+from packager.environment.wheels import wheels_in
+
+from .conftest import MakeWheel, Record
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "fits"),
+    [
+        ("2.4.0", "2.4.0+cpu", True),
+        ("2.4.0", "2.4.0+cu121.post1", True),
+        ("2.4.0+cpu", "2.4.0", False),
+        ("2.4.0+cpu", "2.4.0+cu121", False),
+        ("2.4.0+cpu", "2.4+CPU", True),
+        ("2.4.0+ubuntu.1", "2.4.0+ubuntu-1", True),
+        ("1!2.4+x", "2.4+x", False),
+    ],
+)
+def test_versions_match_as_pep_440_says(wanted: str, found: str, fits: bool) -> None:
+    text = exact_requirement("net", wanted)
+    assert Requirement.parse(text).allows(found) is fits
+    assert Reference(text).specifier.contains(found, prereleases=True) is fits
+
+
+def test_an_install_command_names_the_build_that_was_recorded() -> None:
+    extern = RecordedExtern(("nope",), "nope", "2.4.0+cpu", "nope>=2.4.0,<3")
+    report = compare_environment(Fingerprint.here(), [extern])
+    assert report.install_command == "python -m pip install nope==2.4.0+cpu"
+    assert str(report).splitlines()[1:] == [
+        "    nope: recorded 2.4.0+cpu (nope>=2.4.0,<3), found nothing",
+        "a version with + is on the index of its builder, not on PyPI: add --extra-index-url",
+        "to bring it there: python -m pip install nope==2.4.0+cpu",
+    ]
+
+
+def test_lock_files_and_installers_get_the_whole_version(
+    record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    archive = record({"net": "2.4.0+cpu"}, beside={"net": "2.4.0+cpu", "under": "1.0+cu121"})
+    assert main(["env", "lock", str(archive)]) == 0
+    assert capsys.readouterr().out == "net==2.4.0+cpu\nunder==1.0+cu121\n"
+    with ArchiveReader(archive) as reader:
+        wanted = gather_wheels(reader, Interpreter.here(), tmp_path, "x")
+    assert (wanted.requirements, wanted.constraints) == (["net==2.4.0+cpu"], ["under==1.0+cu121"])
+
+
+def test_the_recorded_build_is_installed_and_no_other(
+    record: Record, make_wheel: MakeWheel, no_index: Path, tmp_path: Path
+) -> None:
+    # Runs pip.
+    cpu = make_wheel("net", "1.0+cpu")
+    make_wheel("net", "1.0")
+    make_wheel("net", "1.0+zzz")
+    archive = record({"net": "1.0+cpu"})
+    with ArchiveReader(archive) as reader:
+        made = create_environment(reader, tmp_path / "env", installer="pip")
+        assert made.installed == ("net==1.0+cpu",)
+        assert list((tmp_path / "env").rglob("net-1.0+cpu.dist-info"))
+        cpu.unlink()
+        with pytest.raises(NoSuchVersionError, match=r"no net 1\.0\+cpu .*index of its builder, which PyPI"):
+            create_environment(reader, tmp_path / "two", installer="pip")
+
+
+def test_a_wheel_of_a_folder_is_the_recorded_build(make_wheel: MakeWheel, tmp_path: Path) -> None:
+    make_wheel("net", "1.0+cpu")
+    public = make_wheel("net", "1.0")
+    links, here = public.parent, Interpreter.here()
+
+    def found(version: str) -> list[str]:
+        return [path.name for path in wheels_in([links], {"net": version}, here).values()]
+
+    assert found("1.0") == [public.name]
+    assert found("1.0+cpu") == ["net-1.0+cpu-py3-none-any.whl"]
+    assert found("1.0+other") == []
+    shutil.move(public, tmp_path)
+    assert found("1.0") == ["net-1.0+cpu-py3-none-any.whl"]

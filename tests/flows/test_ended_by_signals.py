@@ -1,0 +1,170 @@
+"""Commands that are ended: nothing stays behind, and what SIGKILL leaves goes with the next one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from packager import PackageExporter
+from packager.archive import ArchiveWriter, Manifest
+from packager.atomic import TemporaryFolder, temporary_folder
+
+
+def started(tmp_path: Path, *arguments: object) -> subprocess.Popen[str]:
+    (tmp_path / "tmp").mkdir(exist_ok=True)
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "KELLET_CACHE": str(tmp_path / "cache")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "packager", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def wait_for(found: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 60
+    while not found():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """An archive that takes a while to extract."""
+    with ArchiveWriter(tmp_path / "many.kellet", fsync=False) as writer:
+        for number in range(20_000):
+            writer.add(f"net/{number}", b"x", kind="resource")
+        writer.seal(Manifest())
+    return tmp_path / "many.kellet"
+
+
+def parts(folder: Path) -> list[Path]:
+    return list(folder.glob(".*.kellet-part"))
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
+)
+def test_extract_leaves_nothing(number: signal.Signals, code: int, many: Path, tmp_path: Path) -> None:
+    process = started(tmp_path, "extract", many, tmp_path / "out")
+    wait_for(lambda: parts(tmp_path), process)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == code, errors
+    assert errors.endswith("nothing was written\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["many.kellet", "tmp"]
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_what_a_killed_one_leaves_goes_with_the_next(many: Path, tmp_path: Path) -> None:
+    process = started(tmp_path, "extract", many, tmp_path / "out")
+    wait_for(lambda: parts(tmp_path), process)
+    process.kill()
+    process.communicate(timeout=60)
+    assert len(parts(tmp_path)) == 1
+    (small := tmp_path / "small").mkdir()
+    with ArchiveWriter(small / "x.kellet") as writer:
+        writer.add("a", b"x", kind="resource")
+        writer.seal(Manifest())
+    process = started(tmp_path, "extract", small / "x.kellet", tmp_path / "other")
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert parts(tmp_path) == []
+    assert (tmp_path / "other" / "a").read_bytes() == b"x"
+
+
+SLOW = """
+import os, time
+here = open(__file__).close()
+def answer(x):
+    open(os.environ["READY"], "w").close()
+    time.sleep(100)
+class Net:
+    def __call__(self, arg0):
+        return answer(arg0)
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_run_takes_its_stubs_with_it(
+    number: signal.Signals, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import numpy as np
+
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "slowpkg.py").write_text(SLOW)
+    monkeypatch.syspath_prepend(str(tmp_path / "lib"))
+    import slowpkg  # type: ignore[import-not-found]  # written above
+
+    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
+        exporter.save_object("model", "model", slowpkg.Net())
+    np.savez(tmp_path / "x.npz", arg0=np.ones(1))
+    monkeypatch.setenv("READY", str(tmp_path / "ready"))
+    (tmp_path / "cache").touch()  # no folder can be made there: code goes to a temporary one
+    process = started(tmp_path, "run", tmp_path / "net.kellet", "--input", tmp_path / "x.npz")
+    wait_for((tmp_path / "ready").exists, process)
+    kinds = {path.name.split("-")[1] for path in (tmp_path / "tmp").iterdir()}
+    assert kinds == {"stubs", "code"}
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == code, errors
+    assert list((tmp_path / "tmp").iterdir()) == []
+    sys.modules.pop("slowpkg")
+
+
+def test_a_process_that_was_started_to_ignore_hangups_still_does(many: Path, tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = started(tmp_path, "extract", many, tmp_path / "out")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    wait_for(lambda: parts(tmp_path), process)
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=100)
+    assert process.returncode == 0
+
+
+def test_a_library_leaves_signals_alone() -> None:
+    script = (
+        "import signal, packager, packager.cli; from packager import PackageImporter; packager.cli.main;"
+        "print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "True\n"
+
+
+KILLED = """
+import os
+from packager.atomic import TemporaryFolder
+folder = TemporaryFolder("wheels")
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_temporary_folders_of_the_killed_go_and_those_at_work_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", KILLED], env=environment, timeout=60, check=False)
+    (tmp_path / "kellet-others").mkdir()
+    assert len(list(tmp_path.iterdir())) == 2
+    at_work = TemporaryFolder("stubs")
+    with temporary_folder("env") as folder:
+        assert os.path.isdir(at_work.path)
+        assert sorted(map(str, tmp_path.iterdir())) == sorted(
+            [at_work.path, folder, str(tmp_path / "kellet-others")]
+        )
+    at_work.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["kellet-others"]

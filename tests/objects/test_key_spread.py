@@ -1,0 +1,111 @@
+"""Steps of keys to their places in a table: honest keys of every kind pass, and those that collide do not."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import fractions
+import random
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from packager.objects import key_spread
+from packager.objects.key_spread import require_spread
+
+N = 20_000
+WRAP = 2**61 - 1  # the number that hashes of numbers wrap around at
+
+HONEST: dict[str, Callable[[], Iterable[Any]]] = {
+    "ints": lambda: range(N),
+    "negative ints": lambda: range(-N, 0),
+    **{f"multiples of 2**{k}": (lambda k=k: (i << k for i in range(N))) for k in (3, 10, 20, 32, 40, 56)},  # type: ignore[misc]  # bound now
+    "powers of two": lambda: (1 << i for i in range(1500)),
+    "times in nanoseconds": lambda: (10**18 + i * 6 * 10**10 for i in range(N)),
+    "a grid": lambda: ((i, j) for i in range(150) for j in range(150)),
+    "a grid in three": lambda: ((i, j, k) for i in range(28) for j in range(28) for k in range(28)),
+    "pairs without an order": lambda: (frozenset((i, j)) for i in range(200) for j in range(i)),
+    "floats": lambda: (i * 0.1 for i in range(N)),
+    "small floats": lambda: (i * 2.0**-20 for i in range(N)),
+    "complex": lambda: (complex(i, j) for i in range(150) for j in range(150)),
+    "fractions": lambda: {fractions.Fraction(i, 1000) for i in range(5000)},
+    "decimals": lambda: (decimal.Decimal(i) / 100 for i in range(N)),
+    "dates": lambda: (datetime.date(1900, 1, 1) + datetime.timedelta(i) for i in range(N)),
+    "scalars of NumPy": lambda: (np.float32(i / 7) for i in range(N)),
+    "ranges": lambda: (range(i) for i in range(3000)),
+    "strings": lambda: map(str, range(N)),
+    "random": lambda: (random.Random(i).getrandbits(62) for i in range(N)),
+}
+
+
+@pytest.mark.parametrize("make", HONEST.values(), ids=HONEST)
+@pytest.mark.parametrize("in_set", [False, True], ids=["dict", "set"])
+def test_honest_keys_are_taken(make: Callable[[], Iterable[Any]], in_set: bool) -> None:
+    require_spread(list(make()), in_set=in_set)
+
+
+CRAFTED: dict[str, Callable[[], list[Any]]] = {
+    "ints": lambda: [i * WRAP for i in range(N)],
+    "negative ints": lambda: [-i * WRAP for i in range(N)],
+    "tuples": lambda: [(7, (i * WRAP,)) for i in range(N)],
+    "fractions": lambda: [fractions.Fraction(i * WRAP + 1, 1) for i in range(N)],
+    "complex": lambda: [complex(i, 0) if i % 9 else i * WRAP for i in range(1, 9 * 2000)],
+    "few among many": lambda: [*range(15_000), *(i * WRAP + 7 for i in range(1, 4000))],
+}
+
+
+@pytest.mark.parametrize("make", CRAFTED.values(), ids=CRAFTED)
+@pytest.mark.parametrize("in_set", [False, True], ids=["dict", "set"])
+def test_keys_that_collide_are_refused_at_once(make: Callable[[], list[Any]], in_set: bool) -> None:
+    keys = make()
+    started = time.process_time()
+    with pytest.raises(ValueError, match=f"{len(keys)} keys whose hashes collide"):
+        require_spread(keys, in_set=in_set)
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("in_set", [False, True], ids=["dict", "set"])
+def test_few_keys_may_collide(in_set: bool) -> None:
+    keys = [i * WRAP for i in range(512)]
+    require_spread(keys, in_set=in_set)
+    with pytest.raises(ValueError, match="collide"):
+        require_spread([*keys, 512 * WRAP], in_set=in_set)
+
+
+def _steps_one_after_the_other(hashes: list[int], size: int, in_set: bool) -> int:
+    """As CPython puts keys of these hashes into an empty table: how many places are looked at."""
+    held, steps = [False] * size, 0
+    for number in hashes:
+        place, rest = number % size, number
+        while True:
+            near = range(10) if in_set and place + 9 < size else range(1)
+            free = next((beside for beside in near if not held[place + beside]), None)
+            if free is not None:
+                steps += free + 1
+                held[place + free] = True
+                break
+            steps += len(near)
+            rest >>= 5
+            place = (place * 5 + 1 + rest) % size
+    return steps
+
+
+@pytest.mark.parametrize("in_set", [False, True], ids=["dict", "set"])
+@pytest.mark.parametrize("seed", range(6))
+def test_steps_are_counted_as_a_table_takes_them(
+    seed: int, in_set: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(seed)
+    hashes = [
+        rng.choice([rng.getrandbits(61), rng.randrange(50), rng.getrandbits(9) << 25]) for _ in range(80)
+    ]
+    steps = _steps_one_after_the_other(hashes, 128, in_set)
+    found = np.array(hashes, np.uint64)
+    monkeypatch.setattr(key_spread, "MAX_KEY_STEPS", 10**6)
+    monkeypatch.setattr(key_spread, "STEPS_PER_KEY", steps / len(hashes))
+    assert not key_spread._is_crowded(found, 128, in_set=in_set)
+    monkeypatch.setattr(key_spread, "STEPS_PER_KEY", (steps - 1) / len(hashes))
+    assert key_spread._is_crowded(found, 128, in_set=in_set)

@@ -1,0 +1,91 @@
+"""Each side of the bounds on files of weights: what has exactly so many is read, and one more is refused."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from packager.errors import LegacyFormatError
+from packager.weights import open_checkpoint
+from packager.weights.torch_packages import open_torch_package
+
+
+def npy(path: Path, header: str) -> Path:
+    text = header.encode()
+    path.write_bytes(b"\x93NUMPY\x02\x00" + len(text).to_bytes(4, "little") + text + bytes(4))
+    return path
+
+
+def header_of(extra: str = "", size: int = 0) -> str:
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': (1,){extra}}}"
+    return text.ljust(size)
+
+
+def test_a_header_of_numpy_has_as_many_bytes_as_numpy_reads(tmp_path: Path) -> None:
+    path = npy(tmp_path / "a.npy", header_of(size=10_000))
+    assert open_checkpoint(path)["a"].numpy().tolist() == [0.0]
+    assert np.load(path).tolist() == [0.0]
+    npy(path, header_of(size=10_001))
+    with pytest.raises(LegacyFormatError, match=r"a header of 10001 bytes in 10017; .* of at most 10000"):
+        open_checkpoint(path)
+    with pytest.raises(ValueError, match="max_header_size"):
+        np.load(path)
+
+
+@pytest.mark.parametrize(("brackets", "message"), [(198, "with other entries"), (199, "too deep")])
+def test_brackets_of_a_header_are_counted(tmp_path: Path, brackets: int, message: str) -> None:
+    path = npy(tmp_path / "a.npy", header_of(extra=", 'x': [" + "(), " * (brackets - 1) + "]"))
+    with pytest.raises(LegacyFormatError, match=message):
+        open_checkpoint(path)
+
+
+def test_an_index_names_as_many_files_as_may_be_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = tmp_path / "model.safetensors.index.json"
+    for count in (900, 901):
+        index.write_text(json.dumps({"weight_map": {f"k{n}": f"{n}.safetensors" for n in range(count)}}))
+        message = "it names 901 files, each of which would be held open; expected at most 900; join some"
+        with pytest.raises(
+            (LegacyFormatError, FileNotFoundError), match=message if count > 900 else "no such"
+        ):
+            open_checkpoint(index)
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    return tmp_path / "old.pt"
+
+
+def write(path: Path, externs: bytes, text: bytes = b"", method: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", method) as file:
+        file.writestr("old/.data/extern_modules", externs)
+        file.writestr("old/text.txt", text)
+    return path
+
+
+def test_the_list_of_modules_of_a_package_is_bounded(package: Path) -> None:
+    most = 1 << 20
+    assert open_torch_package(write(package, b"numpy\n".ljust(most))).extern_modules == ("numpy",)
+    with pytest.raises(
+        LegacyFormatError, match="extern_modules has 1048577 bytes; expected a list of modules"
+    ):
+        open_torch_package(write(package, b"numpy\n".ljust(most + 1))).extern_modules  # it raises
+
+
+def test_a_resource_unpacks_to_no_more_than_the_file_pays_for(package: Path) -> None:
+    free = 4 << 20
+    write(package, b"", bytes(free))
+    most = free + 4 * package.stat().st_size
+    assert open_torch_package(package).load_binary("", "text.txt") == bytes(free)
+    opened = open_torch_package(write(package, b"", bytes(most + 4096)))
+    with pytest.raises(
+        LegacyFormatError, match=r"bytes unpack to a resource of .*; the limit for this file is"
+    ):
+        opened.load_binary("", "text.txt")
+    with pytest.raises(LegacyFormatError, match="bytes unpack to a resource of"):
+        opened.load_text("", "text.txt")
+    stored = open_torch_package(write(package, b"", bytes(most + 4096), zipfile.ZIP_STORED))
+    assert len(stored.load_binary("", "text.txt")) == most + 4096

@@ -7,13 +7,17 @@ PY := $(VENV)/bin/python
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: help demo demo-hooks test lint types docs bench bench-smoke wheel check clean
+.PHONY: help demo demo-hooks test fuzz fuzz-sample mutants grammar grammar-holes lint types docs bench bench-smoke wheel check clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo         pack a language model, load it under another Python (two minutes on a new machine)"
 	@echo "make demo-hooks   train a small network with its hooks in sight"
 	@echo "make test         run the tests, README and docstring examples among them"
+	@echo "make fuzz         read a million archives and 200,000 checkpoints changed at random, kill writers, race readers"
+	@echo "make mutants      change the code in one place, 300 times, and see which changes no test notices"
+	@echo "make grammar      load GRAPHS=1000000 composed objects from number SEED=1, and see what they call"
+	@echo "make grammar-holes put closed holes back, one at a time, and see after how many graphs each is found"
 	@echo "make lint         ruff: rules and format"
 	@echo "make types        mypy --strict on kellet and packager"
 	@echo "make docs         build the documentation into docs/_build, warnings as errors"
@@ -42,6 +46,33 @@ demo-hooks: $(VENV)/.installed-demo
 
 test: $(VENV)/.installed-test $(VENV)/.weights
 	@$(ONE_THREAD) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal $(ARGS)
+
+FUZZ := $(PY) tests/attacks/fuzz.py
+SEED ?= 1
+KILLS_AND_RACES := tests/archive/test_writing.py::test_kill_at_any_moment_leaves_the_old_archive_or_the_new_one \
+	tests/flows/test_races.py::test_reader_processes_never_see_a_mixture_while_a_writer_replaces_the_file
+
+fuzz: $(VENV)/.installed-test
+	@$(FUZZ) archives 1000000 --seed $(SEED) --jobs $(WORKERS)
+	@$(FUZZ) checkpoints 200000 --seed $(SEED) --jobs $(WORKERS)
+	@KELLET_KILLS=1000 KELLET_RACE_SECONDS=600 $(PY) -m pytest -q -s $(KILLS_AND_RACES)
+
+# Half a minute of each.
+fuzz-sample: $(VENV)/.installed-test
+	@$(FUZZ) archives --seconds 30 --seed $(SEED) --jobs $(WORKERS)
+	@$(FUZZ) checkpoints --seconds 30 --seed $(SEED) --jobs $(WORKERS)
+	@KELLET_KILLS=400 KELLET_RACE_SECONDS=30 $(PY) -m pytest -q -s $(KILLS_AND_RACES)
+
+# With PY=python of an environment that has torch, the tests beside torch are asked, too.
+mutants: $(VENV)/.installed-test $(VENV)/.weights
+	@$(ONE_THREAD) $(PY) -m tests.mutants $(ARGS)
+
+GRAPHS ?= 1000000
+grammar: $(VENV)/.installed-test
+	@$(ONE_THREAD) $(PY) -W ignore -m tests.attacks.grammar $(GRAPHS) $(SEED) $(WORKERS)
+
+grammar-holes: $(VENV)/.installed-test
+	@$(ONE_THREAD) $(PY) -W ignore -m tests.attacks.grammar holes
 
 lint: $(VENV)/.installed-dev
 	@$(PY) -m ruff check .

@@ -17,7 +17,7 @@ from packager.archive import ArchiveReader
 from packager.environment.own import own_files
 
 BARE = {
-    f"packager/{name}.py" for name in ("__init__", "atomic", "errors", "gc_pause", "lazy", "names")
+    f"packager/{name}.py" for name in ("__init__", "atomic", "errors", "lazy", "names", "process")
 }  # what the archive room stands on, beside the table of dtypes
 
 

@@ -353,16 +353,20 @@ HONEST = [
 INSTALLED = Distributions()  # looking through the disk is no part of what is fuzzed
 
 
-def check(data: bytes) -> bool:
-    """Open, verify and use an archive; whether it is sound. Raises everything but PackageErrors."""
+SOUND = "sound"
+
+
+def check(data: bytes) -> str:
+    """Open, verify and use an archive; "sound", or what refused it. Raises everything but PackageErrors."""
     try:
         with ArchiveReader(data) as reader:
-            sound = verify(reader).ok
-            for step in _steps(reader):
-                sound &= _succeeds(step)
-    except PackageError:
-        return False
-    return sound
+            verified = verify(reader).ok
+            refused = sum(not _succeeds(step) for step in _steps(reader))
+    except PackageError as error:
+        return f"refused when opened: {type(error).__name__}"
+    if refused:
+        return "refused when used" if verified else "refused when verified and when used"
+    return SOUND if verified else "refused when verified"
 
 
 def _succeeds(step: Callable[[], object]) -> bool:
@@ -445,8 +449,8 @@ def archive_of(data: bytes) -> bytes:
     return forged(honest, data[1] % honest.layers, data[2:])
 
 
-def one_input(data: bytes) -> bool:
-    """Make the archive that the input describes, and use it; the target of every engine."""
+def one_input(data: bytes) -> str:
+    """Make the archive that the input describes, use it, and return the outcome: what every engine calls."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # NumPy warns of odd numbers, which forged data may hold
         return check(archive_of(data))

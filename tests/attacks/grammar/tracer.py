@@ -1,0 +1,178 @@
+"""Records every function of Python and C that is called while graphs are loaded, and what the process does.
+
+The profiler in C that `cProfile` stands on shows each frame of Python that begins, wherever it was called
+from, and each function in C that Python calls. It does not show C that calls C, nor calls of classes built
+in C: for these there are sentinels (world.py); what a class written in Python does shows as frames.
+
+A batch of graphs is watched at once. Where a call was seen that the statement does not have, each graph is
+loaded again under `sys.setprofile`, which shows who called.
+"""
+
+from __future__ import annotations
+
+import _lsprof
+import gc
+import os
+import re
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+from .world import CALLED
+
+_ROOT = Path(__file__).resolve().parents[3]
+_PATHS = sysconfig.get_paths()
+_HOMES = tuple(
+    str(home) + os.sep
+    for home in (_PATHS["purelib"], _PATHS["platlib"], _PATHS["stdlib"], _ROOT / "src", _ROOT)
+)
+
+# What an audit hook is told of that changes nothing: maps of open files, ids, views on functions and frames.
+_QUIET = tuple(
+    "builtins.id array.__new__ mmap. object. sys._getframe sys.setprofile sys.monitoring gc.".split()
+)
+
+
+class Tracer:
+    """Watches loads, and judges each name once by `is_allowed`.
+
+    Names are such as "kellet.nn.module:Module.__init__", "C list.append" and "C builtins:len".
+    """
+
+    def __init__(self, is_allowed: Callable[[str], bool]) -> None:
+        self.seen: set[str] = set()
+        self._is_allowed = is_allowed
+        self._judged: dict[Any, str | None] = {}
+        self._events: list[str] = []
+        self._watching = False
+        sys.addaudithook(self._audit)
+
+    @contextmanager
+    def watch(self) -> Iterator[list[str]]:
+        """Note what is called and done; the list that this gives has, afterwards, what is not allowed."""
+        found: list[str] = []
+        profiler = _lsprof.Profiler(subcalls=False, builtins=True)
+        with self._recorded(found):
+            profiler.enable()
+            try:
+                yield found
+            finally:
+                profiler.disable()
+        found += sorted({name for entry in profiler.getstats() for name in self._wrong(entry.code)})
+
+    @contextmanager
+    def locate(self) -> Iterator[list[str]]:
+        """Do the same, several times slower, and say who called."""
+        found: list[str] = []
+
+        def profile(frame: FrameType, event: str, argument: Any) -> None:
+            if event == "call":
+                wrong, caller = self._wrong(frame.f_code), frame.f_back
+            elif event == "c_call":
+                wrong, caller = self._wrong(shown_by_profiler(argument)), frame
+            else:
+                return
+            by = "" if caller is None else name_of_code(caller.f_code)
+            found.extend(f"{name}, called by {by}" for name in wrong)
+
+        with self._recorded(found):
+            sys.setprofile(profile)
+            try:
+                yield found
+            finally:
+                sys.setprofile(None)
+
+    @contextmanager
+    def _recorded(self, found: list[str]) -> Iterator[None]:
+        CALLED.clear()
+        self._events.clear()
+        before, sys.breakpointhook = sys.breakpointhook, _note_sentinel
+        # What others left for the collector, and what they do when it runs, is none of what is watched.
+        gc.collect()
+        callbacks, enabled = gc.callbacks[:], gc.isenabled()
+        gc.callbacks.clear()
+        gc.disable()
+        self._watching = True
+        try:
+            yield
+        finally:
+            self._watching = False
+            sys.breakpointhook = before
+            gc.callbacks[:] = callbacks
+            if enabled:
+                gc.enable()
+            found += [*self._events, *(f"the sentinel {name} was called" for name in CALLED)]
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self._watching and not event.startswith(_QUIET) and not self._is_allowed(f"event {event}"):
+            self._events.append(f"event {event} {_shown(arguments)}")
+
+    def _wrong(self, called: CodeType | str) -> list[str]:
+        """Return the name of something that was called, if it is not allowed."""
+        if called not in self._judged:
+            name = name_of_code(called) if isinstance(called, CodeType) else name_of_builtin(called)
+            self.seen.add(name)
+            self._judged[called] = None if self._is_allowed(name) or name in _OWN else name
+        wrong = self._judged[called]
+        return [] if wrong is None else [wrong]
+
+
+_OWN = frozenset({"C _lsprof.Profiler.disable", "C sys:setprofile"})
+
+
+def _note_sentinel(*arguments: Any, **options: Any) -> None:
+    CALLED.append("in C")
+
+
+def name_of_code(code: CodeType) -> str:
+    """Return the module and the qualified name of a code object, by the file that it is of.
+
+    >>> name_of_code(os.path.join.__code__)
+    'posixpath:join'
+    """
+    file = code.co_filename
+    home = next((home for home in _HOMES if file.startswith(home)), "")
+    module = file.removeprefix(home).removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    return f"{module}:{code.co_qualname}"
+
+
+def name_of_builtin(shown: str) -> str:
+    """Return the name of a function in C from what the profiler shows of it.
+
+    >>> name_of_builtin("<method 'append' of 'list' objects>")
+    'C list.append'
+    >>> name_of_builtin("<built-in method builtins.len>")
+    'C builtins:len'
+    """
+    method = _METHOD.fullmatch(shown)
+    if method is not None:
+        return f"C {method[2]}.{method[1]}"
+    if shown.startswith("<function "):  # a method in C, by `super()` of a class that has its own
+        return f"C super.{shown.split()[1]}"
+    shown = shown.partition(" of type object")[0]  # `__new__` of a type
+    module, _, name = shown.removeprefix("<built-in method ").removesuffix(">").rpartition(".")
+    return f"C {module}:{name}" if module else f"C {name}"
+
+
+_METHOD = re.compile(r"<(?:method|slot wrapper) '(\w+)' of '([\w.]+)' objects>")
+
+
+def shown_by_profiler(function: Any) -> str:
+    """Return a function in C as the profiler shows it."""
+    owner = function.__self__
+    if owner is None or type(owner) is ModuleType:
+        return f"<built-in method {function.__module__}.{function.__name__}>"
+    for cls in type(owner).__mro__:
+        if function.__name__ in vars(cls):
+            return repr(vars(cls)[function.__name__])
+    return f"<built-in method {function.__name__}>"
+
+
+def _shown(arguments: tuple[Any, ...]) -> str:
+    """Return arguments of an event as text, without a call of a method of theirs."""
+    plain = (str, bytes, int, float, type(None))
+    return ", ".join(repr(one)[:80] if type(one) in plain else type(one).__name__ for one in arguments)

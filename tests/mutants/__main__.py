@@ -1,0 +1,103 @@
+"""Draw mutants by a seed, try them side by side, and print those that no test catches."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from .asking import Asking, Verdict
+from .faults import Fault, faults_in
+from .judged import JUDGED, Judged
+from .trying import copy_of, failing_test, mutated
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("archive", "objects", "codecs", "loading", "weights")
+# Rooms whose tests ask the code of those above, in this process.
+ASKED = (*ROOMS, "attacks", "contracts", "exporting", "flows", "migrations", "tensors")
+# They draw for a long time, or look at processes of their own.
+LEFT_OUT = (
+    "attacks/test_fuzz.py",
+    "attacks/test_header_memory.py",
+    "attacks/test_inert_calls.py",
+    "attacks/test_inert_calls_torch.py",
+    "flows/test_ended_by_signals.py",
+    "flows/test_idioms_in_processes.py",
+    "flows/test_races.py",
+    "flows/test_workers_end.py",
+)
+
+
+def main() -> None:
+    """Try as many mutants as asked for; exits with 1 where some survive."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--count", type=int, default=300, help="how many mutants (default: 300)")
+    parser.add_argument("--seed", type=int, default=1, help="draws the same mutants again (default: 1)")
+    parser.add_argument("--jobs", type=int, default=2, help="how many at a time (default: 2)")
+    parser.add_argument("--rooms", nargs="+", default=ROOMS, help="rooms of packager (default: %(default)s)")
+    parser.add_argument("--tests", nargs="+", help="files and folders of tests (default: those of the rooms)")
+    parser.add_argument(
+        "--seconds", type=float, default=20.0, help="of processor time for one mutant (default: 20)"
+    )
+    options = parser.parse_args()
+    judged = Judged(JUDGED)
+    faults = [
+        fault
+        for room in options.rooms
+        for file in sorted((ROOT / "packager" / room).glob("*.py"))
+        for fault in faults_in(ROOT, file)
+    ]
+    drawn = random.Random(options.seed).sample(faults, min(options.count, len(faults)))
+    matter = [fault for fault in drawn if fault not in judged]
+    asking = Asking(ROOT, matter, options.jobs, options.seconds, _tell)
+    started = time.monotonic()
+    tests = options.tests or [
+        *(f"tests/{room}" for room in ASKED),
+        *(f"--ignore=tests/{file}" for file in LEFT_OUT),
+    ]
+    ended = pytest.main(["-q", "-s", "-p", "no:cacheprovider", *tests], plugins=[asking])
+    if ended != pytest.ExitCode.OK:
+        sys.exit(f"the tests could not be collected (exit status {int(ended)})")
+    asking.verdicts += _tried(asking.outside)
+    survivors = [verdict for verdict in asking.verdicts if verdict.caught_by is None]
+    by_room = Counter(fault.file.split("/")[1] for fault in drawn)
+    seconds = time.monotonic() - started
+    print(f"{len(drawn)} of {len(faults)} mutants, seed {options.seed}, {seconds:.0f} s: {dict(by_room)}")
+    print(f"{len(drawn) - len(matter)} judged before to change nothing that matters")
+    print(f"{len(matter) - len(survivors)} caught, {len(survivors)} not:")
+    for verdict in survivors:
+        print(f"{verdict.fault}\n    in {verdict.fault.where or 'the module'}, by {verdict.asked} tests")
+    sys.exit(bool(survivors))
+
+
+def _tried(outside: Sequence[tuple[Fault, list[str]]]) -> list[Verdict]:
+    """Try faults that stand outside of functions, each in a fresh process."""
+    verdicts = []
+    with tempfile.TemporaryDirectory(prefix="kellet-mutants-") as folder:
+        copy = copy_of(ROOT, Path(folder))
+        for fault, tests in outside:
+            with mutated(copy, fault):
+                failing = failing_test(copy, tests)
+            if failing in tests and failing_test(copy, [failing]) is not None:
+                failing = None  # it fails without the fault as well
+            verdicts.append(Verdict(fault, len(tests), failing))
+            _tell(verdicts[-1])
+    return verdicts
+
+
+def _tell(verdict: Verdict) -> None:
+    if verdict.caught_by is None:
+        print(f"\nnot caught by {verdict.asked} tests: {verdict.fault}", flush=True)
+    else:
+        print(".", end="", flush=True)
+
+
+if __name__ == "__main__":
+    main()

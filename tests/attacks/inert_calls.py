@@ -317,7 +317,7 @@ CODEC_ROWS: Final = (
     ),
     Row(
         "torch.quantized",
-        "torch:_VariableFunctionsClass._make_per_* torch:Tensor.*",
+        "torch:_VariableFunctionsClass._make_per_* torch:_VariableFunctionsClass.tensor torch:Tensor.*",
         on="tensors and numbers",
         why="puts tensors together",
     ),

@@ -69,8 +69,8 @@ class Elementwise(Variable):
     def log10(self) -> Tensor:
         """Return the logarithm to base 10.
 
-        >>> kellet.log10(kellet.tensor([1.0, 100.0]))
-        tensor([0., 2.])
+        >>> kellet.log10(kellet.tensor([1.0, 50.0]))
+        tensor([0.0000, 1.6990])
         """
         return apply(RULES["log10"], (self,), NONE)
 

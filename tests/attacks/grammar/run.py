@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import gc
 import hashlib
 import resource
 import signal
@@ -69,8 +70,12 @@ class Grammar:
         for seed in range(-400, 0):  # what is imported late is there now
             with contextlib.suppress(Exception):
                 self.load(compose(seed))
+        # Each batch is watched after a collection: what the process held before is not gone through again.
+        gc.collect()
+        gc.freeze()
 
     def close(self) -> None:
+        gc.unfreeze()
         for module, kept in self._kept:
             module.default_registry = kept
         for world in self.worlds.values():

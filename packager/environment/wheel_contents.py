@@ -10,7 +10,6 @@ what runs as it starts.
 
 from __future__ import annotations
 
-import io
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from packager.archive import MAX_WHEEL_DIRECTORY, MAX_WHEEL_METADATA
+from packager.byte_ranges import ByteRanges
 from packager.errors import PackageError
 
 from .errors import EnvironmentBuildError
@@ -71,7 +71,7 @@ def vendored_contents(archive: WheelArchive, wheel: Wheel) -> WheelContents:
     """
     entry = WHEELS + wheel.file
     size = next(one.size for one in archive.manifest.entries if one.name == entry)
-    return _contents(wheel, _Bounded(partial(archive.read, entry), size))
+    return _contents(wheel, partial(archive.read, entry), size)
 
 
 def contents_of(path: Path) -> WheelContents:
@@ -82,7 +82,7 @@ def contents_of(path: Path) -> WheelContents:
             file.seek(start)
             return file.read(stop - start)
 
-        return _contents(Wheel.parse(path.name), _Bounded(read, path.stat().st_size))
+        return _contents(Wheel.parse(path.name), read, path.stat().st_size)
 
 
 def require_names_alone(wheel: str, requires: Iterable[str]) -> None:
@@ -159,7 +159,8 @@ def _as_program(name: str) -> tuple[ActingKind, str]:
     return "script", "a program beside the environment's Python"
 
 
-def _contents(wheel: Wheel, file: _Bounded) -> WheelContents:
+def _contents(wheel: Wheel, read: Callable[[int, int], bytes], size: int) -> WheelContents:
+    file = ByteRanges(read, size, most=MAX_WHEEL_DIRECTORY)  # zipfile reads the list of files at once
     with _readable(wheel.file), zipfile.ZipFile(file) as opened:
         names = opened.namelist()
         (metadata,) = (name for name in names if re.fullmatch(r"[^/]+\.dist-info/METADATA", name))
@@ -207,35 +208,3 @@ def _require_named(wheel: Wheel, head: Message) -> None:
         raise ValueError(
             f"its METADATA is that of {name[:100]!r} {version[:100]!r}; expected {wheel.name} {wheel.version}"
         )
-
-
-class _Bounded(io.RawIOBase):
-    """Ranges of bytes as a file; a single read of more than any honest wheel needs is refused."""
-
-    def __init__(self, read: Callable[[int, int], bytes], size: int) -> None:
-        self._read = read
-        self._size = size
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        if self._at < 0:
-            raise ValueError(f"byte {self._at} was asked for")
-        return self._at
-
-    def read(self, size: int | None = -1) -> bytes:
-        start = min(self._at, self._size)
-        stop = self._size if size is None or size < 0 else min(start + size, self._size)
-        if stop - start > MAX_WHEEL_DIRECTORY:
-            raise ValueError(f"its list of files has more than {MAX_WHEEL_DIRECTORY} bytes")
-        self._at = stop
-        return self._read(start, stop)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from packager.byte_ranges import ByteRanges
 from packager.errors import LegacyFormatError
 from packager.tensors import itemsize_of
 
@@ -22,6 +23,7 @@ from .zip_files import ZIP_START, ZipFile
 
 _MAGIC: Final = 0x1950A86A20F9469CFC6C
 _PROTOCOL: Final = 1001
+_BUFFER: Final = 1 << 16
 _ORDERS: Final = {b"little": False, b"big": True}
 
 
@@ -85,7 +87,7 @@ def zip_pickle(
     """
     member = members[name]
     members.spend(name)
-    stream = _Window(partial(members.read, name), member.size)
+    stream = io.BufferedReader(ByteRanges(partial(members.read, name), member.size), _BUFFER)
     value = read_pickle(stream, names, persistent, f"{file.name}: {name}", opaque=opaque, size=member.size)
     # torch.save may be told to write no CRC-32 (torch.serialization.set_crc32_options): then it is 0.
     if member.crc and not members.check(name):
@@ -139,7 +141,7 @@ def read_torch_stream(file: LegacyFile, *, opaque: bool = False) -> Any:
     Raises LegacyFormatError for a damaged file, PickleRefused for more than data.
     """
     _refuse_tar(file)
-    stream = _Window(file.read, file.size)
+    stream = io.BufferedReader(ByteRanges(file.read, file.size), _BUFFER)
     magic = _part(file, stream, "magic number")
     if magic != _MAGIC:
         raise LegacyFormatError(f"{file.name}: not a file of torch.save: it does not start with its number")
@@ -175,7 +177,7 @@ def read_torch_stream(file: LegacyFile, *, opaque: bool = False) -> Any:
     return root
 
 
-def _part(file: LegacyFile, stream: _Window, what: str) -> Any:
+def _part(file: LegacyFile, stream: io.BufferedReader[ByteRanges], what: str) -> Any:
     return read_pickle(stream, {}, None, f"{file.name}: {what}", size=file.size - stream.tell())
 
 
@@ -256,36 +258,3 @@ def _find_storages(
         at = end
     if at != file.size:
         raise LegacyFormatError(f"{file.name}, byte {at}: {file.size - at} bytes behind the last storage")
-
-
-class _Window(io.BufferedReader):
-    """Some bytes of a file as a stream."""
-
-    def __init__(self, read: Callable[[int, int], memoryview], size: int) -> None:
-        super().__init__(_Raw(read, size), 1 << 16)
-
-
-class _Raw(io.RawIOBase):
-    def __init__(self, read: Callable[[int, int], memoryview], size: int) -> None:
-        self._from = read
-        self._size = size
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def readinto(self, target: Any) -> int:
-        data = self._from(self._at, min(self._at + len(target), self._size))
-        target[: len(data)] = data
-        self._at += len(data)
-        return len(data)

@@ -13,8 +13,9 @@ import mmap
 import os
 import stat
 import sys
+import threading
 import weakref
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Final, Protocol
 
 from packager.atomic import os_error_mend
 from packager.errors import ArchiveError
@@ -96,6 +97,26 @@ def _close_read(number: int) -> None:
         os.close(number)
 
 
+_SEEKING: Final = threading.Lock()
+
+
+def _read_into(target: memoryview, number: int, at: int) -> int:
+    """Read from a place in a file, wherever others read; return how many bytes there were.
+
+    WebAssembly has no `preadv`, and Windows neither of the two: there a place is gone to first.
+    """
+    if hasattr(os, "preadv"):
+        return os.preadv(number, [target], at)
+    if hasattr(os, "pread"):
+        data = os.pread(number, len(target), at)
+    else:
+        with _SEEKING:
+            os.lseek(number, at, os.SEEK_SET)
+            data = os.read(number, len(target))
+    target[: len(data)] = data
+    return len(data)
+
+
 class BoundedFile:
     """A file that is read anew for every view; one that is cut short gives an error, never a signal."""
 
@@ -142,7 +163,7 @@ class BoundedFile:
         rest = memoryview(data)
         try:
             while rest:
-                done = os.preadv(descriptor.number, [rest], stop - len(rest))
+                done = _read_into(rest, descriptor.number, stop - len(rest))
                 if not done:
                     raise self._shrunk(stop - len(rest))
                 rest = rest[done:]

@@ -15,6 +15,8 @@ from tests.architecture.rooms import ROOT, Import, heights, imports_of, read_imp
 REQUIRED = {"kellet": {"numpy"}, "packager": {"numpy", "msgpack", "importlib_metadata"}}
 # Archives are read where neither NumPy nor kellet is installed.
 BARE_ROOMS = {
+    "packager.texts",
+    "packager.arguments",
     "packager.errors",
     "packager.names",
     "packager.atomic",

@@ -322,7 +322,12 @@ def test_unknown_digests_are_an_argument_error(small: bytes) -> None:
         ArchiveReader(small, digests="md5")
 
 
-def test_64_threads_read_one_archive(big_path: Path) -> None:
+@pytest.mark.parametrize("missing", [[], ["preadv"], ["preadv", "pread"]], ids=["", "macOS 10", "Windows"])
+def test_64_threads_read_one_archive(
+    big_path: Path, missing: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in missing:
+        monkeypatch.delattr(os, name)
     for mapped in (True, False):
         with ArchiveReader(big_path, mmap=mapped, digests="sha256") as reader:
             failures: list[object] = []

@@ -114,7 +114,7 @@ class TensorReader(Mapping[str, TensorSpec]):
 
     def private_storage(self, key: str) -> memoryview:
         """Return the checked bytes of the storage that `key` lies in, to be written to, copy on write."""
-        return self.storage(self[key].storage, private=True)
+        return self.storage(self._index.storages[self._number_of(key)], private=True)
 
     def storage_size(self, number: int) -> int:
         """Return how many bytes a storage has."""
@@ -351,9 +351,13 @@ def storages_of(tensors: TensorReader | None, prefix: str = "") -> dict[str, tup
     With a prefix, those of the keys that begin with it, which are named without it. None has no tensors.
     Raises ArchiveError for a tensor that is damaged.
     """
+    if tensors is None:
+        return {}
+    found = [(key, dtype, shape) for key, dtype, shape, _ in tensors.contiguous()]
+    found += [(spec.key, spec.dtype, spec.shape) for spec in tensors.strided()]
     return {
-        key.removeprefix(prefix): (spec.dtype, tensor_bytes(spec.dtype, spec.shape))
-        for key, spec in (() if tensors is None else tensors.items())
+        key.removeprefix(prefix): (dtype, tensor_bytes(dtype, shape))
+        for key, dtype, shape in found
         if key.startswith(prefix)
     }
 

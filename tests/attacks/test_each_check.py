@@ -212,7 +212,32 @@ def test_an_array_comes_back() -> None:
     assert _load([[K.CODEC, 1, ["h", 2, b"\1\0\2\0"]]], ("array.array",)) == array.array("h", [1, 2])
 
 
+@pytest.mark.parametrize("literal", [[[]], ["state", []]])
+def test_the_literal_of_a_finish_is_flat(literal: list[Any]) -> None:
+    with pytest.raises(RecordError, match="a literal is a scalar or a flat list of scalars"):
+        _load([*MODULE, [K.FINISH, -3, 1, literal], [K.LIST, -3]], ("kellet.module",))
+
+
+@pytest.mark.parametrize("children", [[], [1, -1], [1, -1, 2, 3]])
+def test_hooks_of_a_registry_come_three_by_three(children: list[Any]) -> None:
+    with pytest.raises(RecordError, match="expected hooks"):
+        _load([[K.CODEC, 1, None], [K.FINISH, -1, 1, None, *children], [K.LIST]], ("kellet.hooks",))
+
+
 # --- modules ---
+
+
+@pytest.mark.parametrize("names", [[K.LIST], [K.PACKED_DICT], [K.PACKED_TUPLE, "a"]])
+def test_the_buffers_that_are_not_saved_are_a_set(names: list[Any]) -> None:
+    records = [
+        [K.GLOBAL, "kellet.nn", "ReLU"],
+        [K.SHAPE, -1, 1, "_non_persistent_buffers_set"],
+        names,
+        [K.OBJ, -2, -3],
+        [K.LIST, -4],
+    ]
+    with pytest.raises(PackageError, match="has no set of buffers that are not saved"):
+        _load(records, ("kellet.module",))
 
 
 @pytest.mark.parametrize(

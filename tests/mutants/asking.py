@@ -131,11 +131,15 @@ class Asking:
         different = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
         if len(different) != 1:
             return False
-        [(old, new)] = different
-        functions = self._functions[_place(old)]
-        if not functions or any(function.__code__.co_freevars != new.co_freevars for function in functions):
+        put = []
+        for old, new in _with_inner(*different[0]):
+            functions = self._functions[_place(old)]
+            if any(function.__code__.co_freevars != new.co_freevars for function in functions):
+                return False
+            put += [(function, new) for function in functions]
+        if not put:
             return False
-        for function in functions:
+        for function, new in put:
             function.__code__ = new
         return True
 
@@ -211,6 +215,15 @@ def _functions_below(folder: Path) -> dict[tuple[str, int, str], list[FunctionTy
 
 def _place(code: CodeType) -> tuple[str, int, str]:
     return code.co_filename, code.co_firstlineno, code.co_name
+
+
+def _with_inner(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """A function that has changed, and those in it that have: what was made of them before is alive."""
+    yield old, new
+    inner = ([one for one in code.co_consts if isinstance(one, CodeType)] for code in (old, new))
+    for before, after in zip(*inner, strict=True):
+        if before != after:
+            yield from _with_inner(before, after)
 
 
 def _outermost(module: CodeType) -> Iterator[CodeType]:

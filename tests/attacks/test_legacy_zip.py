@@ -197,6 +197,14 @@ def test_deflated_bytes_that_are_none(refused: Callable[[bytes, str], None]) -> 
             b"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 9), }",
             "bytes of data; expected",
         ),
+        (
+            b"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807,), }",
+            "bytes of data; expected",
+        ),
+        (
+            b"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775808,), }",
+            r"a header with the shape \(9223372036854775808,\)",
+        ),
         (b"{'descr': '<f4', 'fortran_order': 1, 'shape': (3,), }", "a shape or an order that cannot be"),
         (b"{'descr': '<f4', 'shape': (3,), }", "other entries than descr"),
         (b"__import__('os').system('true')", "no dict of NumPy"),

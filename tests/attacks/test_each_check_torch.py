@@ -67,6 +67,33 @@ def test_elements_stand_at_multiples_of_their_size(offset: int) -> None:
         _changed([whole[:2], whole], K.TENSOR, 5, offset)
 
 
+@pytest.mark.filterwarnings("ignore:.*quantized tensor creation:UserWarning")
+@pytest.mark.parametrize(
+    ("literal", "parts", "match"),
+    [
+        (["qint8", 0], [0.5, 1], "expected scales and zero points"),
+        (["qint8", 0], [-1, 1], "expected scales and zero points"),
+        (["qint8", None], [-1, -1], "expected two numbers"),
+        (["qint8", None], [1, 1], "expected two numbers"),
+        (["qint8", 0.5], [-1, -1], "expected an axis"),
+        (["int8", 0], [-1, -1], "expected a quantized dtype"),
+        (["qint8", 0, "Buffer"], [-1, -1], "three parts, of a tensor or parameter"),
+    ],
+)
+def test_a_quantized_tensor_says_its_parts(literal: list[Any], parts: list[Any], match: str) -> None:
+    scales = torch.ones(2, dtype=torch.float64), torch.zeros(2, dtype=torch.int64)
+    value = torch.quantize_per_channel(torch.ones(2, 3), *scales, 0, torch.qint8)
+
+    def change(codecs: list[Any], records: forge.Records) -> None:
+        quantized = next(record for record in records if record[0] == K.CODEC and record[2][0] == "qint8")
+        quantized[2] = literal
+        quantized[4:] = [old if new == -1 else new for old, new in zip(quantized[4:], parts, strict=True)]
+
+    made = forge.with_records(encode(value).with_sources(lambda module: False), change)
+    with pytest.raises(RecordError, match=match):
+        forge.load(forge.archive_of(made, externs=EXTERNS))
+
+
 @pytest.mark.parametrize("cls", [("builtins", "object"), ("kellet.nn", "ReLU")])
 def test_a_codec_of_modules_makes_modules_of_torch_alone(cls: tuple[str, str]) -> None:
     table = forge.table_of([[K.GLOBAL, *cls], [K.SHAPE, -1, 1], [K.OBJ, -2]], codecs=["torch.module"])

@@ -73,7 +73,6 @@ MAX_STORED_THREADS: Final = 1024
 # which 4 million take a tenth of a second: a tuple that holds another one twice has twice as many.
 FREE_KEYS: Final = 1 << 9
 STEPS_PER_KEY: Final = 128
-MAX_KEY_STEPS: Final = 1 << 11
 MAX_KEY_DEPTH: Final = 64
 FREE_KEY_PARTS: Final = 1 << 22
 KEY_PARTS_PER_OPERAND: Final = 16

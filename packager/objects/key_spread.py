@@ -18,11 +18,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from packager.archive import FREE_KEYS, MAX_KEY_STEPS, STEPS_PER_KEY
+from packager.archive import FREE_KEYS, STEPS_PER_KEY
 
 _HASHED_WITH_A_SECRET: Final = frozenset({str, bytes})
 _PERTURB_SHIFT: Final = 5
 _LINEAR_PROBES: Final = 9
+_FEW: Final = 64
 
 
 def require_spread(keys: Collection[Any], *, in_set: bool = False) -> None:
@@ -76,9 +77,7 @@ def _is_crowded(hashes: Any, size: int, *, in_set: bool) -> bool:
     rest = hashes.copy()  # of the hash, which is used up from below
     beside = numpy.zeros(nobody, numpy.uint64)  # steps beyond the start, to neighbouring places, in a set
     steps = nobody
-    for _ in range(MAX_KEY_STEPS):
-        if not len(asking):
-            return False
+    while len(asking) > _FEW:
         steps += len(asking)
         if steps > STEPS_PER_KEY * nobody:
             return True
@@ -96,4 +95,42 @@ def _is_crowded(hashes: Any, size: int, *, in_set: bool) -> bool:
         holds = holders[places] == asking
         displaced = before[holds]
         asking = numpy.concatenate([asking[~holds], displaced[displaced < nobody]])
-    return True
+    ways = _Ways(start, rest, beside, mask, in_set=in_set)
+    return not ways.end_within(STEPS_PER_KEY * nobody - steps, asking, holders)
+
+
+class _Ways:
+    """The ways of the last keys that ask: one after the other, as many rounds for a few would take longer.
+
+    Among numbers that follow each other, one key that came before can move each of them on by one place.
+    """
+
+    def __init__(self, start: Any, rest: Any, beside: Any, mask: Any, *, in_set: bool) -> None:
+        self._columns = start, rest, beside
+        self._mask = int(mask)
+        self._in_set = in_set
+        self._moved: dict[int, tuple[int, int, int]] = {}
+
+    def end_within(self, most: float, asking: Any, holders: Any) -> bool:
+        """Whether all find a place within so many steps."""
+        places, nobody = holders.tolist() if len(asking) else [], len(self._columns[0])
+        for key in asking.tolist():
+            while key < nobody:
+                most -= 1
+                if most < 0:
+                    return False
+                place = self._next(key)
+                if places[place] > key:
+                    key, places[place] = places[place], key
+        return True
+
+    def _next(self, key: int) -> int:
+        moved = self._moved.get(key)
+        start, rest, beside = (int(one[key]) for one in self._columns) if moved is None else moved
+        if self._in_set and beside < _LINEAR_PROBES and start + _LINEAR_PROBES <= self._mask:
+            beside += 1
+        else:
+            rest >>= _PERTURB_SHIFT
+            start, beside = (start * 5 + rest + 1) & self._mask, 0
+        self._moved[key] = start, rest, beside
+        return start + beside

@@ -36,6 +36,8 @@ HONEST: dict[str, Callable[[], Iterable[Any]]] = {
     "dates": lambda: (datetime.date(1900, 1, 1) + datetime.timedelta(i) for i in range(N)),
     "scalars of NumPy": lambda: (np.float32(i / 7) for i in range(N)),
     "ranges": lambda: (range(i) for i in range(3000)),
+    "numbers in a row behind a stranger": lambda: [1 << 40 | 9248, *range(N)],
+    "numbers in a row behind some": lambda: [*(i << 40 | i * 97 for i in range(1, 60)), *range(N)],
     "strings": lambda: map(str, range(N)),
     "random": lambda: (random.Random(i).getrandbits(62) for i in range(N)),
 }
@@ -104,7 +106,6 @@ def test_steps_are_counted_as_a_table_takes_them(
     ]
     steps = _steps_one_after_the_other(hashes, 128, in_set)
     found = np.array(hashes, np.uint64)
-    monkeypatch.setattr(key_spread, "MAX_KEY_STEPS", 10**6)
     monkeypatch.setattr(key_spread, "STEPS_PER_KEY", steps / len(hashes))
     assert not key_spread._is_crowded(found, 128, in_set=in_set)
     monkeypatch.setattr(key_spread, "STEPS_PER_KEY", (steps - 1) / len(hashes))

@@ -15,10 +15,15 @@ grow little by little, each time that one has grown by some.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import Any, Final
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
 
 from packager.archive import FREE_KEYS, STEPS_PER_KEY
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 _HASHED_WITH_A_SECRET: Final = frozenset({str, bytes})
 _PERTURB_SHIFT: Final = 5
@@ -36,8 +41,12 @@ def require_spread(keys: Collection[Any], *, in_set: bool = False) -> None:
     Traceback (most recent call last):
     ValueError: 10000 keys whose hashes collide, so that each would be compared with all others
     """
-    if len(keys) <= FREE_KEYS or set(map(type, keys)) <= _HASHED_WITH_A_SECRET:
+    kinds = set(map(type, keys))
+    if len(keys) <= FREE_KEYS or kinds <= _HASHED_WITH_A_SECRET:
         return
+    fraction = getattr(sys.modules.get("fractions"), "Fraction", None)
+    if fraction in kinds:
+        require_spread_parts(key for key in keys if type(key) is fraction)
     import numpy
 
     hashes = numpy.fromiter(map(hash, keys), numpy.int64, len(keys)).view(numpy.uint64)
@@ -46,6 +55,15 @@ def require_spread(keys: Collection[Any], *, in_set: bool = False) -> None:
             raise ValueError(
                 f"{len(keys)} keys whose hashes collide, so that each would be compared with all others"
             )
+
+
+def require_spread_parts(keys: Iterable[Fraction]) -> None:
+    """Raise ValueError for fractions whose numerators and denominators collide in pairs.
+
+    From Python 3.12 on the hash of a fraction is remembered by that pair, in a table for all.
+    """
+    pairs = sorted((key.numerator, key.denominator) for key in keys)
+    require_spread([pair for pair, _ in groupby(pairs)])
 
 
 def _tables(count: int, *, in_set: bool) -> Iterator[tuple[int, int]]:

@@ -13,14 +13,17 @@ import enum
 import sys
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from packager.archive import FREE_KEY_PARTS, FREE_KEYS, KEY_PARTS_PER_OPERAND, MAX_KEY_DEPTH
 
-from .key_spread import require_spread
+from .key_spread import require_spread, require_spread_parts
 from .records import Kind, Record, is_reference
 from .safeguards import MISSING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 _PLAIN: Final = frozenset({str, int, float, bool, bytes, complex, type(None)})
 _KNOWN: Final = frozenset(
@@ -54,6 +57,8 @@ class KeyChecks:
         self._trusted = trusted
         self._parts = 0
         self._filled: set[int] = set()
+        self._fractions: list[Fraction] = []
+        self._fractions_spread = 0
         # What hashing costs and how deep it goes, by the id of what is kept by the builder.
         self._known: dict[int, tuple[int, int]] = {}
 
@@ -77,6 +82,9 @@ class KeyChecks:
                     )
             if self._parts > FREE_KEY_PARTS:
                 self._require_paid()
+            if len(self._fractions) > FREE_KEYS + self._fractions_spread * 5 // 4:
+                require_spread_parts(self._fractions)
+                self._fractions_spread = len(self._fractions)
         require_spread(values, in_set=in_set)
 
     def require_more(self, target: Any, values: Collection[Any]) -> None:
@@ -136,6 +144,7 @@ class KeyChecks:
         if cls is slice or cls is range:
             return [value.start, value.stop, value.step]
         if _name_of(cls) == "fractions:Fraction":
+            self._fractions.append(value)
             return [value._numerator, value._denominator]
         if cls is types.GenericAlias:
             return [value.__origin__, value.__args__]

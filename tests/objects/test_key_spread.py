@@ -15,6 +15,7 @@ import pytest
 
 from packager.objects import key_spread
 from packager.objects.key_spread import require_spread
+from packager.objects.keys import KeyChecks
 
 N = 20_000
 WRAP = 2**61 - 1  # the number that hashes of numbers wrap around at
@@ -67,6 +68,23 @@ def test_keys_that_collide_are_refused_at_once(make: Callable[[], list[Any]], in
     with pytest.raises(ValueError, match=f"{len(keys)} keys whose hashes collide"):
         require_spread(keys, in_set=in_set)
     assert time.process_time() - started < 2
+
+
+def test_fractions_inside_of_keys_collide_nowhere_either() -> None:
+    """Python 3.12 and later remember the hash of a fraction in a table of their own."""
+    crafted = [(i, fractions.Fraction(i * WRAP + 1, 3)) for i in range(N)]
+    honest = [(fractions.Fraction(i, 7), fractions.Fraction(1, 2)) for i in range(N)]
+    started = time.process_time()
+    with pytest.raises(ValueError, match="keys whose hashes collide"):
+        _require_in_hundreds(crafted)
+    assert time.process_time() - started < 2
+    _require_in_hundreds(honest)
+
+
+def _require_in_hundreds(keys: list[Any]) -> None:
+    checks = KeyChecks(lambda: 10**6)
+    for at in range(0, len(keys), 100):
+        checks.require(keys[at : at + 100])
 
 
 @pytest.mark.parametrize("in_set", [False, True], ids=["dict", "set"])

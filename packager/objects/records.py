@@ -88,7 +88,7 @@ class Kind:
     FINISH: Final = 30  # object, codec, literal, op*: the second phase of a codec
 
 
-KIND_NAMES: Final = {value: name for name, value in vars(Kind).items() if type(value) is int}
+KIND_NAMES: Final = {value: name for name, value in vars(Kind).items() if name.isupper()}
 
 
 def is_inline(value: object) -> bool:

@@ -72,7 +72,8 @@ _STATE_OF_KELLET: Final = """
     kellet.core.conversion:Conversion.numpy kellet.core.tensor:Tensor.detach kellet.core.tensor:Tensor.shape
     kellet.dtypes:is_differentiable kellet.nn.layers.*:_add_batch_counter
     namedtuple_IncompatibleKeys:<lambda> numpy._core._ufunc_config:errstate.* _contextvars:ContextVar.*
-    numpy._core._multiarray_umath:_make_extobj typing:cast
+    numpy._core._multiarray_umath:_make_extobj numpy.core._ufunc_config:* numpy:geterrobj numpy:seterrobj
+    typing:cast
     builtins:max
 """
 _STATE_OF_TORCH: Final = """
@@ -214,7 +215,7 @@ CODEC_ROWS: Final = (
         "numpy.bit_generator",
         """
         numpy._core._ufunc_config:* numpy.core._ufunc_config:* numpy._core._multiarray_umath:* _contextvars:*
-        numpy.core.*:* numpy._core.multiarray:concatenate random:SystemRandom.* secrets:* posix:urandom
+        numpy.core.*:* numpy:geterrobj numpy:seterrobj numpy._core.multiarray:concatenate random:SystemRandom.* secrets:* posix:urandom
         builtins:int.from_bytes threading:RLock
         """,
         makes="MT19937 PCG64 PCG64DXSM Philox SFC64 RandomState",
@@ -241,7 +242,7 @@ CODEC_ROWS: Final = (
         "numpy.ndarray",
         """
         numpy:empty numpy:ndarray.* numpy._core.records:* numpy.core.records:* numpy._core._internal:*
-        numpy.core._internal:* re:*
+        numpy.core._internal:* re:* numpy._core._multiarray_umath:_is_view_safe_cast
         """,
         makes="numpy.ndarray",
         on="stored memory and a dtype; elements are kept, or plain data for strings",

@@ -61,7 +61,11 @@ LIBRARY: Final = """
     fractions:Fraction.__new__ fractions:Fraction.__hash__ fractions:Fraction.__eq__
     fractions:Fraction.numerator fractions:Fraction.denominator uuid:UUID.__hash__ uuid:UUID.__eq__
     ipaddress:* pathlib:PurePath.__new__ pathlib:PurePath.__hash__ pathlib:PurePath.__eq__
-    pathlib:PurePath._* pathlib:_* random:Random.__init__ random:Random.seed random:Random.setstate
+    pathlib:PurePath._* pathlib:_* pathlib._local:PurePath._*
+    pathlib._local:PurePath.drive pathlib._local:PurePath.root <frozen ntpath>:join
+    <frozen ntpath>:splitroot <frozen ntpath>:normcase <frozen posixpath>:join <frozen posixpath>:_get_sep
+    <frozen posixpath>:splitroot <frozen posixpath>:normcase
+    random:Random.__init__ random:Random.seed random:Random.setstate
     re:* re._*:* logging:Filterer.* logging:Logger.__init__ logging:Manager.*
     logging:_* logging:getLogger weakref:finalize.__init__
 """
@@ -113,7 +117,7 @@ IN_C: Final = """
     C str.removeprefix C str.removesuffix C str.replace C str.rfind C str.rpartition C str.rsplit
     C str.rstrip C str.split C str.startswith C str.strip C memoryview.cast C memoryview.tobytes
     C memoryview.toreadonly C mappingproxy.* C collections.OrderedDict.* C collections.deque.extend
-    C generator.throw C array.array.frombytes C functools.partial.__setstate__ C from_bytes C fromkeys
+    C generator.throw C array.array.frombytes C array.array.tolist C functools.partial.__setstate__ C from_bytes C fromkeys
     C __new__ C math:gcd C math:prod C sys:intern C gc:disable C gc:enable C gc:isenabled C builtins:abs
     C builtins:all C builtins:any C builtins:callable C builtins:chr C builtins:getattr
     C builtins:hasattr C builtins:hash C builtins:hex C builtins:id C builtins:isinstance

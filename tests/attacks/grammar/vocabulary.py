@@ -47,7 +47,9 @@ def _there(table: dict[str, str]) -> list[tuple[str, str]]:
     for module, names in table.items():
         for name in names.split():
             try:
-                resolve_name(importlib.import_module(module), name)
+                with warnings.catch_warnings():  # NumPy 1.26 warns of names that it does not have yet
+                    warnings.simplefilter("ignore", FutureWarning)
+                    resolve_name(importlib.import_module(module), name)
             except (ImportError, AttributeError):
                 continue
             found.append((module, name))

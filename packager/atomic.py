@@ -48,7 +48,7 @@ _FOLDER_FLAGS: Final = (
     os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 )
 # Temporary folders of ours, which are known by their lock as parts are.
-_OURS: Final = re.compile(r"kellet-(?:code|env|lock|stubs|vendored|wheels)-[a-z0-9_]{8,16}")
+_OURS: Final = re.compile(r"kellet-(?:code|env|lock|stubs|tool|vendored|wheels)-[a-z0-9_]{8,16}")
 _NAME_BYTES: Final = 100  # of the target's name in a part's; a whole name may have 255
 
 
@@ -76,22 +76,26 @@ class ReplacedFile:
         With `fsync` the content is on the disk before the rename; `sync_folder` makes the rename last.
         """
         _remove_stale(self.folder, folders=False)
-        part, descriptor = self._create()
-        try:
+        made: list[str] = []
+        held: list[int] = []
+        try:  # entered before anything is made: a signal may end this at any line
+            descriptor = self._create(made, held)
             yield descriptor
             if fsync:
                 os.fsync(descriptor)
             # What a file system says only when a file is closed (NFS: no room, an error of the disk) is
             # asked for before the rename, through a second number: the first holds the lock.
             os.close(os.dup(descriptor))
-            os.rename(part, self.path)
+            os.rename(made[-1], self.path)
         except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(part)
+            for part in made:
+                with contextlib.suppress(OSError):
+                    os.unlink(part)
             raise
         finally:
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
+            for number in held:
+                with contextlib.suppress(OSError):
+                    os.close(number)
 
     def sync_folder(self) -> None:
         """Make the rename last, where the folder can be synchronised at all. Raises OSError."""
@@ -105,24 +109,18 @@ class ReplacedFile:
             if error.errno not in _NO_FOLDER_SYNC:
                 raise
 
-    def _create(self) -> tuple[str, int]:
+    def _create(self, made: list[str], held: list[int]) -> int:
         """Make the part, lock it, and give it the permissions of the file it will replace."""
         while True:
-            part = part_beside(self.path)
+            made.append(part_beside(self.path))
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            descriptor = os.open(part, flags, 0o666 if self._mode is None else self._mode)
-            try:
-                if self._mode is not None:
-                    os.fchmod(descriptor, self._mode)
-                # Between creating and locking, another writer may have taken the file for a stale one.
-                if _lock(descriptor, wait=True) and os.fstat(descriptor).st_nlink:
-                    return part, descriptor
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(part)
-                os.close(descriptor)
-                raise
-            os.close(descriptor)
+            held.append(os.open(made[-1], flags, 0o666 if self._mode is None else self._mode))
+            if self._mode is not None:
+                os.fchmod(held[-1], self._mode)
+            # Between creating and locking, another writer may have taken the file for a stale one.
+            if _lock(held[-1], wait=True) and os.fstat(held[-1]).st_nlink:
+                return held[-1]
+            os.close(held.pop())
 
 
 @contextlib.contextmanager
@@ -152,8 +150,7 @@ def replaced_folder(folder: Path) -> Iterator[Path]:
 
     `folder` must not exist, or be empty: raises OSError otherwise. Parents are made.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with part_folder(folder) as part:
+    with _made_folder(folder.parent), part_folder(folder) as part:
         yield part
         if folder.exists():
             folder.rmdir()
@@ -172,9 +169,7 @@ def new_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        import shutil
-
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove_folders([os.fspath(folder)])
         if was_there:
             os.mkdir(folder)
         raise
@@ -187,24 +182,28 @@ def files_into(folder: Path) -> Iterator[Path]:
     What is in `folder` already stays, but for files of the same names. After an error a `folder` that was
     not there before is not there.
     """
-    there = folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
+    with _made_folder(folder), part_folder(folder / "files") as part:
+        yield part
+        for file in list(part.iterdir()):
+            os.replace(file, folder / file.name)
+
+
+@contextlib.contextmanager
+def _made_folder(folder: Path) -> Iterator[None]:
+    """Make a folder and those above it; of these the ones that hold nothing in the end are gone again."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
-        with part_folder(folder / "files") as part:
-            yield part
-            for file in list(part.iterdir()):
-                os.replace(file, folder / file.name)
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
     finally:
-        if not there:
+        for one in missing:
             with contextlib.suppress(OSError):  # something is in it, as it should be
-                folder.rmdir()
+                one.rmdir()
 
 
 def os_error_mend(error: OSError) -> str:
     """Say what to do about a file that could not be written.
 
-    >>> os_error_mend(FileNotFoundError(errno.ENOENT, "there is no such folder", "out"))
-    'create the folder'
     >>> os_error_mend(OSError(errno.ENOSPC, "No space left on device"))
     'free some space, or write to another disk'
     """
@@ -239,37 +238,39 @@ def part_folder(folder: Path, mode: int = 0o777) -> Iterator[Path]:
         os.mkdir(made[-1], mode)
         return made[-1]
 
-    descriptor = -1
+    held: list[int] = []
     try:  # entered before anything is made: a signal may end this at any line
-        part, descriptor = _locked_folder(make)
-        yield Path(part)
+        yield Path(_locked_folder(make, held))
     finally:
-        for one in made:
-            if os.path.exists(one):
-                import shutil
-
-                shutil.rmtree(one, ignore_errors=True)
-        if descriptor >= 0:
-            os.close(descriptor)
+        _remove_own(made, held, os.getpid())
 
 
-def _locked_folder(make: Callable[[], str]) -> tuple[str, int]:
-    """Return a folder that `make` has made, and a descriptor of it that holds its lock.
+def _locked_folder(make: Callable[[], str], held: list[int]) -> str:
+    """Return a folder that `make` has made; the descriptor that holds its lock is put into `held`.
 
-    Raises OSError, with nothing left behind.
+    Raises OSError; the caller removes what was made.
     """
     while True:
         folder = make()
         try:
-            descriptor = os.open(folder, _FOLDER_FLAGS)
+            held.append(os.open(folder, _FOLDER_FLAGS))
         except FileNotFoundError:
             continue  # another process has taken it for a stale one
-        except OSError:
-            os.rmdir(folder)
+        if _lock(held[-1], wait=True) and os.path.isdir(folder):
+            return folder
+        os.close(held.pop())
+
+
+def _remove_folders(folders: list[str]) -> None:
+    there = [folder for folder in folders if os.path.exists(folder)]
+    if there:
+        import shutil
+    for folder in there:
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+        except BaseException:  # ended by a signal, of which only the first is heard
+            shutil.rmtree(folder, ignore_errors=True)
             raise
-        if _lock(descriptor, wait=True) and os.path.isdir(folder):
-            return folder, descriptor
-        os.close(descriptor)
 
 
 def _remove_unlocked(folder: str) -> None:
@@ -278,9 +279,7 @@ def _remove_unlocked(folder: str) -> None:
         descriptor = os.open(folder, _FOLDER_FLAGS)
         try:
             if _lock(descriptor, wait=False):
-                import shutil
-
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove_folders([folder])
         finally:
             os.close(descriptor)
 
@@ -295,33 +294,37 @@ class TemporaryFolder:
         """Make a folder, at `path` where that was chosen before."""
         import tempfile
 
-        def make() -> str:
-            if path is None:
-                return tempfile.mkdtemp(prefix=f"kellet-{what}-")
-            os.mkdir(path, 0o700)
-            return path
+        where = os.path.dirname(path) if path else tempfile.gettempdir()
+        made: list[str] = []
+        held: list[int] = []
+        # Before anything is made, as above.
+        self.close = weakref.finalize(self, _remove_own, made, held, os.getpid())
 
-        _remove_left(os.path.dirname(path) if path else tempfile.gettempdir())
-        self.path, descriptor = _locked_folder(make)
-        self.close = weakref.finalize(self, _remove_own, self.path, descriptor, os.getpid())
+        def make() -> str:
+            made.append(path or os.path.join(where, f"kellet-{what}-{os.urandom(8).hex()}"))
+            os.mkdir(made[-1], 0o700)
+            return made[-1]
+
+        _remove_left(where)
+        try:
+            self.path = _locked_folder(make, held)
+        except BaseException:
+            self.close()
+            raise
 
 
 @contextlib.contextmanager
 def temporary_folder(what: str) -> Iterator[str]:
     """Give a folder for the time of a block. Raises OSError where none can be made."""
-    folder = TemporaryFolder(what)
-    try:
+    with contextlib.closing(TemporaryFolder(what)) as folder:
         yield folder.path
-    finally:
-        folder.close()
 
 
-def _remove_own(folder: str, descriptor: int, owner: int) -> None:
+def _remove_own(made: list[str], held: list[int], owner: int) -> None:
     if os.getpid() == owner:  # a forked child leaves it to its parent
-        import shutil
-
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(descriptor)
+        _remove_folders(made)
+        while held:
+            os.close(held.pop())
 
 
 def _remove_left(where: str) -> None:

@@ -108,12 +108,12 @@ def keep_file(path: str | os.PathLike[str], data: bytes) -> None:
     target = os.fspath(path)
     part = part_beside(target)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        descriptor = os.open(part, flags, 0o600)
-    except FileNotFoundError:
-        _make_own(os.path.dirname(target))
-        descriptor = os.open(part, flags, 0o600)
-    try:
+    try:  # entered before anything is made: a signal may end this at any line
+        try:
+            descriptor = os.open(part, flags, 0o600)
+        except FileNotFoundError:
+            _make_own(os.path.dirname(target))
+            descriptor = os.open(part, flags, 0o600)
         with open(descriptor, "wb") as file:
             file.write(data)
         os.replace(part, target)

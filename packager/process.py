@@ -10,6 +10,7 @@ whose process is ended by a signal ends as one that is interrupted does.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import opcode
@@ -67,15 +68,22 @@ class EndedBySignal(KeyboardInterrupt):
         self.number = number
 
 
-def end_in_order() -> None:
-    """Let SIGTERM and SIGHUP end this process as the keyboard does, so that nothing is left behind.
+@contextlib.contextmanager
+def end_in_order() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the block as the keyboard does, so that nothing is left behind.
 
-    For a process that is a command; a library leaves signals alone.
+    For a process that is a command; a library leaves signals alone. What is tidied when the process ends,
+    after the block, is not stopped by a signal any more.
     """
+    heard: list[int] = []
 
     def end(number: int, frame: object) -> None:
         signal.signal(number, signal.SIG_IGN)  # a second one would stop the tidying
         raise EndedBySignal(number)
+
+    def end_alone() -> None:
+        for number in heard:
+            signal.signal(number, signal.SIG_IGN)
 
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
@@ -83,6 +91,11 @@ def end_in_order() -> None:
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             with contextlib.suppress(ValueError):  # not the main thread
                 signal.signal(number, end)
+                heard.append(number)
+    try:
+        yield
+    finally:
+        atexit.register(end_alone)  # the last that is registered is the first to be called
 
 
 @contextlib.contextmanager

@@ -155,18 +155,18 @@ def run_lock(options: argparse.Namespace) -> int:
             beside: AbstractContextManager[Path] = files_into(folder.absolute())
         else:
             folder, beside = Path(), nullcontext(Path())  # nothing will lie there
-        # A lock file and the wheels that it names come together, or neither does.
-        with beside as part:
-            if output is not None and is_pylock:
-                text = pylock(reader, part, _seen_from(output, folder), **how)
-            else:
-                place = folder.absolute()
-                text = requirements_lock(reader, part, place, every_wheel=bool(options.wheels), **how)
-            if output is None:
-                print_text(text)
-            else:
-                with replaced_file(output) as file:
+        # A lock file and the wheels that it names come together, or neither does; if one, then the wheels.
+        with replaced_file(output) if output else nullcontext() as file:
+            with beside as part:
+                if output is not None and is_pylock:
+                    text = pylock(reader, part, _seen_from(output, folder), **how)
+                else:
+                    place = folder.absolute()
+                    text = requirements_lock(reader, part, place, every_wheel=bool(options.wheels), **how)
+                if file is not None:
                     file.write(text.encode())
+            if file is None:
+                print_text(text)
     return 0
 
 

@@ -23,8 +23,8 @@ exit codes:
   2    the command line was not understood
   3    a file cannot be read or written, or is damaged
   4    the target cannot be imported, or its code failed, or ended with sys.exit()
-  130  interrupted from the keyboard; nothing was written
-  143  ended by SIGTERM, and 129 by SIGHUP; nothing was written
+  130  interrupted from the keyboard; nothing is half-written
+  143  ended by SIGTERM, and 129 by SIGHUP; nothing is half-written
 """
 
 _TOLD_WHAT_TO_DO = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE)
@@ -55,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from packager.process import end_in_order
 
         sys.excepthook = _show_traceback
-        end_in_order()
+        with end_in_order():
+            return main(sys.argv[1:])
     options = _parser().parse_args(arguments)
     return carry_out(options.run, options)
 
@@ -90,9 +91,9 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
         _note_namesake(error)
         return _failed(error, 4)
     except EndedBySignal as ended:
-        return _failed("ended by a signal; nothing was written", 128 + ended.number)
+        return _failed("ended by a signal; nothing is half-written", 128 + ended.number)
     except KeyboardInterrupt:
-        return _failed("interrupted; nothing was written", 130)
+        return _failed("interrupted; nothing is half-written", 130)
 
 
 def _parser() -> argparse.ArgumentParser:

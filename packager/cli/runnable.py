@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,8 @@ def main(file: str, arguments: Sequence[str] | None = None) -> int:
     if arguments is None:  # the process is this archive's own
         from packager.process import end_in_order
 
-        end_in_order()
+        with end_in_order():
+            return main(file, sys.argv[1:])
     parser = _parser(os.path.basename(file))
     options = parser.parse_args(arguments)
     options.file = file

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from packager.atomic import replaced_file
+
 from .migrate_command import add_unwrap, target_state
 from .screen import print_text
 
@@ -53,7 +55,8 @@ def run(options: argparse.Namespace) -> int:
     if options.output is None:
         print_text(str(draft))
     else:
-        options.output.write_text(str(draft), encoding="utf-8")
+        with replaced_file(options.output) as file:
+            file.write(str(draft).encode())
     if draft.is_complete:
         return 0
     print(

@@ -7,6 +7,7 @@ and stacked experts: one value on one side and several on the other.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -168,10 +169,11 @@ def _candidates(
     for pair in pairs:
         old, names = old_template(pair.old)
         new = new_template(pair.new, names, pair.maps)
+        pattern = pair.old.pattern  # without a hole it is one key
+        closed = alike.get(number_free(pattern), ()) if pair.old.holes else (pattern,)
         for rule in _variants(old.split("."), new.split("."), pair.transforms):
             if rule not in found:
-                is_open = ":any}" in rule.old
-                keys = values if is_open else alike.get(number_free(pair.old.pattern), ())
+                keys = values if ":any}" in rule.old else closed
                 found[rule] = _matched(rule, wanted, keys, effort)
     return {rule: keys for rule, keys in found.items() if keys}
 
@@ -316,12 +318,12 @@ def _order(group: Sequence[Family]) -> str:
 
 def _siblings(several: Sequence[Family]) -> Iterator[list[Family]]:
     """Yield families whose patterns differ in one name: those with the roles q, k, v in order, or all."""
+    cuts = Counter(hash(place) for family in several for place in _cut(family))
     groups: dict[tuple[object, ...], list[Family]] = {}
     for family in several:
-        parts = family.pattern.split(".")
-        for at in range(len(parts) if len(parts) <= MOST_SEGMENTS else 0):
-            place = (at, tuple(parts[:at]), tuple(parts[at + 1 :]), frozenset(family.members))
-            groups.setdefault(place, []).append(family)
+        for place in _cut(family):
+            if cuts[hash(place)] > 1:  # most stand alone, and are not kept
+                groups.setdefault(place, []).append(family)
     for group in groups.values():
         roles = {_role(family): family for family in group}
         if all(role in roles for role in _ROLES):
@@ -330,6 +332,14 @@ def _siblings(several: Sequence[Family]) -> Iterator[list[Family]]:
             yield [roles[role] for role in ("k", "v")]
         if len(group) > 1:
             yield sorted(group, key=lambda family: family.place)
+
+
+def _cut(family: Family) -> Iterator[tuple[object, ...]]:
+    """Yield a family's pattern with each of its names left out, and its members."""
+    parts, members = family.pattern.split("."), frozenset(family.members)
+    if len(parts) <= MOST_SEGMENTS:
+        for at in range(len(parts)):
+            yield ".".join(parts[:at]), ".".join(parts[at + 1 :]), members
 
 
 def _role(family: Family) -> str:

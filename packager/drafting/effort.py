@@ -28,8 +28,10 @@ MOST_TRIED: Final = 400_000
 MOST_CARRIED: Final = 2_000_000
 LEAST_STEPS: Final = 100
 
-# Names in a key, beyond which it is not looked at as a part of another: it is cut at each of them.
-MOST_SEGMENTS: Final = 64
+# Names in a key, beyond which it is not looked at as a part of another: it is cut at each of them. Characters
+# of one whose words are compared: checkpoints in use have up to 150; 40,000 keys of so many take 12 seconds.
+MOST_SEGMENTS: Final = 32
+MOST_LETTERS: Final = 256
 
 
 class Effort:

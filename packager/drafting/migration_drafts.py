@@ -29,7 +29,7 @@ from packager.migrations import (
 )
 
 from .draft_steps import fused, old_template, rules_for
-from .effort import MOST_PREFIXES, Effort, most_steps
+from .effort import MOST_LETTERS, MOST_PREFIXES, Effort, most_steps
 from .families import Family, Pair
 from .matching import families, matched, number_free, single
 
@@ -218,8 +218,8 @@ class _Draft:
         order = {key: at for at, key in enumerate(self.values)}
         there = {key: at for at, key in enumerate(self.target)}
         unplaced, wanted = self.unplaced(), self.wanted()
-        olds = [one for one in families(self._headers(), order) if _meets(one, unplaced)]
-        news = [one for one in families(self.target, there) if _meets(one, wanted)]
+        olds = self._short([one for one in families(self._headers(), order) if _meets(one, unplaced)])
+        news = self._short([one for one in families(self.target, there) if _meets(one, wanted)])
         pairs = matched(olds, news, self.effort)
         olds, news = _without(olds, pairs), _without(news, pairs)
         parts = fused(olds, news, self.effort)
@@ -235,6 +235,13 @@ class _Draft:
             self.add(part.step, part.because)
         for step, reason in rules_for(pairs, self.values, self.effort):
             self.add(step, reason)
+
+    def _short(self, found: list[Family]) -> list[Family]:
+        """Leave out families whose names are too long to be compared."""
+        short = [family for family in found if len(family.pattern) <= MOST_LETTERS]
+        if len(short) < len(found):
+            self.effort.give_up("letters", f"names of more than {MOST_LETTERS} characters were not compared")
+        return short
 
     def finish(self) -> None:
         """Drop and add what is computed anyway, and drop everything once the target lacks nothing."""

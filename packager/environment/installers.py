@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Literal
+from typing import Any, Final, Literal
 from urllib.parse import unquote, urlsplit
+
+from packager.atomic import temporary_folder
 
 from .errors import (
     DiskFullError,
@@ -109,21 +113,43 @@ def choose_installer(choice: str = "auto") -> Installer:
 
 
 def run_tool(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[int, str]:
-    """Run a tool to its end; its exit code, and all that it said. Raises OSError where it cannot start."""
+    """Run a tool to its end; its exit code, and all that it said. Raises OSError where it cannot start.
+
+    What is raised meanwhile ends it, and all that it has started; its temporary files go in any case.
+    """
     variables = {**os.environ, **(environment or {})}
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-        env={name: value for name, value in variables.items() if name not in _CONTRADICTING},
-    )
-    return done.returncode, done.stdout
+    with temporary_folder("tool") as folder:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env={name: value for name, value in variables.items() if name not in _CONTRADICTING}
+            | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), folder),
+            **_OWN_GROUP,
+        )
+        try:
+            output, _ = child.communicate()
+        except BaseException:
+            _end(child)
+            raise
+    return child.returncode, output
 
 
+def _end(child: subprocess.Popen[str]) -> None:
+    """End a process and all that it has started, and wait until none of them can write any more."""
+    if _OWN_GROUP:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+    else:
+        child.kill()
+    child.communicate()  # the last of them closes the pipe
+
+
+# pip installs into another environment by starting itself again: the first process alone is not all of it.
+_OWN_GROUP: Final[dict[str, Any]] = {"process_group": 0} if os.name == "posix" else {}
 _CONTRADICTING = ("UV_COMPILE_BYTECODE",)  # uv takes no flag against a variable
 _WHEELS_ALONE = ("--only-binary", ":all:")
 _LOG = "pip.log"

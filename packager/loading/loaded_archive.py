@@ -9,7 +9,7 @@ An environment variable, inherited by children, maps each packaged top-level nam
 path and policy. A folder of one-line modules, named as the packaged packages are, is appended to `sys.path`;
 `multiprocessing` hands `sys.path` on, so a spawned worker that never imported `packager` imports such
 a line, which opens the archive and puts the real package in its place. Identity and policy are checked
-again there; an archive that was closed here is never opened again by its name.
+again there. A closed archive is never opened again by its name.
 """
 
 from __future__ import annotations
@@ -172,7 +172,12 @@ class _ArchiveFinder:
         top = fullname.partition(".")[0]
         loaded = _loaded.get(top)
         if loaded is None and "__w" in top:
-            loaded = _adopt(top)
+            try:
+                loaded = _adopt(top)
+            except (ArchiveMovedError, ModuleNotFoundError) as error:
+                from .gone_modules import gone_spec
+
+                return gone_spec(fullname, error)
         return None if loaded is None else loaded.find_spec(fullname, path)
 
     def find_distributions(self, context: Any) -> Iterator[Distribution]:
@@ -221,10 +226,7 @@ def require_free(tops: frozenset[str], what: str) -> None:
 
 
 ENVIRONMENT_VARIABLE = "KELLET_OPEN_ARCHIVES"
-
-_MOST_IN_ENVIRONMENT = 16_384
-"""Characters of the variable: Windows takes 32,767 and Linux 131,072, and no process starts beyond them."""
-
+_MOST_IN_ENVIRONMENT = 16_384  # characters: Windows takes 32,767, Linux 131,072; nothing starts beyond them
 _STUB = "from packager.loading.loaded_archive import adopt_module; adopt_module(__name__, {policy!r})\n"
 
 _announcing = threading.RLock()  # opening again may raise a warning, whose filter may import
@@ -289,27 +291,38 @@ def withdraw(loaded: LoadedArchive) -> None:
 def adopt_module(fullname: str, policy: str | None = None) -> None:
     """Put the packaged module `fullname` in the place of the one-line module that calls this.
 
-    `policy` is what that line was written with, as JSON. Raises ModuleNotFoundError where its archive is
-    not announced any more, and ArchiveMovedError where it cannot be opened again.
+    `policy` is what that line was written with, as JSON. Raises ModuleNotFoundError where its archive is not
+    announced any more, ArchiveMovedError where it cannot be opened; a worker's task gets a stand-in then.
     """
-    if _adopt(fullname.partition(".")[0], None if policy is None else json.loads(policy)) is None:
-        raise ModuleNotFoundError(f"the archive of {fullname!r} is not open any more", name=fullname)
+    top = fullname.partition(".")[0]
+    try:
+        if _adopt(top, None if policy is None else json.loads(policy)) is None:
+            raise ModuleNotFoundError(f"no open archive has {fullname!r}", name=fullname)
+    except (ArchiveMovedError, ModuleNotFoundError) as error:
+        from .gone_modules import gone_module
+
+        sys.modules[fullname] = gone_module(fullname, error)
+        return
     # Imported anew, now that the shared finder knows it, and under the lock that is held for the line.
     del sys.modules[fullname]
     importlib.import_module(fullname)
 
 
 def _adopt(top: str, policy: dict[str, Any] | None = None) -> LoadedArchive | None:
-    """Open the announced archive that owns `top`, in a process where it is not open."""
+    """Open the announced archive that owns `top`, in a process where it is not open.
+
+    Raises ModuleNotFoundError for one that was closed here, ArchiveMovedError where that fails.
+    """
     with _announcing:
         if top in _policies:  # announced by this process, whose importer is gone
             policy = json.loads(_policies[top])
-        policy = None if top in _closed else policy or _announced().get(top)
         loaded = loaded_archive_of(top)
+        if loaded is None and top in _closed:
+            raise ModuleNotFoundError(f"the archive of {top!r} is not open any more", name=top)
+        policy = policy or _announced().get(top)
         if policy is None or loaded is not None:
             return loaded
-        loaded = _reopened(policy)
-        register(loaded)
+        register(loaded := _reopened(policy))
     return loaded if top in loaded.top_level_names else None
 
 
@@ -382,3 +395,7 @@ def _make_stub_folder() -> tuple[str, bool]:
     if _stub_folder.path not in sys.path:  # also where an older path was put back since
         sys.path.append(_stub_folder.path)
     return _stub_folder.path, _stub_folder is not before
+
+
+if ENVIRONMENT_VARIABLE in os.environ:  # a child process: what its parent has open is found from here on
+    sys.meta_path.insert(0, _finder)

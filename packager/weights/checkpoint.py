@@ -134,22 +134,7 @@ def open_checkpoint(
         return _open_folder(folder, wanted)
     if folder.name.endswith(".json"):
         return _open_shards(folder, wanted)
-    file = LegacyFile(path)
-    head = bytes(file.read(0, min(8, file.size)))
-    if head[:4] == ZIP_START:
-        return _open_zip(folder, file, wanted)
-    if head[:6] == NPY_START:
-        return _whole(folder, "npy", {folder.stem: read_npy(file)}, wanted)
-    if is_safetensors(file):
-        state, strings = read_safetensors(file)
-        return _whole(folder, "safetensors", state, wanted, CheckpointMetadata(strings=strings))
-    if head[:1] == b"\x80" or bytes(file.read(min(257, file.size), min(262, file.size))) == b"ustar":
-        root = read_torch_stream(file, opaque=skip_unknown)
-        return _found(folder, "torch stream", root, wanted)
-    raise LegacyFormatError(
-        f"{file.name}: found {head!r} at its start; expected a file of torch.save, safetensors or NumPy, "
-        "or a kellet archive"
-    )
+    return _open_file(folder, wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +156,26 @@ class _Wanted:
             found.append(LeftOut(key, "array", str(error)))
 
         return tell
+
+
+def _open_file(path: Path, wanted: _Wanted, one_of: int = 1) -> Checkpoint:
+    """Open one file, whose format is found in its first bytes; a folder or an index of shards is none."""
+    file = LegacyFile(path, one_of)
+    head = bytes(file.read(0, min(8, file.size)))
+    if head[:4] == ZIP_START:
+        return _open_zip(path, file, wanted)
+    if head[:6] == NPY_START:
+        return _whole(path, "npy", {path.stem: read_npy(file)}, wanted)
+    if is_safetensors(file):
+        state, strings = read_safetensors(file)
+        return _whole(path, "safetensors", state, wanted, CheckpointMetadata(strings=strings))
+    if head[:1] == b"\x80" or bytes(file.read(min(257, file.size), min(262, file.size))) == b"ustar":
+        root = read_torch_stream(file, opaque=wanted.skip_unknown)
+        return _found(path, "torch stream", root, wanted)
+    raise LegacyFormatError(
+        f"{file.name}: found {head!r} at its start; expected a file of torch.save, safetensors or NumPy, "
+        "or a kellet archive"
+    )
 
 
 def _found(path: Path, format: str, root: Any, wanted: _Wanted) -> Checkpoint:
@@ -284,10 +289,10 @@ def _open_folder(folder: Path, wanted: _Wanted) -> Checkpoint:
 def _open_shards(index: Path, wanted: _Wanted) -> Checkpoint:
     """Read every key from the file that the index names for it."""
     places = _weight_map(index)
-    shards = {
-        name: open_checkpoint(index.parent / name, skip_unknown=wanted.skip_unknown)
-        for name in dict.fromkeys(places.values())
-    }
+    # Never a folder or another index, which could lead back here.
+    each = _Wanted(None, False, wanted.skip_unknown)
+    names = dict.fromkeys(places.values())
+    shards = {name: _open_file(index.parent / name, each, len(names)) for name in names}
     missing = [key for key, name in places.items() if key not in shards[name]]
     if missing:
         lines = [f"    {key!r}: not in {places[key]}" for key in missing[:20]]
@@ -333,7 +338,12 @@ def _weight_map(index: Path) -> dict[str, str]:
             f"{MAX_SHARDS}; join some of them"
         )
     for name in names:
-        if Path(name).name != name or name in (".", "..") or "\\" in name or name.endswith(".json"):
+        if (
+            Path(name).name != name
+            or name in ("", "..")
+            or {"\\", "\0"} & set(name)
+            or name.endswith(".json")
+        ):
             raise LegacyFormatError(
                 f"{index.name}: shard {name[:200]!r} is not the name of a file beside the index"
             )
@@ -350,7 +360,7 @@ def _read_places(text: JsonText) -> dict[str, str] | None:
     text.at += 1
     more = not text.ends(b"}")
     while more:
-        if len(seen) == MAX_SHARD_FIELDS:
+        if len(seen) > MAX_SHARD_FIELDS:
             raise text.error("one entry more", f"at most {MAX_SHARD_FIELDS} beside the weight_map")
         key = text.new_key(seen)
         seen.add(key)

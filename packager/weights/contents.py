@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 from packager.errors import LegacyFormatError
@@ -174,16 +175,7 @@ class _Search:
 
     def _hold_tensors(self, values: Iterable[Any]) -> bool:
         """Return whether a tensor is anywhere in these; parts that are shared are looked at once."""
-        work, seen = list(values), set()
-        while work:
-            value = work.pop()
-            self._spend("", 0)
-            if isinstance(value, LegacyTensor):
-                return True
-            if id(value) not in seen:
-                seen.add(id(value))
-                work += [part for _, part in self._inside(value)]
-        return False
+        return any(isinstance(part, LegacyTensor) for part in self._all_in(values))
 
     def _leaves(self, root: Any) -> Iterator[tuple[str, Any]]:
         """Yield everything that is no container, by dotted path; of objects what can be read."""
@@ -239,16 +231,20 @@ class _Search:
 
     def _is_plain(self, value: Any) -> bool:
         """Return whether a value is made of numbers, texts and containers alone, as archives keep it."""
-        work = [(value, 0)]
-        while work:
-            found, depth = work.pop()
-            self._spend("", depth)
-            if isinstance(found, dict):
-                work += [(part, depth + 1) for pair in found.items() for part in pair]
-            elif isinstance(found, (list, tuple, set, frozenset)):
-                work += [(part, depth + 1) for part in found]
-            elif type(found) not in (str, bytes, int, float, bool, complex, type(None)):
-                return False
+        levels = [iter((value,))]  # of what is inside each other, so that long lists are never copied
+        while levels:
+            for found in levels[-1]:
+                self._spend("", len(levels) - 1)
+                if isinstance(found, dict):
+                    levels.append(chain(found, found.values()))
+                    break
+                if isinstance(found, (list, tuple, set, frozenset)):
+                    levels.append(iter(found))
+                    break
+                if type(found) not in (str, bytes, int, float, bool, complex, type(None)):
+                    return False
+            else:
+                levels.pop()
         return True
 
     def _shown(self, value: Any) -> str:
@@ -269,15 +265,27 @@ class _Search:
 
     def _count_tensors(self, value: Any) -> int:
         """Return how many tensors are in a container; one that is shared counts once."""
-        work, seen, count = [value], set(), 0
-        while work:
-            part = work.pop()
-            self._spend("", 0)
-            if id(part) not in seen:
-                seen.add(id(part))
-                count += isinstance(part, LegacyTensor)
-                work += [inner for _, inner in self._inside(part)]
-        return count
+        return sum(isinstance(part, LegacyTensor) for part in self._all_in((value,)))
+
+    def _all_in(self, values: Iterable[Any]) -> Iterator[Any]:
+        """Yield these and everything inside of them; parts that are shared once."""
+        levels, seen = [iter(values)], set()
+        while levels:
+            for part in levels[-1]:
+                self._spend("", 0)
+                if id(part) in seen:
+                    continue
+                if isinstance(part, (dict, list, tuple, Opaque, LegacyTensor)):
+                    seen.add(id(part))
+                yield part
+                if isinstance(part, (dict, Opaque)):
+                    levels.append(iter((part if isinstance(part, dict) else self._entries(part)).values()))
+                    break
+                if isinstance(part, (list, tuple)):
+                    levels.append(iter(part))
+                    break
+            else:
+                levels.pop()
 
     def _spend(self, path: str, depth: int) -> None:
         self._left -= 1

@@ -1,7 +1,8 @@
 """Every bound on a file of weights from elsewhere: what no checkpoint has, and only an attack would.
 
 What such a file makes us build is bounded by its size: every operation of a pickle has a price in memory,
-and a pickle may spend so much for its bytes. Archives have their own table, `packager/archive/bounds.py`.
+and a pickle may spend so much for its bytes. What is free, the shards of an index have together. Archives
+have their own table, `packager/archive/bounds.py`.
 """
 
 from __future__ import annotations

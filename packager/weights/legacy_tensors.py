@@ -38,14 +38,15 @@ GATHERED: Final = 8 << 20
 
 
 class LegacyFile:
-    """An open file, read anew for every request.
+    """An open file, read anew for every request: `one_of` so many that are one checkpoint together.
 
     Raises FileNotFoundError for a path that is not there, LegacyFormatError for what is no regular file, and
     later when the file has changed its size.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], one_of: int = 1) -> None:
         self.name = Path(path).name
+        self.one_of = one_of
         if not os.path.isfile(path):
             if os.path.exists(path):
                 raise LegacyFormatError(f"{os.fspath(path)}: found a folder or device; expected a file")

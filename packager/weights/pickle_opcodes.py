@@ -33,12 +33,14 @@ def read_pickle(
     *,
     opaque: bool = False,
     size: int | None = None,
+    one_of: int = 1,
 ) -> Any:
     """Read one pickle from `stream`, which is left right behind it.
 
     `names` maps "module name" to what is done when the pickle calls it; None where it may only be
     mentioned. `persistent` answers persistent ids. `size` is how many bytes there are at most, by
-    default all that the stream holds. With `opaque=True` other names give Opaque objects.
+    default all that the stream holds; what any pickle may spend is shared by `one_of` files. With
+    `opaque=True` other names give Opaque objects.
 
     Raises PickleRefused for everything else.
     """
@@ -46,9 +48,8 @@ def read_pickle(
         here = stream.tell()
         size = stream.seek(0, io.SEEK_END) - here
         stream.seek(here)
-    machine = Machine(
-        stream, names, persistent, what, size, min(FREE_MEMORY + MEMORY_PER_BYTE * size, MAX_MEMORY)
-    )
+    budget = min(FREE_MEMORY // one_of + MEMORY_PER_BYTE * size, MAX_MEMORY)
+    machine = Machine(stream, names, persistent, what, size, budget)
     try:
         value = _run(machine)
     except PickleRefused:

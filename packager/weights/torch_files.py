@@ -88,7 +88,15 @@ def zip_pickle(
     member = members[name]
     members.spend(name)
     stream = io.BufferedReader(ByteRanges(partial(members.read, name), member.size), _BUFFER)
-    value = read_pickle(stream, names, persistent, f"{file.name}: {name}", opaque=opaque, size=member.size)
+    value = read_pickle(
+        stream,
+        names,
+        persistent,
+        f"{file.name}: {name}",
+        opaque=opaque,
+        size=member.size,
+        one_of=file.one_of,
+    )
     # torch.save may be told to write no CRC-32 (torch.serialization.set_crc32_options): then it is 0.
     if member.crc and not members.check(name):
         raise LegacyFormatError(f"{file.name}: entry {name!r} does not have its CRC-32; the file is damaged")
@@ -171,6 +179,7 @@ def read_torch_stream(file: LegacyFile, *, opaque: bool = False) -> Any:
         f"{file.name}: object",
         opaque=opaque,
         size=file.size - stream.tell(),
+        one_of=file.one_of,
     )
     keys = _part(file, stream, "storage keys")
     _find_storages(file, stream.tell(), keys, storages, "little" if little else "big")
@@ -178,7 +187,8 @@ def read_torch_stream(file: LegacyFile, *, opaque: bool = False) -> Any:
 
 
 def _part(file: LegacyFile, stream: io.BufferedReader[ByteRanges], what: str) -> Any:
-    return read_pickle(stream, {}, None, f"{file.name}: {what}", size=file.size - stream.tell())
+    rest = file.size - stream.tell()
+    return read_pickle(stream, {}, None, f"{file.name}: {what}", size=rest, one_of=file.one_of)
 
 
 def _refuse_tar(file: LegacyFile) -> None:

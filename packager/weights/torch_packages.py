@@ -166,9 +166,7 @@ class TorchPackage:
 
     def _load(self, name: str, opaque: bool) -> Any:
         order = f"{self._root}byteorder"
-        big_endian = (
-            order in self._zip and bytes(self._zip.read(order, 0, min(3, self._zip[order].size))) == b"big"
-        )
+        big_endian = order in self._zip and bytes(self._zip.head(order, 3)) == b"big"
 
         def persistent(pid: Any) -> LegacyStorage:
             if type(pid) is tuple and pid and pid[0] == "reduce_package":

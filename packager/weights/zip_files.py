@@ -101,7 +101,8 @@ class ZipFile(Mapping[str, ZipMember]):
         self._require_inflated(name, "a resource", member.size if member.deflated else 0)
 
     def _require_inflated(self, name: str, what: str, inflated: int) -> None:
-        member, most = self._members[name], FREE_INFLATED + INFLATED_PER_BYTE * self._file.size
+        member, file = self._members[name], self._file
+        most = FREE_INFLATED // file.one_of + INFLATED_PER_BYTE * file.size
         if inflated > most:
             self._fail(
                 f"entry {name!r}: {member.packed} bytes unpack to {what} of {member.size}; the limit for "

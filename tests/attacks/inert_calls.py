@@ -215,7 +215,8 @@ CODEC_ROWS: Final = (
         "numpy.bit_generator",
         """
         numpy._core._ufunc_config:* numpy.core._ufunc_config:* numpy._core._multiarray_umath:* _contextvars:*
-        numpy.core.*:* numpy:geterrobj numpy:seterrobj numpy._core.multiarray:concatenate random:SystemRandom.* secrets:* posix:urandom
+        numpy.core.*:* numpy:geterrobj numpy:seterrobj
+        numpy._core.multiarray:concatenate random:SystemRandom.* secrets:* posix:urandom
         builtins:int.from_bytes threading:RLock
         """,
         makes="MT19937 PCG64 PCG64DXSM Philox SFC64 RandomState",

@@ -236,7 +236,7 @@ def test_a_traced_call_that_ends_with_0_has_failed(shop: Callable[[str, str], No
 def test_an_interrupt_from_the_keyboard_is_still_one(shop: Callable[[str, str], None], run: Run) -> None:
     shop("factory", "signal.raise_signal(signal.SIGINT)")
     code, errors = run("export", "exitshop.net:build", "-o", "net.kellet")
-    assert (code, errors) == (130, "packager: interrupted; nothing was written\n")
+    assert (code, errors) == (130, "packager: interrupted; nothing is half-written\n")
 
 
 def test_an_interrupt_that_a_handler_of_the_application_raises_is_one() -> None:

@@ -25,6 +25,8 @@ FORMS = {
     "unlike words": ("{}", "{}"),
     "near duplicates": ("net.{}.layer.weight", "model.{}.layer.weight"),
     "long names": ("{}." + "x." * 400 + "w", "{}." + "y." * 400 + "w"),
+    "many names in each": ("{}." + "x." * 29 + "w", "{}." + "y." * 29 + "w"),
+    "many words in each": ("{}" + "_ab" * 80, "{}" + "_cd" * 80),
 }
 
 
@@ -40,6 +42,47 @@ def test_thousands_of_names_with_nothing_in_common_are_compared_within_bounds(fo
         "assert 'What was not tried' in str(draft)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("{}", "{}"),
+        ("net.{}.layer.weight", "model.{}.layer.weight"),
+        ("net.block{0}x.layer{1}.weight{2}", "net.block{0}y.layer{1}.weight{2}"),
+        ("{}." + "x." * 29 + "w", "{}." + "y." * 29 + "w"),
+    ],
+    ids=["unlike", "near duplicates", "numbered duplicates", "many names in each"],
+)
+def test_forty_thousand_keys_take_seconds_and_little_memory(old: str, new: str) -> None:
+    """It took 51 s for numbers in names that stand alone, and 1.2 GiB for many names in a key."""
+    program = (
+        "import re, sys, time; sys.path.insert(0, 'tests/drafting')\n"
+        "from test_effort import SMALL, names, suggest_migration\n"
+        "def made(seed, form):\n"
+        "    if '{0}' not in form: return names(seed, 20_000, form)\n"
+        "    numbers = ((n, n % (9 - 2 * seed), n * (25 + 6 * seed) % 997) for n in range(20_000))\n"
+        "    return {form.format(*three): SMALL for three in numbers}\n"
+        "def used(): return int(re.search(r'VmHWM:\\s+(\\d+) kB', open('/proc/self/status').read())[1])\n"
+        f"olds, news = made(1, {old!r}), made(2, {new!r})\n"
+        "memory, seconds = used(), time.process_time()\n"
+        "draft = suggest_migration(olds, news)\n"
+        "print(time.process_time() - seconds, used() - memory, len(draft.given_up))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    seconds, kilobytes, given_up = map(float, done.stdout.split())
+    assert seconds < 30
+    assert kilobytes < 384 << 10
+    assert given_up >= 1
+
+
+def test_names_that_are_too_long_are_left_out_and_said_so() -> None:
+    def drafted(length: int) -> tuple[bool, tuple[str, ...]]:
+        draft = suggest_migration({"old_" + "x" * (length - 4): SMALL}, {"new_" + "x" * (length - 4): SMALL})
+        return draft.is_complete, draft.given_up
+
+    assert drafted(256) == (True, ())
+    assert drafted(257) == (False, ("names of more than 256 characters were not compared",))
 
 
 def test_a_draft_that_tried_all_says_nothing_of_it() -> None:

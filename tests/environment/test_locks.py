@@ -73,7 +73,8 @@ def test_a_full_disk_leaves_neither_a_lock_nor_half_a_wheel(
     monkeypatch.setattr("packager.environment.locks.extract_wheels", full)
     assert main(["env", "lock", str(archive), "-o", str(deploy / "pylock.toml")]) == 3
     assert capsys.readouterr().err == (
-        "packager: [Errno 28] No space left on device\n  free some space, or write to another disk\n"
+        f"packager: [Errno 28] No space left on device: '{deploy / 'pylock.toml'}'\n"
+        "  free some space, or write to another disk\n"
     )
     left = sorted(str(path.relative_to(deploy)) for path in deploy.rglob("*"))
     assert left == (["wheels", "wheels/other.whl"] if there else [])

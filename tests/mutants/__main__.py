@@ -28,6 +28,7 @@ LEFT_OUT = (
     "attacks/test_header_memory.py",
     "attacks/test_inert_calls.py",
     "attacks/test_inert_calls_torch.py",
+    "flows/test_each_command_ended.py",
     "flows/test_ended_by_signals.py",
     "flows/test_idioms_in_processes.py",
     "flows/test_races.py",

@@ -125,6 +125,10 @@ def test_shards_are_one_mapping(tmp_path):
         ),
         ({"w": "/etc/passwd"}, "is not the name of a file beside the index"),
         ({"w": ".."}, "is not the name of a file beside the index"),
+        ({"w": "."}, "is not the name of a file beside the index"),
+        ({"w": ""}, "shard '' is not the name of a file beside the index"),
+        ({"w": "a\\b"}, "is not the name of a file beside the index"),
+        ({"w": "a.safetensors\0"}, "is not the name of a file beside the index"),
         ({"w": "model.safetensors.index.json"}, "is not the name of a file beside the index"),
         ({"w": 3}, "found no weight_map"),
         ({}, "found no weight_map"),
@@ -133,6 +137,25 @@ def test_shards_are_one_mapping(tmp_path):
 def test_an_index_that_leads_elsewhere(tmp_path, places, message):
     with pytest.raises(LegacyFormatError, match=message):
         open_checkpoint(shards(tmp_path, places))
+
+
+def test_a_shard_is_a_file_and_no_folder_that_leads_back(tmp_path):
+    index = shards(tmp_path, {"w": "folder"})
+    (tmp_path / "folder").mkdir()
+    np.save(tmp_path / "folder" / "w.npy", W)
+    with pytest.raises(LegacyFormatError, match=r"folder: found a folder or device; expected a file"):
+        open_checkpoint(index)
+    index = shards(tmp_path, {"w": "again"})
+    (tmp_path / "again").symlink_to(tmp_path)
+    with pytest.raises(LegacyFormatError, match=r"again: found a folder or device; expected a file"):
+        open_checkpoint(index)
+
+
+def test_a_shard_is_no_index_under_another_name(tmp_path):
+    index = shards(tmp_path, {"w": "index"})
+    (tmp_path / "index").symlink_to(index)
+    with pytest.raises(LegacyFormatError, match=r"index: found b'\{.*' at its start; expected a file of"):
+        open_checkpoint(index)
 
 
 def test_an_index_that_is_none(tmp_path):

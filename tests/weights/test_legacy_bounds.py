@@ -89,3 +89,37 @@ def test_a_resource_unpacks_to_no_more_than_the_file_pays_for(package: Path) -> 
         opened.load_text("", "text.txt")
     stored = open_torch_package(write(package, b"", bytes(most + 4096), zipfile.ZIP_STORED))
     assert len(stored.load_binary("", "text.txt")) == most + 4096
+
+
+def test_the_shards_of_an_index_share_what_is_free(tmp_path: Path) -> None:
+    """A kilobyte of a deflated pickle makes lists of a hundred megabytes; an index may name 900 of them."""
+
+    def shards(count: int, lists: int) -> Path:
+        for number in range(count):
+            with zipfile.ZipFile(tmp_path / f"{number}.bin", "w", zipfile.ZIP_DEFLATED) as file:
+                file.writestr("a/data.pkl", pickled(f"k{number}", lists))
+                file.writestr("a/data/0", bytes(4))
+        places = {f"k{number}": f"{number}.bin" for number in range(count)}
+        (tmp_path / "model.bin.index.json").write_text(json.dumps({"weight_map": places}))
+        return tmp_path / "model.bin.index.json"
+
+    assert list(open_checkpoint(shards(1, 1_000_000))) == ["k0"]
+    assert len(open_checkpoint(shards(20, 60_000))) == 20
+    assert list(open_checkpoint(shards(1, 200_000))) == ["k0"]
+    with pytest.raises(LegacyFormatError, match=r"0\.bin: a/data\.pkl, offset .* far more objects"):
+        open_checkpoint(shards(20, 200_000))
+    with pytest.raises(
+        LegacyFormatError, match=r"0\.bin: entry .* unpack to a pickle of 1000\d\d\d; the limit"
+    ):
+        open_checkpoint(shards(20, 1_000_000))
+
+
+def pickled(key: str, lists: int) -> bytes:
+    """A state dict of a tensor, and beside it a list of so many empty ones."""
+
+    def text(value: str) -> bytes:
+        return b"X" + len(value).to_bytes(4, "little") + value.encode()
+
+    storage = b"(" + text("storage") + b"ctorch\nFloatStorage\n" + text("0") + text("cpu") + b"K\1t" + b"Q"
+    tensor = b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\0K\1\x85K\1\x85\x89}tR"
+    return b"\x80\2}(" + text(key) + tensor + text("lists") + b"](" + b"]" * lists + b"eu."

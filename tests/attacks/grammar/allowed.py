@@ -117,7 +117,8 @@ IN_C: Final = """
     C str.removeprefix C str.removesuffix C str.replace C str.rfind C str.rpartition C str.rsplit
     C str.rstrip C str.split C str.startswith C str.strip C memoryview.cast C memoryview.tobytes
     C memoryview.toreadonly C mappingproxy.* C collections.OrderedDict.* C collections.deque.extend
-    C generator.throw C array.array.frombytes C array.array.tolist C functools.partial.__setstate__ C from_bytes C fromkeys
+    C generator.throw C array.array.frombytes C array.array.tolist
+    C functools.partial.__setstate__ C from_bytes C fromkeys
     C __new__ C math:gcd C math:prod C sys:intern C gc:disable C gc:enable C gc:isenabled C builtins:abs
     C builtins:all C builtins:any C builtins:callable C builtins:chr C builtins:getattr
     C builtins:hasattr C builtins:hash C builtins:hex C builtins:id C builtins:isinstance

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .archives import add_trust_options
 from .main import EXIT_CODES, carry_out
-from .screen import print_lines
+from .screen import own_streams, print_lines
 
 if TYPE_CHECKING:
     from packager.archive import ArchiveReader
@@ -40,6 +41,8 @@ def main(file: str, arguments: Sequence[str] | None = None) -> int:
         from packager.process import end_in_order
 
         end_in_order()
+        with own_streams():
+            return main(file, sys.argv[1:])
     parser = _parser(os.path.basename(file))
     options = parser.parse_args(arguments)
     options.file = file

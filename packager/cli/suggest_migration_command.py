@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from packager.atomic import replaced_file
+
 from .migrate_command import add_unwrap, target_state
 from .screen import print_text
 
@@ -44,16 +46,18 @@ def run(options: argparse.Namespace) -> int:
     """Write the draft; 1 where something could not be placed."""
     from packager.drafting import suggest_migration
     from packager.migrations import WRAPPERS, open_wrapped
+    from packager.texts import one_line
 
     checkpoint = open_wrapped(
         options.old, (WRAPPERS,), unwrap=options.unwrap, skip_unknown=options.skip_unknown
     )
-    name = "suggested" if options.output is None else options.output.stem
+    name = "suggested" if options.output is None else one_line(options.output.stem)
     draft = suggest_migration(checkpoint, target_state(options.target), name)
     if options.output is None:
         print_text(str(draft))
     else:
-        options.output.write_text(str(draft), encoding="utf-8")
+        with replaced_file(options.output) as file:
+            file.write(str(draft).encode())
     if draft.is_complete:
         return 0
     print(

@@ -54,8 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:  # the process is this command's own
         from packager.process import end_in_order
 
+        from .screen import own_streams
+
         sys.excepthook = _show_traceback
-        with end_in_order():
+        with end_in_order(), own_streams():
             return main(sys.argv[1:])
     options = _parser().parse_args(arguments)
     return carry_out(options.run, options)
@@ -75,7 +77,9 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
         with warnings.catch_warnings():
             warnings.showwarning = _warned
             with AnswerRequired("running the code of the model"):
-                return int(run(options))
+                code = int(run(options))
+            sys.stdout.flush()  # a full disk is told with a line and a code, not at the interpreter's end
+            return code
     except BrokenPipeError:  # the reader of the output closed it, as `head` does
         return 3
     except (TargetError, CodeExitError, ModuleNotFoundError) as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from .archives import add_trust_options
 from .main import EXIT_CODES, carry_out
-from .screen import print_lines
+from .screen import own_streams, print_lines
 
 if TYPE_CHECKING:
     from packager.archive import ArchiveReader
@@ -40,7 +40,7 @@ def main(file: str, arguments: Sequence[str] | None = None) -> int:
     if arguments is None:  # the process is this archive's own
         from packager.process import end_in_order
 
-        with end_in_order():
+        with end_in_order(), own_streams():
             return main(file, sys.argv[1:])
     parser = _parser(os.path.basename(file))
     options = parser.parse_args(arguments)

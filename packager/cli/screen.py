@@ -6,11 +6,13 @@ Output that goes to a file or a pipe is plain, and shows no progress.
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from time import monotonic
 from typing import Any, Final, TextIO
@@ -18,13 +20,45 @@ from typing import Any, Final, TextIO
 from packager.texts import HIDDEN, in_lines, one_line, printable
 
 
+@contextmanager
+def own_streams() -> Iterator[None]:
+    """Let the block print whatever the standard streams of this process are; for a process that is a command.
+
+    A stream that was closed before the start swallows what is printed to it, or is empty. A character
+    that the encoding of the output lacks is spelled out. Output that nobody reads any more is given up,
+    where the interpreter would complain at its end.
+    """
+    with ExitStack() as opened:
+        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+            stream = getattr(sys, name)
+            if stream is None:
+                opened.callback(setattr, sys, name, None)
+                setattr(sys, name, opened.enter_context(open(os.devnull, mode, encoding="utf-8")))
+            elif mode == "w" and isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            yield
+        finally:
+            _flush_or_give_up(sys.stdout)
+
+
+def _flush_or_give_up(stream: TextIO) -> None:
+    try:
+        stream.flush()
+    except OSError:  # it has been told, or there is nobody to tell
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
 def print_json(value: Any) -> None:
     """Print plain data or dataclasses as JSON, keys in their order; bytes become their length.
 
     An iterator is a list whose items are printed one by one, so that a long one is never in memory.
     """
+    has_all_characters = (sys.stdout.encoding or "").lower().startswith("utf")
     for piece in _spelled(value, "\n"):
-        sys.stdout.write(piece)
+        sys.stdout.write(piece if has_all_characters else _NOT_ASCII.sub(_escaped, piece))
     sys.stdout.write("\n")
 
 
@@ -178,6 +212,7 @@ def _json(value: Any) -> str:
 
 
 _HIDDEN: Final = re.compile(f"[{HIDDEN}]")
+_NOT_ASCII: Final = re.compile("[^\x00-\x7f]")
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -46,11 +46,12 @@ def run(options: argparse.Namespace) -> int:
     """Write the draft; 1 where something could not be placed."""
     from packager.drafting import suggest_migration
     from packager.migrations import WRAPPERS, open_wrapped
+    from packager.texts import one_line
 
     checkpoint = open_wrapped(
         options.old, (WRAPPERS,), unwrap=options.unwrap, skip_unknown=options.skip_unknown
     )
-    name = "suggested" if options.output is None else options.output.stem
+    name = "suggested" if options.output is None else one_line(options.output.stem)
     draft = suggest_migration(checkpoint, target_state(options.target), name)
     if options.output is None:
         print_text(str(draft))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -223,6 +225,29 @@ def test_a_draft_is_written_with_reasons_and_then_does_what_it_says(run: Run) ->
     ]
     code, _, _ = run("migrate", "old.npz", "--with", "draft.toml", "-o", "there.safetensors")
     assert values("there.safetensors") == {"head.weight": OLD["fc.kernel"].T.tolist(), "head.bias": [7, 8]}
+
+
+def test_a_draft_takes_the_place_of_an_older_one_whole_or_not_at_all(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*paths: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    Path("draft.toml").write_text("the older one")
+    monkeypatch.setattr(os, "rename", full)
+    code, _, errors = run("suggest-migration", "old.npz", "shop:build", "-o", "draft.toml")
+    assert (code, Path("draft.toml").read_text()) == (3, "the older one")
+    assert errors == (
+        "packager: [Errno 28] No space left on device: 'draft.toml'\n"
+        "  free some space, or write to another disk\n"
+    )
+    assert not list(Path().glob(".draft*"))
+
+
+def test_a_draft_is_named_for_its_file_whose_name_need_not_be_text(run: Run) -> None:
+    file = os.fsdecode(b"caf\xe9.toml")
+    run("suggest-migration", "old.npz", "shop:build", "-o", file)
+    assert read_migration(file).name == r"caf\udce9"
 
 
 def test_a_draft_says_what_it_could_not_place(run: Run) -> None:

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
+import errno
+import io
 import json
 import math
+import os
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from packager.cli.screen import print_json, print_table, print_text, printable
+from packager.cli.main import carry_out
+from packager.cli.screen import (
+    own_streams,
+    print_json,
+    print_lines,
+    print_table,
+    print_text,
+    printable,
+    progress,
+)
 
 
 @pytest.mark.parametrize(
@@ -74,3 +88,49 @@ def test_json_holds_no_word_to_the_terminal(capsys: Any) -> None:
     assert printed.isascii()
     assert printed.replace("\n", "").isprintable()
     assert json.loads(printed) == {odd: odd}
+
+
+# --- the streams of a process that is a command ---
+
+
+def test_a_closed_stream_swallows_what_is_printed_or_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    with own_streams():
+        print_table("modules", ("name",), [("net",)])
+        print_lines("what is wrong", to=sys.stderr)
+        with progress("reading") as show:
+            assert show is None
+        assert sys.stdin.read() == ""
+
+
+def test_a_character_that_the_encoding_lacks_is_spelled_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(printed, encoding="ascii"))
+    with own_streams():
+        print_text("├── größe")
+        print_json({"größe": "😀"})
+    text, _, values = printed.getvalue().decode("ascii").partition("\n")
+    assert text == r"\u251c\u2500\u2500 gr\xf6\xdfe"
+    assert json.loads(values) == {"größe": "😀"}
+
+
+def test_output_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    with open(writing, "w", encoding="utf-8") as stream:  # closed at its end, as the interpreter does
+        monkeypatch.setattr(sys, "stdout", stream)
+        with own_streams():
+            print_text("a line that stays in the buffer")
+            os.close(reading)
+
+
+def test_a_full_disk_is_an_exit_code_though_all_was_buffered(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert carry_out(lambda options: 0, argparse.Namespace()) == 3
+    assert capsys.readouterr().err.splitlines()[1] == "  free some space, or write to another disk"

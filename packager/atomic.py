@@ -48,7 +48,7 @@ _FOLDER_FLAGS: Final = (
     os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 )
 # Temporary folders of ours, which are known by their lock as parts are.
-_OURS: Final = re.compile(r"kellet-(?:code|env|lock|proof|stubs|vendored|wheels)-[a-z0-9_]{8,16}")
+_OURS: Final = re.compile(r"kellet-(?:code|env|lock|proving|stubs|vendored|wheels)-[a-z0-9_]{8,16}")
 _NAME_BYTES: Final = 100  # of the target's name in a part's; a whole name may have 255
 
 

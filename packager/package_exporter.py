@@ -737,7 +737,7 @@ class PackageExporter:
                 progress=partial(self._tell, "writing"),
                 check=partial(self._check, whole) if self._prove else None,
             )
-            self._plan = whole if self.proof is None else self._found(whole)
+            self._plan = self._found(whole)
         self._state = "closed"
 
     def __enter__(self) -> PackageExporter:
@@ -755,10 +755,10 @@ class PackageExporter:
 
     def _proved_plan(self, plan: ExportPlan) -> ExportPlan:
         """Write a plan to a temporary file, prove it, and return it with what was found."""
-        with temporary_folder("proof") as folder, suppress(PackagingError):
+        with temporary_folder("proving") as folder, suppress(PackagingError):
             file = os.path.join(folder, "archive.kellet")
             write_plan(plan, file, digests="crc", fsync=False, check=partial(self._check, plan))
-        return plan if self.proof is None else self._found(plan)
+        return self._found(plan)
 
     def _check(self, plan: ExportPlan, file: str) -> None:
         """Prove the archive that was written; raise ProofError for what does not come back."""
@@ -781,9 +781,10 @@ class PackageExporter:
 
     def _found(self, plan: ExportPlan) -> ExportPlan:
         """Return the plan with what the proof found."""
+        if self.proof is None or self.proof.is_plain:
+            return plan
         from packager.proving import ProofFindings
 
-        assert self.proof is not None
         return ProofFindings(plan, self.proof).plan()
 
     # --- helpers ---

@@ -91,7 +91,7 @@ class FileTarget:
         """Open a temporary file, gone with the stack; its path is "" where it needs none."""
         if self._check is None:
             return "", stack.enter_context(tempfile.TemporaryFile(buffering=0))
-        path = os.path.join(stack.enter_context(temporary_folder("proof")), "archive.kellet")
+        path = os.path.join(stack.enter_context(temporary_folder("proving")), "archive.kellet")
         return path, stack.enter_context(open(path, "w+b", buffering=0))
 
 

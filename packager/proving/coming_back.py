@@ -50,12 +50,6 @@ def names_to_trust(reader: ArchiveReader) -> tuple[str, ...]:
     return tuple(sorted({name for stored in stored_names(reader) for name in stored.needs_trust}))
 
 
-def runs_nothing(reader: ArchiveReader, modules: Sequence[str]) -> bool:
-    """Say whether loading all of an archive runs no code and needs no name: plain data, tensors, texts."""
-    named = any(record.types or record.factory for record in reader.manifest.objects)
-    return not (named or modules or pickles_of(reader) or reader.manifest.checks)
-
-
 class ComingBack:
     """The steps of a proof over an open archive; `notes` gathers what could not be compared."""
 

@@ -98,6 +98,11 @@ class Proof:
         """Whether everything came back."""
         return not self.failures
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether everything came back, and there is nothing to tell of it."""
+        return not (self.failures or self.effects or self.trusted or self.pickles or self.notes)
+
     def as_plain(self) -> dict[str, Any]:
         """Return the proof as plain data, for JSON."""
         return dataclasses.asdict(self)

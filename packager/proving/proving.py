@@ -22,7 +22,7 @@ from packager.environment import Distributions
 from packager.errors import PackageError
 from packager.package_importer import PackageImporter
 
-from .coming_back import ComingBack, runs_nothing
+from .coming_back import ComingBack
 from .proof import Proof, ProofFailure, ProofFrame
 from .search_places import order_for, own_folders
 
@@ -71,16 +71,24 @@ def prove_archive(
     """
     file = os.path.abspath(path)
     with ArchiveReader(file, digests="none") as reader:
-        if runs_nothing(reader, modules):
+        if _runs_nothing(reader, modules):
             return _prove_here(file)
         order = order_for(file, reader.manifest, tuple(modules), installed or Distributions())
         total = _count_of_steps(reader, modules)
-    with temporary_folder("proof") as folder:
+    with temporary_folder("proving") as folder:
         os.mkdir(os.path.join(folder, "work"))
         with open(os.path.join(folder, "order.json"), "w", encoding="utf-8") as written:
             json.dump(dataclasses.asdict(order), written)
         ended = _run(folder, timeout, lambda: progress and progress(_steps_begun(folder)[0], total))
         return _answer(folder) or _died(folder, ended, timeout)
+
+
+def _runs_nothing(reader: ArchiveReader, modules: Sequence[str]) -> bool:
+    """Say whether loading all of an archive runs no code and needs no name: plain data, tensors, texts."""
+    manifest = reader.manifest
+    named = any(record.types or record.factory for record in manifest.objects)
+    pickled = any(entry.kind == "pickle" for entry in manifest.entries)
+    return not (named or pickled or modules or manifest.checks)
 
 
 def _prove_here(file: str) -> Proof:

@@ -196,7 +196,7 @@ def test_a_signal_that_ends_the_process(export, tmp_path):
                 def __call__(self, x):
                     return x
 
-            if "KELLET_CACHE" in os.environ and "kellet-proof-" in os.environ["KELLET_CACHE"]:
+            if "KELLET_CACHE" in os.environ and "kellet-proving-" in os.environ["KELLET_CACHE"]:
                 os.kill(os.getpid(), signal.SIGSEGV)
         """,
     }
@@ -209,7 +209,7 @@ def test_nothing_is_written_to_a_file_object(project):
         "import os",
         "class Net:",
         "    pass",
-        "if 'kellet-proof-' in os.getcwd():",
+        "if 'kellet-proving-' in os.getcwd():",
         "    raise OSError(5)",
     ]
     project({"away.py": "\n".join(lines)})

@@ -148,3 +148,38 @@ def test_a_proof_goes_through_json(export, tmp_path):
     export(SHOP, "shop.net:Net()", prove=False)
     proof = prove_archive(tmp_path / "net.kellet")
     assert Proof.of_plain(proof.as_plain()) == proof
+
+
+def test_what_a_call_of_stored_code_makes_may_be_another_object(export):
+    tree = {
+        "kept.py": """
+            class Net:
+                def __reduce_package__(self, exporter):
+                    name = exporter.get_unique_id()
+                    exporter.save_text("kept", name, "words")
+                    return make, (name,)
+
+            def make(importer, name):
+                return importer.load_text("kept", name)
+        """,
+    }
+    [note] = export(tree, "kept:Net()").proof.notes
+    assert note == (
+        "object model/model is made by kept:make, and was not compared: "
+        "what was loaded is not what was stored: 2 records were stored, and 0 came back"
+    )
+
+
+def test_an_object_that_is_encoded_otherwise_each_time_is_not_compared(export):
+    tree = {
+        "counted.py": """
+            import time
+
+            class Net:
+                def __getstate__(self):
+                    return {"asked": time.perf_counter_ns()}
+        """,
+    }
+    assert export(tree, "counted:Net()").proof.notes == (
+        "object model/model is encoded otherwise each time, so that it was not compared",
+    )

@@ -48,7 +48,7 @@ _FOLDER_FLAGS: Final = (
     os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 )
 # Temporary folders of ours, which are known by their lock as parts are.
-_OURS: Final = re.compile(r"kellet-(?:code|env|lock|stubs|tool|vendored|wheels)-[a-z0-9_]{8,16}")
+_OURS: Final = re.compile(r"kellet-(?:code|env|lock|proving|stubs|tool|vendored|wheels)-[a-z0-9_]{8,16}")
 _NAME_BYTES: Final = 100  # of the target's name in a part's; a whole name may have 255
 
 
@@ -70,10 +70,11 @@ class ReplacedFile:
             raise FileNotFoundError(errno.ENOENT, "there is no such folder", self.folder)
 
     @contextlib.contextmanager
-    def open(self, *, fsync: bool) -> Iterator[int]:
+    def open(self, *, fsync: bool, check: Callable[[str], None] | None = None) -> Iterator[int]:
         """Give a descriptor to write to; the file is replaced when the block ends without an error.
 
         With `fsync` the content is on the disk before the rename; `sync_folder` makes the rename last.
+        `check` is called with the path of the part before that; where it raises, nothing is replaced.
         """
         _remove_stale(self.folder, folders=False)
         made: list[str] = []
@@ -86,6 +87,8 @@ class ReplacedFile:
             # What a file system says only when a file is closed (NFS: no room, an error of the disk) is
             # asked for before the rename, through a second number: the first holds the lock.
             os.close(os.dup(descriptor))
+            if check is not None:
+                check(made[-1])
             os.rename(made[-1], self.path)
         except BaseException:
             for part in made:

@@ -38,6 +38,7 @@ __all__ = [
     "MigrationError",
     "PackageError",
     "PackagingError",
+    "PackagingWarning",
     "PickleRefusedError",
     "UndeclaredImportError",
     "UntrustedTypeError",
@@ -57,6 +58,10 @@ class ArgumentError(PackageError, TypeError, ValueError):
 
 class PackagingError(PackageError):
     """An export cannot be made as asked. The message groups every problem by its reason."""
+
+
+class PackagingWarning(ShowsItsText, UserWarning):
+    """An export went through, and something about it should be known."""
 
 
 class EmptyMatchError(PackageError):
@@ -93,7 +98,12 @@ class EnvironmentMismatchError(PackageError, ImportError):
 
 
 class UndeclaredImportError(PackageError, ModuleNotFoundError):
-    """Packaged code imports a module that no rule declared when the archive was made."""
+    """Packaged code imports a module that no rule declared when the archive was made.
+
+    `name` is the first part of the module's name, which a rule needs, and `module` is all of it.
+    """
+
+    module = ""
 
 
 class CodeExitError(PackageError, RuntimeError):

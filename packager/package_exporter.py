@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,9 +20,10 @@ from packager.arguments import (
     check_names,
     check_several,
 )
+from packager.atomic import temporary_folder
 from packager.calls import copied_input
 from packager.environment import Distributions, parse_targets
-from packager.errors import ArgumentError
+from packager.errors import ArgumentError, PackagingWarning
 from packager.errors import EmptyMatchError as EmptyMatchError
 from packager.errors import PackagingError as PackagingError
 from packager.exporting import (
@@ -59,6 +61,7 @@ from packager.process import AnswerRequired
 
 if TYPE_CHECKING:
     from kellet.hooks import RemovableHandle
+    from packager.proving import Proof
 
 __all__ = ["EmptyMatchError", "PackageExporter", "PackagingError"]
 
@@ -81,9 +84,15 @@ class PackageExporter:
     the externs go into the archive, in the versions that are installed here; pip fetches them when it
     is written, also from the folders `find_links`.
 
+    Before the archive gets its name it is proved: opened once in a clean process, where nothing of the
+    project can be imported, everything in it loaded, encoded again, and its golden calls repeated. What does
+    not come back is a ProofError, and nothing is written; `proof` says what was done. `prove="calls"`
+    demands a golden call for every entry point. `prove=False` is for where no process can be started: that
+    is a warning otherwise. The bytes are the same.
+
     `progress(step, done, total)`, an attribute that may be set, is called while modules are read (their
-    number; the total is 0, as it is not known yet) and while bytes are written. `identity` is that of the
-    archive once it is written, None before.
+    number; the total is 0, as it is not known yet), while bytes are written, and with the steps of the
+    proof. `identity` is that of the archive once it is written, None before.
 
     Objects and state dicts are taken as they are at the call, but for the bytes of their tensors: these
     are read at `close()`, and a tensor that changed in between is a problem of the plan, by its key.
@@ -120,6 +129,7 @@ class PackageExporter:
         parents: Literal["eager", "lazy"] = "eager",
         digests: str = "sha256",
         fsync: bool = True,
+        prove: bool | Literal["calls"] = True,
         runnable: bool = False,
         vendor_wheels: Sequence[str] = (),
         find_links: Sequence[str] = (),
@@ -129,16 +139,20 @@ class PackageExporter:
         check_choice("parents", parents, ("eager", "lazy"))
         check_choice("digests", digests, ("sha256", "crc"))
         check_flag("fsync", fsync)
+        if prove != "calls":
+            check_flag("prove", prove)
         check_flag("runnable", runnable)
         check_several("vendor_wheels", vendor_wheels, "a list of targets")
         check_several("find_links", find_links, "a list of folders")
         self.importer = as_importer(importer)
         self.debug = debug
         self.identity: str | None = None
+        self.proof: Proof | None = None
         self.progress: Callable[[str, int, int], None] | None = None
         self._target = f
         self._digests = digests
         self._fsync = fsync
+        self._prove = prove
         self._runnable = runnable
         self._wheel_targets = parse_targets(vendor_wheels) if vendor_wheels else ()
         self._find_links = tuple(find_links)
@@ -550,10 +564,11 @@ class PackageExporter:
 
     # --- questions ---
 
-    def plan(self) -> ExportPlan:
+    def plan(self, *, prove: bool = False) -> ExportPlan:
         """Return what `close()` would write as things stand, with all that is wrong; frozen, printable.
 
-        What was saved is compared with what it is now, which reads all tensors.
+        What was saved is compared with what it is now, which reads all tensors. With `prove` a plan without
+        problems is written to a temporary file and proved, as `close()` does; what is found is in it.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -568,11 +583,13 @@ class PackageExporter:
                 self._plan = Planner(
                     survey,
                     is_as_saved=self._surveyor.is_as_saved,
+                    calls_demanded=self._prove == "calls",
                     runnable=self._runnable,
                     wheels_for=tuple(map(str, self._wheel_targets)),
                 ).plan()
         changes = () if self._state == "closed" else self._surveyor.changes()
-        return replace(self._plan, problems=(*self._plan.problems, *changes)) if changes else self._plan
+        plan = replace(self._plan, problems=(*self._plan.problems, *changes)) if changes else self._plan
+        return self._proved_plan(plan) if prove and plan.ok else plan
 
     def why(self, module_name: str) -> Why:
         """Say why a module is in the plan: the decision, and the chain of imports with file and line.
@@ -688,8 +705,8 @@ class PackageExporter:
 
         Raises PackagingError with everything that is wrong, else EmptyMatchError for rules that had to
         match and did not, else EnvironmentBuildError where wheels cannot be found, ArchiveError where the
-        file cannot be written: nothing is left behind, and the exporter is closed. RuntimeError
-        inside a hook.
+        file cannot be written, ProofError, a PackagingError, where it does not come back: nothing is left
+        behind, and the exporter is closed. RuntimeError inside a hook.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -718,8 +735,9 @@ class PackageExporter:
                 fsync=self._fsync,
                 debug=self.debug,
                 progress=partial(self._tell, "writing"),
+                check=partial(self._check, whole) if self._prove else None,
             )
-            self._plan = whole
+            self._plan = self._found(whole)
         self._state = "closed"
 
     def __enter__(self) -> PackageExporter:
@@ -732,6 +750,42 @@ class PackageExporter:
             self.close()
         else:
             self._state = "abandoned"
+
+    # --- the proof ---
+
+    def _proved_plan(self, plan: ExportPlan) -> ExportPlan:
+        """Write a plan to a temporary file, prove it, and return it with what was found."""
+        with temporary_folder("proving") as folder, suppress(PackagingError):
+            file = os.path.join(folder, "archive.kellet")
+            write_plan(plan, file, digests="crc", fsync=False, check=partial(self._check, plan))
+        return self._found(plan)
+
+    def _check(self, plan: ExportPlan, file: str) -> None:
+        """Prove the archive that was written; raise ProofError for what does not come back."""
+        from packager.proving import ProofError, ProofStartError, prove_archive
+
+        modules = tuple(one.name for one in self._request.of(ModuleRequest) if one.dependencies)
+        try:
+            self.proof = prove_archive(
+                file,
+                modules=modules,
+                installed=self._decisions.installed,
+                progress=partial(self._tell, "proving"),
+            )
+        except ProofStartError as error:
+            text = f"the archive was not proved: {error}; say prove=False where no process can be started"
+            warnings.warn(PackagingWarning(text), stacklevel=2)
+            return
+        if not self.proof.ok:
+            raise ProofError(self._found(plan), self.proof)
+
+    def _found(self, plan: ExportPlan) -> ExportPlan:
+        """Return the plan with what the proof found."""
+        if self.proof is None or self.proof.is_plain:
+            return plan
+        from packager.proving import ProofFindings
+
+        return ProofFindings(plan, self.proof).plan()
 
     # --- helpers ---
 

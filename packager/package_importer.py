@@ -391,11 +391,11 @@ class PackageImporter(Importer):
         check_kind("entry", entry, str, "the name of an entry point")
         return run_entry(self._opened, self.load_object, entry, inputs)
 
-    def check(self) -> tuple[CheckOutcome, ...]:
-        """Run the golden calls that were stored, and return how far the answers are off here.
+    def check(self, name: str | None = None) -> tuple[CheckOutcome, ...]:
+        """Run the golden calls that were stored, or that of one `name`, and return how far they are off here.
 
-        Modules are in evaluation mode for it, as they were when the calls were stored. Raises what `run`
-        raises.
+        Modules are in evaluation mode for it, as they were when the calls were stored. Raises EntryPointError
+        where none is stored under that name, and what `run` raises.
 
         >>> import io, numpy
         >>> from kellet.nn import Linear
@@ -410,7 +410,7 @@ class PackageImporter(Importer):
         """
         from packager.loading import run_checks
 
-        return run_checks(self._opened, self.load_object)
+        return run_checks(self._opened, self.load_object, name)
 
     def file_structure(
         self, include: str | Sequence[str] = "**", exclude: str | Sequence[str] = ()

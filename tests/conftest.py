@@ -66,3 +66,22 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         file = getattr(sys.modules[name], "__file__", None) or ""
         if file.startswith(str(folder)):
             del sys.modules[name]
+
+
+PROVED = ("proving", "flows")
+"""The folders of tests whose exports are proved, as they are by default."""
+
+
+@pytest.fixture(autouse=True)
+def proof_where_it_is_tried(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leave out the proof, a process for each export, where it is not what is tested."""
+    if request.path.parent.name in PROVED:
+        yield
+        return
+    from packager import PackageExporter
+
+    defaults = PackageExporter.__init__.__kwdefaults__
+    before = defaults["prove"]
+    defaults["prove"] = False
+    yield
+    defaults["prove"] = before

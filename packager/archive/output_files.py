@@ -16,7 +16,7 @@ from pickle import PickleBuffer
 from types import TracebackType
 from typing import Any, BinaryIO, Final
 
-from packager.atomic import ReplacedFile, os_error_mend
+from packager.atomic import ReplacedFile, os_error_mend, temporary_folder
 
 from .archive_errors import ArchiveIOError
 from .bounds import CHUNK
@@ -28,14 +28,17 @@ _MOST_WAITING: Final = 8  # batches that wait for a digest, two a thread: a stre
 
 
 class PathTarget:
-    """A path to be replaced, as `ReplacedFile` says.
+    """A path to be replaced, as `ReplacedFile` says; `check` sees the whole file before it is in place.
 
     Raises ArchiveIOError when the target cannot be written to; nothing has been created then.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, fsync: bool) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, fsync: bool, check: Callable[[str], None] | None = None
+    ) -> None:
         self._asked_for = os.fspath(path)
         self._fsync = fsync
+        self._check = check
         with _reported(self._asked_for):
             self._file = ReplacedFile(path)
 
@@ -45,7 +48,8 @@ class PathTarget:
 
         Raises ArchiveIOError for every OSError, with nothing left behind.
         """
-        with _reported(self._asked_for), self._file.open(fsync=self._fsync) as descriptor:
+        opened = self._file.open(fsync=self._fsync, check=self._check)
+        with _reported(self._asked_for), opened as descriptor:
             yield descriptor
         if self._fsync:
             try:
@@ -60,22 +64,35 @@ class PathTarget:
 
 
 class FileTarget:
-    """A binary file object; it receives the finished archive in one go, from where it stands."""
+    """A binary file object; it receives the finished archive in one go, from where it stands.
 
-    def __init__(self, file: BinaryIO) -> None:
+    With a `check` the temporary file has a name, by which it is checked before.
+    """
+
+    def __init__(self, file: BinaryIO, *, check: Callable[[str], None] | None = None) -> None:
         self._file = file
+        self._check = check
 
     @contextlib.contextmanager
     def open(self) -> Iterator[int]:
         """Give a descriptor of a temporary file, whose content is written to the file object afterwards."""
-        with _reported("the temporary file"):
-            temporary = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  # closed by the next line
-        with temporary:
+        with contextlib.ExitStack() as stack:
+            with _reported("the temporary file"):
+                path, temporary = self._temporary(stack)
             with _reported("the temporary file"):
                 yield temporary.fileno()
                 temporary.seek(0)
+            if self._check is not None:
+                self._check(path)
             while piece := temporary.read(1 << 20):
                 _write_all(self._file, piece)
+
+    def _temporary(self, stack: contextlib.ExitStack) -> tuple[str, Any]:
+        """Open a temporary file, gone with the stack; its path is "" where it needs none."""
+        if self._check is None:
+            return "", stack.enter_context(tempfile.TemporaryFile(buffering=0))
+        path = os.path.join(stack.enter_context(temporary_folder("proving")), "archive.kellet")
+        return path, stack.enter_context(open(path, "w+b", buffering=0))
 
 
 class BatchedFile:

@@ -53,17 +53,22 @@ class ArchiveWriter:
         digests: str = "sha256",
         fsync: bool = True,
         progress: Callable[[int, int], None] | None = None,
+        check: Callable[[str], None] | None = None,
         zip64_limit: int = ZIP64_LIMIT,
     ) -> None:
         """Check the target; nothing is created yet.
 
-        `progress(done, total)` is called with bytes while they are written. `zip64_limit` is for
+        `progress(done, total)` is called with bytes while they are written, `check(path)` with the whole
+        archive before it takes its name, or is copied to a file object: where it raises, nothing is left.
+        `zip64_limit` is for
         tests; the reader must be given the same.
         """
         if digests not in DIGESTS:
             raise ValueError(f"digests={digests!r} is unknown; choose one of {', '.join(map(repr, DIGESTS))}")
         self._target = (
-            PathTarget(target, fsync=fsync) if isinstance(target, (str, os.PathLike)) else FileTarget(target)
+            PathTarget(target, fsync=fsync, check=check)
+            if isinstance(target, (str, os.PathLike))
+            else FileTarget(target, check=check)
         )
         self._digests = digests
         self._progress = progress

@@ -28,8 +28,9 @@ examples:
   packager export mypkg:net -o net.kellet --input x.npz --trace-policy small.toml
   packager export mypkg:net -o net.kellet --runnable --vendor-wheels here,cp312-win_amd64
 
-The object becomes the entry `model` of the archive. On any error nothing is written, and an old
-file stays as it was.
+The object becomes the entry `model` of the archive. Before it is put in place it is opened in a clean
+process, where nothing of the project can be imported: loaded, encoded again, its golden calls repeated.
+On any error nothing is written, and an old file stays as it was.
 """
 
 
@@ -74,6 +75,11 @@ def add(commands: Any) -> None:
         help="carry the wheels of what is left to the target: here, or cp311-manylinux_2_28_x86_64,cp312-...",
     )
     add_find_links(parser)
+    parser.add_argument(
+        "--no-proof",
+        action="store_true",
+        help="do not open the archive in a clean process before it is put in place",
+    )
     parser.add_argument("--no-fsync", action="store_true", help="do not wait for the disk")
     parser.add_argument("--debug", action="store_true", help="show paths of imports in errors")
     parser.add_argument("--json", action="store_true", help="print what was written for machines")
@@ -90,6 +96,7 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the archive, and say what was written."""
     obj = _built(options)
+    more: dict[str, Any] = {"prove": False} if options.no_proof else {}
     with stages() as show:
         exporter = exporter_for(
             options,
@@ -100,6 +107,7 @@ def run(options: argparse.Namespace) -> int:
             runnable=options.runnable,
             vendor_wheels=options.vendor_wheels,
             find_links=options.find_links,
+            **more,
         )
         exporter.progress = show
         with exporter:

@@ -15,7 +15,8 @@ examples:
   packager plan mypkg.models --policy hermetic --mock 'mypkg.plots.**'
   packager plan mypkg.models:build --json | jq '.modules[].name'
 
-Nothing of the model's code is run. The exit code is 1 when the plan holds problems.
+Nothing of the model's code is run, unless with --prove, which imports it in a clean process.
+The exit code is 1 when the plan holds problems.
 """
 
 
@@ -30,6 +31,11 @@ def add(commands: Any) -> None:
     )
     add_target(parser)
     add_policy_options(parser)
+    parser.add_argument(
+        "--prove",
+        action="store_true",
+        help="write a temporary file, and open it in a clean process: this runs code of the model",
+    )
     parser.add_argument("--json", action="store_true", help="print the plan for machines")
     parser.set_defaults(run=run)
 
@@ -39,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     exporter = exporter_for(options, io.BytesIO())
     with stages() as exporter.progress:
         request_target(exporter, options.target)
-        plan = exporter.plan()
+        plan = exporter.plan(prove=options.prove)
     if options.json:
         print_json({"ok": plan.ok, "size": plan.size, "cost": plan.cost(), **_fields(plan)})
     else:

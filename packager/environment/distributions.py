@@ -68,6 +68,11 @@ class Distributions:
         found = self._installed.get(normalized_name(distribution))
         return found.place if found else ""
 
+    def import_names(self, distribution: str) -> frozenset[str]:
+        """Return the top-level names that a distribution makes importable; none where it is absent."""
+        found = self._installed.get(normalized_name(distribution))
+        return found.import_names if found else frozenset()
+
     def metadata(self, distribution: str) -> bytes:
         """Return the head of a distribution's METADATA, without its description; empty where it is absent."""
         found = self._installed.get(normalized_name(distribution))

@@ -243,7 +243,7 @@ def problems_text(problems: Iterable[PlanProblem]) -> list[str]:
         for problem in members:
             lines.append(f"    {problem.subject}")
             if problem.context:
-                lines.append(f"      Context: {problem.context}")
+                lines.append("      Context: " + problem.context)  # keeps the lines that it may have
             if problem.chain:
                 lines.append(f"      Imported by: {' -> '.join(problem.chain)}")
             if problem.fix:

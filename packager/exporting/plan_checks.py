@@ -57,7 +57,8 @@ class PlanChecks:
     under "strict" every one that is there.
 
     `refused_entries` and `failed_calls` give the reasons for entry points and golden calls, by name;
-    `entries` are the names of the files to be written.
+    `entries` are the names of the files to be written, `unchecked` the entry points that lack a golden
+    call where one is demanded.
     """
 
     def __init__(
@@ -66,8 +67,10 @@ class PlanChecks:
         refused_entries: Mapping[str, str],
         failed_calls: Mapping[str, str],
         entries: Sequence[str] = (),
+        unchecked: Sequence[str] = (),
     ) -> None:
         self._entries = entries
+        self._unchecked = unchecked
         self._survey = survey
         self._walk = survey.walk
         self._decisions = survey.decisions
@@ -191,6 +194,11 @@ class PlanChecks:
     @problem("Check cannot be stored.")
     def _unrepeatable_calls(self) -> Iterator[Found]:
         yield from (Found(f"check {name}", why) for name, why in self._failed_calls.items())
+
+    @problem('Entry point has no golden call, which prove="calls" demands.')
+    def _without_a_call(self) -> Iterator[Found]:
+        for name in self._unchecked:
+            yield Found(f"entry point {name}", fix=f'exporter.save_check("{name}", {{"arg0": ...}})')
 
     # --- what the checks ask ---
 

@@ -27,15 +27,18 @@ def write_plan(
     fsync: bool = True,
     debug: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    check: Callable[[str], None] | None = None,
 ) -> str:
     """Write the archive that `plan` describes; return its identity.
 
+    `check` is called with the path of the whole archive before it takes its name; see `ArchiveWriter`.
+
     Raises PackagingError for a plan with problems, EmptyMatchError for one whose rules matched
     nothing though they had to, ArchiveError where the archive cannot be written. In every case
-    nothing is left behind, and an old file is untouched.
+    nothing is left behind, and an old file is untouched. What `check` raises goes through.
     """
     require_sound(plan, debug=debug)
-    with ArchiveWriter(target, digests=digests, fsync=fsync, progress=progress) as writer:
+    with ArchiveWriter(target, digests=digests, fsync=fsync, progress=progress, check=check) as writer:
         for entry in (*plan.entries, *plan.carried):
             writer.add(entry.name, entry.read(), kind=entry.kind)
         for member in plan.tensors:

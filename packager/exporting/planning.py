@@ -26,8 +26,9 @@ from .surveying import Survey
 class Planner:
     """Makes the plan of one survey.
 
-    `is_as_saved` says whether an object that a check calls is still what is stored. A `runnable` archive
-    carries a loader; `wheels_for` are the targets that wheels will be fetched for.
+    `is_as_saved` says whether an object that a check calls is still what is stored. With `calls_demanded`
+    every entry point needs a check. A `runnable` archive carries a loader; `wheels_for` are the targets
+    that wheels will be fetched for.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class Planner:
         survey: Survey,
         *,
         is_as_saved: Callable[[ObjectRequest], bool],
+        calls_demanded: bool = False,
         runnable: bool,
         wheels_for: tuple[str, ...],
     ) -> None:
@@ -43,6 +45,7 @@ class Planner:
         self._decisions = survey.decisions
         self._request = survey.decisions.request
         self._is_as_saved = is_as_saved
+        self._calls_demanded = calls_demanded
         self._runnable = runnable
         self._wheels_for = wheels_for
 
@@ -54,7 +57,8 @@ class Planner:
         calls, failed = self._golden_calls(points, refused)
         externs = tuple(self._externs())
         entries = tuple(self._entries())
-        checks = PlanChecks(survey, refused, failed, [entry.name for entry in entries])
+        unchecked = self._unchecked(points) if self._calls_demanded else ()
+        checks = PlanChecks(survey, refused, failed, [entry.name for entry in entries], unchecked)
         tensors = (*self._members(), *(member for call in calls for member in call.members))
         whole = any(extern.name == "packager" for extern in externs)
         carried = runtime_entries(whole=whole) if self._runnable else ()
@@ -281,6 +285,11 @@ class Planner:
                 entry_method(point, saved[place], self._defines)
             except EntryMethodError as error:
                 yield point.name, str(error)
+
+    def _unchecked(self, points: Iterable[EntryPoint]) -> tuple[str, ...]:
+        """Return the names of the entry points that no golden call is asked for."""
+        checked = {check.name for check in self._request.of(CheckRequest)}
+        return tuple(point.name for point in points if point.name not in checked)
 
     def _defines(self, cls: type, value: Any) -> bool:
         """Say whether code of the archive defines a class; see `packager.calls.IsOwn`."""

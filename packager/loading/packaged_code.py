@@ -181,12 +181,14 @@ class ImportRules:
         return bool(self.suffix) and top.endswith(self.suffix)
 
     def _undeclared(self, name: str, top: str) -> UndeclaredImportError:
-        return UndeclaredImportError(
+        error = UndeclaredImportError(
             f"packaged code imports {name!r}, but {top!r} is not in the archive and was not declared extern "
             f"when it was made (No module named {top!r} for this code); export again with "
             f'intern("{top}.**") or extern("{top}.**"), or load with undeclared="allow"',
             name=top,
         )
+        error.module = name
+        return error
 
 
 class Unpacker:

@@ -58,9 +58,17 @@ def run_entry(opened: OpenArchive, load: Load, name: str, inputs: Mapping[str, A
     return call_in_evaluation_mode(thing, inputs, entry_method(point, thing, opened.defines))
 
 
-def run_checks(opened: OpenArchive, load: Load) -> tuple[CheckOutcome, ...]:
-    """Run every golden call of the archive where it stands, and compare the answers."""
-    return tuple(_run_check(opened, load, record) for record in opened.reader.manifest.checks)
+def run_checks(opened: OpenArchive, load: Load, name: str | None = None) -> tuple[CheckOutcome, ...]:
+    """Run every golden call of the archive where it stands, or that of one name, and compare the answers.
+
+    Raises EntryPointError where none is stored under that name.
+    """
+    checks = opened.reader.manifest.checks
+    wanted = [record for record in checks if name in (None, record.name)]
+    if name is not None and not wanted:
+        there = ", ".join(record.name for record in checks) or "none"
+        raise EntryPointError(f"no golden call {name!r}; the archive has {there}")
+    return tuple(_run_check(opened, load, record) for record in wanted)
 
 
 def _names_code(reader: ArchiveReader, point: EntryPoint) -> bool:

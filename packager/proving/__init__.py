@@ -1,0 +1,22 @@
+"""The proof: an archive is opened once in a clean process, before it gets its name.
+
+There everything in it is loaded, encoded again, made ready to be called, and its golden calls are repeated.
+"""
+
+from typing import TYPE_CHECKING
+
+from packager.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .proof import *
+    from .proving import *
+    from .refusing import *
+else:
+    __getattr__, __all__ = lazy_names(
+        __name__,
+        {
+            "proof": "Effect Proof ProofFailure ProofFrame",
+            "proving": "ProofStartError prove_archive",
+            "refusing": "ProofError ProofFindings",
+        },
+    )

@@ -1,0 +1,70 @@
+"""The clean environment: installed packages as they are, the project gone, stored packages hidden."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+
+_STANDARD_LIBRARY = os.path.dirname(os.__file__)
+_ZIPPED = f"python{sys.version_info[0]}{sys.version_info[1]}.zip"
+
+
+class HiddenModules:
+    """First on `sys.meta_path`: hides modules of some first parts, whoever else would find them."""
+
+    def __init__(self, hidden: Collection[str]) -> None:
+        self._hidden = frozenset(hidden)
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """Raise ModuleNotFoundError for a hidden name; find nothing else."""
+        top = name.partition(".")[0]
+        if top in self._hidden:
+            raise ModuleNotFoundError(
+                f"No module named {name!r}: {top!r} is stored in the archive, and nothing else brings it",
+                name=name,
+            )
+        return None
+
+
+class PlacedModules:
+    """Last on `sys.meta_path`: finds a few first parts in folders of which nothing else is importable."""
+
+    def __init__(self, places: Mapping[str, Sequence[str]]) -> None:
+        self._places = places
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: object = None
+    ) -> ModuleSpec | None:
+        """Find a module in its place; None for one that has none."""
+        folders = self._places.get(name)
+        return None if folders is None else PathFinder.find_spec(name, list(folders))
+
+
+def enter_clean_environment(
+    path: Sequence[str], places: Mapping[str, Sequence[str]], hidden: Collection[str]
+) -> None:
+    """Leave Python itself, `path`, and what has a place, importable in this process, and nothing else.
+
+    Started with `-I`, Python has run the `.pth` files of site-packages: folders and finders of editable
+    installs are there, and go again.
+    """
+    sys.path[:] = [entry for entry in sys.path if _is_standard(entry)] + list(path)
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_editable(finder)]
+    sys.meta_path.insert(0, HiddenModules(hidden))
+    sys.meta_path.append(PlacedModules(places))
+    sys.path_importer_cache.clear()
+
+
+def _is_standard(entry: str) -> bool:
+    inside = entry == _STANDARD_LIBRARY or entry.startswith(_STANDARD_LIBRARY + os.sep)
+    if inside:
+        return os.path.basename(entry) not in ("site-packages", "dist-packages")
+    return os.path.basename(entry) in (_ZIPPED, "DLLs")
+
+
+def _is_editable(finder: object) -> bool:
+    """Say whether a finder was put there by an editable install, as setuptools and others name theirs."""
+    cls = finder if isinstance(finder, type) else type(finder)
+    return cls.__module__.startswith(("__editable__", "_editable_impl", "_virtualenv_editable"))

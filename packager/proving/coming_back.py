@@ -1,0 +1,222 @@
+"""The steps of a proof: everything in an open archive is loaded, compared with what was stored, and called.
+
+The same steps are done in the clean process and, where an archive runs nothing, in the one that made it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from packager.archive import ArchiveReader, EntryPoint, ObjectRecord, StateDictRecord, TensorReader
+from packager.calls import DEFAULT_TOLERANCE, compare_answers, entry_method
+from packager.errors import PackageError
+from packager.graph import OrderedImporter, sys_importer
+from packager.loading import stored_names
+from packager.names import demangle, is_mangled
+from packager.objects import EncodedObject, encode, unpack_table
+from packager.package_importer import PackageImporter
+
+from .proof import FailureKind
+
+_DEVICE: Final = re.compile(r"(?:cuda|mps|xpu|hpu|mtia|privateuseone)(?::[0-9]+)?")
+_PIECE: Final = 1 << 20
+_FLOATS: Final = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
+
+
+class NotAsStoredError(PackageError):
+    """What was loaded is not what was stored."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do: `subject` is what it is about, as the plan calls it."""
+
+    kind: FailureKind
+    subject: str
+    run: Callable[[], None] = field(repr=False)
+
+
+def pickles_of(reader: ArchiveReader) -> tuple[str, ...]:
+    """Return the entries that are real pickles."""
+    return tuple(entry.name for entry in reader.manifest.entries if entry.kind == "pickle")
+
+
+def names_to_trust(reader: ArchiveReader) -> tuple[str, ...]:
+    """Return the names that loaders refuse unless they are told to trust them."""
+    return tuple(sorted({name for stored in stored_names(reader) for name in stored.needs_trust}))
+
+
+class ComingBack:
+    """The steps of a proof over an open archive; `notes` gathers what could not be compared."""
+
+    def __init__(self, importer: PackageImporter, modules: Sequence[str]) -> None:
+        self.notes: list[str] = []
+        self._importer = importer
+        self._manifest = importer.manifest
+        self._modules = modules
+        self._points: dict[tuple[str, str], list[EntryPoint]] = {}
+        for point in self._manifest.entry_points:
+            self._points.setdefault((point.package, point.resource), []).append(point)
+
+    def steps(self) -> Iterator[Step]:
+        """Yield the steps in their order: golden calls come last, when everything has been compared."""
+        for name in self._modules:
+            yield Step("import", f"module {name}", partial(self._import, name))
+        for record in self._manifest.objects:
+            label = f"object {record.package}/{record.resource}"
+            yield Step("object", label, partial(self._object, record))
+        for state in self._manifest.state_dicts:
+            label = f"state dict {state.package}/{state.resource}"
+            yield Step("state dict", label, partial(self._state_dict, state))
+        for entry in pickles_of(self._importer.archive):
+            yield Step("pickle", f"pickle {entry}", partial(self._pickle, entry))
+        for check in self._manifest.checks:
+            yield Step("call", f"check {check.name}", partial(self._call, check.name))
+
+    def _import(self, name: str) -> None:
+        self._importer.import_module(name)
+
+    def _object(self, record: ObjectRecord) -> None:
+        obj = self._importer.load_object(record.package, record.resource, map_location="cpu")
+        if record.factory is None:
+            self._require_same(record, obj)
+        for point in self._points.get((record.package, record.resource), ()):
+            entry_method(point, obj, self._defines)
+
+    def _defines(self, cls: type, value: Any) -> bool:
+        return is_mangled(cls.__module__) and demangle(cls.__module__) in self._manifest.stored_modules
+
+    def _state_dict(self, record: StateDictRecord) -> None:
+        # Keys alone: what is no tensor is built for them, and no page of a tensor is read.
+        list(self._importer.load_state_dict(record.package, record.resource))
+
+    def _pickle(self, entry: str) -> None:
+        folder, _, resource = entry.rpartition("/")
+        self._importer.load_pickle(folder.replace("/", "."), resource, map_location="cpu")
+
+    def _call(self, name: str) -> None:
+        for outcome in self._importer.check(name):
+            far = [one for one in outcome.deviations if not one.within(DEFAULT_TOLERANCE)]
+            if far:
+                raise NotAsStoredError("; ".join(f"{one.name}: {one}" for one in far))
+
+    # --- encoding again ---
+
+    def _require_same(self, record: ObjectRecord, obj: Any) -> None:
+        """Encode a loaded object again, and raise NotAsStoredError where other bytes come of it.
+
+        What a call of the archive's own code makes may be another object by design, as what
+        `__reduce_package__` leaves behind is: then a difference is a note.
+        """
+        label = f"object {record.package}/{record.resource}"
+        again = self._encoded(record, obj)
+        differs = self._difference(record, again)
+        if not differs:
+            self._require_same_tensors(record, again, label)
+        elif made_by := self._own_calls(record):
+            self.notes.append(f"{label} is made by {', '.join(made_by)}, and was not compared: {differs}")
+        elif self._encoded(record, obj).records != again.records:
+            self.notes.append(f"{label} is encoded otherwise each time, so that it was not compared")
+        else:
+            raise NotAsStoredError(differs)
+
+    def _difference(self, record: ObjectRecord, again: EncodedObject) -> str:
+        """Say in what the records of an object differ from those that are stored; "" where they do not."""
+        if again.refusals:
+            return f"what was loaded cannot be stored again: {again.refusals[0]}"
+        stored = self._importer.archive.read(record.entry)
+        if again.records == stored or _on_cpu(again.records) == _on_cpu(stored):
+            return ""
+        return f"what was loaded is not what was stored: {_first_difference(stored, again.records)}"
+
+    def _own_calls(self, record: ObjectRecord) -> list[str]:
+        """Return the names of the archive's own code that are called to make an object."""
+        own = self._manifest.stored_modules
+        return [use.name for use in record.types if use.role == "call" and use.name.partition(":")[0] in own]
+
+    def _encoded(self, record: ObjectRecord, obj: Any) -> EncodedObject:
+        importer = OrderedImporter(self._importer, sys_importer)
+        encoded = encode(obj, importer=importer, exporter=_UniqueIds(), root=record.resource)
+        return encoded.with_sources(self._manifest.stored_modules.__contains__)
+
+    def _require_same_tensors(self, record: ObjectRecord, again: EncodedObject, label: str) -> None:
+        if record.tensors is None:
+            return
+        tensors = TensorReader(self._importer.archive, record.tensors)
+        changed = []
+        for storage in again.storages:
+            if storage.name not in tensors:
+                changed.append(storage.name)
+                continue
+            stored = tensors.storage(tensors[storage.name].storage)
+            if _same_bytes(stored, storage.buffer):
+                continue
+            if _is_near(stored, storage.buffer, storage.dtype):
+                self.notes.append(f"{label}, {storage.name}: equal but for rounding")
+            else:
+                changed.append(storage.name)
+        if changed:
+            raise NotAsStoredError(f"other values than were stored: {', '.join(changed[:12])}")
+
+
+class _UniqueIds:
+    """What `__reduce_package__` is handed for an exporter: what it saves is in the archive already."""
+
+    def __init__(self) -> None:
+        self._given = 0
+
+    def get_unique_id(self) -> str:
+        self._given += 1
+        return str(self._given - 1)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("save_"):
+            return lambda *args, **kwargs: None
+        raise AttributeError(name)
+
+
+def _on_cpu(records: bytes) -> Any:
+    """Return a table with the names of accelerators replaced: tensors were loaded to the CPU."""
+    return _without_devices(unpack_table(records, "encoded object"))
+
+
+def _without_devices(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_without_devices(one) for one in value]
+    return "cpu" if isinstance(value, str) and _DEVICE.fullmatch(value) else value
+
+
+def _first_difference(stored: bytes, again: bytes) -> str:
+    """Say where two tables part."""
+    (_, before, _), (_, now, _) = (unpack_table(one, "encoded object") for one in (stored, again))
+    for number, (first, second) in enumerate(zip(before, now, strict=False)):
+        if first != second:
+            return f"record {number} was {_short(first)} and is {_short(second)}"
+    return f"{len(before)} records were stored, and {len(now)} came back"
+
+
+def _short(record: Any) -> str:
+    text = repr(record)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _same_bytes(stored: memoryview, found: memoryview) -> bool:
+    if stored.nbytes != found.nbytes:
+        return False
+    first, second = stored.cast("B"), found.cast("B")
+    starts = range(0, stored.nbytes, _PIECE)  # bytes are compared far faster than views, and need a copy
+    return all(bytes(first[at : at + _PIECE]) == bytes(second[at : at + _PIECE]) for at in starts)
+
+
+def _is_near(stored: memoryview, found: memoryview, dtype: str) -> bool:
+    """Say whether floating values differ by no more than golden calls may, as a hook's rounding does."""
+    if dtype not in _FLOATS or stored.nbytes != found.nbytes:
+        return False
+    import numpy
+
+    first, second = (numpy.frombuffer(one.cast("B"), dtype=_FLOATS[dtype]) for one in (stored, found))
+    return all(one.within(DEFAULT_TOLERANCE) for one in compare_answers({"": first}, {"": second}))

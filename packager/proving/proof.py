@@ -1,0 +1,126 @@
+"""What is asked of a clean process, and what was found there: frozen records, and their form as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+FailureKind = Literal["import", "object", "differs", "state dict", "pickle", "entry point", "call", "died"]
+EffectKind = Literal["opened", "written", "connected", "started"]
+
+
+@dataclass(frozen=True)
+class ProofOrder:
+    """What the clean process is told: which archive, which modules to import, and where others lie.
+
+    `path` are the folders of installed packages; `places` maps a name that lies elsewhere (an extern in
+    the project's folder, or installed in place) to the folders that it alone is found in; `hidden` are
+    the stored modules' first parts that nothing else brings to a target.
+    """
+
+    archive: str
+    modules: tuple[str, ...]
+    path: tuple[str, ...]
+    places: Mapping[str, tuple[str, ...]]
+    hidden: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ProofFrame:
+    """A line that was running: `file` is an entry of the archive where `stored`, else a path."""
+
+    file: str
+    line: int
+    function: str
+    text: str = ""
+    stored: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} in {self.function}"
+
+
+@dataclass(frozen=True)
+class ProofFailure:
+    """Something that did not come back: `subject` says what, as the plan does, `message` what was raised.
+
+    `frames` lead from the outermost line of the archive inwards. `module` is the module that an import
+    did not find, `file` the path that could not be opened.
+    """
+
+    kind: FailureKind
+    subject: str
+    message: str
+    frames: tuple[ProofFrame, ...] = ()
+    module: str = ""
+    file: str = ""
+
+    @property
+    def place(self) -> ProofFrame | None:
+        """The innermost line of the archive's own code, None where none was running."""
+        return next((frame for frame in reversed(self.frames) if frame.stored), None)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Something that code of the archive did outside of it: what, and the line of its code."""
+
+    kind: EffectKind
+    what: str
+    place: ProofFrame
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.what}, at {self.place}"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What came of opening an archive in a clean process.
+
+    `steps` are what was done, in order; `trusted` are the names, and `pickles` the entries, that loaders
+    refuse unless they are told to trust them, and that were granted here. `modules` are the stored modules
+    that were imported, by their own names. `notes` say what could not be compared. `in_process` says that
+    nothing of the archive is run when it is loaded, so that it was loaded where it was made.
+    """
+
+    steps: tuple[str, ...] = ()
+    failures: tuple[ProofFailure, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    trusted: tuple[str, ...] = ()
+    pickles: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    in_process: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything came back."""
+        return not self.failures
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether everything came back, and there is nothing to tell of it."""
+        return not (self.failures or self.effects or self.trusted or self.pickles or self.notes)
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return the proof as plain data, for JSON."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def of_plain(cls, plain: Mapping[str, Any]) -> Proof:
+        """Return the proof that `as_plain` was made of. Raises KeyError, TypeError for other data."""
+        rest = {name: tuple(plain[name]) for name in ("steps", "trusted", "pickles", "modules", "notes")}
+        return cls(
+            failures=tuple(
+                ProofFailure(**{**one, "frames": frames_of_plain(one["frames"])}) for one in plain["failures"]
+            ),
+            effects=tuple(Effect(**{**one, "place": ProofFrame(**one["place"])}) for one in plain["effects"]),
+            in_process=plain["in_process"],
+            **rest,
+        )
+
+
+def frames_of_plain(plain: Any) -> tuple[ProofFrame, ...]:
+    """Return frames that were written as plain data."""
+    return tuple(ProofFrame(**frame) for frame in plain)

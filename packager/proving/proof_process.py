@@ -1,0 +1,145 @@
+"""The clean process of a proof: it takes up an order, does every step, and leaves an answer in a file.
+
+The folder that it is given holds `order.json`, and gets `steps`, a line for each step as it begins, and
+`answer.json` at the end. Where the process ends before, the last step says what it was at, `ended.json`
+which line called `os._exit`, and `crash` what the interpreter said of a signal.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import faulthandler
+import json
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import IO, Any, NoReturn
+
+from packager.errors import CodeExitError, PackageError
+from packager.names import demangle, demangle_text
+from packager.package_importer import PackageImporter
+from packager.process import AnswerRequired
+
+from .clean_environment import enter_clean_environment
+from .coming_back import ComingBack, NotAsStoredError, Step, names_to_trust, pickles_of
+from .proof import Proof, ProofFailure, ProofOrder
+from .watching import CodePlaces, Watcher
+
+
+def main(folder: str) -> None:
+    """Carry out the order in `folder`, and end the process."""
+    sys.argv[:] = [""]  # what code of the archive looks for there is not ours
+    with open(os.path.join(folder, "order.json"), encoding="utf-8") as file:
+        order = ProofOrder(**json.load(file))
+    places = CodePlaces(os.path.join(os.environ["KELLET_CACHE"], "code"))
+    enter_clean_environment(order.path, order.places, order.hidden)
+    with (
+        open(os.path.join(folder, "steps"), "w", encoding="utf-8") as steps,
+        open(os.path.join(folder, "crash"), "w", encoding="utf-8") as crash,
+    ):
+        faulthandler.enable(crash)
+        end = _note_exits(os.path.join(folder, "ended.json"), places)
+        watcher = Watcher(places, [sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev", *_folders(order)])
+        watcher.watch()
+        proof = _proof(order, places, steps)
+        whole = dataclasses.replace(proof, effects=tuple(watcher.effects.values()))
+        _write(os.path.join(folder, "answer.json"), whole.as_plain())
+        sys.stdout.flush()
+        sys.stderr.flush()
+        end(0)  # threads and exit handlers of the archive's code are not waited for
+
+
+def _proof(order: ProofOrder, places: CodePlaces, steps: IO[str]) -> Proof:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        with PackageImporter(order.archive, environment="ignore", digests="none", bytecode=None) as plain:
+            trusted, pickles = names_to_trust(plain.archive), pickles_of(plain.archive)
+        importer = PackageImporter(
+            order.archive,
+            allow_pickle=True,
+            trust=trusted,
+            environment="ignore",  # it is this one; what is absent here is missed where it is used
+            digests="none",  # tensors were written a moment ago
+            bytecode=None,
+        )
+        coming_back = ComingBack(importer, order.modules)
+        done, failures = [], []
+        for step in coming_back.steps():
+            print(json.dumps([step.kind, step.subject]), file=steps, flush=True)
+            done.append(f"{step.kind}: {step.subject}")
+            failure = _failure_of(step, places)
+            if failure is not None:
+                failures.append(failure)
+        modules = tuple(sorted(importer.modules))
+    return Proof(tuple(done), tuple(failures), (), trusted, pickles, modules, tuple(coming_back.notes))
+
+
+def _failure_of(step: Step, places: CodePlaces) -> ProofFailure | None:
+    """Do a step; return what went wrong, if anything did."""
+    try:
+        with AnswerRequired(step.subject):
+            step.run()
+    except Exception as error:  # whatever the code raises is what the proof is about
+        return failure_of(step, error, places)
+    return None
+
+
+def failure_of(step: Step, error: Exception, places: CodePlaces) -> ProofFailure:
+    """Return the record of what a step raised: the error that began it, and the lines that led there."""
+    first = _first_error(error)
+    differs = isinstance(error, NotAsStoredError)
+    name: object = ""
+    if isinstance(first, ImportError):
+        name = getattr(first, "module", "") or vars(ImportError)["name"].__get__(first)
+    file = first.filename if isinstance(first, OSError) else ""
+    return ProofFailure(
+        "differs" if differs and step.kind == "object" else step.kind,
+        step.subject,
+        str(error) if isinstance(error, CodeExitError | NotAsStoredError) else _said_by(first),
+        places.frames_of(first.__traceback__),
+        demangle(name) if isinstance(name, str) else "",
+        os.fsdecode(file) if isinstance(file, str | bytes) else "",
+    )
+
+
+def _first_error(error: BaseException) -> BaseException:
+    """Return the error that ours were made of, where they say so."""
+    while isinstance(error, PackageError) and error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _said_by(error: BaseException) -> str:
+    cls = type(error)
+    name = demangle(f"{cls.__module__}.{cls.__qualname__}").removeprefix("builtins.")
+    if isinstance(error, PackageError):
+        name = cls.__name__
+    return f"{name}: {demangle_text(str(error))}"
+
+
+def _note_exits(file: str, places: CodePlaces) -> Any:
+    """Let `os._exit` leave a note of who called it, in this process; return the original."""
+    original, own = os._exit, os.getpid()
+
+    def noted_exit(status: int) -> NoReturn:
+        if os.getpid() == own:  # a forked child ends so
+            place = places.running(sys._getframe(1))
+            _write(file, {"status": status, "place": None if place is None else dataclasses.asdict(place)})
+        original(status)
+
+    os._exit = noted_exit
+    return original
+
+
+def _folders(order: ProofOrder) -> Sequence[str]:
+    """Return the folders in which what is read is no business of the archive's."""
+    inside = [folder for folders in order.places.values() for folder in folders]
+    return [*order.path, *inside, os.environ["KELLET_CACHE"], os.getcwd()]
+
+
+def _write(file: str, value: Any) -> None:
+    """Write JSON in one step, so that what is there is whole."""
+    with open(f"{file}.part", "w", encoding="utf-8") as part:
+        json.dump(value, part)
+    os.replace(f"{file}.part", file)

@@ -1,0 +1,231 @@
+"""Proving an archive: the clean process is started, watched and asked, or the archive is loaded here.
+
+It is a process of its own, never one of multiprocessing: that would run the script again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from packager.archive import ArchiveReader
+from packager.atomic import temporary_folder
+from packager.environment import Distributions
+from packager.errors import PackageError
+from packager.package_importer import PackageImporter
+
+from .coming_back import ComingBack
+from .proof import Proof, ProofFailure, ProofFrame
+from .search_places import order_for, own_folders
+
+TIMEOUT: Final = 1800
+"""Seconds that a proof may take; loading a large model with its frameworks takes one or two minutes."""
+
+_SAID_LINES: Final = 5
+_INTERVAL: Final = 0.05
+_UNUSED: Final = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
+
+Progress = Callable[[int, int], None]
+
+
+class ProofStartError(PackageError, RuntimeError):
+    """The clean process cannot be started, so that nothing was proved."""
+
+
+def prove_archive(
+    path: str | os.PathLike[str],
+    *,
+    modules: Sequence[str] = (),
+    installed: Distributions | None = None,
+    timeout: float = TIMEOUT,
+    progress: Progress | None = None,
+) -> Proof:
+    """Open the archive at `path` once in a clean process, and return what came back.
+
+    There nothing of the project can be imported, stored packages are hidden, and the working directory is
+    an empty folder. `modules` are imported; every object and state dict is loaded and, but for what a
+    factory makes, encoded again; entry points are made, golden calls repeated. An archive that runs
+    nothing when it is loaded is loaded in this process. `installed` is what is installed here,
+    `progress(done, total)` is called with steps, `timeout` is in seconds.
+
+    Whatever goes wrong there is in the answer, also where the process dies. Raises ProofStartError where
+    it cannot be started, ArchiveError and OSError for an archive that cannot be read.
+
+    >>> import os, tempfile
+    >>> from packager import PackageExporter
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "sizes.kellet")
+    ...     with PackageExporter(file) as exporter:
+    ...         exporter.save_object("model", "sizes", {"layers": [8, 8]})
+    ...     proof = prove_archive(file)
+    >>> proof.ok, proof.in_process, proof.steps
+    (True, True, ('object: object model/sizes',))
+    """
+    file = os.path.abspath(path)
+    with ArchiveReader(file, digests="none") as reader:
+        if _runs_nothing(reader, modules):
+            return _prove_here(file)
+        order = order_for(file, reader.manifest, tuple(modules), installed or Distributions())
+        total = _count_of_steps(reader, modules)
+    with temporary_folder("proving") as folder:
+        os.mkdir(os.path.join(folder, "work"))
+        with open(os.path.join(folder, "order.json"), "w", encoding="utf-8") as written:
+            json.dump(dataclasses.asdict(order), written)
+        ended = _run(folder, timeout, lambda: progress and progress(_steps_begun(folder)[0], total))
+        return _answer(folder) or _died(folder, ended, timeout)
+
+
+def _runs_nothing(reader: ArchiveReader, modules: Sequence[str]) -> bool:
+    """Say whether loading all of an archive runs no code and needs no name: plain data, tensors, texts."""
+    manifest = reader.manifest
+    named = any(record.types or record.factory for record in manifest.objects)
+    pickled = any(entry.kind == "pickle" for entry in manifest.entries)
+    return not (named or pickled or modules or manifest.checks)
+
+
+def _prove_here(file: str) -> Proof:
+    """Load plain data, tensors and texts in this process."""
+    with PackageImporter(file, environment="ignore", digests="none", bytecode=None) as importer:
+        coming_back = ComingBack(importer, ())
+        done, failures = [], []
+        for step in coming_back.steps():
+            done.append(f"{step.kind}: {step.subject}")
+            try:
+                step.run()
+            except PackageError as error:
+                failures.append(ProofFailure(step.kind, step.subject, str(error)))
+    return Proof(tuple(done), tuple(failures), notes=tuple(coming_back.notes), in_process=True)
+
+
+def _count_of_steps(reader: ArchiveReader, modules: Sequence[str]) -> int:
+    manifest = reader.manifest
+    pickles = sum(entry.kind == "pickle" for entry in manifest.entries)
+    return len(modules) + len(manifest.objects) + len(manifest.state_dicts) + pickles + len(manifest.checks)
+
+
+def _run(folder: str, timeout: float, tell: Callable[[], Any]) -> int | None:
+    """Run the process to its end; return its exit code, None where it took too long."""
+    with open(os.path.join(folder, "said"), "wb") as said, _started(folder, said) as child:
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return child.wait(_INTERVAL)
+            tell()
+        return None
+
+
+@contextlib.contextmanager
+def _started(folder: str, said: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the process, and end it with all that it has started. Raises ProofStartError.
+
+    Our own folders are on its path until it has imported what it begins with.
+    """
+    program = (
+        f"import sys; sys.path[:0] = {list(own_folders())!r}\n"
+        f"from packager.proving.proof_process import main; main({folder!r})\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name not in _UNUSED}
+    environment["KELLET_CACHE"] = os.path.join(folder, "cache")
+    try:
+        child = subprocess.Popen(
+            [sys.executable, "-I", "-c", program],
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            cwd=os.path.join(folder, "work"),
+            env=environment,
+            start_new_session=True,
+        )
+    except (OSError, ValueError, TypeError) as error:  # no sys.executable, no room for a process
+        raise ProofStartError(f"{sys.executable or 'sys.executable'} cannot be started: {error}") from error
+    try:
+        yield child
+    finally:
+        _end(child)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End a process, and what it has started and left behind."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(OSError):  # all have ended
+            os.killpg(child.pid, signal.SIGKILL)
+    else:
+        child.kill()
+    child.wait()
+
+
+def _answer(folder: str) -> Proof | None:
+    """Return the answer, None where the process ended without one."""
+    found = _json(folder, "answer.json")
+    return None if found is None else Proof.of_plain(found)
+
+
+def _died(folder: str, code: int | None, timeout: float) -> Proof:
+    """Return the proof of a process that ended before its answer: what it was at, and how it ended.
+
+    Raises ProofStartError where it had not come to a step.
+    """
+    number, kind, subject = _steps_begun(folder)
+    said = _said(folder)
+    if not number:
+        raise ProofStartError(
+            f"the process ended before it began (exit code {code}): {said or 'it said nothing'}"
+        )
+    ended = _json(folder, "ended.json")
+    place = ended and ended["place"]
+    frames = (ProofFrame(**place),) if place else ()
+    if code is None:
+        how = f"the process had not ended after {timeout:g} seconds"
+    elif code < 0:
+        how = f"signal {-code} ({_name_of_signal(-code)}) ended the process"
+    elif ended is not None:
+        how = f"os._exit({ended['status']}) ended the process"
+    else:
+        how = f"the process ended with exit code {code}"
+    message = f"{how} ({kind})" + (f"; it said: {said}" if said else "")
+    return Proof(failures=(ProofFailure("died", subject, message, frames),))
+
+
+def _steps_begun(folder: str) -> tuple[int, str, str]:
+    """Return how many steps have begun, and the kind and the subject of the last one."""
+    try:
+        with open(os.path.join(folder, "steps"), encoding="utf-8") as file:
+            lines = [line for line in file if line.endswith("\n")]
+    except FileNotFoundError:
+        lines = []
+    if not lines:
+        return 0, "", ""
+    kind, subject = json.loads(lines[-1])
+    return len(lines), kind, subject
+
+
+def _json(folder: str, name: str) -> Any:
+    try:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return None
+
+
+def _said(folder: str) -> str:
+    """Return the last lines that a process printed, for people."""
+    lines: list[str] = []
+    for name in ("said", "crash"):
+        with contextlib.suppress(FileNotFoundError), open(os.path.join(folder, name), "rb") as file:
+            lines += file.read().decode("utf-8", "replace").strip().splitlines()[-_SAID_LINES:]
+    return " | ".join(line.strip() for line in lines)
+
+
+def _name_of_signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown here"

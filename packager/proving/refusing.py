@@ -1,0 +1,176 @@
+"""From what a proof found to problems of the plan: the line of the archive's code, the decision, the mend."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from packager.exporting import ExportPlan, PlannedModule, PlanProblem, RefusedPlanError, problems_text
+from packager.names import demangle
+from packager.texts import in_lines
+
+from .proof import Proof, ProofFailure
+
+_REASONS: Final = {
+    "import": "A module cannot be imported from the archive.",
+    "object": "An object cannot be loaded from the archive.",
+    "differs": "An object does not come back as it was stored.",
+    "state dict": "A state dict cannot be loaded from the archive.",
+    "pickle": "A pickle cannot be read from the archive.",
+    "entry point": "An entry point cannot be called.",
+    "call": "A golden call does not give there what it gave here.",
+    "died": "Loading the archive ended the process.",
+}
+_MOST_FRAMES: Final = 8
+_MOST_NAMES: Final = 8
+_MISSED_VALUES: Final = ("KeyError", "AttributeError", "NameError", "LookupError", "IndexError")
+
+
+class ProofError(RefusedPlanError):
+    """An archive that did not come back, and so was not written; `proof` says what was found.
+
+    `plan` is the plan with its problems; each has the lines that were running and, where one is known, a rule
+    or a line of code to paste.
+    """
+
+    def __init__(self, plan: ExportPlan, proof: Proof) -> None:
+        heading = (
+            "nothing was written: the archive was opened in a clean process, where nothing of the project "
+            "can be imported, and did not come back; mend what is below, or say prove=False to write it so:"
+        )
+        super().__init__(in_lines(heading, *problems_text(plan.problems)), plan)
+        self.proof = proof
+
+
+class ProofFindings:
+    """What a proof found, told with what the plan knows of the modules in it."""
+
+    def __init__(self, plan: ExportPlan, proof: Proof) -> None:
+        self._plan = plan
+        self._proof = proof
+        self._by_entry = {module.entry: module for module in plan.modules if module.entry is not None}
+        self._by_name = {module.name: module for module in plan.modules}
+
+    def problems(self) -> tuple[PlanProblem, ...]:
+        """Return a problem for each failure."""
+        return tuple(self._problem(failure) for failure in self._proof.failures)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what stops nothing: what code did outside of the archive, what could not be compared."""
+        names = [f"the proof trusted {name}, as loaders have to" for name in self._proof.trusted]
+        pickles = [f"the proof read the pickle {entry}, as loaders have to" for entry in self._proof.pickles]
+        done = [f"in the proof, code of the archive {effect}" for effect in self._proof.effects]
+        return (*done, *names, *pickles, *(f"in the proof, {note}" for note in self._proof.notes))
+
+    def plan(self) -> ExportPlan:
+        """Return the plan with what the proof found."""
+        problems = (*self._plan.problems, *self.problems())
+        return replace(self._plan, problems=problems, warnings=(*self._plan.warnings, *self.warnings()))
+
+    def _problem(self, failure: ProofFailure) -> PlanProblem:
+        advice, fix = self._mend(failure)
+        lines = [failure.message, *(f"at {frame}: {frame.text}" for frame in failure.frames[-_MOST_FRAMES:])]
+        module = self._module_of(failure)
+        if module is not None:
+            lines.append(f"{module.name} is here by {module.rule} ({module.because})")
+        if advice:
+            lines.append(advice)
+        context = in_lines(lines[0], *(in_lines(line, indent="        ") for line in lines[1:]))
+        chain = () if module is None else tuple(_importers(module))
+        return PlanProblem(_REASONS[failure.kind], failure.subject, context, chain, (), fix)
+
+    def _module_of(self, failure: ProofFailure) -> PlannedModule | None:
+        """Return the stored module whose line was running."""
+        return None if failure.place is None else self._by_entry.get(failure.place.file)
+
+    # --- what helps ---
+
+    def _mend(self, failure: ProofFailure) -> tuple[str, str]:
+        """Return advice, and a line to paste; "" where nothing is known to help."""
+        if failure.module:
+            return self._missing_module(failure)
+        if failure.file and not os.path.isabs(failure.file):
+            return _relative_file(failure)
+        if failure.kind == "died":
+            return "code of an archive has to return, or to raise an Exception that says what is wrong", ""
+        if failure.kind in ("differs", "call") or failure.message.startswith(_MISSED_VALUES):
+            return self._missed_state(failure), ""
+        return "", ""
+
+    def _missing_module(self, failure: ProofFailure) -> tuple[str, str]:
+        name = failure.module
+        decided = self._by_name.get(name)
+        if decided is not None and decided.action in ("extern", "mock"):
+            return f"{name} is {decided.action} by {decided.rule}", f'exporter.intern("{name}")'
+        lines = {(frame.file, frame.line) for frame in failure.frames}
+        for question in self._plan.questions:
+            if (question.file, question.line) in lines or _is_near(question.line, question.file, failure):
+                advice = (
+                    f"the name is computed at {question.file}:{question.line}: answer which modules it loads"
+                )
+                return advice, f'exporter.answer("{question.id}", ["{name}"])'
+        if name in sys.modules or name.partition(".")[0] in sys.modules:
+            return "it was imported here, and nothing that is stored imports it by name", (
+                f'exporter.save_module("{name}")'
+            )
+        return "it is not in the archive, and no rule leaves it to the target", (
+            f'exporter.extern("{name.partition(".")[0]}.**")'
+        )
+
+    def _missed_state(self, failure: ProofFailure) -> str:
+        """Name the project's modules that may have filled a registry or changed a global here."""
+        absent = sorted(self._left_behind())
+        place = failure.place
+        where = place.file if place is not None else "the module that needs it"
+        if not absent:
+            return (
+                "there only what stored modules do when they are imported has happened: keep what the object "
+                "needs in its attributes, not in globals that other code changes"
+            )
+        more = f", and {len(absent) - _MOST_NAMES} more" if len(absent) > _MOST_NAMES else ""
+        return (
+            f"imported here, and not stored: {', '.join(absent[:_MOST_NAMES])}{more}; if one of them fills a "
+            f"registry or changes a global, import it in {where}, and it is stored and runs there too"
+        )
+
+    def _left_behind(self) -> Iterator[str]:
+        """Yield the modules that this process has loaded beside stored ones, and the archive lacks."""
+        tops = {name.partition(".")[0] for name, one in self._by_name.items() if one.entry is not None}
+        folders = {
+            os.path.dirname(os.path.abspath(file))
+            for top in tops
+            if (file := getattr(sys.modules.get(top), "__file__", None))
+        }
+        roots = tuple(os.path.join(folder, "") for folder in folders if "site-packages" not in folder)
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            if not isinstance(file, str) or demangle(name) != name or name == "__main__":
+                continue
+            own = name.partition(".")[0] in tops or bool(roots and os.path.abspath(file).startswith(roots))
+            if own and name not in self._by_name and "site-packages" not in file:
+                yield name
+
+
+def _relative_file(failure: ProofFailure) -> tuple[str, str]:
+    place = failure.place
+    where = "the code" if place is None else place.file
+    advice = (
+        f"{failure.file!r} is opened relative to the working directory, which is another one wherever the "
+        f"archive is loaded: keep the file beside {where}, and name it by where that lies"
+    )
+    return advice, f'open(os.path.join(os.path.dirname(__file__), "{os.path.basename(failure.file)}"))'
+
+
+def _is_near(line: int, file: str, failure: ProofFailure) -> bool:
+    """Say whether a statement of several lines, which begins at `line`, was running."""
+    return any(
+        frame.stored and frame.file == file and 0 <= frame.line - line <= 3 for frame in failure.frames
+    )
+
+
+def _importers(module: PlannedModule) -> Iterable[str]:
+    """Return the import that brought a module in."""
+    return [f"{edge.importer} ({edge.file}:{edge.line})" for edge in module.importers[:1]]

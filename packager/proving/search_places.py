@@ -1,0 +1,85 @@
+"""Where the clean process finds what the archive leaves to the target: as it is found in this one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+from packager.archive import Manifest
+from packager.environment import Distributions
+from packager.version import OWN_PACKAGES
+
+from .proof import ProofOrder
+
+_BROUGHT_ALONG = ("numpy", "msgpack", "importlib_metadata", "zipp")
+"""What our own packages need, whatever is stored."""
+
+
+def order_for(
+    archive: str, manifest: Manifest, modules: tuple[str, ...], installed: Distributions
+) -> ProofOrder:
+    """Return the order of a proof: where the clean process looks, and what it must not find."""
+    path = tuple(entry for entry in map(os.path.abspath, sys.path) if _is_of_packages(entry))
+    places = {}
+    for name in dict.fromkeys(_names_outside(manifest, installed)):
+        folders = tuple(_folders_of(name))
+        if folders and not set(folders) <= set(path):
+            places[name] = folders
+    return ProofOrder(archive, modules, path, places, tuple(sorted(_hidden(manifest, installed))))
+
+
+def own_folders() -> tuple[str, ...]:
+    """Return the folders that our own packages lie in."""
+    return tuple(dict.fromkeys(folder for name in OWN_PACKAGES for folder in _folders_of(name)))
+
+
+def _is_of_packages(entry: str) -> bool:
+    """Say whether a folder on the path is one of installed packages: of the system, a user, a `--target`."""
+    if os.path.basename(entry) in ("site-packages", "dist-packages"):
+        return True
+    try:
+        return any(name.endswith(".dist-info") for name in os.listdir(entry))
+    except OSError:  # a ZIP file, or none
+        return False
+
+
+def _names_outside(manifest: Manifest, installed: Distributions) -> Iterator[str]:
+    """Yield what is importable there besides installed packages: externs, and what they and we require."""
+    yield from (*OWN_PACKAGES, *_BROUGHT_ALONG)
+    for record in manifest.externs:
+        yield record.name.partition(".")[0]
+    for name in manifest.environment.get("distributions", {}):
+        yield from installed.import_names(name)
+
+
+def _hidden(manifest: Manifest, installed: Distributions) -> set[str]:
+    """Return the first parts of stored modules that a target has from the archive alone.
+
+    What a recorded extern requires is installed there, too: the archive's code takes its own, the
+    extern that of the target.
+    """
+    stored = {name.partition(".")[0] for name in manifest.stored_modules}
+    required = {
+        name
+        for distribution in manifest.environment.get("distributions", {})
+        for name in installed.import_names(distribution)
+    }
+    externs = {record.name.partition(".")[0] for record in manifest.externs}
+    ours = {*OWN_PACKAGES, *_BROUGHT_ALONG}
+    return stored - required - externs - ours - sys.stdlib_module_names - {"__main__"}
+
+
+def _folders_of(name: str) -> Iterator[str]:
+    """Yield the folders that a top-level module is found in here."""
+    try:
+        spec = find_spec(name)
+    except (ImportError, ValueError, AttributeError):  # a module without a spec, or a finder that refuses
+        return
+    if spec is None:
+        return
+    if spec.submodule_search_locations is not None:
+        yield from (os.path.dirname(os.path.abspath(folder)) for folder in spec.submodule_search_locations)
+    elif spec.has_location and spec.origin is not None:
+        yield os.path.dirname(os.path.abspath(spec.origin))

@@ -1,0 +1,134 @@
+"""What code of an archive does outside of it, noted by an audit hook, and which lines of it were running."""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import os
+import sys
+from collections.abc import Iterable
+from types import CodeType, FrameType, TracebackType
+from typing import Any, Final
+
+from packager.names import demangle_text
+
+from .proof import Effect, EffectKind, ProofFrame
+
+_MOST_EFFECTS: Final = 100
+_WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_CHANGES: Final = {"os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.link", "os.symlink", "os.truncate"}
+_CHANGES_LATER: Final = {"shutil.copyfile", "shutil.rmtree", "shutil.move"}
+_STARTS: Final = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork"}
+_CONNECTIONS: Final = {"socket.connect", "socket.bind", "socket.sendto"}
+_IMPORTING: Final = ("<frozen importlib", os.path.join("importlib", "__init__.py"))
+_OWN: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+
+
+class CodePlaces:
+    """Which lines belong to the archive: its modules' files lie below one folder, written or not.
+
+    `root` is the folder that holds one folder for each identity.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root = os.path.join(root, "")
+
+    def entry_of(self, file: str) -> str | None:
+        """Return the entry of the archive that a file name stands for; None for one of another place."""
+        if not file.startswith(self._root):
+            return None
+        return file[len(self._root) :].partition(os.sep)[2].replace(os.sep, "/")
+
+    def frame(self, code: CodeType, line: int, text: str = "") -> ProofFrame:
+        """Return the record of a line that is running."""
+        entry = self.entry_of(code.co_filename)
+        file = code.co_filename if entry is None else entry
+        return ProofFrame(file, line, code.co_qualname, text.strip(), entry is not None)
+
+    def frames_of(self, trace: TracebackType | None) -> tuple[ProofFrame, ...]:
+        """Return the lines of a traceback, from the first one of the archive on.
+
+        Those of our own files, and of Python's import system, are left out.
+        """
+        found = []
+        while trace is not None:
+            code, line = trace.tb_frame.f_code, trace.tb_lineno
+            if not _is_between(code.co_filename):
+                linecache.lazycache(code.co_filename, trace.tb_frame.f_globals)
+                found.append(self.frame(code, line, linecache.getline(code.co_filename, line)))
+            trace = trace.tb_next
+        first = next((number for number, frame in enumerate(found) if frame.stored), len(found))
+        return tuple(found[first:])
+
+    def running(self, frame: FrameType | None) -> ProofFrame | None:
+        """Return the innermost line of the archive's code, None where it is an import that it waits for."""
+        while frame is not None:
+            code = frame.f_code
+            if self.entry_of(code.co_filename) is not None:
+                return self.frame(code, frame.f_lineno)
+            if code.co_filename.startswith(_IMPORTING[0]) or code.co_filename.endswith(_IMPORTING[1]):
+                return None
+            frame = frame.f_back
+        return None
+
+
+class Watcher:
+    """An audit hook that notes effects; `ignored` are folders whose files may be read."""
+
+    def __init__(self, places: CodePlaces, ignored: Iterable[str]) -> None:
+        self.effects: dict[tuple[str, str], Effect] = {}
+        self._places = places
+        self._ignored = tuple(os.path.join(os.path.realpath(folder), "") for folder in ignored)
+        self._is_noting = False
+
+    def watch(self) -> None:
+        """Add the hook; an audit hook stays for as long as the process lives."""
+        sys.addaudithook(self._note)
+
+    def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self._is_noting or len(self.effects) >= _MOST_EFFECTS:
+            return
+        self._is_noting = True  # what this looks at raises events of its own
+        try:
+            with contextlib.suppress(Exception):  # what goes wrong here is no concern of the code that runs
+                found = self._effect(event, arguments)
+                if found is not None and found not in self.effects:
+                    place = self._places.running(sys._getframe(1))
+                    if place is not None:
+                        self.effects[found] = Effect(*found, place)
+        finally:
+            self._is_noting = False
+
+    def _effect(self, event: str, arguments: tuple[Any, ...]) -> tuple[EffectKind, str] | None:
+        if event == "open":
+            return self._opened(*arguments)
+        if event in _CHANGES or event in _CHANGES_LATER:
+            return "written", _text(arguments[0])
+        if event in _CONNECTIONS:
+            return "connected", _text(arguments[1])
+        if event in _STARTS:
+            return "started", _text(arguments[0]) if arguments else "a copy of the process"
+        return None
+
+    def _opened(self, path: Any, mode: Any, flags: Any) -> tuple[EffectKind, str] | None:
+        if not isinstance(path, str | bytes | os.PathLike):
+            return None  # a descriptor
+        name = os.fsdecode(path)
+        writes = bool(set(mode) & set("wax+")) if isinstance(mode, str) else bool(flags & _WRITING)
+        if writes:
+            return "written", name
+        if not os.path.isabs(name):
+            return "opened", f"{name!r}, relative to the working directory"
+        if self._places.entry_of(name) is not None or os.path.realpath(name).startswith(self._ignored):
+            return None
+        return "opened", name
+
+
+def _is_between(file: str) -> bool:
+    return file.startswith((_IMPORTING[0], _OWN)) or file.endswith(_IMPORTING[1])
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        value = os.fsdecode(value)
+    return demangle_text(str(value))[:200]

@@ -1,0 +1,210 @@
+"""Clean means clean: what a target would not have is not there, and what it would have is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from packager import PackageExporter
+from packager.errors import PackagingWarning
+from packager.proving import Effect, Proof, ProofError, ProofFailure, ProofFrame, prove_archive
+
+
+def proved(tmp_path, **options):
+    """Export the module `probe`, which is imported there, and return the exporter."""
+    exporter = PackageExporter(tmp_path / "probe.kellet", policy="auto", **options)
+    exporter.save_module("probe")
+    return exporter
+
+
+def said_there(project, tmp_path, code, more=lambda exporter: None, **files):
+    """Return what the module `probe` says there, by an error whose text it is."""
+    text = textwrap.dedent(code)
+    project({"probe.py": f"{text}\nraise ValueError(said)\n", **files})
+    exporter = proved(tmp_path)
+    more(exporter)
+    with pytest.raises(ProofError) as caught:
+        exporter.close()
+    [problem] = caught.value.problems
+    return problem.context.split("\n")[0].removeprefix("ValueError: ")
+
+
+def test_no_folder_of_the_project_is_on_the_path(project, tmp_path):
+    said = said_there(project, tmp_path, "import sys\nsaid = '\\n'.join(sys.path)")
+    folders = said.replace("\\n", "\n").split("\n")
+    assert folders
+    assert [folder for folder in folders if folder.startswith(str(tmp_path))] == []
+    assert os.getcwd() not in folders
+
+
+def test_the_working_directory_is_empty_and_no_option_of_python_gets_through(project, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    code = "import os, sys\nsaid = f'{os.listdir()} {os.environ.get(\"PYTHONPATH\")} {sys.argv} {__name__}'"
+    assert said_there(project, tmp_path, code).startswith("[] None [''] probe")
+
+
+def test_a_stored_package_that_is_installed_is_hidden(project, tmp_path):
+    code = """
+        import importlib.util
+        import sys
+        import autograd
+
+        found = [finder for finder in sys.meta_path if type(finder).__name__ == "HiddenModules"]
+        try:
+            found[0].find_spec("autograd.numpy")
+        except ModuleNotFoundError as error:
+            said = f"{autograd.__name__} {error}"
+    """
+    said = said_there(project, tmp_path, code, lambda one: one.intern("autograd.**"))
+    assert said == (
+        "autograd No module named 'autograd.numpy': 'autograd' is stored in the archive, and nothing else "
+        "brings it"
+    )
+
+
+def test_an_extern_reaches_for_a_stored_package_in_vain(project, tmp_path):
+    files = {"outer.py": "import inner\n", "inner.py": "x = 1\n"}
+    project({"probe.py": "import inner\nimport outer\n", **files})
+    exporter = proved(tmp_path)
+    exporter.extern("outer")
+    with pytest.raises(ProofError, match="No module named 'inner': 'inner' is stored in the archive"):
+        exporter.close()
+
+
+def test_an_extern_of_the_projects_folder_is_found_where_it_was(project, tmp_path):
+    project({"probe.py": "import outer\nassert outer.x == 1\n", "outer.py": "x = 1\n"})
+    exporter = proved(tmp_path)
+    exporter.extern("outer")
+    exporter.close()
+    assert exporter.proof.ok
+
+
+def test_what_an_editable_install_adds_is_not_there(tmp_path):
+    """With `-I` Python still runs the .pth files of site-packages; this one adds a finder and a folder."""
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    python = venv / "bin" / "python"
+    [site] = venv.glob("lib/python*/site-packages")
+    beside = [path for path in sys.path if path.endswith("site-packages")]
+    own = [os.path.dirname(os.path.dirname(__import__(name).__file__)) for name in ("packager", "kellet")]
+    project = tmp_path / "project"
+    project.mkdir()
+    look = "import sys, helper_module\nassert 'ditable' not in str(sys.meta_path)\n"
+    look += "assert 'project' not in str(sys.path)\n"
+    (project / "probe.py").write_text(look, encoding="utf-8")
+    (project / "helper_module.py").write_text("", encoding="utf-8")
+    (site / "others.pth").write_text("\n".join([*beside, *own]), encoding="utf-8")
+    (site / "editable.pth").write_text(str(project), encoding="utf-8")
+    (site / "__editable___probe_finder.py").write_text(
+        textwrap.dedent(f"""
+            import importlib.util, sys
+
+            class Finder:
+                @classmethod
+                def find_spec(cls, name, path=None, target=None):
+                    if name == "helper_module":
+                        return importlib.util.spec_from_file_location(name, r"{project}/helper_module.py")
+
+            def install():
+                sys.meta_path.append(Finder)
+        """),
+        encoding="utf-8",
+    )
+    (site / "__editable__probe.pth").write_text(
+        "import __editable___probe_finder; __editable___probe_finder.install()", encoding="utf-8"
+    )
+    script = textwrap.dedent("""
+        import sys
+        from packager import PackageExporter
+        from packager.proving import ProofError
+        import helper_module
+        exporter = PackageExporter(sys.argv[1], policy="auto")
+        exporter.save_module("probe")
+        exporter.close()
+        print(exporter.proof.ok, exporter.proof.modules)
+    """)
+    done = subprocess.run(
+        [python, "-c", script, tmp_path / "probe.kellet"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "True ('helper_module', 'probe')\n", done.stderr
+
+
+def test_what_code_does_outside_of_the_archive_is_noted(project, tmp_path):
+    code = """
+        import os, socket, subprocess, sys
+
+        def reach():
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+                one.connect(("127.0.0.1", 9))
+
+        open("made.txt", "w").close()
+        os.path.exists("made.txt")
+        open("made.txt").close()
+        open(os.path.join(os.path.dirname(os.__file__), "os.py")).close()
+        reach()
+        subprocess.run([sys.executable, "-c", ""], check=True)
+    """
+    project({"probe.py": textwrap.dedent(code)})
+    exporter = proved(tmp_path)
+    exporter.close()
+    effects = exporter.proof.effects
+    assert [(effect.kind, effect.place.line, effect.place.function) for effect in effects] == [
+        ("written", 8, "<module>"),
+        ("opened", 10, "<module>"),
+        ("connected", 6, "reach"),
+        ("started", 13, "<module>"),
+    ]
+    frame = ProofFrame("probe.py", 8, "<module>", "", True)
+    assert effects[0] == Effect("written", "made.txt", frame)
+    assert str(effects[1]) == (
+        "opened 'made.txt', relative to the working directory, at probe.py:10 in <module>"
+    )
+    assert (
+        "in the proof, code of the archive connected ('127.0.0.1', 9), at probe.py:6 in reach"
+        in exporter.plan().warnings
+    )
+
+
+def test_a_process_that_takes_too_long_is_ended(project, tmp_path):
+    project({"probe.py": "import time\ntime.sleep(60)\n"})
+    proved(tmp_path, prove=False).close()
+    proof = prove_archive(tmp_path / "probe.kellet", modules=["probe"], timeout=1.5)
+    assert proof.failures == (
+        ProofFailure("died", "module probe", "the process had not ended after 1.5 seconds (import)"),
+    )
+
+
+def test_where_no_process_can_be_started_a_warning_says_so(project, tmp_path, monkeypatch):
+    project({"probe.py": ""})
+    exporter = proved(tmp_path)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.warns(
+        PackagingWarning, match="the archive was not proved: /nowhere/python cannot be started"
+    ):
+        exporter.close()
+    assert exporter.proof is None
+    assert (tmp_path / "probe.kellet").exists()
+
+
+def test_a_python_that_does_not_answer_is_no_proof(project, tmp_path, monkeypatch):
+    project({"probe.py": ""})
+    exporter = proved(tmp_path)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.warns(PackagingWarning, match=r"the process ended before it began \(exit code 1\)"):
+        exporter.close()
+
+
+def test_nothing_is_left_in_the_temporary_folder(project, tmp_path, monkeypatch):
+    import tempfile
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    project({"probe.py": "import pathlib\nHERE = pathlib.Path(__file__).read_text()\n"})
+    exporter = proved(tmp_path)
+    exporter.close()
+    assert isinstance(exporter.proof, Proof)
+    assert os.listdir(tmp_path / "temporary") == []

@@ -1,0 +1,243 @@
+"""Exports that would not load: an error before the file is there, which leads to the mend."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import numpy as np
+import pytest
+
+from packager import PackageExporter
+from packager.proving import ProofError
+
+ONE = {"arg0": np.ones(2)}
+
+
+def refused(export, tmp_path, tree, saved, more=lambda exporter: None):
+    """Return the only problem of an export that is refused, and see that nothing was written."""
+    (tmp_path / "net.kellet").write_bytes(b"old")
+    with pytest.raises(ProofError) as caught:
+        export(tree, saved, more)
+    assert (tmp_path / "net.kellet").read_bytes() == b"old"
+    assert {one.name for one in tmp_path.iterdir()} <= {"cache", "net.kellet", "project"}
+    [problem] = caught.value.problems
+    assert str(problem.context) in str(caught.value)
+    assert problem.fix in str(caught.value)
+    assert caught.value.proof.ok is False
+    return problem
+
+
+def test_a_module_imported_by_a_computed_name(export, tmp_path):
+    tree = {
+        "press/__init__.py": "",
+        "press/fast.py": "factor = 2",
+        "press/net.py": """
+            from importlib import import_module
+
+            KINDS = {"quick": "fast"}
+            CHOICE = KINDS["quick"]
+
+            class Net:
+                def __init__(self):
+                    self.width = 3
+
+                def __call__(self, x):
+                    return x * import_module("press." + CHOICE).factor
+        """,
+    }
+    problem = refused(export, tmp_path, tree, "press.net:Net()", lambda one: one.save_check("model", ONE))
+    assert (problem.reason, problem.subject) == (
+        "A golden call does not give there what it gave here.",
+        "check model",
+    )
+    assert problem.context.split("\n") == [
+        "ModuleNotFoundError: No module named 'press.fast'",
+        '        at press/net.py:12 in Net.__call__: return x * import_module("press." + CHOICE).factor',
+        "        press.net is here by preset auto (project code)",
+        "        the name is computed at press/net.py:12: answer which modules it loads",
+    ]
+    assert problem.fix == 'exporter.answer("press/net.py:12:Net.__call__", ["press.fast"])'
+    answered = export(
+        tree,
+        "press.net:Net()",
+        lambda one: (
+            one.save_check("model", ONE),
+            one.answer("press/net.py:12:Net.__call__", ["press.fast"]),
+        ),
+    )
+    assert answered.proof.ok
+
+
+def test_a_data_file_opened_relative_to_the_working_directory(export, tmp_path, monkeypatch):
+    tree = {
+        "labels.txt": "cat dog",
+        "zoo.py": """
+            with open("labels.txt") as file:
+                LABELS = file.read().split()
+
+            class Net:
+                def __call__(self, x):
+                    return x
+        """,
+    }
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    problem = refused(export, tmp_path, tree, "zoo:Net()")
+    assert problem.reason == "An object cannot be loaded from the archive."
+    assert problem.context.startswith(
+        "FileNotFoundError: [Errno 2] No such file or directory: 'labels.txt'\n"
+        '        at zoo.py:2 in <module>: with open("labels.txt") as file:\n'
+    )
+    assert "'labels.txt' is opened relative to the working directory" in problem.context
+    assert problem.fix == 'open(os.path.join(os.path.dirname(__file__), "labels.txt"))'
+
+
+def test_a_registry_that_another_import_filled(export, tmp_path):
+    tree = {
+        "gear/__init__.py": "",
+        "gear/registry.py": "KINDS = {}",
+        "gear/kinds.py": "from gear.registry import KINDS\nKINDS['square'] = 2\n",
+        "gear/net.py": """
+            from gear.registry import KINDS
+
+            class Net:
+                def __call__(self, x):
+                    return x ** KINDS["square"]
+        """,
+        "gear/train.py": "import gear.kinds\nfrom gear.net import Net\n",
+    }
+    problem = refused(export, tmp_path, tree, "gear.train:Net()", lambda one: one.save_check("model", ONE))
+    advice = (
+        "if one of them fills a registry or changes a global, import it in gear/net.py, and it is stored and "
+        "runs there too"
+    )
+    assert problem.context.split("\n") == [
+        "KeyError: 'square'",
+        '        at gear/net.py:6 in Net.__call__: return x ** KINDS["square"]',
+        "        gear.net is here by preset auto (project code)",
+        f"        imported here, and not stored: gear.kinds, gear.train; {advice}",
+    ]
+
+
+def test_a_golden_answer_that_differs_there(export, tmp_path):
+    tree = {
+        "scale.py": """
+            FACTOR = 1.0
+
+            def tune(factor):
+                global FACTOR
+                FACTOR = factor
+                return Net()
+
+            class Net:
+                def __call__(self, x):
+                    return x * FACTOR
+        """,
+    }
+    problem = refused(export, tmp_path, tree, "scale:tune(2.5)", lambda one: one.save_check("model", ONE))
+    assert problem.context.startswith("output: off by 1.5 at most\n")
+    assert "keep what the object needs in its attributes, not in globals" in problem.context
+
+
+def test_code_that_ends_the_process_while_an_object_is_made(export, tmp_path):
+    tree = {
+        "guard.py": """
+            import os
+
+            ARMED = []
+
+            class Net:
+                def __init__(self):
+                    if not ARMED:
+                        os._exit(0)
+                    self.width = 3
+
+                def __call__(self, x):
+                    return x
+        """,
+    }
+    more = lambda one: one.save_object("model", "made", None, factory="guard:Net")  # noqa: E731  # one line
+    problem = refused(export, tmp_path, tree, "guard:[ARMED.append(1), Net()][1]", more)
+    assert (problem.reason, problem.subject) == (
+        "Loading the archive ended the process.",
+        "object model/made",
+    )
+    assert problem.context.startswith(
+        "os._exit(0) ended the process (object)\n        at guard.py:9 in Net.__init__: \n"
+    )
+
+
+def test_an_object_that_does_not_come_back_as_it_was(export, tmp_path):
+    tree = {
+        "forget.py": """
+            class Net:
+                def __init__(self):
+                    self.steps = 7
+
+                def __setstate__(self, state):
+                    self.steps = 0
+
+                def __call__(self, x):
+                    return x
+        """,
+    }
+    problem = refused(export, tmp_path, tree, "forget:Net()")
+    assert problem.reason == "An object does not come back as it was stored."
+    assert problem.context.startswith("what was loaded is not what was stored: record ")
+
+
+def test_a_signal_that_ends_the_process(export, tmp_path):
+    tree = {
+        "crash.py": """
+            import os, signal
+
+            class Net:
+                def __call__(self, x):
+                    return x
+
+            if "KELLET_CACHE" in os.environ and "kellet-proving-" in os.environ["KELLET_CACHE"]:
+                os.kill(os.getpid(), signal.SIGSEGV)
+        """,
+    }
+    problem = refused(export, tmp_path, tree, "crash:Net()")
+    assert problem.context.startswith("signal 11 (SIGSEGV) ended the process (object); it said: ")
+
+
+def test_nothing_is_written_to_a_file_object(project):
+    lines = [
+        "import os",
+        "class Net:",
+        "    pass",
+        "if 'kellet-proving-' in os.getcwd():",
+        "    raise OSError(5)",
+    ]
+    project({"away.py": "\n".join(lines)})
+    import away
+
+    file = io.BytesIO()
+    with pytest.raises(ProofError, match="OSError"), PackageExporter(file, policy="auto") as exporter:
+        exporter.save_object("model", "model", away.Net())
+    assert file.getvalue() == b""
+
+
+def test_sys_exit_in_a_module_is_a_failure_with_its_line(project, tmp_path):
+    project({"quits.py": "import os, sys\nsys.exit(0)\n"})
+    exporter = PackageExporter(tmp_path / "quits.kellet", policy="auto")
+    exporter.save_module("quits")
+    with pytest.raises(ProofError, match=r"its code ended with SystemExit\(0\), at .*quits.py:2"):
+        exporter.close()
+
+
+def test_all_that_does_not_come_back_is_told_together(project, tmp_path):
+    project({"one.py": "raise ValueError('one')", "two.py": "1 / 0\n"})
+    exporter = PackageExporter(tmp_path / "both.kellet", policy="auto")
+    exporter.save_module("one")
+    exporter.save_module("two")
+    with pytest.raises(ProofError) as caught:
+        exporter.close()
+    assert [problem.context.split("\n")[0] for problem in caught.value.problems] == [
+        "ValueError: one",
+        "ZeroDivisionError: division by zero",
+    ]
+    assert "one" not in sys.modules

@@ -134,6 +134,10 @@ def _started(folder: str, said: Any) -> Iterator[subprocess.Popen[bytes]]:
     )
     environment = {name: value for name, value in os.environ.items() if name not in _UNUSED}
     environment["KELLET_CACHE"] = os.path.join(folder, "cache")
+    # It ends at once, so that what it keeps for itself goes with the folder.
+    temporary = os.path.join(folder, "temporary")
+    os.mkdir(temporary)
+    environment |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), temporary)
     try:
         child = subprocess.Popen(
             [sys.executable, "-I", "-c", program],

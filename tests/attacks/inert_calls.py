@@ -1,103 +1,159 @@
-"""What may run while data alone is built: the one list, by kind of record and by codec.
+"""What may run while an object is loaded as data alone: the one list, by step, kind of record and codec.
 
-A row says which functions that are not packager's own may be called while records of its kind, or nodes of
-its codec, are built; on which exact types; and why that can hurt nothing. `test_inert_calls.py` holds the
-rows against the code: each kind and codec has one, and what building honest objects calls is in the row.
+A row says which functions may be called while records of its kind, or nodes of its codec, are built; on which
+exact types; and why that can hurt nothing. Rows of a load say what runs before that, and around it: our own
+functions, and what they call. Two tests hold the list against the code: `test_inert_calls.py` builds honest
+objects, and holds each row against what building its kind or codec calls; `grammar` loads composed graphs,
+and holds all rows together against everything that runs.
 
-Names are "module:qualified name" with `*` for any part, of the code of Python frames and of functions in C as
-`sys.setprofile` reports them. It does not see a class in C that is called (`tuple(...)`, `slice(...)`); those
-are in `makes`. kellet's own functions are listed as any library's: archives can name them. Functions of
-packager are not: no archive can (`NEVER_MODULES` in packager/objects/default_names.py).
+Names are those of call_names.py, with `*` for any part. A class in C that is called (`tuple(...)`,
+`slice(...)`) is not seen; those are in `makes`. kellet's functions are listed as any library's: archives can
+name them. Of packager only what a load goes through is listed; no archive can name that, either
+(`NEVER_MODULES` in packager/objects/default_names.py).
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from fnmatch import translate
-from functools import cache, cached_property
+from functools import cache
 from typing import Final
 
-
-@dataclass(frozen=True)
-class Row:
-    """What building one kind of record, or node of one codec, may call.
-
-    `calls` are patterns of names, `makes` the classes in C that are called, `on` says on which exact types
-    all of it works, `why` why it is inert.
-    """
-
-    where: str
-    calls: str = ""
-    makes: str = ""
-    on: str = ""
-    why: str = ""
-
-    def allows(self, name: str) -> bool:
-        """Say whether a function of this name may be called."""
-        return any(pattern.fullmatch(name) for pattern in self._patterns)
-
-    @cached_property
-    def _patterns(self) -> list[re.Pattern[str]]:
-        return [re.compile(translate(pattern)) for pattern in self.calls.split()]
-
+from .call_rows import Row
 
 EVERYWHERE: Final = Row(
     "everywhere",
     """
     builtins:isinstance builtins:issubclass builtins:len builtins:id builtins:vars builtins:getattr
-    builtins:hasattr builtins:callable builtins:all builtins:any builtins:next builtins:dict.*
-    builtins:mappingproxy.* builtins:list.* builtins:set.* builtins:frozenset.* builtins:str.*
-    builtins:tuple.__new__ builtins:object.__new__ sys:intern collections:OrderedDict.*
+    builtins:hasattr builtins:callable builtins:all builtins:any builtins:next builtins:iter builtins:hash
+    builtins:min builtins:max builtins:sum builtins:sorted builtins:dict.* builtins:list.* builtins:set.*
+    builtins:frozenset.* builtins:tuple.* builtins:mappingproxy.* builtins:int.* builtins:float.*
+    builtins:str.count builtins:str.encode builtins:str.endswith builtins:str.find builtins:str.isalnum
+    builtins:str.isalpha builtins:str.isascii builtins:str.isdecimal builtins:str.isdigit
+    builtins:str.isidentifier builtins:str.join builtins:str.lower builtins:str.lstrip
+    builtins:str.partition builtins:str.removeprefix builtins:str.removesuffix builtins:str.replace
+    builtins:str.rfind builtins:str.rpartition builtins:str.rsplit builtins:str.rstrip builtins:str.split
+    builtins:str.startswith builtins:str.strip builtins:generator.throw
+    type:__new__ type:fromkeys sys:intern math:prod collections:OrderedDict.*
     contextlib:_GeneratorContextManager* contextlib:contextmanager.<locals>.helper
-    functools:cached_property.__get__ _thread:*lock* _thread:*Lock* _abc:_abc_* abc:ABCMeta.*
-    importlib:import_module importlib._bootstrap:* gc:* builtins:sum builtins:max numpy:fromiter numpy:arange
-    numpy:zeros numpy:empty numpy*:full numpy*:concatenate numpy*:copyto numpy:ndarray.* numpy:ufunc.at
-    builtins:hash builtins:min builtins:int.bit_length builtins:sorted
+    functools:cached_property.__get__ <string>:<lambda> <string>:__create_fn__.<locals>.__*__ typing:cast
+    _thread:*ock* _abc:_abc_* abc:ABCMeta.__*check__ _collections_abc:*.__subclasshook__
+    _collections_abc:_check_methods gc:disable gc:enable gc:isenabled
+    importlib:import_module importlib._bootstrap:_handle_fromlist importlib._bootstrap:_gcd_import
+    importlib._bootstrap:_find_and_load importlib._bootstrap:_sanity_check
+    numpy:fromiter numpy:arange numpy:zeros numpy:empty numpy:ufunc.at numpy.*core.numeric:full
+    numpy.*core.multiarray:concatenate numpy.*core.multiarray:copyto numpy:ndarray.copy numpy:ndarray.view
+    decimal:Decimal.__sizeof__
     """,
     on="containers that packager made, classes, and their dictionaries",
     why="asks for types and identities, and moves references; names of libraries are sorted; "
     "`getattr` is asked of classes and of modules, "
-    "by names that packager wrote; `import` finds libraries by names that packager wrote; NumPy counts the "
+    "by names that packager wrote; `import` finds libraries that are there, by such names; NumPy counts the "
     "steps of keys",
 )
 
 _SCALAR: Final = "an int, float, bool, str, bytes or None of the table itself"
 _NOTHING: Final = "it calls nothing else"
 _STATE_OF_KELLET: Final = """
-    kellet.nn.load_state_dict:* kellet.nn.load_plan:* kellet.nn.state_dict:State* kellet.nn.storing:*
-    kellet.nn.module:HookedModule.* kellet.nn.module:Module.__setstate__ kellet.nn.module_hooks:CallHooks.*
-    kellet.nn.module_hooks:ModuleCall._own_call_hooks kellet.nn.members:Members.* kellet.nn.parameter:*
-    kellet.hooks:* kellet.autograd.bridge:Counter.__init__ kellet.autograd.variable:*
-    kellet.core.conversion:Conversion.numpy kellet.core.tensor:Tensor.detach kellet.core.tensor:Tensor.shape
-    kellet.dtypes:is_differentiable kellet.nn.layers.*:_add_batch_counter
-    namedtuple_IncompatibleKeys:<lambda> numpy._core._ufunc_config:errstate.* _contextvars:ContextVar.*
-    numpy._core._multiarray_umath:_make_extobj numpy.core._ufunc_config:* numpy:geterrobj numpy:seterrobj
-    typing:cast
-    builtins:max
+    kellet.nn.load_state_dict:* kellet.nn.load_plan:* kellet.nn.storing:* kellet.nn.tree:ModuleTree.*
+    kellet.nn.state_dict:StateDict.__init__ kellet.nn.state_dict:StateHooks.__init__
+    kellet.nn.state_dict:StateSaving._own_state_hooks kellet.nn.state_dict:StateView.__init__
+    kellet.nn.module:HookedModule.* kellet.nn.module:Module.__init__ kellet.nn.module:Module.__setstate__
+    kellet.nn.module_hooks:CallHooks.__init__ kellet.nn.module_hooks:ModuleCall._own_call_hooks
+    kellet.nn.members:Members.__init__ kellet.nn.members:Members.__getattr__
+    kellet.nn.members:Members.__setattr__ kellet.nn.layers.*:*._load_from_state_dict
+    kellet.nn.layers.*:_add_batch_counter kellet.nn.parameter:* kellet.hooks:HookRegistry.__init__
+    kellet.hooks:HookRegistry.__bool__ kellet.hooks:HookRegistry.__iter__* kellet.autograd.modes:*
+    kellet.autograd.bridge:Counter.__init__ kellet.autograd.variable:Variable.requires_grad*
+    kellet.autograd.variable:Variable.data* kellet.autograd.variable:Variable.detach
+    kellet.autograd.variable:counter_of kellet.core.conversion:Conversion.numpy
+    kellet.core.tensor:Tensor.data kellet.core.tensor:Tensor.detach kellet.core.tensor:Tensor.shape
+    kellet.core.tensor:Tensor.__init__ kellet.core.tensor:Tensor.clone kellet.core.tensor:Tensor.dtype
+    kellet.dtypes:* kellet.errors:* numpy.*core._ufunc_config:errstate.* _contextvars:ContextVar.*
+    numpy.*core._multiarray_umath:_make_extobj
+"""
+_HOOKS_OF_KELLET: Final = """
+    kellet.hooks:HookRegistry.add kellet.hooks:HookEntry.__init__ kellet.hooks:RemovableHandle.__init__
+    kellet.hooks:require_callable
 """
 _STATE_OF_TORCH: Final = """
-    torch.nn.modules.*:Module.* torch.nn.modules.*:*._load_from_state_dict torch.nn.modules.*:*.__setstate__
-    torch.nn.modules.*:*.set_extra_state torch.nn.modules.rnn:RNNBase.* torch.nn.utils.spectral_norm:*
-    torch.nn.modules.module:_WrappedHook.* torch.nn.parameter:*
-    torch.utils.hooks:RemovableHandle.* torch.utils._contextlib:* torch.autograd.grad_mode:*
-    torch.__future__:get_swap_module_params_on_conversion torch._jit_internal:is_scripting
-    torch.overrides:is_tensor_like torch._C:_set_grad_enabled torch._C:_log_api_usage_once
-    torch:is_grad_enabled torch:Tensor.data_ptr torch:Tensor.detach torch:Tensor.is_conj torch:Tensor.is_neg
-    torch:Tensor.stride builtins:TensorBase._make_subclass builtins:setattr functools:update_wrapper
-    namedtuple_IncompatibleKeys:<lambda>
+    torch.nn.modules.module:Module.__init__ torch.nn.modules.module:Module.__getattr__
+    torch.nn.modules.module:Module.__setattr__* torch.nn.modules.module:Module.__setstate__
+    torch.nn.modules.module:Module.load_state_dict* torch.nn.modules.*:*._load_from_state_dict*
+    torch.nn.modules.module:Module.set_extra_state torch.nn.modules.module:Module.register_parameter
+    torch.nn.modules.module:Module.register_buffer torch.nn.modules.module:Module._register_*
+    torch.nn.modules.module:Module.register_forward_pre_hook torch.nn.modules.module:_WrappedHook.*
+    torch.nn.modules.module:Module._get_name torch.nn.modules.module:_addindent
+    torch.nn.modules.module:_IncompatibleKeys.* torch.nn.modules.rnn:RNNBase.__setattr__
+    torch.nn.modules.rnn:RNNBase.__setstate__* torch.nn.utils.spectral_norm:*
+    torch.nn.parameter:*.__new__ torch.nn.parameter:*Meta.__instancecheck__ torch.nn.parameter:is_lazy
+    super:*Meta.__instancecheck__ torch.utils.hooks:RemovableHandle.* torch.utils._contextlib:*
+    torch.autograd.grad_mode:* torch.__future__:get_swap_module_params_on_conversion
+    torch._jit_internal:is_scripting torch.overrides:is_tensor_like torch._C:_set_grad_enabled
+    torch._C:_log_api_usage_once torch:is_grad_enabled torch:get_default_dtype torch._C:TensorBase.data_ptr
+    torch._C:TensorBase.clone torch._C:TensorBase.detach torch._C:TensorBase.is_conj
+    torch._C:TensorBase.is_neg torch._C:TensorBase.stride type:_make_subclass builtins:setattr
+    functools:update_wrapper functools:wraps typing_extensions:deprecated.* _warnings:warn
 """
 _TENSOR_OF_KELLET: Final = """
-    numpy:empty kellet.autograd.bridge:* kellet.autograd.variable:* kellet.core.creation:from_numpy
-    kellet.core.creation:_checked kellet.core.creation:_made kellet.dtypes:* kellet.nn.parameter:*
+    numpy:empty kellet.autograd.bridge:Counter.__init__ kellet.autograd.bridge:wrap
+    kellet.autograd.variable:Variable.grad_fn kellet.autograd.variable:Variable.is_leaf
+    kellet.autograd.variable:Variable.requires_grad* kellet.autograd.variable:counter_of
+    kellet.core.creation:from_numpy kellet.core.creation:_* kellet.dtypes:* kellet.nn.parameter:*
 """
+
+# What a load goes through before it builds, and around that. Our rooms are those of reading: nothing of the
+# commands, the writers, the exporter or the tests.
+LOAD_ROWS: Final = (
+    Row(
+        "ours",
+        """
+        packager.package_importer:* packager.loading.stored_objects:* packager.loading.opening:*
+        packager.loading.loaded_archive:* packager.loading.packaged_code:PackagedCode.*
+        packager.loading.packaged_code:ImportRules.* packager.loading.packaged_code:DisallowedModuleError*
+        packager.archive.archive_errors:* packager.archive.bounds:* packager.archive.byte_sources:*
+        packager.archive.entries:* packager.archive.entry_names:* packager.archive.folder_container:*
+        packager.archive.manifest:* packager.archive.packed:* packager.archive.reader:*
+        packager.archive.safetensors*:* packager.archive.stored_tensors:* packager.archive.zip_container:*
+        packager.codecs.* packager.objects.* packager.tensors.* packager.errors:* packager.lazy:*
+        packager.libraries:* packager.names:* packager.process:* packager.texts:*
+        """,
+        on="bytes of the archive, and what the rows of building make of them",
+        why="the code that is on trial; what it calls is in the other rows",
+    ),
+    Row(
+        "reading",
+        """
+        builtins:bytes.* builtins:bytearray.* builtins:memoryview.cast builtins:memoryview.tobytes
+        builtins:memoryview.toreadonly _hashlib:* msgpack:packb weakref:finalize.__init__ dataclasses:replace
+        dataclasses:_is_dataclass_instance functools:cached_property.__set_name__
+        """,
+        on="bytes, and dataclasses of packager",
+        why="compares digests, and cuts bytes",
+    ),
+    Row(
+        "judging",
+        """
+        re:Pattern.fullmatch re:Pattern.match re:Pattern.sub re:Match.* builtins:abs builtins:chr
+        builtins:hex builtins:ord builtins:pow builtins:repr enum:EnumType.__repr__ enum:Enum.__hash__
+        _collections_abc:Mapping.get _collections_abc:Mapping.items _collections_abc:MappingView.__init__
+        _collections_abc:ItemsView.__iter__
+        """,
+        on="names, numbers and literals of the table, and classes that are named in a refusal",
+        why="compares, and says what is refused",
+    ),
+)
 
 KIND_ROWS: Final = (
     Row("GLOBAL", on="two names that were resolved before", why="gives what the audit granted"),
-    Row("INT", "builtins:int.from_bytes", on="bytes of the table", why="bounded by the table"),
+    Row("INT", "type:from_bytes", on="bytes of the table", why="bounded by the table"),
     Row("STR", "builtins:bytes.decode", on="bytes of the table", why="bounded by the table"),
     Row("BYTES", on="bytes of the table", why=_NOTHING),
-    Row("TENSOR", makes="tuple", on="numbers of the table, a memoryview", why="says where memory lies"),
+    Row(
+        "TENSOR",
+        "builtins:memoryview.cast",
+        makes="tuple",
+        on="numbers of the table, a memoryview",
+        why="says where memory lies",
+    ),
     Row("TUPLE", makes="tuple", on="a list of packager", why="keeps what it is given"),
     Row("LIST", on="a list of packager", why="keeps what it is given"),
     Row("DICT", makes="dict zip", on="keys of exact plain types (require_keys)", why="hashes those alone"),
@@ -118,10 +174,11 @@ KIND_ROWS: Final = (
     Row(
         "CALL",
         """
-        pathlib*:PurePath.* pathlib*:_Flavour.* pathlib*:_PosixFlavour.* pathlib*:_WindowsFlavour.*
-        ipaddress:* posix:fspath nt:fspath posixpath:* ntpath:* random:Random.__init__ random:Random.seed
-        torch.nn.parameter:Uninitialized*.__new__ builtins:TensorBase._make_subclass
-        types:SimpleNamespace.__init__ datetime:* _strptime:*
+        pathlib*:PurePath._* pathlib*:*Flavour.* posixpath:splitroot posixpath:normcase posixpath:join
+        posixpath:_get_sep posix:_path_splitroot_ex ntpath:splitroot ntpath:normcase ntpath:join
+        ntpath:_get_bothseps posix:fspath nt:fspath ipaddress:* random:Random.__init__ random:Random.seed
+        super:Random.seed _sha512:* _sha2:* torch.nn.parameter:Uninitialized*.__new__
+        torch.nn.parameter:Uninitialized*.__torch_function__ type:_make_subclass
         """,
         makes="date datetime time timedelta timezone Decimal SimpleNamespace GenericAlias Random",
         on="scalars, tuples of them and time zones (`_call` in packager/objects/inert.py); types and plain "
@@ -138,7 +195,10 @@ KIND_ROWS: Final = (
     Row("EXTEND", "collections:deque.extend", on="list and deque themselves", why="keeps what it is given"),
     Row(
         "UPDATE",
-        "kellet.nn.state_dict:StateDict.* torch._tensor:Tensor.__hash__",
+        """
+        torch._tensor:Tensor.__hash__ fractions:Fraction.__hash__ fractions:Fraction.__eq__
+        fractions:Fraction.numerator fractions:Fraction.denominator uuid:UUID.__hash__ uuid:UUID.__eq__
+        """,
         on="mappings of collections, dict and StateDict themselves, with keys of exact plain types",
         why="hashes those alone, tensors by identity; assignment makes no missing value",
     ),
@@ -146,7 +206,7 @@ KIND_ROWS: Final = (
     Row("SETCELL", on="a cell", why="keeps what it is given"),
     Row(
         "STATE",
-        "random:Random.setstate",
+        "random:Random.setstate super:Random.setstate",
         on="objects of the classes in packager/objects/listed_states.py, and modules",
         why="exact dicts of names become attributes; a UUID takes up an int, Random a tuple of ints",
     ),
@@ -160,23 +220,45 @@ CODEC_ROWS: Final = (
     Row("slice", makes="slice range", on="ints, None; for slices plain data", why="keeps what it is given"),
     Row(
         "enum",
-        "enum:*",
+        """
+        enum:EnumType.__call__ enum:EnumType.__members__ enum:EnumType.__getattr__ enum:Enum.__new__
+        enum:Enum.__hash__ enum:Enum.value enum:Flag.* enum:_* enum:property.__get__
+        """,
         on="a class of enumerations that is granted: signal-free ones of the default list; a str, or an int",
         why="looks the member up; `__call__` of flags makes a member of an int",
     ),
-    Row("fraction", "fractions:Fraction.__new__ math:gcd numbers:*", on="two ints", why="divides by the gcd"),
+    Row("fraction", "fractions:Fraction.__new__ math:gcd", on="two ints", why="divides by the gcd"),
     Row(
         "re.pattern",
-        "re*:* enum:* builtins:bytes.decode",
+        "re:* re._*:* _sre:* enum:Flag.* enum:Enum.__new__ enum:Enum.value enum:EnumType.__call__ "
+        "enum:property.__get__",
         on="a str or bytes, and an int",
         why="compiles; nothing is matched",
     ),
-    Row("array.array", "array:array.*", makes="array.array", on="bytes of the table", why="copies them"),
-    Row("logging.logger", "logging:*", on="a str", why="looks up or makes a logger"),
-    Row("namedtuple", "builtins:dir", on="a granted named tuple", why="tuple.__new__ keeps values"),
+    Row(
+        "array.array",
+        "array:array.frombytes array:array.fromunicode",
+        makes="array.array",
+        on="bytes of the table",
+        why="copies them",
+    ),
+    Row(
+        "logging.logger",
+        """
+        logging:getLogger logging:Manager.* logging:Logger.__init__ logging:Filterer.* logging:_*
+        threading:RLock
+        """,
+        on="a str",
+        why="looks up or makes a logger",
+    ),
+    Row(
+        "namedtuple",
+        on="a named tuple, which the caller trusts",
+        why="tuple.__new__ keeps values",
+        trusted="builtins:dir",
+    ),
     Row(
         "scalar subclass",
-        "builtins:*.__new__",
         on="a granted class, and a value of its exact base",
         why="`__new__` of the base, not of the class, keeps the value",
     ),
@@ -205,19 +287,22 @@ CODEC_ROWS: Final = (
     Row("collections.chainmap", "collections:ChainMap.__init__", on="any values", why="keeps a list of them"),
     Row(
         "numpy.dtype",
-        "re:* re:Pattern.* numpy._core._internal:* numpy.core._internal:* numpy:dtype.* ml_dtypes:*",
+        """
+        numpy:dtype.newbyteorder numpy:datetime_data numpy.*core._internal:* numpy.*core._dtype:*
+        numpy.*core.numerictypes:* numpy.*core.numeric:isscalar
+        numpy.*core.arrayprint:_get_legacy_print_mode re:Pattern.findall re:findall re:_compile
+        """,
         makes="numpy.dtype StringDType",
         on="names of the table of dtypes, other dtypes, ints; plain data for a missing value",
         why="computes a layout within bounds that were checked",
     ),
-    Row("numpy.scalar", "numpy:frombuffer numpy:dtype.*", on="bytes of the table", why="copies them"),
+    Row("numpy.scalar", "numpy:frombuffer", on="bytes of the table", why="copies them"),
     Row(
         "numpy.bit_generator",
         """
-        numpy._core._ufunc_config:* numpy.core._ufunc_config:* numpy._core._multiarray_umath:* _contextvars:*
-        numpy.core.*:* numpy:geterrobj numpy:seterrobj
-        numpy._core.multiarray:concatenate random:SystemRandom.* secrets:* posix:urandom
-        builtins:int.from_bytes threading:RLock
+        numpy.*core._ufunc_config:errstate* numpy.*core._multiarray_umath:_make_extobj
+        _contextvars:ContextVar.* random:SystemRandom.getrandbits posix:urandom type:from_bytes
+        threading:RLock
         """,
         makes="MT19937 PCG64 PCG64DXSM Philox SFC64 RandomState",
         on="a seed sequence or None, and a dict of plain data and arrays",
@@ -226,42 +311,57 @@ CODEC_ROWS: Final = (
     Row("numpy.generator", makes="numpy.random.Generator", on="a bit generator", why="keeps it"),
     Row(
         "numpy.random_state",
-        "numpy*:* _contextvars:*",
         makes="numpy.random.RandomState",
         on="a bit generator, a bool and a float",
         why="keeps them",
     ),
     Row(
         "numpy.seed_sequence",
-        "numpy._core.multiarray:concatenate numpy.core.multiarray:concatenate",
         makes="numpy.random.SeedSequence",
         on="plain data, two ints",
         why="mixes numbers into a pool of bounded size",
     ),
-    Row("numpy.subclass", "numpy:ndarray.view", on="a granted class, an array", why="a view of the array"),
+    Row("numpy.subclass", on="a class that the caller trusts, an array", why="a view of the array"),
     Row(
         "numpy.ndarray",
         """
-        numpy:empty numpy:ndarray.* numpy._core.records:* numpy.core.records:* numpy._core._internal:*
-        numpy.core._internal:* re:* numpy._core._multiarray_umath:_is_view_safe_cast
+        numpy:ndarray.reshape numpy:ndarray.ravel numpy:ndarray.item numpy:ndarray.astype numpy:nditer.*
+        numpy.*core.records:recarray.__* numpy.matrixlib.defmatrix:matrix.__* numpy.*core._internal:*
+        re:Pattern.findall re:findall re:_compile
         """,
         makes="numpy.ndarray",
         on="stored memory and a dtype; elements are kept, or plain data for strings",
         why="a view of memory whose bounds were checked",
     ),
-    Row("numpy.masked", "numpy.ma.core:* numpy:*", on="arrays", why="puts arrays together"),
+    Row(
+        "numpy.masked",
+        """
+        numpy.ma.core:MaskedArray.__new__* numpy.ma.core:MaskedArray.__array_finalize__
+        numpy.ma.core:MaskedArray._update_from numpy.ma.core:MaskedArray.dtype
+        numpy.ma.core:MaskedArray.shape numpy.ma.core:getmask* numpy.ma.core:make_mask_*
+        numpy.ma.core:_check_fill_value numpy.ma.core:_replace_dtype_fields*
+        numpy.ma.core:default_fill_value* numpy.ma.core:_recursive_fill_value* numpy.ma.core:_get_dtype_of
+        numpy.*core._internal:_array_descr* numpy.*core.fromnumeric:shape
+        numpy.*core.fromnumeric:_shape_dispatcher numpy.lib._stride_tricks_impl:* numpy.lib.stride_tricks:*
+        numpy.lib._function_base_impl:iterable numpy.lib.function_base:iterable numpy:array numpy:asarray
+        numpy:asanyarray numpy:generic.view numpy:ndarray.reshape
+        """,
+        on="arrays",
+        why="puts arrays together",
+    ),
     Row(
         "kellet.subclass",
-        _TENSOR_OF_KELLET + "kellet.core.conversion:*",
-        on="a granted class, an array",
+        on="a class that the caller trusts, an array",
         why="a tensor over the array",
+        trusted=_TENSOR_OF_KELLET + "kellet.core.conversion:*",
     ),
     Row("kellet.tensor", _TENSOR_OF_KELLET, on="stored memory", why="a tensor over an array"),
     Row(
         "kellet.device",
         """
-        kellet.core.* kellet.autograd.bridge:wrap kellet.dtypes:get_default_dtype numpy:zeros
-        collections.abc:*.__subclasshook__
+        kellet.core.creation:zeros kellet.core.creation:_* kellet.core.axes:shape_of*
+        kellet.core.device:* kellet.core.conversion:Conversion.device kellet.autograd.bridge:wrap
+        kellet.dtypes:get_default_dtype
         """,
         on="nothing",
         why="asks a fresh tensor for the one device",
@@ -272,40 +372,53 @@ CODEC_ROWS: Final = (
         on="granted classes of modules; tables of tensors and modules by name (check_tables, check_made); a "
         "state of plain data and tensors",
         why="the loading of states of kellet's own classes; data alone has no hooks",
+        trusted=_HOOKS_OF_KELLET,
     ),
-    Row("kellet.hooks", "kellet.hooks:*", on="a fresh registry; data alone has no hooks", why="keeps hooks"),
+    Row(
+        "kellet.hooks",
+        "kellet.hooks:HookRegistry.__init__",
+        on="a fresh registry; data alone has no hooks",
+        why="keeps hooks",
+        trusted=_HOOKS_OF_KELLET,
+    ),
     Row(
         "kellet.handle",
-        "kellet.hooks:* kellet.nn.storing:hook_registry kellet.nn.module_hooks:*",
+        """
+        kellet.hooks:HookRegistry.__init__ kellet.hooks:RemovableHandle.__init__
+        kellet.hooks:RemovableHandle.attach kellet.nn.storing:hook_registry
+        kellet.nn.module_hooks:CallHooks.__init__ kellet.nn.module_hooks:ModuleCall._own_call_hooks
+        """,
         on="a module, or a registry",
         why="remembers a registry and a number",
     ),
     Row(
         "kellet.hook",
-        "kellet.nn.storing:restore_hook_object* weakref:finalize.*",
         on="nothing: data alone has none, unless the caller trusts the class",
         why="refused",
+        trusted="kellet.nn.storing:restore_hook_object* weakref:finalize.__init__",
     ),
     Row("kellet.gate", "kellet.nn.hook:HookGate.__init__", on="a word, and a Hook", why="a weak reference"),
     Row(
         "torch.value",
-        "torch:device.*",
         makes="torch.Size torch.device",
         on="ints, or names of torch's own values",
         why="looks a dtype, layout or format up, and compares its type",
     ),
     Row(
         "torch.subclass",
-        "torch:Tensor.* torch._tensor:Tensor.__torch_function__* torch._tensor:_convert torch._C:*",
-        on="a granted class, a tensor",
-        why="a view of the tensor; the class is the caller's to trust",
+        "torch._C:TensorBase.as_subclass torch._C:TensorBase.requires_grad_ torch._tensor:_convert* "
+        "torch._tensor:Tensor.__torch_function__",
+        on="a listed class of parameters without a shape, or one that the caller trusts, and a tensor",
+        why="a view of the tensor; any other class is the caller's to trust",
+        trusted="torch._tensor:Tensor.__torch_function__.* torch._C:DisableTorchFunctionSubclass.__exit__",
     ),
     Row(
         "torch.tensor",
         """
-        torch:Tensor.* torch:_VariableFunctionsClass.empty torch:_VariableFunctionsClass.zeros
-        torch:_VariableFunctionsClass._neg_view torch:_VariableFunctionsClass.frombuffer
-        torch.nn.parameter:Parameter.__new__ builtins:TensorBase._make_subclass builtins:max
+        torch:empty torch:zeros torch:frombuffer torch:_neg_view torch._C:TensorBase.conj
+        torch._C:TensorBase.expand torch._C:TensorBase.to
+        torch._C:TensorBase.requires_grad_ torch._C:TensorBase.set_ torch._C:TensorBase.untyped_storage
+        torch.nn.parameter:Parameter.__new__ type:_make_subclass
         """,
         makes="torch.nn.Parameter",
         on="stored memory, or a shape",
@@ -313,19 +426,24 @@ CODEC_ROWS: Final = (
     ),
     Row(
         "torch.sparse",
-        "torch:_VariableFunctionsClass.sparse_* torch:Tensor.*",
+        "torch:sparse_* torch._C:TensorBase.requires_grad_",
         on="dense tensors and a shape",
         why="torch checks the indices itself (check_invariants)",
     ),
     Row(
         "torch.quantized",
-        "torch:_VariableFunctionsClass._make_per_* torch:_VariableFunctionsClass.tensor torch:Tensor.*",
+        """
+        torch:_make_per_* torch:tensor torch._C:TensorBase.all torch._C:TensorBase.any
+        torch._C:TensorBase.dim torch._C:TensorBase.is_complex torch._C:TensorBase.is_floating_point
+        torch._C:TensorBase.isfinite
+        """,
         on="tensors and numbers",
         why="puts tensors together",
     ),
     Row(
         "torch.generator",
-        "torch._C:Generator.* torch:Tensor.*",
+        "torch._C:Generator.set_state torch._C:TensorBase.clone torch._C:TensorBase.contiguous "
+        "torch._C:TensorBase.numpy",
         makes="torch.Generator",
         on="a name, a tensor",
         why="takes up a state that torch checks",
@@ -336,18 +454,19 @@ CODEC_ROWS: Final = (
         on="granted classes of modules; tables of tensors and modules by name (check_tables, check_made); a "
         "state of plain data and tensors; the hooks of weight_norm and spectral_norm",
         why="the loading of states of PyTorch's own classes; data alone has no other hooks",
+        trusted="torch.nn.modules.module:Module.register_*",
     ),
     Row(
         "torch.handle",
-        "torch.utils.hooks:RemovableHandle.*",
+        "torch.utils.hooks:RemovableHandle.__init__",
         on="a module",
         why="remembers a table and a number",
     ),
     Row(
         "kellet.optimizer",
         """
-        kellet.optim.*:*.__setstate__ kellet.optim.optimizer:Optimizer._make_hooks kellet.hooks:*
-        collections:defaultdict.*
+        kellet.optim.*:*.__setstate__ kellet.optim.optimizer:Optimizer._make_hooks
+        kellet.hooks:HookRegistry.__init__
         """,
         on="granted classes of optimisers; groups and states of plain data and tensors (_check_state)",
         why="takes up its state",
@@ -355,8 +474,10 @@ CODEC_ROWS: Final = (
     Row(
         "torch.optimizer",
         """
-        torch.optim.*:*.__setstate__ torch.optim.optimizer:Optimizer.* torch._tensor:Tensor.__hash__
-        torch:is_tensor collections:defaultdict.* torch:_VariableFunctionsClass.tensor
+        torch.optim.*:*.__setstate__ torch.optim.optimizer:Optimizer._patch_step_function
+        torch.optim.optimizer:Optimizer.profile_hook_step* torch.optim.optimizer:_get_scalar_dtype
+        torch._tensor:Tensor.__hash__ torch:is_tensor torch:tensor functools:update_wrapper functools:wraps
+        typing:ParamSpec*
         """,
         on="granted classes of optimisers; groups and states of plain data and tensors (_check_state)",
         why="takes up its state, and hashes tensors by identity",
@@ -364,12 +485,14 @@ CODEC_ROWS: Final = (
 )
 
 ROWS: Final = {row.where: row for row in (*KIND_ROWS, *CODEC_ROWS)}
+_ALWAYS: Final = (EVERYWHERE, *LOAD_ROWS)
 
 
 @cache
-def is_listed(name: str, where: str | None = None) -> bool:
-    """Say whether a function may be called: by the row of a kind or codec, or by any row."""
-    if name.startswith("packager."):
-        return True
-    rows = ROWS.values() if where is None else [ROWS[where]] if where in ROWS else []
-    return EVERYWHERE.allows(name) or any(row.allows(name) for row in rows)
+def is_listed(name: str, where: str | None = None, *, trusted: bool = False) -> bool:
+    """Say whether a function may be called: by any row, or while a kind or codec is built.
+
+    With `trusted`, for an object that the caller vouches for a name of.
+    """
+    building = (ROWS[where],) if where in ROWS else () if where else tuple(ROWS.values())
+    return any(row.allows(name, trusted=trusted) for row in (*_ALWAYS, *building))

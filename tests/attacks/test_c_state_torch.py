@@ -113,6 +113,33 @@ def ints(*values: Any) -> Any:
     return torch.tensor(values, dtype=torch.int64)
 
 
+@pytest.mark.parametrize("literal", [["qint8", None], ["qint8", 0]])
+def test_a_quantized_tensor_without_memory_is_refused(literal: list[Any]) -> None:
+    """What lies on "meta" has no numbers to check; PyTorch would ask its own rules, in Python."""
+    parts = (INT8, 0.5, 0) if literal[1] is None else (INT8, ONES, ZEROS)
+    nowhere = [part.to("meta") if isinstance(part, torch.Tensor) else part for part in parts]
+    with pytest.raises(ObjectBuildError, match="a quantized tensor on the device 'meta'"):
+        loaded(from_parts("torch.quantized", literal, *nowhere))
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
+def test_a_sparse_tensor_without_memory_comes_back_and_nothing_is_computed(
+    layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[str] = []
+    monkeypatch.setattr("torch._meta_registrations.meta_min_dim", lambda *_: called.append("min"))
+    live = torch.eye(2).to_sparse(layout=getattr(torch, layout)).to("meta")
+    found = loaded(forge.encoded(live))
+    assert (found.layout, found.shape, found.device.type) == (live.layout, live.shape, "meta")
+    assert called == []
+
+
+def test_a_sparse_tensor_lies_in_memory_as_a_whole() -> None:
+    literal, parts = ["sparse_coo", False, False, 2, 2], (ints([0, 1], [0, 9]), torch.ones(2, device="meta"))
+    with pytest.raises(ObjectBuildError, match="some parts of a tensor lie in memory, and others on"):
+        loaded(from_parts("torch.sparse", literal, *parts))
+
+
 VALUES = torch.tensor([1.0, 2.0])
 BLOCKS = torch.ones(2, 2, 2)
 SPARSE: dict[str, tuple[list[Any], tuple[Any, ...], str]] = {

@@ -20,6 +20,7 @@ from packager.objects.records import FILLS
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 
+EXTERNS = ("numpy", "scipy")
 POLYNOMIAL = [[K.GLOBAL, "numpy.polynomial", "Polynomial"], [K.SHAPE, -1, None, "coef"], [K.OBJ, -2, 1]]
 
 
@@ -27,11 +28,11 @@ def _refused(records: forge.Records, codecs: list[str], match: str) -> None:
     """Expect a refusal of a table; its root is what the last record fills, or that record itself."""
     root = records[-1][1] if records[-1][0] in FILLS else 0
     with pytest.raises(PackageError, match=match):
-        forge.load(forge.archive_of(forge.table_of(records, root=root, codecs=codecs), externs=("numpy",)))
+        forge.load(forge.archive_of(forge.table_of(records, root=root, codecs=codecs), externs=EXTERNS))
 
 
 def _loaded(value: Any) -> Any:
-    return forge.load(forge.archive_of(forge.encoded([value]), externs=("numpy", "scipy")))[0]
+    return forge.load(forge.archive_of(forge.encoded([value]), externs=EXTERNS))[0]
 
 
 @pytest.mark.parametrize("method", ["__ne__", "__bool__", "__str__", "__format__"])
@@ -57,6 +58,24 @@ def test_a_mask_and_a_fill_value_hold_no_objects() -> None:
     assert _loaded(honest).mask.tolist() == [True, False]
 
 
+def test_a_fill_value_of_fields_has_those_of_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy repeats any other as often as there are fields, and prints what it cannot convert."""
+    called: list[str] = []
+    honest = np.ma.MaskedArray(np.zeros(2, [("a", "<i4"), ("b", "<i4")]), fill_value=(1, 2))
+
+    def masked(codecs: list[list[Any]], records: forge.Records) -> None:
+        codecs.append(["numpy.masked", 1])
+        data, fill = records[-1][1:]
+        records[-1] = [K.CODEC, len(codecs) - 1, False, data, None, fill]
+
+    monkeypatch.setattr(np, "resize", lambda *_: called.append("resize"))
+    forged = forge.with_records(forge.encoded([honest.data, np.zeros((), "<i4")]), masked)
+    with pytest.raises(PackageError, match="a fill value is one value of the dtype of the data"):
+        forge.load(forge.archive_of(forged, externs=("numpy",)))
+    assert called == []
+    assert _loaded(honest).fill_value.tolist() == (1, 2)
+
+
 @pytest.mark.parametrize("entropy", [[K.PACKED_DICT, "a", 1], [K.PACKED_LIST, 1.5], [K.PACKED_TUPLE, "a"]])
 def test_the_entropy_of_a_seed_sequence_is_ints(entropy: list[Any]) -> None:
     records = [entropy, [K.TUPLE], [K.CODEC, 1, [4, 0], -1, -2]]
@@ -64,6 +83,17 @@ def test_the_entropy_of_a_seed_sequence_is_ints(entropy: list[Any]) -> None:
     for honest in (3, 2**200, [1, 2], (1, 2**70), np.arange(3, dtype=np.uint32)):
         made = np.random.SeedSequence(honest, spawn_key=(1,))
         assert _loaded(made).generate_state(4).tolist() == made.generate_state(4).tolist()
+
+
+def test_what_stands_for_entropy_is_not_asked_for_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The size of a sparse matrix is a property: it iterates whatever stands for its shape."""
+    called: list[str] = []
+    monkeypatch.setattr(scipy.sparse.dia_array, "size", property(lambda _: called.append("size") or 1))
+    matrix: forge.Records = [[K.GLOBAL, "scipy.sparse", "dia_array"], [K.NEW, -1], [K.TUPLE], [K.TUPLE, -2]]
+    for entropy, key in ((-2, -3), (3, -4)):
+        records = [*matrix, [K.CODEC, 1, [4, 0], entropy, key]]
+        _refused(records, ["numpy.seed_sequence"], "entropy is an int, a sequence of ints or None")
+    assert called == []
 
 
 INTERFACE: forge.Records = [

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import msgpack
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.nn.utils import spectral_norm, weight_norm
 
+import kellet
 from packager import PackageExporter
 from packager.errors import PackageError
 from packager.objects import EncodedObject, ObjectBuildError, UntrustedNamesError
@@ -26,7 +29,7 @@ RELU = [K.GLOBAL, "torch.nn.functional", "relu"]
 
 
 def _load(obj: EncodedObject, **options: Any) -> Any:
-    return forge.load(forge.archive_of(obj, externs=("torch", "numpy")), **options)
+    return forge.load(forge.archive_of(obj, externs=("torch", "numpy", "kellet")), **options)
 
 
 def _filled(obj: Any, name: str, *value: list[Any]) -> EncodedObject:
@@ -233,6 +236,45 @@ def test_the_state_of_an_optimiser_is_what_its_class_relies_on(state: dict[str, 
     assert _load(_with_state({})).param_groups[0]["lr"] == 0.1
     with pytest.raises(PackageError, match=r"of SGD|in the state of an optimiser"):
         _load(_with_state(state))
+
+
+@pytest.mark.parametrize("value", [np.ones(1), torch.ones(3), None], ids=["an array", "a shape", "nothing"])
+def test_what_a_state_holds_for_a_slot_is_no_text_of_torch(
+    value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyTorch asks such values for attributes, and prints their types and shapes."""
+    asked: list[Any] = []
+    monkeypatch.setattr("torch.overrides.is_tensor_like", lambda value: asked.append(value) or True)
+    made = forge.encoded([nn.Linear(2, 1), value])
+    codecs, records, _ = msgpack.unpackb(made.records)
+    layer, held = records[-1][1:]
+    codec = codecs.index(["torch.module", 1])
+    records[-1:] = [[K.FINISH, layer, codec, ["state", False, 0, "bias"], held, None], [K.LIST, layer]]
+    with pytest.raises(ObjectBuildError, match="the state holds no tensors of their shapes for 'bias'"):
+        _load(EncodedObject(msgpack.packb([codecs, records, -len(records)]), made.storages, ()))
+    assert asked == []
+
+
+@pytest.mark.parametrize("name", ["step", "mu_product", "eta", "mu"])
+def test_what_an_optimiser_converts_is_a_number_or_a_tensor(name: str) -> None:
+    """`float(step)` of a masked array, or of a tensor of kellet, is a method of its class."""
+    parameter = nn.Parameter(torch.ones(2))
+    for honest in (3, 0.5, np.float32(2), torch.tensor(1.0)):
+        found = _load(_with_state({"state": {parameter: {name: honest}}}))
+        assert float(*[known[name] for known in found.state.values()]) == float(honest)
+    for odd in (np.ma.array(1.0), np.ones(1), kellet.ones(1), Fraction(1, 2), None, "1"):
+        with pytest.raises(PackageError, match=f"{name} in the state of SGD is no number"):
+            _load(_with_state({"state": {parameter: {name: odd}}}))
+
+
+@pytest.mark.parametrize("name", ["capturable", "fused"])
+def test_what_an_optimiser_asks_for_its_truth_is_a_flag(name: str) -> None:
+    group = {"params": [nn.Parameter(torch.ones(2))], "lr": 0.1}
+    for honest in (True, None):
+        assert _load(_with_state({"param_groups": [{**group, name: honest}]})).param_groups[0][name] is honest
+    for odd in (np.ma.array(1.0), torch.ones(1, device="meta"), Fraction(1, 2), [1]):
+        with pytest.raises(PackageError, match=f"{name} in the state of SGD is no number"):
+            _load(_with_state({"param_groups": [{**group, name: odd}]}))
 
 
 def test_schedulers_of_listed_functions_load_with_their_own_methods() -> None:

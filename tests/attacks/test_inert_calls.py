@@ -5,22 +5,35 @@ from __future__ import annotations
 import collections
 import datetime
 import fractions
+import importlib
+import inspect
 import ipaddress
 import random
 import sys
+import types
 import uuid
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pytest
 
 from packager.codecs import default_registry
-from packager.objects import EncodedObject, TrustContext, UntrustedNamesError, audit, build, encode
+from packager.objects import (
+    EncodedObject,
+    TrustContext,
+    UntrustedNamesError,
+    audit,
+    build,
+    default_names,
+    encode,
+)
 from packager.objects.records import KIND_NAMES
 from packager.testing import CodecContract
 from packager.testing.round_trips import resolve
 from tests.attacks import inert_calls
+from tests.attacks.call_names import name_of_code, name_of_function
 from tests.attacks.test_data_alone import HONEST
 from tests.attacks.watched_building import Calls, watched_building
 from tests.contracts import test_codecs
@@ -48,7 +61,8 @@ def calls_of(obj: Any) -> Calls:
     if not all(trust):
         return Calls()  # nothing helps: the form itself is refused
     calls = calls_of_building(encoded, tuple(str(name) for name in trust))
-    return Calls({(where, name) for where, name in calls.seen if not name.startswith("tests.")})
+    own = {(where, name) for where, name in calls.seen if name.startswith("tests.")}
+    return Calls(calls.seen - own, trusted=True)
 
 
 def contract_tests(module: Any) -> dict[str, CodecContract]:
@@ -65,6 +79,52 @@ def test_every_kind_and_every_codec_has_one_row() -> None:
     assert sorted(row.where for row in inert_calls.KIND_ROWS) == sorted(KIND_NAMES.values())
     assert sorted(row.where for row in inert_calls.CODEC_ROWS) == sorted(codecs)
     assert all(row.on and row.why for row in inert_calls.ROWS.values())
+
+
+def called_as(function: Any) -> str:
+    """The name under which a call of a listed function would be seen; "" for a class or a ufunc."""
+    asks_arguments = isinstance(function, type(np.concatenate))  # a function of Python, before NumPy's in C
+    function = inspect.unwrap(function)
+    if isinstance(function, types.BuiltinFunctionType):
+        return f"numpy._core.multiarray:{function.__name__}" if asks_arguments else name_of_function(function)
+    return name_of_code(function.__code__) if isinstance(function, types.FunctionType) else ""
+
+
+def test_of_what_archives_may_name_only_what_our_own_code_calls_is_listed() -> None:
+    names = {f"{module}:{name}" for module, text in default_names.VALUES.items() for name in text.split()}
+    listed = {name for name in names if inert_calls.is_listed(called_as(resolve_if_there(name)))}
+    ours = "abs all any isinstance len max min pow repr sorted sum".split()
+    numbers = ["math:gcd", "math:prod", "numpy:array", "numpy:asarray"]
+    assert listed == {*(f"builtins:{name}" for name in ours), *numbers, "numpy:concatenate"}
+
+
+def resolve_if_there(name: str) -> Any:
+    module, _, qualname = name.partition(":")
+    return getattr(importlib.import_module(module), qualname, None) if find_spec(module) else None
+
+
+@pytest.mark.parametrize(
+    "name",
+    """
+    builtins:str.format builtins:str.format_map builtins:breakpoint builtins:exec builtins:print builtins:open
+    os:system array:array.fromfile _thread:start_new_thread importlib._bootstrap:_find_and_load_unlocked
+    enum:EnumType.__new__ numpy:load logging:FileHandler.__init__ pathlib:Path.write_bytes re
+    kellet.hooks:HookRegistry.add kellet.nn.module:Module.__call__ torch.nn.modules.module:Module._call_impl
+    torch.nn.modules.activation:MultiheadAttention.__setstate__ torch._C:TensorBase.__bool__
+    packager.package_exporter:PackageExporter.close packager.archive.writer:ArchiveWriter.close
+    packager.cli.main:main packager.loading.packaged_import:PackagedImport.load packager.testing.x:y
+    tests.attacks.grammar.world:SENTINEL
+    """.split(),
+)
+def test_what_nothing_may_call_is_not_listed(name: str) -> None:
+    assert not inert_calls.is_listed(name)
+
+
+def test_hooks_are_listed_for_objects_that_the_caller_trusts_alone() -> None:
+    name = "kellet.hooks:HookRegistry.add"
+    assert inert_calls.is_listed(name, "kellet.hooks", trusted=True)
+    assert not inert_calls.is_listed(name, "kellet.hooks")
+    assert not inert_calls.is_listed(name, "LIST", trusted=True)
 
 
 @pytest.mark.parametrize("contract", CONTRACTS.values(), ids=CONTRACTS)

@@ -12,18 +12,25 @@ from typing import Any, Final
 from packager.codecs import Codec
 from packager.objects import building
 from packager.objects.records import KIND_NAMES
+from tests.attacks.call_names import name_of_code, name_of_function
 from tests.attacks.inert_calls import is_listed
 
 
 @dataclass
 class Calls:
-    """What was called: (the kind or codec that was being built, name of the function)."""
+    """What was called: (the kind or codec that was being built, name of the function).
+
+    `trusted` says whether the caller vouched for a name of the object.
+    """
 
     seen: set[tuple[str, str]] = field(default_factory=set)
+    trusted: bool = False
 
     def outside_the_list(self) -> list[tuple[str, str]]:
         """What was called that the row of the place does not list."""
-        return sorted((where, name) for where, name in self.seen if not is_listed(name, where))
+        return sorted(
+            (where, name) for where, name in self.seen if not is_listed(name, where, trusted=self.trusted)
+        )
 
 
 @contextmanager
@@ -33,7 +40,7 @@ def watched_building() -> Iterator[Calls]:
 
     def note(frame: FrameType, event: str, argument: Any) -> None:
         if event == "call":
-            name, caller = _name_of_code(frame), frame.f_back
+            name, caller = name_of_code(frame.f_code), frame.f_back
         elif event == "c_call":
             name, caller = name_of_function(argument), frame
         else:
@@ -48,20 +55,6 @@ def watched_building() -> Iterator[Calls]:
         yield calls
     finally:
         sys.setprofile(previous)
-
-
-def name_of_function(function: Any) -> str:
-    """Return the name of a function in C: its module, else that of its class, and its qualified name."""
-    module = getattr(function, "__module__", None)
-    if module is None:
-        owner = getattr(function, "__self__", None)
-        cls = getattr(function, "__objclass__", None) or (owner if isinstance(owner, type) else type(owner))
-        module = cls.__module__
-    return f"{module}:{getattr(function, '__qualname__', type(function).__qualname__)}"
-
-
-def _name_of_code(frame: FrameType) -> str:
-    return f"{frame.f_globals.get('__name__')}:{frame.f_code.co_qualname}"
 
 
 _STEPS: Final[dict[CodeType, str]] = {

@@ -320,7 +320,12 @@ class TestMaskedArray(CodecContract):
     codec = arrays.MaskedArrayCodec()
 
     def samples(self) -> list[Any]:
-        return [np.ma.array([1, 2, 3], mask=[0, 1, 0], fill_value=7), np.ma.array([1.0]), np.ma.masked]
+        texts = np.ma.array([b"ab", b"abcde"], mask=[0, 1])
+        assert texts.fill_value == b"N/A"  # of three characters; NumPy keeps it once it was asked for
+        swapped = np.ma.array([1, 2], mask=[0, 1], fill_value=7).astype(">i2")
+        fields = np.ma.array([(1, b"ab")], [("a", "<i4"), ("b", "S2")], mask=[(0, 1)], fill_value=(3, b"x"))
+        numbers = np.ma.array([1, 2, 3], mask=[0, 1, 0], fill_value=7)
+        return [numbers, np.ma.array([1.0]), np.ma.masked, texts, swapped, fields]
 
     def same(self, sample: Any, loaded: Any) -> bool:
         return repr(sample) == repr(loaded)

@@ -6,6 +6,8 @@ import collections
 import contextlib
 import gc
 import hashlib
+import importlib
+import pkgutil
 import resource
 import signal
 import time
@@ -14,6 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import kellet
+from kellet import rules
 from packager.codecs import default_registry
 from packager.errors import PackageError
 from packager.objects import building, checking
@@ -67,6 +71,7 @@ class Grammar:
         self.worlds = {"object": plain, "extras": plain, "shadowed": shadowed, "code": code}
         self._tracers = {False: Tracer(is_allowed), True: Tracer(is_allowed_beside_code)}
         self._shared = SharedState()
+        _import_what_libraries_import_late()
         for seed in range(-400, 0):  # what is imported late is there now
             with contextlib.suppress(Exception):
                 self.load(compose(seed))
@@ -158,6 +163,15 @@ class Grammar:
             outcome = "built"
         made.append(value)
         return outcome, problem or self._shared.problem()
+
+
+def _import_what_libraries_import_late() -> None:
+    """Compute with tensors and print them: beside code libraries do, and an import then would be found."""
+    for family in pkgutil.iter_modules(rules.__path__, "kellet.rules."):
+        importlib.import_module(family.name)
+    repr(kellet.ones(1))
+    if words.torch is not None:
+        repr(words.torch.ones(1))
 
 
 def brings_code(graph: Composed) -> bool:

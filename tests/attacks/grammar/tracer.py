@@ -12,24 +12,15 @@ from __future__ import annotations
 
 import _lsprof
 import gc
-import os
-import re
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from types import CodeType, FrameType, ModuleType
+from types import CodeType, FrameType
 from typing import Any
 
-from .world import CALLED
+from tests.attacks.call_names import name_of_code, name_of_shown, shown_by_profiler
 
-_ROOT = Path(__file__).resolve().parents[3]
-_PATHS = sysconfig.get_paths()
-_HOMES = tuple(
-    str(home) + os.sep
-    for home in (_PATHS["purelib"], _PATHS["platlib"], _PATHS["stdlib"], _ROOT / "src", _ROOT)
-)
+from .world import CALLED
 
 # What an audit hook is told of that changes nothing: maps of open files, ids, views on functions and frames.
 _QUIET = tuple(
@@ -40,7 +31,7 @@ _QUIET = tuple(
 class Tracer:
     """Watches loads, and judges each name once by `is_allowed`.
 
-    Names are such as "kellet.nn.module:Module.__init__", "C list.append" and "C builtins:len".
+    Names are those of the list of what may run: see call_names.py. `seen` has all that were called.
     """
 
     def __init__(self, is_allowed: Callable[[str], bool]) -> None:
@@ -114,62 +105,18 @@ class Tracer:
     def _wrong(self, called: CodeType | str) -> list[str]:
         """Return the name of something that was called, if it is not allowed."""
         if called not in self._judged:
-            name = name_of_code(called) if isinstance(called, CodeType) else name_of_builtin(called)
+            name = name_of_code(called) if isinstance(called, CodeType) else name_of_shown(called)
             self.seen.add(name)
             self._judged[called] = None if self._is_allowed(name) or name in _OWN else name
         wrong = self._judged[called]
         return [] if wrong is None else [wrong]
 
 
-_OWN = frozenset({"C _lsprof.Profiler.disable", "C sys:setprofile"})
+_OWN = frozenset({"_lsprof:Profiler.disable", "sys:setprofile"})
 
 
 def _note_sentinel(*arguments: Any, **options: Any) -> None:
     CALLED.append("in C")
-
-
-def name_of_code(code: CodeType) -> str:
-    """Return the module and the qualified name of a code object, by the file that it is of.
-
-    >>> name_of_code(os.path.join.__code__)
-    'posixpath:join'
-    """
-    file = code.co_filename
-    home = next((home for home in _HOMES if file.startswith(home)), "")
-    module = file.removeprefix(home).removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-    return f"{module}:{code.co_qualname}"
-
-
-def name_of_builtin(shown: str) -> str:
-    """Return the name of a function in C from what the profiler shows of it.
-
-    >>> name_of_builtin("<method 'append' of 'list' objects>")
-    'C list.append'
-    >>> name_of_builtin("<built-in method builtins.len>")
-    'C builtins:len'
-    """
-    method = _METHOD.fullmatch(shown)
-    if method is not None:
-        return f"C {method[2]}.{method[1]}"
-    if shown.startswith("<function "):  # a method in C, by `super()` of a class that has its own
-        return f"C super.{shown.split()[1]}"
-    shown = shown.partition(" of type object")[0]  # `__new__` of a type
-    module, _, name = shown.removeprefix("<built-in method ").removesuffix(">").rpartition(".")
-    return f"C {module}:{name}" if module else f"C {name}"
-
-
-_METHOD = re.compile(r"<(?:method|slot wrapper) '(\w+)' of '([\w.]+)' objects>")
-
-
-def shown_by_profiler(function: Any) -> str:
-    """Return a function in C as the profiler shows it."""
-    owner = function.__self__
-    if owner is None or type(owner) is ModuleType:
-        return f"<built-in method {function.__module__}.{function.__name__}>"
-    for cls in type(owner).__mro__:
-        if function.__name__ in vars(cls):
-            return repr(vars(cls)[function.__name__])
-    return f"<built-in method {function.__name__}>"
 
 
 def _shown(arguments: tuple[Any, ...]) -> str:

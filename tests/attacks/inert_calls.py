@@ -17,6 +17,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+import numpy
+
 from .call_rows import Row
 
 EVERYWHERE: Final = Row(
@@ -25,6 +27,7 @@ EVERYWHERE: Final = Row(
     builtins:isinstance builtins:issubclass builtins:len builtins:id builtins:vars builtins:getattr
     builtins:hasattr builtins:callable builtins:all builtins:any builtins:next builtins:iter builtins:hash
     builtins:min builtins:max builtins:sum builtins:sorted builtins:dict.* builtins:list.* builtins:set.*
+    array:array.tolist numpy:ndarray.tolist
     builtins:frozenset.* builtins:tuple.* builtins:mappingproxy.* builtins:int.* builtins:float.*
     builtins:str.count builtins:str.encode builtins:str.endswith builtins:str.find builtins:str.isalnum
     builtins:str.isalpha builtins:str.isascii builtins:str.isdecimal builtins:str.isdigit
@@ -102,7 +105,28 @@ _TENSOR_OF_KELLET: Final = """
 
 # What a load goes through before it builds, and around that. Our rooms are those of reading: nothing of the
 # commands, the writers, the exporter or the tests.
+_OF_NUMPY_1: Final = """
+    numpy.core._ufunc_config:seterr numpy.core._ufunc_config:geterr numpy:geterrobj numpy:seterrobj
+    contextlib:ContextDecorator.* super:SeedSequence.generate_state
+    numpy.random.mtrand:RandomState.get_state numpy.random.mtrand:RandomState.set_state builtins:str.format
+"""
+
 LOAD_ROWS: Final = (
+    Row(
+        "numpy 1",
+        _OF_NUMPY_1 if numpy.__version__.startswith("1.") else "",
+        on="errors of NumPy's own arithmetic, its generators, and the names of its dtypes",
+        why="NumPy 1.26 has in Python what later ones have in C; the formats are its own texts",
+    ),
+    Row(
+        "later Pythons",
+        """
+        dataclasses:_replace pathlib._local:PurePath.drive pathlib._local:PurePath.root posixpath:splitdrive
+        numpy:ndarray._set_shape numpy._core._multiarray_umath:_is_view_safe_cast
+        """,
+        on="records of packager, pure paths, arrays",
+        why="Python 3.12 and 3.13, and NumPy for them, have more functions for the same",
+    ),
     Row(
         "ours",
         """

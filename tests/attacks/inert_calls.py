@@ -123,6 +123,7 @@ LOAD_ROWS: Final = (
         """
         dataclasses:_replace pathlib._local:PurePath.drive pathlib._local:PurePath.root posixpath:splitdrive
         numpy:ndarray._set_shape numpy._core._multiarray_umath:_is_view_safe_cast
+        numpy._core.numerictypes:issubclass_ numpy._core.numerictypes:issubdtype
         """,
         on="records of packager, pure paths, arrays",
         why="Python 3.12 and 3.13, and NumPy for them, have more functions for the same",

@@ -8,6 +8,7 @@ import gc
 import hashlib
 import importlib
 import pkgutil
+import random
 import resource
 import signal
 import time
@@ -72,6 +73,7 @@ class Grammar:
         self._tracers = {False: Tracer(is_allowed), True: Tracer(is_allowed_beside_code)}
         self._shared = SharedState()
         _import_what_libraries_import_late()
+        random.Random("text")  # Python 3.13 imports its sha512 for the first one
         for seed in range(-400, 0):  # what is imported late is there now
             with contextlib.suppress(Exception):
                 self.load(compose(seed))

@@ -23,6 +23,10 @@ def replace(path):
     with PackageExporter(path) as exporter:
         exporter.save_source_string("workpkg", "def double(x): return 'replaced'")
 
+def stop(path):
+    os.unlink(path)
+    os.mkfifo(path)  # whoever opened it would wait for a writer
+
 def damage(path):
     with open(path, "r+b") as file:
         file.truncate(100)
@@ -68,6 +72,7 @@ def outcome(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     ("harm", "said"),
     [
         ("delete", "the archive cannot be opened again in this process"),
+        ("stop", "found a pipe or device in its place"),
         ("damage", "the archive cannot be opened again in this process"),
         ("replace", "the archive was replaced since it was opened"),
     ],

@@ -63,11 +63,11 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "an archive whose name no file can have": (
         lambda: PackageImporter("\ud800.kellet"),
-        r"file='\\ud800\.kellet': expected a path, which has no NUL, and a form in the encoding of file names",
+        r"file='\\ud800\.kellet': expected a path, which has no NUL, and a form in the encoding of file",
     ),
     "text with half of a surrogate pair": (
         lambda: exporter().save_text("p", "words.txt", "caf\udce9"),
-        r"text='caf\\udce9': expected text that has a UTF-8 form, found half of a surrogate pair at character",
+        r"text='caf\\udce9': expected text that has a UTF-8 form, found half of a surrogate pair",
     ),
     "bytes as text": (
         lambda: exporter().save_text("p", "r", b"x"),  # type: ignore[arg-type]  # that is what is told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,7 +16,9 @@ __all__ = [
     "check_identity",
     "check_kind",
     "check_names",
+    "check_path",
     "check_several",
+    "check_text",
 ]
 
 
@@ -74,6 +77,23 @@ def check_identity(name: str, value: object) -> str | None:
     return match[1]
 
 
+def check_text(name: str, value: object, expected: str) -> bytes:
+    """Return the argument `name` as UTF-8. Raises ArgumentError where it is no text, or has no such form.
+
+    >>> check_text("text", "größe", "text")
+    b'gr\\xc3\\xb6\\xc3\\x9fe'
+    """
+    check_kind(name, value, str, expected)
+    assert isinstance(value, str)
+    try:
+        return value.encode()
+    except UnicodeEncodeError as error:
+        raise ArgumentError(
+            f"{name}={_shown(value)}: expected text that has a UTF-8 form, found half of a surrogate pair at "
+            f"character {error.start}"
+        ) from error
+
+
 def check_names(name: str, mapping: object) -> None:
     """Raise ArgumentError unless the argument `name` is a mapping whose keys are strings."""
     check_kind(name, mapping, Mapping, "a mapping")
@@ -86,15 +106,35 @@ def check_names(name: str, mapping: object) -> None:
 def check_file(name: str, file: Any, *, method: str) -> None:
     """Raise ArgumentError unless the argument `name` is a path, or a binary file object with `method`."""
     import io
-    import os
 
     if isinstance(file, str | os.PathLike):
+        check_path(name, file)
         return
     if isinstance(file, io.TextIOBase):
         raise ArgumentError(f"{name}: the file is open for text; open it in binary mode")
     if not callable(getattr(file, method, None)):
         raise ArgumentError(
             f"{name}={_shown(file)}: expected a path or a binary file object, found {type(file).__name__}"
+        )
+
+
+def check_path(name: str, path: object) -> None:
+    """Raise ArgumentError unless the argument `name` is a path that a file can have: no NUL is in it.
+
+    >>> check_path("file", "net\\0.py")
+    Traceback (most recent call last):
+    packager.errors.ArgumentError: file='net\\x00.py': expected a path, which has no NUL, and a form in ...
+    """
+    check_kind(name, path, (str, os.PathLike), "a path")
+    assert isinstance(path, str | os.PathLike)
+    try:
+        fits = b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        fits = False
+    if not fits:
+        raise ArgumentError(
+            f"{name}={_shown(os.fspath(path))}: expected a path, which has no NUL, and a form in the "
+            "encoding of file names"
         )
 
 

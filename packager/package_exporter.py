@@ -18,7 +18,9 @@ from packager.arguments import (
     check_flag,
     check_kind,
     check_names,
+    check_path,
     check_several,
+    check_text,
 )
 from packager.atomic import temporary_folder
 from packager.calls import copied_input
@@ -381,9 +383,9 @@ class PackageExporter:
         >>> exporter.interned_modules()
         ['net', 'net.layers']
         """
-        check_kind("src", src, str, "the text of a module")
+        source = check_text("src", src, "the text of a module")
         self._before("save a module")
-        self._add(SourceRequest(module_name, src.encode(), is_package, dependencies))
+        self._add(SourceRequest(module_name, source, is_package, dependencies))
 
     def save_source_file(
         self, module_name: str, file_or_directory: str | os.PathLike[str], dependencies: bool = True
@@ -402,9 +404,7 @@ class PackageExporter:
         >>> exporter.interned_modules()
         ['net', 'net.layers']
         """
-        check_kind("file_or_directory", file_or_directory, (str, os.PathLike), "a path")
-        if "\0" in os.fspath(file_or_directory):
-            raise ArgumentError(f"file_or_directory={file_or_directory!r}: expected a path, which has no NUL")
+        check_path("file_or_directory", file_or_directory)
         self._before("save a module")
         for source in sources_in(module_name, Path(file_or_directory), dependencies):
             self._add(source)
@@ -418,8 +418,7 @@ class PackageExporter:
         >>> [entry.name for entry in exporter.plan().entries]
         ['net/data/words.txt']
         """
-        check_kind("text", text, str, "text; save_binary takes bytes")
-        self.save_binary(package, resource, text.encode())
+        self.save_binary(package, resource, check_text("text", text, "text; save_binary takes bytes"))
 
     def save_binary(self, package: str, resource: str, binary: bytes) -> None:
         """Store bytes under a package. Hooks may do so too. Raises ArgumentError where it is no bytes.

@@ -42,7 +42,7 @@ else:
             "manifest": "CheckRecord EntryPoint ExternRecord GuardRecord ImportSite Manifest ModuleRecord "
             "ObjectRecord StateDictRecord TypeUse",
             "output_files": "BatchedFile PathTarget",
-            "packed": "pack unpack",
+            "packed": "pack texts_have_bytes unpack",
             "reader": "ArchiveReader",
             "safetensors": "add_tensors plan_member spell_header",
             "safetensors_header": "parse_header",

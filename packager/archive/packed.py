@@ -13,6 +13,8 @@ builds the value; then the value is spelled again and compared with the bytes.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import msgpack
@@ -29,12 +31,26 @@ def pack(value: Any) -> bytes:
     """Spell plain data canonically.
 
     Raises TypeError for what is not plain data (tuples are written as lists), OverflowError for an
-    int of more than 64 bits, and ValueError for nesting that could not be read back.
+    int of more than 64 bits, ValueError for nesting that could not be read back, and ArchiveError for
+    a text that has no UTF-8 form.
 
     >>> pack({"b": 1, "a": [None, 2.0]}).hex()
     '82a16192c0cb4000000000000000a16201'
     """
-    return _packb(_sorted(value, 0))
+    with texts_have_bytes():
+        return _packb(_sorted(value, 0))
+
+
+@contextmanager
+def texts_have_bytes() -> Iterator[None]:
+    """Raise ArchiveError where a text of the block has no UTF-8 form: half of a surrogate pair is in it."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise ArchiveError(
+            f"the text {error.object[:200]!r} cannot be stored: half of a surrogate pair has no UTF-8 form; "
+            "leave it out, as it comes from the name of a file that is no text, or from cut JSON"
+        ) from error
 
 
 def unpack(data: Packed, *, what: str, max_nodes: int | None = None, max_depth: int = MAX_DEPTH) -> Any:

@@ -331,6 +331,8 @@ def _reopened(policy: dict[str, Any]) -> LoadedArchive:
 
     path, identity = policy["path"], policy["identity"]
     try:
+        if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+            raise ArchiveError("found a pipe or device in its place")  # nobody may ever write to it
         reader = ArchiveReader(path, digests=policy["digests"], identity=identity, mmap=policy["mmap"])
     except IdentityMismatchError as error:
         raise ArchiveMovedError(
@@ -357,9 +359,15 @@ def _reopened(policy: dict[str, Any]) -> LoadedArchive:
 
 
 def _announced() -> dict[str, dict[str, Any]]:
-    """Return what is announced, by the first part of the name, as it stands in `sys.modules`."""
-    announced: dict[str, dict[str, Any]] = json.loads(os.environ.get(ENVIRONMENT_VARIABLE) or "{}")
-    return announced
+    """Return what is announced, by the first part of the name, as it stands in `sys.modules`.
+
+    What another program has written over it announces nothing; the stubs say it all once more.
+    """
+    with contextlib.suppress(ValueError, RecursionError):
+        announced = json.loads(os.environ.get(ENVIRONMENT_VARIABLE) or "{}")
+        if type(announced) is dict and all(type(policy) is dict for policy in announced.values()):
+            return announced
+    return {}
 
 
 def _put_into_environment(announced: dict[str, dict[str, Any]]) -> None:

@@ -341,5 +341,5 @@ def _temporary_folder() -> str:
 
 
 def _can_be_made(folder: Path) -> bool:
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    existing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)

@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from packager.texts import one_line
 from packager.toml_text import TomlError, parse_toml, read_toml
 
 from .declaring import Migration
@@ -73,7 +74,7 @@ def migration_from_text(text: str, where: str = "migration") -> Migration:
             lines.append(f"{where}:{number}")
         elif not lines and (key := _KEY.match(line)):
             places[key[1]] = f"{where}:{number}"
-    return migration_from_table(table, where, Path(where).stem, lines, places)
+    return migration_from_table(table, where, one_line(Path(where).stem), lines, places)
 
 
 def migration_text(migration: Migration, comments: Sequence[str] = (), remarks: str = "") -> str:

@@ -173,6 +173,8 @@ NEVER_NAMES: Final = frozenset(
         for name in ("load", "loadtxt", "genfromtxt", "fromfile", "save", "memmap", "DataSource")
     ]
     + [("torch", "load"), ("torch", "save"), ("io", "open")]
+    # How a storage that is alone is pickled: as bytes for torch.load, which runs what pickle is in them.
+    + [("torch.storage", "_load_from_bytes")]
 )
 
 # Types that stand for a dtype where NumPy or a framework is asked to make something.

@@ -26,7 +26,7 @@ from typing import Any, Final, TypeAlias
 
 import msgpack
 
-from packager.archive import MAX_EXTENT, MAX_RANK, MAX_RECORD_DEPTH, unpack
+from packager.archive import MAX_EXTENT, MAX_RANK, MAX_RECORD_DEPTH, texts_have_bytes, unpack
 from packager.codecs import Child, Codec, Role
 
 VERSION: Final = 1
@@ -116,8 +116,9 @@ def is_packable(values: Any) -> bool:
 
 
 def pack_table(codecs: list[list[Any]], records: list[Record], root: Operand) -> bytes:
-    """Spell a table of records in msgpack."""
-    packed: bytes = msgpack.packb([codecs, records, root], strict_types=True)
+    """Spell a table of records in msgpack. Raises ArchiveError for a name that has no UTF-8 form."""
+    with texts_have_bytes():
+        packed: bytes = msgpack.packb([codecs, records, root], strict_types=True)
     return packed
 
 

@@ -84,6 +84,10 @@ def test_mocks_are_the_modules_that_were_mocked() -> None:
         ({"guards": (GuardRecord("a", -1, ""),)}, "a number that is not negative"),
         ({"guards": (GuardRecord("a", True, ""),)}, "a number that is not negative"),
         ({"guards": (GuardRecord("a", 1, "", 1),)}, "true or false"),
+        (
+            {"guards": (GuardRecord("a", 1, "\ud800"),)},
+            r"text '\\ud800' cannot be stored: half of a surrogate",
+        ),
         ({"objects": (ObjectRecord("a", "b", None),)}, "manifest, objects, entry of row 0: found None"),
     ],
 )

@@ -153,6 +153,14 @@ def test_what_is_not_plain_data_is_not_packed(value: Any) -> None:
         pack(value)
 
 
+@pytest.mark.parametrize("value", ["caf\udce9", {"caf\udce9": 1}, ["a", {"b": "caf\udce9"}]])
+def test_a_text_without_a_utf8_form_is_not_packed(value: Any) -> None:
+    with pytest.raises(
+        ArchiveError, match=r"the text 'caf\\udce9' cannot be stored: half of a surrogate pair"
+    ):
+        pack(value)
+
+
 def test_tuples_are_lists() -> None:
     assert unpack(pack((1, (2,))), what="x") == [1, [2]]
 

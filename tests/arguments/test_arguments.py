@@ -57,6 +57,18 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: PackageExporter(io.StringIO()),  # type: ignore[arg-type]  # that is what is told
         "f: the file is open for text; open it in binary mode",
     ),
+    "a target with a NUL": (
+        lambda: PackageExporter("net\0.kellet"),
+        r"f='net\\x00\.kellet': expected a path, which has no NUL",
+    ),
+    "an archive whose name no file can have": (
+        lambda: PackageImporter("\ud800.kellet"),
+        r"file='\\ud800\.kellet': expected a path, which has no NUL, and a form in the encoding of file",
+    ),
+    "text with half of a surrogate pair": (
+        lambda: exporter().save_text("p", "words.txt", "caf\udce9"),
+        r"text='caf\\udce9': expected text that has a UTF-8 form, found half of a surrogate pair",
+    ),
     "bytes as text": (
         lambda: exporter().save_text("p", "r", b"x"),  # type: ignore[arg-type]  # that is what is told
         "text=b'x': expected text; save_binary takes bytes, found bytes",

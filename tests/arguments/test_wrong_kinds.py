@@ -12,7 +12,7 @@ import pytest
 from packager import GlobGroup, PackageExporter, PackageImporter, Policy
 from packager.errors import PackageError
 
-ODD: tuple[Any, ...] = (None, 3, [], {}, b"x", "\0", "a\0b", object(), ("x",), 1.5)
+ODD: tuple[Any, ...] = (None, 3, [], {}, b"x", "\0", "a\0b", object(), ("x",), 1.5, "\ud800")
 HONEST: dict[str, Any] = {
     "resource": "words.txt",
     "source": "x = 1",

@@ -121,7 +121,7 @@ LOAD_ROWS: Final = (
     Row(
         "later Pythons",
         """
-        dataclasses:_replace pathlib._local:PurePath.drive pathlib._local:PurePath.root posixpath:splitdrive
+        dataclasses:_replace pathlib*:PurePath.drive pathlib*:PurePath.root posixpath:splitdrive
         numpy:ndarray._set_shape numpy._core._multiarray_umath:_is_view_safe_cast
         numpy._core.numerictypes:issubclass_ numpy._core.numerictypes:issubdtype
         """,

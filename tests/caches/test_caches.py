@@ -17,6 +17,7 @@ import pytest
 
 from packager import PackageExporter, PackageImporter, caches
 from packager.caches import CacheWarning, keep_file, keep_folder, others_may_write, read_own, usable_cache
+from packager.errors import ArchiveError
 from packager.graph.module_table import ScanCache
 from packager.graph.scanner import scan_source
 
@@ -170,6 +171,21 @@ def test_planted_code_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert load() == "planted"  # this user may do so
     (tmp_path / "cache").chmod(0o777)
     assert load() == "42"
+
+
+@pytest.mark.parametrize("path", ["a" * 300, "a/" * 3000, "loop/in"])
+def test_a_place_where_none_can_be_made_is_named_by_code_that_asks_for_its_files(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    with (
+        PackageImporter(archive()) as importer,
+        pytest.raises(ArchiveError, match="set KELLET_CACHE to a folder that can be written"),
+    ):
+        importer.import_module("placed")
+    assert [file.name for file in tmp_path.iterdir()] == ["loop"]
 
 
 def test_one_of_ones_own_is_filled_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -258,6 +258,14 @@ def test_a_graph_of_fx_is_refused() -> None:
     assert any("module that was traced" in option for option in refusal.options)
 
 
+@pytest.mark.parametrize("make", [torch.UntypedStorage, lambda size: torch.ones(size).storage()])
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated:UserWarning")
+def test_a_storage_alone_is_refused_since_loading_it_would_run_a_pickle(make: Callable[[int], Any]) -> None:
+    (refusal,) = encode({"x": make(3)}).refusals
+    assert refusal.path == "obj['x']"
+    assert refusal.reason.startswith("torch.storage:_load_from_bytes turns data into code")
+
+
 def test_nested_tensors_are_refused_by_that_name() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

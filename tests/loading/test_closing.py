@@ -215,6 +215,18 @@ def test_the_importer_itself_dies(archive: Path) -> None:
     assert [reference() for reference in gone] == [None, None]
 
 
+@pytest.mark.parametrize("written", ["no JSON {", "[]", '{"leakpkg": 3}', "[" * 100_000])
+def test_it_closes_whatever_another_program_wrote_over_what_was_announced(
+    archive: Path, written: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    importer = PackageImporter(archive)
+    importer.import_module("leakpkg.shapes")
+    monkeypatch.setenv("KELLET_OPEN_ARCHIVES", written)
+    importer.close()
+    assert os.environ["KELLET_OPEN_ARCHIVES"] == "{}"
+    assert not [name for name in sys.modules if name.startswith("leakpkg")]
+
+
 def test_many_loads_leave_nothing_behind(archive: Path) -> None:
     def load() -> None:
         with PackageImporter(archive) as importer:

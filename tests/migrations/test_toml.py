@@ -1,12 +1,19 @@
 """Migrations as TOML: every step and transform, and the line of every mistake."""
 
+import os
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from packager.migrations import MigrationFileError, migrate, read_migration
+from packager.migrations import (
+    MigrationFileError,
+    migrate,
+    pack_migrations,
+    read_migration,
+    unpack_migrations,
+)
 from packager.migrations.dividing import DIVIDING
 from packager.migrations.renaming import RENAMING
 
@@ -134,6 +141,14 @@ def test_a_mistake_is_told_with_its_line(tmp_path, text, message):
     (tmp_path / "m.toml").write_text(text)
     with pytest.raises(MigrationFileError, match=message):
         read_migration(tmp_path / "m.toml")
+
+
+def test_the_name_of_a_file_need_not_be_text(tmp_path):
+    file = tmp_path / os.fsdecode(b"caf\xe9.toml")
+    file.write_text("[[step]]\ndrop = 'mask'\n")
+    migration = read_migration(file)
+    assert migration.name == r"caf\udce9"
+    assert list(unpack_migrations(pack_migrations({"net:Net": [migration]}))) == ["net:Net"]
 
 
 def test_every_step_has_its_row_in_the_guide_and_in_the_specification():

@@ -15,6 +15,7 @@ import pytest
 
 import kellet
 from kellet import nn
+from packager.errors import ArchiveError
 from packager.objects import encode
 from packager.testing import round_trip
 
@@ -109,3 +110,10 @@ def test_a_class_with_a_finaliser_is_refused_unless_its_source_is_stored(package
     (refusal,) = encode([package.Dying()]).refusals
     assert "__del__" in refusal.reason
     assert encode([package.Dying()]).with_sources(lambda module: True).refusals == ()
+
+
+def test_an_attribute_whose_name_has_no_utf8_form_is_refused() -> None:
+    linear = nn.Linear(1, 1)
+    setattr(linear, "caf\udce9", 1)
+    with pytest.raises(ArchiveError, match=r"the text 'caf\\udce9' cannot be stored"):
+        encode(linear)

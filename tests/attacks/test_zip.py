@@ -172,11 +172,12 @@ def test_climbing_and_unclear_names_are_refused(forger: Any, accepts: Accepts, n
         [(name, "source", 1, b"")],
         sorted([(name, "source", 1, b""), ("net/y.py", "source", 1, b"")]),
     ):
-        try:
-            data = forger(entries=entries).build()
-        except ArchiveError as error:  # no manifest can say this name, so only the zip does
-            assert "has no UTF-8 form" in str(error)
+        if name == "\ud800":  # no manifest can say this name, so only the zip does
+            with pytest.raises(ArchiveError, match="half of a surrogate pair has no UTF-8 form"):
+                forger(entries=entries).build()
             data = forger(zip_names={"net/x.py": name}).build()
+        else:
+            data = forger(entries=entries).build()
         assert not accepts(data)
 
 

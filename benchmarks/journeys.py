@@ -1,10 +1,10 @@
-"""Which files of both packages the two journeys enter: an export, and a load in a fresh process.
+"""Which files of both packages each journey enters: an export, a load in a fresh process, a proof.
 
     python -m benchmarks.journeys [--files]
 
 A file counts as entered when one of its functions is called; what runs while a module is imported does not
-count. No scan of a source is known from before. The model is a PyTorch module of three layers whose class is
-in a file of its own. Needs torch.
+count, nor does what the process of the proof enters. No scan of a source is known from before. The model is a
+PyTorch module of three layers whose class is in a file of its own. Needs torch.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ sys.path.insert(0, sys.argv[2])
 from journey_net import Net
 net = Net()
 sys.setprofile(watch)
-with PackageExporter(sys.argv[1], policy="auto") as exporter:
+with PackageExporter(sys.argv[1], policy="auto", prove=len(sys.argv) > 3) as exporter:
     exporter.save_object("model", "model", net)
 sys.setprofile(None)
 print(json.dumps(sorted(entered)))
@@ -70,8 +70,9 @@ class Net(torch.nn.Module):
 def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "journey_net.py").write_text(NET, encoding="utf-8")
-        for title, program in (("export", EXPORT), ("load", LOAD)):
-            files = entered(program, folder)
+        journeys = {"export": [EXPORT], "load": [LOAD], "export and proof": [EXPORT, "prove"]}
+        for title, (program, *options) in journeys.items():
+            files = entered(program, folder, *options)
             lines = sum(path.read_text(encoding="utf-8").count("\n") for path in files)
             print(f"{title}: {len(files)} files, {lines} lines")
             if "--files" in arguments:
@@ -79,10 +80,10 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def entered(program: str, folder: str) -> list[Path]:
+def entered(program: str, folder: str, *options: str) -> list[Path]:
     """Return the files of both packages that `program` enters, in a process of its own."""
-    command = [sys.executable, "-c", program, str(Path(folder, "net.kellet")), folder]
-    environment = {**os.environ, "KELLET_CACHE": str(Path(folder, "cache"))}
+    command = [sys.executable, "-c", program, str(Path(folder, "net.kellet")), folder, *options]
+    environment = {**os.environ, "KELLET_CACHE": str(Path(folder, "cache", *options))}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     found = [Path(name).resolve() for name in json.loads(done.stdout.splitlines()[-1])]
     return [path for path in found if any(path.is_relative_to(place) for place in PACKAGES.values())]

@@ -7,13 +7,14 @@ PY := $(VENV)/bin/python
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: help demo demo-hooks test fuzz fuzz-sample mutants grammar grammar-holes lint types docs bench bench-smoke wheel check clean
+.PHONY: help demo demo-hooks test test-long fuzz fuzz-sample mutants grammar grammar-holes lint types docs bench bench-smoke wheel check clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo         pack a language model, load it under another Python (two minutes on a new machine)"
 	@echo "make demo-hooks   train a small network with its hooks in sight"
 	@echo "make test         run the tests, README and docstring examples among them"
+	@echo "make test-long    run the tests that take many seconds each"
 	@echo "make fuzz         read a million archives and 200,000 checkpoints changed at random, kill writers, race readers"
 	@echo "make mutants      change the code in one place, 300 times, and see which changes no test notices"
 	@echo "make grammar      load GRAPHS=1000000 composed objects from number SEED=1, and see what they call"
@@ -46,6 +47,10 @@ demo-hooks: $(VENV)/.installed-demo
 
 test: $(VENV)/.installed-test $(VENV)/.weights
 	@$(ONE_THREAD) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal $(ARGS)
+
+# What takes many seconds by its nature: large inputs, and counts that are figures.
+test-long: $(VENV)/.installed-test $(VENV)/.weights
+	@$(ONE_THREAD) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m long $(ARGS)
 
 FUZZ := $(PY) tests/attacks/fuzz.py
 SEED ?= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -40,6 +41,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     needed = {name.removeprefix("safetensors.") for name in imported}
     wanted = needed <= HERE and ("torch" in needed or not config.getoption("--torch-only"))
     return None if wanted else True
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector away from thousands of collected tests, which every full collection would walk."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -63,6 +63,7 @@ def test_many_keys_that_grow_together_are_refused_by_their_characters() -> None:
     assert len(planned(rename("{k}", "{k}." + "y" * 5000), state=state)) == 3000
 
 
+@pytest.mark.long
 def test_keys_that_split_again_and_again_are_refused_by_their_number() -> None:
     state = {"w": np.zeros((0, 4), np.float32)}
     eighths = split("{k}", [f"{{k}}{n}" for n in range(8)])

@@ -42,7 +42,7 @@ def look(data):
         return False
 
 chooser = random.Random(1)
-inputs = [chooser.randbytes(2 + 6 * chooser.choice((1, 2, 3))) for _ in range(3000)]
+inputs = [chooser.randbytes(2 + 6 * chooser.choice((1, 2, 3))) for _ in range(1000)]
 forged = [fuzz.archive_of(data) for data in inputs]
 [look(data) for data in forged]  # what is imported late is there now, and is none of the archive's doing
 events = set()
@@ -58,7 +58,7 @@ def test_nothing_runs_and_nothing_is_written_whatever_is_opened() -> None:
     command = [sys.executable, "-c", WATCHED, str(Path(__file__).parent)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     sound, *events = done.stdout.split()
-    assert 50 < int(sound) < 1500, "most are hostile, and some are harmless"
+    assert 16 < int(sound) < 500, "most are hostile, and some are harmless"
     assert [event for event in events if event.startswith(BAD)] == []
     assert "mmap.__new__" in events, "the hook sees what is done"
 

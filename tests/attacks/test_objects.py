@@ -168,10 +168,10 @@ def test_mutated_tables_raise_package_errors_alone() -> None:
     tables = [msgpack.unpackb(one.records) for one in victims]
     built = sum(
         _try(victims[number], _mutated(tables[number], rng))
-        for number in (rng.randrange(len(victims)) for _ in range(4_000))
+        for number in (rng.randrange(len(victims)) for _ in range(1_000))
     )
     # Most changes are seen; some only change a number or a text, and are data like any other.
-    assert built < 800
+    assert built < 200
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -180,7 +180,7 @@ def test_mutated_tables_are_mostly_refused_by_the_audit_before_anything_is_built
     victims = _encoded()
     tables = [msgpack.unpackb(one.records) for one in victims]
     counts: collections.Counter[str] = collections.Counter()
-    for _ in range(2_000):
+    for _ in range(600):
         number = rng.randrange(len(victims))
         storages = {s.name: (s.dtype, s.buffer.nbytes) for s in victims[number].storages}
         try:

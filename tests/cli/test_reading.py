@@ -279,6 +279,7 @@ def many_tensors(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_inspect_is_bounded_by_the_file(many_tensors: Path) -> None:
     """Takes seconds, as an index with fewer tensors would fit into what any file may cost."""
     assert measured("inspect", many_tensors, "--json") < 64 * MIB + 8 * many_tensors.stat().st_size

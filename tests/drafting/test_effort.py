@@ -44,6 +44,7 @@ def test_thousands_of_names_with_nothing_in_common_are_compared_within_bounds(fo
     subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("old", "new"),
     [

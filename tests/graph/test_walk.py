@@ -338,7 +338,7 @@ def test_packages_that_are_not_followed_have_no_data_files(walk_tree: WalkTree) 
 
 @pytest.mark.parametrize("frozen", [False, True])
 def test_a_walk_leaves_the_garbage_collector_as_it_was(walk_tree: WalkTree, frozen: bool) -> None:
-    gc.unfreeze()  # what tests before this one may have left
+    gc.unfreeze()  # as tests/conftest.py leaves it
     if frozen:
         gc.freeze()
     try:
@@ -346,4 +346,4 @@ def test_a_walk_leaves_the_garbage_collector_as_it_was(walk_tree: WalkTree, froz
         walk_tree("== pkg/__init__.py\nimport json\n")
         assert (gc.isenabled(), gc.get_freeze_count() > 0) == before == (True, frozen)
     finally:
-        gc.unfreeze()
+        gc.freeze()

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from packager.environment import Distributions
 from packager.graph import Edge, Found, WalkDecision
-from packager.policy import Action, ActionHooks, Decision, GlobPattern, Origin, Policy, implicit_reason
+from packager.policy import (
+    Action,
+    ActionHooks,
+    Decision,
+    GlobPattern,
+    Origin,
+    Policy,
+    implicit_reason,
+    preset_action,
+)
 from packager.version import OWN_PACKAGES, is_namesake
 
 from .module_sources import SourcesOfRequest
@@ -75,6 +84,19 @@ class Decisions:
         """
         decision = self.standing.get(name) or self._decide_now(name, tuple(edges))
         return WalkDecision(decision.action == "intern" and name not in self.request.leaves, decision.source)
+
+    def foresee(self, name: str, edges: Sequence[Edge]) -> WalkDecision:
+        """Return what the walk would do if what no rule speaks of were decided as the preset "auto" does.
+
+        So that all modules that lack a rule are told at once, instead of one layer after the other.
+        Nothing is decided by it, and no hook is told.
+        """
+        decision = self.standing.get(name) or self._ruled(name).replace(importers=tuple(edges))
+        action = decision.action
+        if action == "undecided":
+            self.undecided[name] = decision
+            action = preset_action("auto", self.origin(name))
+        return WalkDecision(action == "intern" and name not in self.request.leaves, decision.source)
 
     def is_interned(self, name: str) -> bool:
         """Say whether the source of module `name` goes into the archive; decide it where need be.

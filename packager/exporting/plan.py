@@ -192,8 +192,8 @@ class ExportPlan:
 class RefusedPlanError(PackagingError):
     """An export was refused. The message is laid out as torch.package's; `plan` holds all of it.
 
-    `problems` are those of the plan. Notes on the exception give, for each, the imports that led
-    there with file and line, and a rule to paste.
+    Below each of `problems`, which are those of the plan, it has the imports that led there, by file and line,
+    and a rule to paste.
     """
 
     def __init__(self, message: str, plan: ExportPlan) -> None:
@@ -212,30 +212,14 @@ def chain_of(edges: Sequence[Edge]) -> tuple[str, ...]:
 
 
 def refusal(plan: ExportPlan, *, debug: bool = False) -> RefusedPlanError:
-    """Return the error for a plan with problems, laid out as torch.package.PackagingError."""
-    lines = [""]
-    for reason, problems in _grouped(plan.problems):
-        lines.append(f"* {reason}")
-        for problem in problems:
-            lines.append(f"    {problem.subject}")
-            if problem.context:
-                lines.append(f"      Context: {problem.context}")
-            if debug and problem.path:
-                lines.append(f"      A path to {problem.subject}: {' -> '.join(problem.path)}")
-    if not debug:
-        lines.append("")
-        lines.append(
-            "Set debug=True when invoking PackageExporter for a visualization of where broken modules are "
-            "coming from!"
-        )
-    error = RefusedPlanError(in_lines(*lines, ""), plan)
-    for problem in plan.problems:
-        for line in _note(problem):
-            error.add_note(line)
-    return error
+    """Return the error for a plan with problems, laid out as torch.package.PackagingError.
+
+    With `debug` it also has the path of names from what was asked for to each module, as there.
+    """
+    return RefusedPlanError(in_lines("", *problems_text(plan.problems, paths=debug), ""), plan)
 
 
-def problems_text(problems: Iterable[PlanProblem]) -> list[str]:
+def problems_text(problems: Iterable[PlanProblem], *, paths: bool = False) -> list[str]:
     """Return lines of text: problems by reason, the imports that led there, rules to paste."""
     lines = []
     for reason, members in _grouped(problems):
@@ -246,6 +230,8 @@ def problems_text(problems: Iterable[PlanProblem]) -> list[str]:
                 lines.append("      Context: " + problem.context)  # keeps the lines that it may have
             if problem.chain:
                 lines.append(f"      Imported by: {' -> '.join(problem.chain)}")
+            if paths and problem.path:
+                lines.append(f"      A path to {problem.subject}: {' -> '.join(problem.path)}")
             if problem.fix:
                 lines.append(f"      To paste: {problem.fix}")
     return lines
@@ -316,10 +302,3 @@ def _place(edge: Edge) -> str:
     if edge.kind == "root":
         return "asked for"
     return f"{edge.file}:{edge.line}" if edge.line else f"{edge.kind} of {edge.importer}"
-
-
-def _note(problem: PlanProblem) -> list[str]:
-    if not problem.chain and not problem.fix:
-        return []
-    lines = [f"{problem.subject}: " + " -> ".join(problem.chain)]
-    return [*lines, f"    {problem.fix}"] if problem.fix else lines

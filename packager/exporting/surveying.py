@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from packager.graph import Edge, Importer, Walk, WalkDecision
+from packager.graph import Decide, Edge, Importer, Walk, WalkDecision
 from packager.policy import Answer, Decision
 from packager.texts import in_lines
 
@@ -162,9 +162,12 @@ class Surveyor:
                 use.qualname.partition(".")[0] for use in uses if use.module == "__main__"
             )
             self._decisions.policy.frameworks |= _frameworks(contents, uses)
-            walk = self._walk(uses)
+            walk = self._walk(uses, self._decide)
             while self._decisions.intern_parents():
-                walk = self._walk(uses)
+                walk = self._walk(uses, self._decide)
+            if self._decisions.policy.preset is None and self._decisions.undecided:
+                with self._decisions.policy.rules.looked_ahead():
+                    walk = self._walk(uses, self._decisions.foresee)
             main_problems = self._decisions.sources.main_problems
             self._last = Survey(self._decisions, walk, objects, states, migrations, uses, main_problems)
         return self._last
@@ -173,11 +176,11 @@ class Surveyor:
         """Return what was taken of a request, by the decisions as they are now."""
         return self._taken[id(request)].stored.with_sources(self._decisions.is_interned)
 
-    def _walk(self, uses: Sequence[Use]) -> Walk:
+    def _walk(self, uses: Sequence[Use], decide: Decide) -> Walk:
         self._decisions.forget_undecided()
         self._decided = 0
         walk = Walk(
-            self._decide,
+            decide,
             sources=self._decisions.sources,
             guards=self._guards,
             parents=self._parents,

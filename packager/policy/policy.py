@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -263,6 +264,15 @@ class Rules:
                 self._matched.add(index)
                 return rule
         return None
+
+    @contextmanager
+    def looked_ahead(self) -> Iterator[None]:
+        """Forget, after the block, which rules have matched in it."""
+        matched = set(self._matched)
+        try:
+            yield
+        finally:
+            self._matched = matched
 
     def dead(self) -> tuple[Rule, ...]:
         """Return the rules that no module has matched."""

@@ -170,7 +170,7 @@ def test_a_refused_export_writes_nothing_and_says_everything(run: Run, tmp_path:
     assert target.read_bytes() == b"old"
     assert "* Module was denied by a pattern.\n    numpy\n" in errors
     assert "* Module did not match against any action pattern." in errors
-    assert '      exporter.intern("shop.**")  # project code\n' in errors
+    assert '      To paste: exporter.intern("shop.**")  # project code\n' in errors
 
 
 ZOO = {

@@ -66,7 +66,8 @@ def test_three_checkpoints_of_one_array_are_refused_by_key() -> None:
     assert f"* {REASON}\n    run/epoch0\n      Context: changed since save_state_dict(): first.weight" in str(
         caught.value
     )
-    assert any("copy.deepcopy" in note for note in caught.value.__notes__)
+    assert "To paste: exporter.save_state_dict" in str(caught.value)
+    assert "copy.deepcopy" in str(caught.value)
     assert buffer.getvalue() == b"an old file"
 
 

@@ -234,7 +234,7 @@ def test_what_stayed_undecided_is_decided_by_a_later_rule(project: Project) -> N
     project(TREE)
     exporter = PackageExporter(io.BytesIO())
     exporter.save_module("app")
-    assert [problem.subject for problem in exporter.plan().problems] == ["lib.one", "lib.two"]
+    assert [problem.subject for problem in exporter.plan().problems] == ["lib.one", "lib.two", "lib.three"]
     exporter.intern("lib.**")
     exporter.close()
     assert exporter.interned_modules() == ["app", "lib", "lib.one", "lib.three", "lib.two"]

@@ -15,10 +15,6 @@ from packager import Importer, PackageExporter, PackagingError
 from packager.exporting import RefusedPlanError, plan_checks
 
 Project = Callable[[Mapping[str, str]], Path]
-DEBUG_LINE = (
-    "Set debug=True when invoking PackageExporter for a visualization of where broken modules are "
-    "coming from!"
-)
 
 
 def refused(exporter: PackageExporter) -> RefusedPlanError:
@@ -28,7 +24,9 @@ def refused(exporter: PackageExporter) -> RefusedPlanError:
     return caught.value
 
 
-def test_the_message_is_laid_out_as_torch_packages(project: Project) -> None:
+def test_the_message_is_laid_out_as_torch_packages_with_a_rule_to_paste(
+    project: Project,
+) -> None:
     project({"app.py": "import one, two\n", "one.py": "", "two.py": ""})
     exporter = PackageExporter(io.BytesIO())
     exporter.deny("two")
@@ -37,10 +35,12 @@ def test_the_message_is_laid_out_as_torch_packages(project: Project) -> None:
         "\n"
         "* Module did not match against any action pattern. Extern, mock, or intern it.\n"
         "    one\n"
+        "      Imported by: app (asked for) -> one (app.py:1)\n"
+        '      To paste: exporter.intern("one.**")  # project code\n'
         "* Module was denied by a pattern.\n"
         "    two\n"
-        "\n"
-        f"{DEBUG_LINE}\n"
+        "      Imported by: app (asked for) -> two (app.py:1)\n"
+        "      To paste: exporter.mock(\"two\")  # before deny('two')\n"
     )
 
 
@@ -53,19 +53,21 @@ def test_with_debug_the_message_shows_the_imports_that_led_there(project: Projec
         "\n"
         "* Module did not match against any action pattern. Extern, mock, or intern it.\n"
         "    two\n"
+        "      Imported by: app (asked for) -> one (app.py:1) -> two (one.py:1)\n"
         "      A path to two: app -> one -> two\n"
+        '      To paste: exporter.intern("two.**")  # project code\n'
     )
 
 
-def test_notes_give_file_line_and_a_rule_to_paste(project: Project) -> None:
+def test_the_rule_to_paste_names_the_distribution(project: Project) -> None:
     project({"app.py": "\nimport numpy.linalg\n"})
     exporter = PackageExporter(io.BytesIO())
     exporter.save_module("app")
     error = refused(exporter)
     version = sys.modules["numpy"].__version__ if "numpy" in sys.modules else __import__("numpy").__version__
-    assert error.__notes__ == [
-        "numpy.linalg: app (asked for) -> numpy.linalg (app.py:2)",
-        f'    exporter.extern("numpy.**")  # compiled distribution numpy {version}',
+    assert str(error).splitlines()[-2:] == [
+        "      Imported by: app (asked for) -> numpy.linalg (app.py:2)",
+        f'      To paste: exporter.extern("numpy.**")  # compiled distribution numpy {version}',
     ]
     assert error.plan.problems == error.problems
 
@@ -148,9 +150,11 @@ def test_a_compiled_module_of_an_importer_is_recognised_by_its_file() -> None:
         "\n"
         "* Module is a C extension module. packager supports Python modules only.\n"
         "    foo\n"
+        "      Imported by: my_module (asked for) -> foo (my_module.py:1)\n"
+        "      To paste: exporter.extern(\"foo\")  # before intern(['foo', 'bar'])\n"
         "    bar\n"
-        "\n"
-        f"{DEBUG_LINE}\n"
+        "      Imported by: my_module (asked for) -> bar (my_module.py:1)\n"
+        "      To paste: exporter.extern(\"bar\")  # before intern(['foo', 'bar'])\n"
     )
 
 
@@ -326,3 +330,48 @@ def test_a_new_kind_of_problem_is_one_check(project: Project, monkeypatch: pytes
 def test_each_kind_of_problem_has_a_heading_of_its_own() -> None:
     reasons = [reason for reason, _ in plan_checks._CHECKS]
     assert len(set(reasons)) == len(reasons)
+
+
+def test_without_a_preset_all_layers_of_imports_are_told_at_once(project: Project) -> None:
+    project(
+        {
+            "app.py": "import one\nimport numpy\n",
+            "one.py": "import two\nfrom gone import x\n",
+            "two.py": "import three, json\n",
+            "three.py": "import yaml_of_ours\n",
+            "yaml_of_ours.py": "",
+        }
+    )
+    exporter = PackageExporter(io.BytesIO())
+    hooked: list[str] = []
+    exporter.register_intern_hook(lambda exporter, name: hooked.append(name))
+    exporter.save_module("app")
+    plan = exporter.plan()
+    found = [(problem.subject, problem.fix.partition("  #")[0]) for problem in plan.problems]
+    assert found == [
+        ("one", 'exporter.intern("one.**")'),
+        ("numpy", 'exporter.extern("numpy.**")'),
+        ("two", 'exporter.intern("two.**")'),
+        ("gone", 'exporter.mock("gone.**")'),
+        ("three", 'exporter.intern("three.**")'),
+        ("yaml_of_ours", 'exporter.intern("yaml_of_ours.**")'),
+    ]
+    assert plan.problems[2].chain == ("app (asked for)", "one (app.py:1)", "two (one.py:1)")
+    assert hooked == ["app"], "a look ahead decides nothing, so no hook is told"
+    for problem in plan.problems:  # pasted, in any order, they are all that was missing
+        exec(problem.fix, {"exporter": exporter})
+    assert exporter.plan().ok
+    assert exporter.plan().dead_rules == ()
+
+
+def test_what_a_look_ahead_came_to_may_still_be_decided_otherwise(project: Project) -> None:
+    project({"app.py": "import one\n", "one.py": "import two\n", "two.py": "import numpy\n"})
+    exporter = PackageExporter(io.BytesIO())
+    exporter.extern("numpy")
+    exporter.save_module("app")
+    assert [problem.subject for problem in exporter.plan().problems] == ["one", "two"]
+    exporter.mock("one")
+    plan = exporter.plan()
+    assert plan.ok
+    assert [module.name for module in plan.modules] == ["app", "one"]
+    assert plan.dead_rules == ("extern('numpy')",)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .errors import MigrationError as MigrationError
     from .errors import PackageError as PackageError
     from .errors import PackagingError as PackagingError
+    from .errors import PackagingWarning as PackagingWarning
     from .errors import PickleRefusedError as PickleRefusedError
     from .errors import UndeclaredImportError as UndeclaredImportError
     from .errors import UntrustedTypeError as UntrustedTypeError
@@ -60,7 +61,7 @@ _named, __all__ = lazy_names(
         "analysis": "is_from_package",
         "errors": "ArchiveError ArgumentError CodeExitError EmptyMatchError EnvironmentMismatchError "
         "IdentityMismatchError IntegrityError LegacyFormatError MigrationError PackageError PackagingError "
-        "PickleRefusedError UndeclaredImportError UntrustedTypeError",
+        "PackagingWarning PickleRefusedError UndeclaredImportError UntrustedTypeError",
         "exporting": "ExportPlan",
         "graph": "DiGraph Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
         "loading": "Directory verify",

@@ -59,7 +59,8 @@ from packager.exporting import (
 from packager.graph import Importer, sys_importer
 from packager.names import demangle
 from packager.policy import Action, Answer, GlobPattern, Policy, as_policy
-from packager.process import AnswerRequired
+from packager.process import AnswerRequired, callers_level
+from packager.texts import in_lines
 
 if TYPE_CHECKING:
     from kellet.hooks import RemovableHandle
@@ -725,6 +726,8 @@ class PackageExporter:
             raise
         self._state = "abandoned"
         require_sound(plan, debug=self.debug)
+        if not self._prove:
+            self._warn(plan)
         targets = self._wheel_targets
         with with_wheels(plan, targets, self._find_links) if targets else nullcontext(plan) as whole:
             self.identity = write_plan(
@@ -734,7 +737,7 @@ class PackageExporter:
                 fsync=self._fsync,
                 debug=self.debug,
                 progress=partial(self._tell, "writing"),
-                check=partial(self._check, whole) if self._prove else None,
+                check=partial(self._check_and_warn, whole) if self._prove else None,
             )
             self._plan = self._found(whole)
         self._state = "closed"
@@ -759,9 +762,21 @@ class PackageExporter:
             write_plan(plan, file, digests="crc", fsync=False, check=partial(self._check, plan))
         return self._found(plan)
 
+    def _check_and_warn(self, plan: ExportPlan, file: str) -> None:
+        """Prove the archive, and say what may turn out wrong all the same, before it takes its name."""
+        self._check(plan, file)
+        self._warn(self._found(plan))
+
+    def _warn(self, plan: ExportPlan) -> None:
+        """Warn once of all that stops nothing; where warnings are errors, nothing is written."""
+        if concerns := plan.concerns():
+            name = str(self._target) if isinstance(self._target, str | os.PathLike) else "the archive"
+            text = in_lines(f"{name}: what may turn out wrong where it is loaded", concerns)
+            warnings.warn(PackagingWarning(text), stacklevel=callers_level())
+
     def _check(self, plan: ExportPlan, file: str) -> None:
         """Prove the archive that was written; raise ProofError for what does not come back."""
-        from packager.proving import ProofError, ProofStartError, prove_archive
+        from packager.proving import Proof, ProofError, ProofStartError, prove_archive
 
         modules = tuple(one.name for one in self._request.of(ModuleRequest) if one.dependencies)
         try:
@@ -772,10 +787,8 @@ class PackageExporter:
                 progress=partial(self._tell, "proving"),
             )
         except ProofStartError as error:
-            text = f"the archive was not proved: {error}; say prove=False where no process can be started"
-            warnings.warn(PackagingWarning(text), stacklevel=2)
-            return
-        if not self.proof.ok:
+            self.proof = Proof(unproved=str(error))
+        if self.proof.failures:
             raise ProofError(self._found(plan), self.proof)
 
     def _found(self, plan: ExportPlan) -> ExportPlan:

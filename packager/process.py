@@ -16,6 +16,7 @@ import gc
 import opcode
 import os
 import signal
+import sys
 import traceback
 from collections.abc import Iterator
 from types import TracebackType
@@ -23,7 +24,7 @@ from types import TracebackType
 from packager.errors import CodeExitError
 from packager.names import demangle
 
-__all__ = ["AnswerRequired", "EndedBySignal", "end_in_order", "gc_paused"]
+__all__ = ["AnswerRequired", "EndedBySignal", "callers_level", "end_in_order", "gc_paused"]
 
 _FRAMES = 8
 """How many of the innermost calls the notes of the error show."""
@@ -58,6 +59,17 @@ class AnswerRequired:
         if error is None or isinstance(error, Exception) or _is_from_keyboard(error, trace):
             return
         raise _exit_error(self._what, error) from error
+
+
+def callers_level() -> int:
+    """Return the `stacklevel`, for a warning of the function that asks, of the line that called this package.
+
+    That is the caller of the outermost of our frames: between them there may be some of `contextlib`.
+    """
+    own = __name__.partition(".")[0]
+    frames = [frame for frame, _ in traceback.walk_stack(sys._getframe(1))]
+    inside = [frame.f_globals.get("__name__", "").partition(".")[0] == own for frame in frames]
+    return min(len(frames), len(frames) - inside[::-1].index(True) + 1)
 
 
 class EndedBySignal(KeyboardInterrupt):

@@ -175,7 +175,7 @@ class _Places:
     @cached_property
     def _questions(self) -> Mapping[str, list[Question]]:
         found: dict[str, list[Question]] = {}
-        for question in self._plan.questions:
+        for question in (*self._plan.questions, *self._plan.library_questions):
             found.setdefault(question.file, []).append(question)
         return found
 

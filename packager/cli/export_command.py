@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
 from packager.atomic import replaced_file
+from packager.errors import PackagingWarning
 from packager.texts import in_lines
 
 from .building import (
@@ -18,7 +20,7 @@ from .building import (
     exporter_for,
     trace_and_prune,
 )
-from .screen import print_json, print_lines, stages
+from .screen import print_json, print_lines, print_text, stages
 
 _EXAMPLES = """\
 examples:
@@ -81,6 +83,7 @@ def add(commands: Any) -> None:
         help="do not open the archive in a clean process before it is put in place",
     )
     parser.add_argument("--no-fsync", action="store_true", help="do not wait for the disk")
+    parser.add_argument("--all", action="store_true", help="list what the plan only counts, too")
     parser.add_argument("--debug", action="store_true", help="show paths of imports in errors")
     parser.add_argument("--json", action="store_true", help="print what was written for machines")
     add_trace_options(parser).add_argument(
@@ -97,7 +100,8 @@ def run(options: argparse.Namespace) -> int:
     """Write the archive, and say what was written."""
     obj = _built(options)
     more: dict[str, Any] = {"prove": False} if options.no_proof else {}
-    with stages() as show:
+    with stages() as show, warnings.catch_warnings():
+        warnings.simplefilter("ignore", PackagingWarning)  # the plan that is printed says it
         exporter = exporter_for(
             options,
             options.output,
@@ -116,9 +120,9 @@ def run(options: argparse.Namespace) -> int:
     plan = exporter.plan()
     if offer:
         print_lines(offer, to=sys.stderr)
-    for warning in plan.warnings:
-        print_lines(f"packager: warning: {warning}", to=sys.stderr)
     if options.json:
+        if concerns := plan.concerns():
+            print_text(concerns, to=sys.stderr)
         print_json(
             {
                 "file": str(options.output),
@@ -130,6 +134,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         from packager.sizes import size_text
 
+        print_text(plan.text(whole=options.all))
         stored = sum(entry.kind == "source" for entry in plan.entries)
         print_lines(
             f"{options.output}: {stored} modules, {size_text(plan.size)}, identity {exporter.identity}"

@@ -36,6 +36,7 @@ def add(commands: Any) -> None:
         action="store_true",
         help="write a temporary file, and open it in a clean process: this runs code of the model",
     )
+    parser.add_argument("--all", action="store_true", help="list what the plan only counts, too")
     parser.add_argument("--json", action="store_true", help="print the plan for machines")
     parser.set_defaults(run=run)
 
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"ok": plan.ok, "size": plan.size, "cost": plan.cost(), **_fields(plan)})
     else:
-        print_text(str(plan))
+        print_text(plan.text(whole=options.all))
     return 0 if plan.ok else 1
 
 

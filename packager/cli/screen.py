@@ -62,9 +62,9 @@ def print_json(value: Any) -> None:
     sys.stdout.write("\n")
 
 
-def print_text(text: str) -> None:
+def print_text(text: str, *, to: TextIO | None = None) -> None:
     """Print a document of several lines; what would move a terminal's cursor or colour it is spelled out."""
-    print(printable(text.rstrip("\n")))
+    print(printable(text.rstrip("\n")), file=to)
 
 
 def print_lines(*parts: str, to: TextIO | None = None) -> None:

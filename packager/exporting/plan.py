@@ -104,7 +104,9 @@ class ExportPlan:
     """What an export will do. `print(plan)` shows it; nothing has been written.
 
     `warnings` do not stop an export; `questions` are computed imports that were taken to load
-    nothing; `carried` is what goes along beside the model, a loader and wheels; wheels are
+    nothing. Those in functions of installed packages are apart from the others, as `library_questions` and
+    `library_warnings`: large packages have dozens that no model ever comes to, and they are counted in one
+    line. `carried` is what goes along beside the model, a loader and wheels; wheels are
     fetched when it is written, for the targets in `wheels_for`. `dead_rules` are rules that matched no
     module. A rule given with `allow_empty=False` among them is in `empty_rules`,
     which stops an export that has no other problem.
@@ -133,6 +135,8 @@ class ExportPlan:
     problems: tuple[PlanProblem, ...] = ()
     warnings: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
+    library_warnings: tuple[str, ...] = ()
+    library_questions: tuple[Question, ...] = ()
     dead_rules: tuple[str, ...] = ()
     empty_rules: tuple[str, ...] = ()
 
@@ -170,8 +174,20 @@ class ExportPlan:
             found["carried"] = found.get("carried", 0) + entry.size
         return dict(sorted(found.items()))
 
-    def __str__(self) -> str:
-        """Return the plan as text: short facts first, and problems last, nearest to the prompt."""
+    def concerns(self) -> str:
+        """Return what stops nothing and may turn out wrong elsewhere, as text; "" where there is nothing.
+
+        What is only counted is no concern alone.
+
+        >>> print(ExportPlan(warnings=("yaml is extern without a known distribution",)).concerns())
+        warnings:
+            yaml is extern without a known distribution
+        """
+        lines = _concerns(self)
+        return in_lines(*lines, *_counted(self)) if lines else ""
+
+    def text(self, *, whole: bool = False) -> str:
+        """Return the plan as `print` shows it; `whole` lists what it only counts, too."""
         lines = [_summary(self), ""]
         for action, heading in _HEADINGS.items():
             lines += _section(heading, _modules(self.by_action(action)))
@@ -182,17 +198,24 @@ class ExportPlan:
         )
         lines += _section("wheels, fetched when it is written", self.wheels_for)
         lines += _section("size", (f"{kind}  {size_text(count)}" for kind, count in self.cost().items()))
-        lines += _section("rules that matched nothing", self.dead_rules)
-        lines += _section("questions", (line for question in self.questions for line in _question(question)))
-        lines += _section("warnings", self.warnings)
+        if whole:
+            lines += _section("questions in installed packages", _questions(self.library_questions))
+            lines += _section("warnings of installed packages", self.library_warnings)
+        else:
+            lines += _counted(self)
+        lines += _concerns(self)
         lines += problems_text(self.problems)
         return in_lines(*(lines if lines[-1] else lines[:-1]), "")
+
+    def __str__(self) -> str:
+        """Return the plan as text: short facts first, and problems last, nearest to the prompt."""
+        return self.text()
 
 
 class RefusedPlanError(PackagingError):
     """An export was refused. The message is laid out as torch.package's; `plan` holds all of it.
 
-    Below each of `problems`, which are those of the plan, it has the imports that led there, by file and line,
+    Below each of `problems`, which are those of the plan, it has the imports that led there with file, line
     and a rule to paste.
     """
 
@@ -284,10 +307,28 @@ def _stored(plan: ExportPlan) -> Iterator[str]:
         yield f"{state.package}/{state.resource}  state dict"
 
 
-def _question(question: Question) -> Iterator[str]:
-    yield f"{question.file}:{question.line}  {question.text}  (taken to load nothing)"
-    for candidate in question.candidates:
-        yield f"    {candidate.name}: {candidate.modules} modules, {size_text(candidate.bytes)}"
+def _concerns(plan: ExportPlan) -> list[str]:
+    return [
+        *_section("rules that matched nothing", plan.dead_rules),
+        *_section("questions", _questions(plan.questions)),
+        *_section("warnings", plan.warnings),
+    ]
+
+
+def _counted(plan: ExportPlan) -> list[str]:
+    """Return one line for all that concerns installed packages alone, and an empty one."""
+    questions, warnings = len(plan.library_questions), len(plan.library_warnings)
+    if not questions + warnings:
+        return []
+    found = f"{questions} computed imports, {warnings} packages that are not here"
+    return [f"in installed packages, inside functions: {found}; `packager plan --all` lists them", ""]
+
+
+def _questions(questions: Iterable[Question]) -> Iterator[str]:
+    for question in questions:
+        yield f"{question.file}:{question.line}  {question.text}  (taken to load nothing)"
+        for candidate in question.candidates:
+            yield f"    {candidate.name}: {candidate.modules} modules, {size_text(candidate.bytes)}"
 
 
 def _grouped(problems: Iterable[PlanProblem]) -> list[tuple[str, list[PlanProblem]]]:

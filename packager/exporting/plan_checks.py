@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from packager.archive import name_problems
-from packager.graph import Edge, Module, Problem
+from packager.graph import Edge, Module, Problem, Question
 from packager.objects import TrustContext, judge
 from packager.policy import Action, Decision, Origin, preset_action
 
@@ -293,12 +293,35 @@ class PlanChecks:
                 module = self._modules.get(name)  # what was only asked about has not been walked
                 if module is not None and module.caveat:
                     yield module.caveat
-        for name in self._decisions.undecided:
-            if self._is_absent(name) and not self._is_needed(name):
-                yield f"{name} was not found here; code that imports it will fail there as it does here"
+        yield from self._absent(in_libraries=False)
         yield from self._names_to_trust()
         for question in self._walk.unused_answers:
             yield f"{question} was answered, and no computed import is there; see the plan for those that are"
+
+    def library_warnings(self) -> Iterator[str]:
+        """Yield the warnings about imports of installed packages alone."""
+        yield from self._absent(in_libraries=True)
+
+    def in_libraries(self, question: Question) -> bool:
+        """Say whether a computed import stands in a function of an installed package."""
+        return bool(question.function) and self._decisions.origin(question.importer).distribution is not None
+
+    def _absent(self, *, in_libraries: bool) -> Iterator[str]:
+        """Yield a warning for each package that is missed where its imports may not run.
+
+        Those that installed packages alone import are apart from the others.
+        """
+        found: dict[str, list[str]] = {}
+        for name in self._decisions.undecided:
+            if self._is_absent(name) and not self._is_needed(name):
+                found.setdefault(name.partition(".")[0], []).append(name)
+        for names in found.values():
+            edges = [edge for name in names for edge in self._edges_to.get(name, ()) if edge.kind != "parent"]
+            own = [edge for edge in edges if self._decisions.origin(edge.importer).distribution is None]
+            if in_libraries == (not own):
+                places = [f" ({edge.file}:{edge.line})" for edge in own or edges if edge.line]
+                warning = "was not found here; code that imports it will fail there as it does here"
+                yield f"{names[0]} {warning}{''.join(places[:1])}"
 
     def _without_home(self, name: str, decision: Decision) -> Iterator[str]:
         origin = self._decisions.origin(name)

@@ -60,6 +60,7 @@ class Planner:
         unchecked = self._unchecked(points) if self._calls_demanded else ()
         checks = PlanChecks(survey, refused, failed, [entry.name for entry in entries], unchecked)
         tensors = (*self._members(), *(member for call in calls for member in call.members))
+        questions = self._walk.questions()
         whole = any(extern.name == "packager" for extern in externs)
         carried = runtime_entries(whole=whole) if self._runnable else ()
         size_warnings = zip64_warnings(entries, tensors, carried) if self._runnable else ()
@@ -78,7 +79,9 @@ class Planner:
             environment=self._environment(externs),
             problems=tuple(checks.problems()),
             warnings=(*checks.warnings(), *size_warnings),
-            questions=tuple(self._walk.questions()),
+            questions=tuple(one for one in questions if not checks.in_libraries(one)),
+            library_warnings=tuple(checks.library_warnings()),
+            library_questions=tuple(one for one in questions if checks.in_libraries(one)),
             dead_rules=tuple(str(rule) for rule in policy.rules.dead()),
             empty_rules=tuple(str(rule) for rule in policy.empty_rules()),
         )

@@ -6,7 +6,6 @@ Nothing of the archive runs here.
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import warnings
 import weakref
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 from packager.archive import MIGRATIONS, ArchiveReader, Manifest
 from packager.errors import EnvironmentMismatchError, PackageError
 from packager.names import PackageMangler
+from packager.process import callers_level
 from packager.texts import ShowsItsText, in_lines
 
 from .loaded_archive import (
@@ -265,13 +265,4 @@ def check_environment(manifest: Manifest, choice: str, what: str) -> None:
         raise EnvironmentMismatchError(
             in_lines(f"{what}: " + report, 'or load with environment="ignore" to try all the same')
         )
-    warnings.warn(EnvironmentWarning(f"{what}: " + report), stacklevel=_callers_level())
-
-
-def _callers_level() -> int:
-    """Return the `stacklevel` of the first line outside of this package among the callers."""
-    own = __name__.partition(".")[0]
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == own:
-        level, frame = level + 1, frame.f_back
-    return level
+    warnings.warn(EnvironmentWarning(f"{what}: " + report), stacklevel=callers_level())

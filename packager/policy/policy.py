@@ -267,7 +267,7 @@ class Rules:
 
     @contextmanager
     def looked_ahead(self) -> Iterator[None]:
-        """Forget, after the block, which rules have matched in it."""
+        """Let rules that match in the block count as if they had not, once it ends."""
         matched = set(self._matched)
         try:
             yield

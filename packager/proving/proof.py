@@ -81,7 +81,8 @@ class Proof:
     `steps` are what was done, in order; `trusted` are the names, and `pickles` the entries, that loaders
     refuse unless they are told to trust them, and that were granted here. `modules` are the stored modules
     that were imported, by their own names. `notes` say what could not be compared. `in_process` says that
-    nothing of the archive is run when it is loaded, so that it was loaded where it was made.
+    nothing of the archive is run when it is loaded, so that it was loaded where it was made; `unproved` why
+    no process could be started.
     """
 
     steps: tuple[str, ...] = ()
@@ -92,16 +93,18 @@ class Proof:
     modules: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     in_process: bool = False
+    unproved: str = ""
 
     @property
     def ok(self) -> bool:
-        """Whether everything came back."""
-        return not self.failures
+        """Whether the archive was proved, and everything came back."""
+        return not (self.failures or self.unproved)
 
     @property
     def is_plain(self) -> bool:
         """Whether everything came back, and there is nothing to tell of it."""
-        return not (self.failures or self.effects or self.trusted or self.pickles or self.notes)
+        found = self.failures or self.effects or self.trusted or self.pickles or self.notes
+        return not (found or self.unproved)
 
     def as_plain(self) -> dict[str, Any]:
         """Return the proof as plain data, for JSON."""
@@ -110,13 +113,16 @@ class Proof:
     @classmethod
     def of_plain(cls, plain: Mapping[str, Any]) -> Proof:
         """Return the proof that `as_plain` was made of. Raises KeyError, TypeError for other data."""
-        rest = {name: tuple(plain[name]) for name in ("steps", "trusted", "pickles", "modules", "notes")}
+        rest: dict[str, Any] = {
+            name: tuple(plain[name]) for name in ("steps", "trusted", "pickles", "modules", "notes")
+        }
         return cls(
             failures=tuple(
                 ProofFailure(**{**one, "frames": frames_of_plain(one["frames"])}) for one in plain["failures"]
             ),
             effects=tuple(Effect(**{**one, "place": ProofFrame(**one["place"])}) for one in plain["effects"]),
             in_process=plain["in_process"],
+            unproved=plain["unproved"],
             **rest,
         )
 

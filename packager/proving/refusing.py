@@ -60,10 +60,12 @@ class ProofFindings:
 
     def warnings(self) -> tuple[str, ...]:
         """Return what stops nothing: what code did outside of the archive, what could not be compared."""
-        names = [f"the proof trusted {name}, as loaders have to" for name in self._proof.trusted]
+        if self._proof.unproved:
+            why = self._proof.unproved
+            return (f"the archive was not proved: {why}; say prove=False where no process can be started",)
         pickles = [f"the proof read the pickle {entry}, as loaders have to" for entry in self._proof.pickles]
         done = [f"in the proof, code of the archive {effect}" for effect in self._proof.effects]
-        return (*done, *names, *pickles, *(f"in the proof, {note}" for note in self._proof.notes))
+        return (*done, *pickles, *(f"in the proof, {note}" for note in self._proof.notes))
 
     def plan(self) -> ExportPlan:
         """Return the plan with what the proof found."""
@@ -106,7 +108,7 @@ class ProofFindings:
         if decided is not None and decided.action in ("extern", "mock"):
             return f"{name} is {decided.action} by {decided.rule}", f'exporter.intern("{name}")'
         lines = {(frame.file, frame.line) for frame in failure.frames}
-        for question in self._plan.questions:
+        for question in (*self._plan.questions, *self._plan.library_questions):
             if (question.file, question.line) in lines or _is_near(question.line, question.file, failure):
                 advice = (
                     f"the name is computed at {question.file}:{question.line}: answer which modules it loads"

@@ -73,8 +73,11 @@ def test_export_builds_by_a_factory_and_says_what_it_wrote(run: Run, tmp_path: P
     with ArchiveReader(target) as reader:
         identity = reader.identity
     assert code == 0
-    assert out.startswith(f"{target}: 3 modules, ")
-    assert out.endswith(f"identity {identity}\n")
+    plan, summary = out.split(f"{target}: ")
+    assert plan.startswith("Export plan: 3 modules stored, 2 packages left to the target, ")
+    assert "data files:\n    shop/words.txt  8 B  shop/layers.py:1\n" in plan
+    assert summary.startswith("3 modules, ")
+    assert summary.endswith(f"identity {identity}\n")
     with PackageImporter(target) as importer:
         assert importer.load_object("model", "model").layer.weight.shape == (1, 4)
 

@@ -389,6 +389,7 @@ class Net(kellet.nn.Module):
 
 
 @pytest.mark.parametrize("rules_first", [False, True])
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_no_module_is_decided_and_no_hook_runs_while_an_object_is_encoded(
     project: Project, rules_first: bool
 ) -> None:

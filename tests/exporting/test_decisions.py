@@ -299,6 +299,7 @@ def test_packages_run_before_what_is_inside_and_are_interned_with_it(project: Pr
     }
 
 
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_the_package_around_an_extern_needs_no_rule(project: Project) -> None:
     project({"a/__init__.py": "", "a/b.py": ""})
     exporter = PackageExporter(io.BytesIO())

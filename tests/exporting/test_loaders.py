@@ -8,15 +8,17 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import io
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from importlib.machinery import FileFinder, ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from packager import PackageExporter, PackageImporter
+from packager import PackageExporter, PackageImporter, PackagingWarning
 from packager.graph import LoaderSources, Sources
 
 Project = Callable[[Mapping[str, str]], Path]
@@ -117,11 +119,13 @@ def hooked(project: Project, monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, 
 def packed(name: str = "hookpkg.part") -> tuple[Any, tuple[str, ...]]:
     """The word of a module that was packed and loaded, and the warnings of the plan."""
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
-        exporter.save_module(name)
-        warnings = exporter.plan().warnings
+    exporter = PackageExporter(buffer, policy="auto")
+    exporter.save_module(name)
+    told = exporter.plan().warnings
+    with pytest.warns(PackagingWarning, match=re.escape(told[0])) if told else nullcontext():
+        exporter.close()
     with PackageImporter(buffer) as importer:
-        return importer.import_module(name).word, warnings
+        return importer.import_module(name).word, told
 
 
 IMPORTED = pytest.mark.parametrize("imported", [False, True], ids=["not imported", "imported"])

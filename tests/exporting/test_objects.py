@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -15,7 +16,7 @@ import pytest
 
 import kellet
 from kellet import nn
-from packager import PackageExporter, PackageImporter, PackagingError, UntrustedTypeError
+from packager import PackageExporter, PackageImporter, PackagingError, PackagingWarning, UntrustedTypeError
 from packager.archive import ArchiveReader, CheckRecord, EntryPoint, TensorReader, TypeUse, verify
 
 Project = Callable[[Mapping[str, str]], Path]
@@ -265,9 +266,11 @@ def test_warnings_about_objects_are_in_the_plan() -> None:
 
 def test_names_that_loaders_refuse_by_default_are_in_the_plan_already() -> None:
     file = io.BytesIO()
-    with PackageExporter(file, policy="auto") as exporter:
-        exporter.save_object("data", "filter", logging.Filter("root.net"))
-        (warning,) = exporter.plan().warnings
+    exporter = PackageExporter(file, policy="auto")
+    exporter.save_object("data", "filter", logging.Filter("root.net"))
+    (warning,) = exporter.plan().warnings
+    with pytest.warns(PackagingWarning, match=re.escape(warning)):
+        exporter.close()
     assert warning == (
         "object data/filter needs names that loaders refuse unless they are told to trust them: "
         "PackageImporter(..., trust=('logging:Filter',))"

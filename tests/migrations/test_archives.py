@@ -222,6 +222,7 @@ MORE = "attach(Net, Migration('to 2', [rename('fc.{x}', 'head.{x}')], to=2))\n# 
 
 
 @pytest.mark.parametrize("factory", [True, False])
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_an_object_of_a_class_outside_takes_the_new_migrations_only_by_its_factory(
     project, tmp_path, factory
 ):

@@ -75,6 +75,7 @@ def test_an_extern_reaches_for_a_stored_package_in_vain(project, tmp_path):
         exporter.close()
 
 
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_an_extern_of_the_projects_folder_is_found_where_it_was(project, tmp_path):
     project({"probe.py": "import outer\nassert outer.x == 1\n", "outer.py": "x = 1\n"})
     exporter = proved(tmp_path)
@@ -150,7 +151,8 @@ def test_what_code_does_outside_of_the_archive_is_noted(project, tmp_path):
     """
     project({"probe.py": textwrap.dedent(code)})
     exporter = proved(tmp_path)
-    exporter.close()
+    with pytest.warns(PackagingWarning, match=r"code of the archive written made\.txt, at probe\.py:8"):
+        exporter.close()
     effects = exporter.proof.effects
     assert [(effect.kind, effect.place.line, effect.place.function) for effect in effects] == [
         ("written", 8, "<module>"),
@@ -186,7 +188,8 @@ def test_where_no_process_can_be_started_a_warning_says_so(project, tmp_path, mo
         PackagingWarning, match="the archive was not proved: /nowhere/python cannot be started"
     ):
         exporter.close()
-    assert exporter.proof is None
+    assert not exporter.proof.ok
+    assert exporter.proof.unproved.startswith("/nowhere/python cannot be started")
     assert (tmp_path / "probe.kellet").exists()
 
 

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from packager import PackageExporter, PackageImporter
+from packager import PackageExporter, PackageImporter, PackagingWarning
 from packager.errors import ArgumentError
 from packager.proving import Proof, prove_archive
 
@@ -97,12 +97,18 @@ def test_names_to_trust_and_own_pickles_are_granted_and_listed(export):
         exporter.save_pickle("model", "sizes.pkl", {"layers": (8, 8)})
         exporter.save_object("model", "counted", None, factory="collections:Counter", config={"red": 2})
 
-    exporter = export(SHOP, "shop.net:Net()", more)
+    with pytest.warns(PackagingWarning) as told_at_close:
+        exporter = export(SHOP, "shop.net:Net()", more)
     assert exporter.proof.trusted == ("collections:Counter",)
     assert exporter.proof.pickles == ("model/sizes.pkl",)
     told = exporter.plan().warnings
-    assert "the proof trusted collections:Counter, as loaders have to" in told
-    assert "the proof read the pickle model/sizes.pkl, as loaders have to" in told
+    trust = "needs names that loaders refuse unless they are told to trust them: PackageImporter(..., trust="
+    assert told == (
+        f"object model/counted {trust}('collections:Counter',))",
+        "the proof read the pickle model/sizes.pkl, as loaders have to",
+    )
+    [warning] = told_at_close
+    assert all(line in str(warning.message) for line in told)
 
 
 def test_a_plan_is_proved_on_a_temporary_file(project, tmp_path):
@@ -150,6 +156,7 @@ def test_a_proof_goes_through_json(export, tmp_path):
     assert Proof.of_plain(proof.as_plain()) == proof
 
 
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_what_a_call_of_stored_code_makes_may_be_another_object(export):
     tree = {
         "kept.py": """
@@ -170,6 +177,7 @@ def test_what_a_call_of_stored_code_makes_may_be_another_object(export):
     )
 
 
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_an_object_that_is_encoded_otherwise_each_time_is_not_compared(export):
     tree = {
         "counted.py": """

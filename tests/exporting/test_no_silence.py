@@ -1,0 +1,113 @@
+"""What stops nothing and may turn out wrong elsewhere is said before the file is there, all of it at once."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from packager import PackageExporter, PackagingWarning
+
+Project = Callable[[Mapping[str, str]], Path]
+PLUGINS = "import importlib\ndef load(name):\n    return importlib.import_module('plugins.' + name)\n"
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed package with a computed import and an absent one in functions, and one at its top."""
+    site = tmp_path / "site-packages"
+    info = site / "biglib-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: biglib\nVersion: 1.0\n")
+    (info / "RECORD").write_text("biglib/__init__.py,,\nbiglib/top.py,,\n")
+    (info / "INSTALLER").write_text("pip\n")
+    (site / "biglib").mkdir()
+    (site / "biglib" / "__init__.py").write_text(
+        PLUGINS + "def draw():\n    import absent_plots\n    import absent_plots.colours\n"
+    )
+    (site / "biglib" / "top.py").write_text(
+        "import importlib, os\nchosen = importlib.import_module(os.environ['X'])\n"
+    )
+    monkeypatch.syspath_prepend(site)
+
+
+def test_one_warning_tells_all_with_its_place(project: Project) -> None:
+    project({"app.py": PLUGINS + "def draw():\n    import absent_plots\n"})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.mock("never.**")
+    exporter.save_module("app")
+    line = sys._getframe().f_lineno + 2
+    with pytest.warns(PackagingWarning) as told:
+        exporter.close()
+    [warning] = told
+    assert (warning.filename, warning.lineno) == (__file__, line)
+    assert str(warning.message) == (
+        "the archive: what may turn out wrong where it is loaded\n"
+        "rules that matched nothing:\n"
+        "    mock('never.**')\n"
+        "\n"
+        "questions:\n"
+        "    app.py:3  importlib.import_module('plugins.' + name)  (taken to load nothing)\n"
+        "\n"
+        "warnings:\n"
+        "    absent_plots was not found here; code that imports it will fail there as it does here (app.py:5)"
+        "\n"
+    )
+
+
+def test_where_warnings_are_errors_nothing_is_written(project: Project, tmp_path: Path) -> None:
+    project({"app.py": PLUGINS})
+    target = tmp_path / "app.kellet"
+    for prove in (False, True):  # warnings are errors in all of these tests
+        exporter = PackageExporter(target, policy="auto", prove=prove)
+        exporter.save_module("app")
+        with pytest.raises(PackagingWarning, match=r"app\.py:3"):
+            exporter.close()
+        assert [path.name for path in tmp_path.iterdir() if path.name.startswith("app")] == []
+
+
+def test_an_export_with_nothing_to_tell_is_silent(project: Project) -> None:
+    project({"app.py": "import json\n"})
+    with PackageExporter(io.BytesIO(), policy="auto") as exporter:
+        exporter.save_module("app")
+    assert exporter.plan().concerns() == ""
+
+
+def test_what_lies_in_functions_of_installed_packages_is_counted_in_one_line(
+    project: Project, library: None
+) -> None:
+    project({"app.py": "import biglib\n"})
+    with PackageExporter(io.BytesIO(), policy="hermetic") as exporter:
+        exporter.save_module("app")
+        exporter.save_module("biglib")
+    plan = exporter.plan()
+    assert (plan.questions, plan.warnings) == ((), ())
+    assert [(one.file, one.line) for one in plan.library_questions] == [("biglib/__init__.py", 3)]
+    [absent] = plan.library_warnings
+    assert absent.startswith("absent_plots was not found here")
+    assert plan.concerns() == "", "a warning of what no model comes to teaches to pass over warnings"
+    assert (
+        "in installed packages, inside functions: 1 computed imports, 1 packages that are not here; "
+        "`packager plan --all` lists them\n"
+    ) in str(plan)
+    assert "biglib/__init__.py:3" not in str(plan)
+    assert "biglib/__init__.py:3" in plan.text(whole=True)
+    assert absent in plan.text(whole=True)
+
+
+def test_what_runs_when_a_package_is_imported_and_what_is_ones_own_is_on_top(
+    project: Project, library: None
+) -> None:
+    project({"app.py": PLUGINS + "import biglib.top\n"})
+    exporter = PackageExporter(io.BytesIO(), policy="hermetic")
+    exporter.save_module("app")
+    exporter.save_module("biglib")
+    plan = exporter.plan()
+    assert {(one.file, one.line) for one in plan.questions} == {("app.py", 3), ("biglib/top.py", 2)}
+    with pytest.warns(PackagingWarning, match=r"biglib/top\.py:2") as told:
+        exporter.close()
+    lines = str(told[0].message).splitlines()
+    assert lines[-1].startswith("in installed packages, inside functions: 1 computed imports")

@@ -138,7 +138,10 @@ class Graph(Table):
         pool = words.HOSTILE if rng.random() < 0.5 else words.SORTED_NAMES
         cls = self.needed_name(*rng.choice(pool))
         names = rng.sample(words.ODD_ATTRIBUTES + words.HONEST_ATTRIBUTES, rng.randint(0, 2))
-        if rng.random() < 0.3:
+        roll = rng.random()
+        if roll < 0.2:
+            made = self.add(rng.choice((K.NEW, K.CALL)), cls, self.scalar(rng.choice(words.SCALARS)))
+        elif roll < 0.4:
             made = self.add(K.NEW, cls)
         else:
             shape = self.add(K.SHAPE, cls, None, *names)
@@ -228,7 +231,10 @@ def fill(graph: Graph, made: int) -> None:
     elif kind == K.EXTEND:
         graph.add(K.EXTEND, made, graph.value(1))
     elif kind == K.STATE:
-        graph.add(K.STATE, made, graph.rng.choice((graph.mapping(1), graph.value(1))))
+        state = graph.rng.choice((graph.mapping(1), graph.value(1)))
+        graph.add(K.STATE, made, state)
+        if graph.bold():  # and what was taken up is changed
+            graph.add(K.UPDATE, state, rng.choice(words.ODD_ATTRIBUTES), graph.value(0))
 
 
 def _odd_part(graph: Graph, depth: int) -> Any:
@@ -236,6 +242,7 @@ def _odd_part(graph: Graph, depth: int) -> Any:
     return graph.odd_object() if graph.bold() else graph.template(depth)
 
 
+_NO_CODE = (("dummy", "Thing"), ("dummy", "function"), ("outside", "Thing"), ("mailbox", "MH"))
 _TAKERS: tuple[tuple[str, tuple[str, ...], int], ...] = (
     ("collections:UserList", ("data",), K.EXTEND),
     ("collections:UserDict", ("data",), K.UPDATE),
@@ -258,7 +265,7 @@ _ANY: tuple[Callable[..., Any], ...] = (
     Graph.template,
     lambda graph, depth: graph.value_name(),
     lambda graph, depth: tensor_parts.tensor(graph),
-    lambda graph, depth: codec_parts.wrapped_call(graph),
+    *((lambda graph, depth: codec_parts.wrapped_call(graph)),) * 2,
     *((lambda graph, depth: module_parts.module(graph, depth)),) * 4,
     lambda graph, depth: module_parts.optimizer(graph),
     _odd_part,
@@ -271,11 +278,14 @@ def compose(seed: int) -> Composed:
     rng = random.Random(seed)
     how = rng.choices(("object", "extras", "shadowed", "code"), (60, 12, 8, 20))[0]
     with_storage = how not in ("extras", "shadowed") and rng.random() < 0.6
-    budget = rng.choices((0, 1, 2, 4), (45, 30, 15, 10))[0]
+    budget = rng.choices((0, 1, 2, 4), (50, 28, 14, 8))[0]
     graph = Graph(rng, with_storage=with_storage, beside_code=how == "code", budget=budget)
     parts = [graph.value(rng.randint(1, 3)) for _ in range(rng.randint(1, 3))]
     if how == "code":
         parts += [module_parts.stored_thing(graph) for _ in range(rng.randint(1, 3))]
+    elif rng.random() < 0.05:  # what looks like code, and brings none
+        parts.append(graph.name(*rng.choice(_NO_CODE)))
+        parts += [graph.odd_object() for _ in range(rng.randint(0, 2))]
     if with_storage:
         parts.append(tensor_parts.tensor(graph))
     if graph.budget or rng.random() < 0.1:

@@ -44,10 +44,10 @@ def _rule(codec: str) -> Any:
     return mock.patch.dict(inert._BY_CODEC, {codec: _nothing})
 
 
-def _without(rule: str, *kinds: int) -> Any:
-    """The rules of data alone without one of them."""
+def _without(*names: str) -> Any:
+    """The rules of data alone without some of them."""
     kept = {
-        kind: tuple(one for one in rules if one.__name__ != rule) if not kinds or kind in kinds else rules
+        kind: tuple(one for one in rules if one.__name__ not in names)
         for kind, rules in inert._RULES.items()
     }
     return mock.patch.object(inert, "_RULES", kept)
@@ -76,8 +76,7 @@ HOLES: MappingProxyType[str, Hole] = MappingProxyType(
     {
         "EXTEND on a UserList": lambda: [
             _granted("create", "collections:UserList"),
-            _without("_fill_of_class"),
-            _without("_contents"),
+            _without("_fill_of_class", "_contents"),
         ],
         "hooks in data alone": lambda: [_of(inert, "_hook", _nothing)],
         "factory of a defaultdict": lambda: [_rule("collections.mapping")],

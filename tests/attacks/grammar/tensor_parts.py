@@ -84,7 +84,7 @@ def elements(graph: Graph) -> int:
         dtype = graph.node(
             "numpy.dtype", ["string", rng.random() < 0.5, missing], *([graph.plain(1)] if missing else [])
         )
-        items = [graph.plain(0) if graph.bold() else rng.choice(("a", "b", "")) for _ in range(count)]
+        items = [graph.value(1) if graph.bold() else rng.choice(("a", "b", "")) for _ in range(count)]
     return graph.node("numpy.ndarray", ["ndarray", "elements", count], dtype, *items)
 
 

@@ -116,7 +116,7 @@ HOSTILE = [
     outside:Pairs outside:Number outside:Dying outside:function net:Plain net:Layer net:function
     shelve:DbfilenameShelf logging:FileHandler sklearn.svm:SVC weakref:finalize numpy:load torch:load
     torch.nn:ScriptModule kellet.nn.module:Module kellet.hooks:HookRegistry numpy.ma:MaskedArray
-    enum:Enum builtins:classmethod
+    enum:Enum builtins:classmethod pathlib:PosixPath dummy:function mailbox:Mailbox
     """.split()
 ]
 
@@ -153,7 +153,8 @@ ODD_ATTRIBUTES = """
     _edge hook place _handles _leave detach data int template path fn compute_weight _flat_weights
     _flat_weights_names _all_weights all_weights _init_flat_weights maps zero_grad step _metadata
     __add__ __ne__ __lt__ __copy__ __contains__ __getitem__ __setitem__ __torch_dispatch__ coef window
-    domain
+    domain _version _is_param _is_buffer has_sorted_indices _has_canonical_format _shape default _data
+    _meta foreach capturable fused
 """.split()
 WORDS = """
     ndarray matrix recarray elements struct subarray string |O <f4 <i8 <M8[s] |S3 |V4 bfloat16 masked
@@ -266,9 +267,8 @@ def _live() -> Iterator[Any]:
         import scipy.sparse
     except ImportError:
         return
-    yield [
-        getattr(scipy.sparse, f"{kind}_array")(np.eye(2)) for kind in "bsr coo csc csr dia dok lil".split()
-    ]
+    for kind in "bsr coo csc csr dia dok lil".split():
+        yield getattr(scipy.sparse, f"{kind}_array")(np.eye(2))
 
 
 def _live_torch() -> Iterator[Any]:
@@ -309,6 +309,11 @@ def honest_tables() -> list[tuple[list[list[Any]], Records, Any]]:
             if all(_fits(record) for record in records if record[0] == K.TENSOR) and len(records) < 400:
                 found.append((codecs, records, root))
     return found
+
+
+def sparse_tables() -> list[tuple[list[list[Any]], Records, Any]]:
+    """Return those of a sparse matrix."""
+    return [one for one in honest_tables() if one[1][0][:2] == [K.GLOBAL, "scipy.sparse"]]
 
 
 def _fits(record: list[Any]) -> bool:

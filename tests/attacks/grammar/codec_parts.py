@@ -146,7 +146,10 @@ def created(graph: Graph, depth: int) -> int:
     if name == "uuid:UUID" and not graph.bold():
         values[0] = rng.choice((0, 3, 2**64 - 1))
     shape = graph.add(K.SHAPE, graph.needed_name(*name.split(":")), None, *names)
-    return graph.add(K.OBJ, shape, *values)
+    made = graph.add(K.OBJ, shape, *values)
+    if graph.bold():
+        graph.fill(made)
+    return made
 
 
 def stateful(graph: Graph, depth: int) -> int:

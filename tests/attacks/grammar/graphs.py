@@ -146,8 +146,25 @@ class Graph(Table):
         else:
             shape = self.add(K.SHAPE, cls, None, *names)
             made = self.add(K.OBJ, shape, *(self.value(1) for _ in names))
-        fill(self, made)
+        self.fill(made)
         return made
+
+    def fill(self, made: int) -> None:
+        """Give an object something more, which only some objects take."""
+        rng = self.rng
+        kind = rng.choice((K.FILL, K.FILL, K.EXTEND, K.UPDATE, K.STATE, None, None))
+        if kind == K.FILL:
+            name = rng.choice(words.ODD_ATTRIBUTES + words.HONEST_ATTRIBUTES)
+            self.add(K.FILL, made, name, rng.choice((self.value_name(), self.value(1))))
+        elif kind == K.UPDATE:
+            self.add(K.UPDATE, made, self.key(), self.value(1))
+        elif kind == K.EXTEND:
+            self.add(K.EXTEND, made, self.value(1))
+        elif kind == K.STATE:
+            state = rng.choice((self.mapping(1), self.value(1)))
+            self.add(K.STATE, made, state)
+            if self.bold():  # and what was taken up is changed
+                self.add(K.UPDATE, state, rng.choice(words.ODD_ATTRIBUTES), self.value(0))
 
     def _filled_object(self) -> int:
         """An object of a class outside whose own method takes what it is given."""
@@ -217,24 +234,6 @@ def _is_packable(value: Any) -> bool:
     if type(value) is int:
         return -(2**63) <= value < 2**64
     return type(value) is not bytes and not (type(value) is str and (len(value) > 64 or not value.isascii()))
-
-
-def fill(graph: Graph, made: int) -> None:
-    """Give an object something more, which only some objects take."""
-    rng = graph.rng
-    kind = rng.choice((K.FILL, K.FILL, K.EXTEND, K.UPDATE, K.STATE, None, None))
-    if kind == K.FILL:
-        name = rng.choice(words.ODD_ATTRIBUTES + words.HONEST_ATTRIBUTES)
-        graph.add(K.FILL, made, name, graph.rng.choice((graph.value_name(), graph.value(1))))
-    elif kind == K.UPDATE:
-        graph.add(K.UPDATE, made, graph.key(), graph.value(1))
-    elif kind == K.EXTEND:
-        graph.add(K.EXTEND, made, graph.value(1))
-    elif kind == K.STATE:
-        state = graph.rng.choice((graph.mapping(1), graph.value(1)))
-        graph.add(K.STATE, made, state)
-        if graph.bold():  # and what was taken up is changed
-            graph.add(K.UPDATE, state, rng.choice(words.ODD_ATTRIBUTES), graph.value(0))
 
 
 def _odd_part(graph: Graph, depth: int) -> Any:

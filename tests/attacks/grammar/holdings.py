@@ -104,7 +104,7 @@ def _object(value: Any, cls: type) -> tuple[str, list[Any]]:
         return f"a {cls.__name__} that was made around its codec", []
     if isinstance(value, (nn.Module, *_torch_modules())) and not _has_tables(names):
         return f"a {cls.__name__} whose tables hold something else", []
-    hooks = _hooks(value)
+    hooks = _hooks(value) or _odd_tables(value, names)
     if hooks:
         return hooks, []
     return "", list(names.values())
@@ -159,6 +159,20 @@ def _hooks(value: Any) -> str:
                     hook = getattr(hook, "hook", hook)
                     if type(hook).__name__ not in _NORMS:
                         return f"{name} of {type(value).__name__} holds a {type(hook).__name__}"
+    return ""
+
+
+def _odd_tables(value: Any, names: dict[Any, Any]) -> str:
+    """Where a framework keeps hooks there is a table of its own, or nothing yet."""
+    for name, held in names.items():
+        if name in ("_call_hooks", "_state_hooks") and isinstance(value, nn.Module):
+            own = held is None or type(held).__module__.startswith("kellet.nn.")
+        elif name.endswith(("_pre_hooks", "_hooks", "_post_hooks")) and isinstance(value, _torch_modules()):
+            own = type(held) is collections.OrderedDict
+        else:
+            continue
+        if not own:
+            return f"{name} of {type(value).__name__} is a {type(held).__name__}, and no table of hooks"
     return ""
 
 

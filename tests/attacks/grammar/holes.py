@@ -18,6 +18,7 @@ from packager.codecs import (
     numpy_values,
     optimizers,
     patterns,
+    plain,
     sparse_state,
     torch_codec,
     torch_layouts,
@@ -174,20 +175,19 @@ HOLES: MappingProxyType[str, Hole] = MappingProxyType(
             mock.patch.dict(checking._CHECKS, dict.fromkeys((K.EXTEND, K.UPDATE), _more_to_modules))
         ],
         "pairs for a listed class": lambda: [_without("_fill_of_class")],
-        "a state of anything": lambda: [_of(inert, "split_literal", lambda literal: (True, (), ()))],
         "a state kept, and changed afterwards": lambda: [
             mock.patch.dict(
                 building.LISTED_STATES,
                 {name: _kept_state for name in LISTED_STATES if name.startswith("numpy.")},
             )
         ],
-        "names of modules that are no texts": lambda: [
-            _of(frameworks, "_are_names", lambda table: True),
-            _of(modules.ModuleCodec, "check_made"),
-        ],
+        "names of modules that are no texts": lambda: [_of(frameworks, "_are_names", lambda table: True)],
         "what a framework compares": lambda: [_of(inert, "_is_compared", lambda codec, name: False)],
-        "strings made of anything": lambda: [_rule("numpy.ndarray")],
-        "a slice or range of anything": lambda: [_rule("slice")],
+        "strings made of anything": lambda: [
+            _rule("numpy.ndarray"),
+            _of(arrays, "_require_own_strings"),
+        ],
+        "a range of anything": lambda: [_rule("slice"), _of(plain, "_expect_ints")],
         "a pattern that is printed": lambda: [_of(patterns, "re", _PrintingPatterns())],
         "flags of a sparse matrix": lambda: [_of(sparse_state, "_is_claimed", _claimed)],
         "stored source under a listed name": lambda: [
@@ -217,7 +217,10 @@ TORCH_HOLES: MappingProxyType[str, Hole] = MappingProxyType(
             _of(torch_layouts.QuantizedTensorCodec, "check"),
             _of(torch_layouts.QuantizedTensorCodec, "decode", _quantized_by_anything),
         ],
-        "states of other shapes": lambda: [_of(torch_codec.TorchFramework, "require_fit")],
+        "states of other shapes": lambda: [
+            _of(torch_codec.TorchFramework, "require_fit"),
+            _of(inert, "split_literal", lambda literal: (True, (), ())),
+        ],
         "hook of a norm with anything": lambda: [_of(inert, "_is_norm_hook", lambda table, index: True)],
         "names that torch looks up": lambda: [_of(torch_codec.TorchValueCodec, "decode", _looked_up)],
         "overrides of PyTorch's own classes": lambda: [

@@ -30,6 +30,8 @@ def module(graph: Graph, depth: int = 1) -> int:
     rng = graph.rng
     codec = rng.choice(sorted(words.MODULES))
     cls = graph.needed_name(*rng.choice(words.MODULES[codec]))
+    if rng.random() < 0.2:  # of those that treat what they hold in a way of their own
+        cls = graph.needed_name(*rng.choice(words.OWN_WAYS[codec]))
     if graph.beside_code and codec == "kellet.module" and rng.random() < 0.3:
         cls = graph.needed_name("net", "Layer")
     return module_of(graph, codec, cls, depth)
@@ -55,8 +57,7 @@ def module_of(graph: Graph, codec: str, cls: int, depth: int) -> int:
     if rng.random() < 0.2:
         attributes["training"] = rng.random() < 0.5
     if graph.bold():
-        name = rng.choice(words.ODD_ATTRIBUTES + words.MODULE_ATTRIBUTES)
-        attributes[name] = graph.rng.choice((graph.value_name(), graph.value(1)))
+        attributes[_odd_attribute(graph)] = graph.rng.choice((graph.value_name(), graph.value(1)))
     shape = graph.add(K.SHAPE, cls, graph.codec(codec), *attributes)
     made = graph.add(K.OBJ, shape, *attributes.values())
     if rng.random() < 0.04:
@@ -66,10 +67,16 @@ def module_of(graph: Graph, codec: str, cls: int, depth: int) -> int:
     if rng.random() < 0.3:
         _state(graph, codec, made, cls)
     if graph.bold():
-        graph.add(K.FILL, made, rng.choice(words.ODD_ATTRIBUTES + words.MODULE_ATTRIBUTES), graph.value(1))
+        graph.add(K.FILL, made, _odd_attribute(graph), graph.value(1))
+    if graph.bold():
+        graph.fill(made)
     if rng.random() < 0.05:
         _handle(graph, codec, made)
     return made
+
+
+def _odd_attribute(graph: Graph) -> str:
+    return graph.rng.choice(graph.rng.choice((words.ODD_ATTRIBUTES, words.MODULE_ATTRIBUTES)))
 
 
 def _own_state(graph: Graph) -> int:

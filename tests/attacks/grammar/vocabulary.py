@@ -87,6 +87,11 @@ MODULES = {
     "kellet.module": _family("kellet.nn", wanted=_is_class_below(nn.Module)),
     **({} if torch is None else {"torch.module": _family(*_NN[:2], wanted=_is_class_below(torch.nn.Module))}),
 }
+_OWN_WAYS = """
+    Sequential ModuleList ModuleDict ParameterList ParameterDict BatchNorm1d MultiheadAttention
+    RNN LSTM GRU RNNCell LSTMCell GRUCell Conv1d Transformer TransformerEncoderLayer Identity
+""".split()
+OWN_WAYS = {codec: [pair for pair in pairs if pair[1] in _OWN_WAYS] for codec, pairs in MODULES.items()}
 OPTIMIZERS = {
     "kellet.optimizer": _family("kellet.optim", wanted=_is_class_below(kellet.optim.Optimizer)),
     **(
@@ -141,7 +146,10 @@ SCALARS: list[Any] = [
 KEYS: list[Any] = ["a", "b", "weight", "0", "key", 0, 1, 2.5, None, True, b"k"]
 
 HONEST_ATTRIBUTES = ["width", "label", "in_features", "out_features", "eps", "dim", "p", "lr", "data", "note"]
-MODULE_ATTRIBUTES = ["training", "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"]
+MODULE_ATTRIBUTES = """
+    training _parameters _buffers _modules _non_persistent_buffers_set _version _call_hooks _state_hooks
+    _forward_hooks _load_state_dict_pre_hooks
+""".split()
 ODD_ATTRIBUTES = """
     forward __class__ __dict__ __call__ __len__ __eq__ __hash__ __iter__ __bool__ __index__ __float__
     __format__ __array_interface__ __array__ __torch_function__ __set_name__ __del__ __getattr__
@@ -156,6 +164,7 @@ ODD_ATTRIBUTES = """
     domain _version _is_param _is_buffer has_sorted_indices _has_canonical_format _shape default _data
     _meta foreach capturable fused
 """.split()
+SLOTS = "_array _edge _grad _hooks _counter _view _needs _is_param __weakref__".split()
 WORDS = """
     ndarray matrix recarray elements struct subarray string |O <f4 <i8 <M8[s] |S3 |V4 bfloat16 masked
     defaultdict OrderedDict Counter slice range Ellipsis NotImplemented itemgetter attrgetter hooks

@@ -46,6 +46,8 @@ def _numbers(graph: Graph, depth: int) -> int:
                 ["dtype", "onnx"],
             )
         )
+        if graph.bold():
+            literal = [literal[0], rng.choice(words.WORDS + words.ODD_ATTRIBUTES)]
         return graph.node("torch.value", literal)
     name, data = rng.choice((("<f4", b"\0" * 4), ("<M8[s]", b"\1" * 8), ("|b1", b"\1")))
     return graph.node("numpy.scalar", [name, data])
@@ -99,6 +101,8 @@ def called(graph: Graph, depth: int) -> int:
     name = rng.choice(sorted(words.CALLS))
     cls = graph.needed_name(*name.split(":"))
     args = [_spelled(graph, part) for part in rng.choice(words.CALLS[name])]
+    if graph.bold():  # such arguments for another class
+        cls = graph.needed_name(*rng.choice(words.HOSTILE))
     if args and graph.bold():
         args[rng.randrange(len(args))] = graph.anything_odd(1)
     if rng.random() < 0.1:

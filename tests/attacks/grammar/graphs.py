@@ -152,7 +152,7 @@ class Graph(Table):
     def fill(self, made: int) -> None:
         """Give an object something more, which only some objects take."""
         rng = self.rng
-        kind = rng.choice((K.FILL, K.FILL, K.EXTEND, K.UPDATE, K.STATE, None, None))
+        kind = rng.choice((K.FILL, K.FILL, K.EXTEND, K.UPDATE, K.STATE, *[None] * 4))
         if kind == K.FILL:
             name = rng.choice(words.ODD_ATTRIBUTES + words.HONEST_ATTRIBUTES)
             self.add(K.FILL, made, name, rng.choice((self.value_name(), self.value(1))))

@@ -167,13 +167,20 @@ def _odd_tables(value: Any, names: dict[Any, Any]) -> str:
     for name, held in names.items():
         if name in ("_call_hooks", "_state_hooks") and isinstance(value, nn.Module):
             own = held is None or type(held).__module__.startswith("kellet.nn.")
-        elif name.endswith(("_pre_hooks", "_hooks", "_post_hooks")) and isinstance(value, _torch_modules()):
+        elif name in _torch_tables() and isinstance(value, _torch_modules()):
             own = type(held) is collections.OrderedDict
         else:
             continue
         if not own:
             return f"{name} of {type(value).__name__} is a {type(held).__name__}, and no table of hooks"
     return ""
+
+
+@functools.cache
+def _torch_tables() -> frozenset[str]:
+    """The attributes in which PyTorch keeps the hooks of a module."""
+    found = {} if words.torch is None else vars(words.torch.nn.Module())
+    return frozenset(name for name, held in found.items() if "hooks" in name and isinstance(held, dict))
 
 
 _NORMS = ("WeightNorm", "SpectralNorm", "SpectralNormStateDictHook", "SpectralNormLoadStateDictPreHook")
@@ -201,7 +208,7 @@ def _partial(value: Any) -> str:
     if function is SENTINEL:
         return ""
     listed = isinstance(function, _FUNCTIONS) or (
-        isinstance(function, type) and issubclass(function, (nn.Module, *_torch_modules()))
+        isinstance(function, type) and issubclass(function, (nn.Module, np.generic, *_torch_modules()))
     )
     home = str(getattr(function, "__module__", ""))
     if not listed or home.partition(".")[0] in ("builtins", "math", "scipy"):

@@ -21,7 +21,6 @@ from packager.codecs import (
     plain,
     sparse_state,
     torch_codec,
-    torch_layouts,
 )
 from packager.loading import stored_objects
 from packager.objects import building, checking, inert, keys, safeguards, trust
@@ -160,7 +159,10 @@ HOLES: MappingProxyType[str, Hole] = MappingProxyType(
             _of(optimizers.OptimizerCodec, "_check_state"),
             *(_rule(f"{family}.optimizer") for family in ("kellet", "torch")),
         ],
-        "a concrete path": lambda: [_granted("create", "pathlib:Path", "pathlib:PosixPath")],
+        "a concrete path": lambda: [
+            _granted("create", "pathlib:Path", "pathlib:PosixPath"),
+            _granted("call", "pathlib:Path", "pathlib:PosixPath"),
+        ],
         "a Hook as an object": lambda: [_without("_attributes")],
         "a factory changed afterwards": lambda: [
             _of(building, "slots_of", _all_slots),
@@ -213,19 +215,12 @@ TORCH_HOLES: MappingProxyType[str, Hole] = MappingProxyType(
     {
         "__setstate__ of a recurrent layer": lambda: [_of(torch_codec, "require_recurrent_state")],
         "__setstate__ of a layer": lambda: [_of(building, "check_takes_state")],
-        "numbers of a quantized tensor": lambda: [
-            _of(torch_layouts.QuantizedTensorCodec, "check"),
-            _of(torch_layouts.QuantizedTensorCodec, "decode", _quantized_by_anything),
-        ],
         "states of other shapes": lambda: [
             _of(torch_codec.TorchFramework, "require_fit"),
             _of(inert, "split_literal", lambda literal: (True, (), ())),
         ],
         "hook of a norm with anything": lambda: [_of(inert, "_is_norm_hook", lambda table, index: True)],
         "names that torch looks up": lambda: [_of(torch_codec.TorchValueCodec, "decode", _looked_up)],
-        "overrides of PyTorch's own classes": lambda: [
-            _of(torch_codec.TorchFramework, "changes_by_loading", torch_codec.TorchFramework.loads_by_itself)
-        ],
         "numbers that an optimiser converts": lambda: [_of(optimizers, "_is_number", lambda value: True)],
         "flags of an optimiser": lambda: [_of(optimizers, "_ASKED", frozenset())],
     }
@@ -272,13 +267,6 @@ class _PrintingPatterns:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(re, name)
-
-
-def _quantized_by_anything(self: Any, literal: Any, children: Any, version: int, context: Any) -> Any:
-    import torch
-
-    integers, scale, zero = children
-    return torch._make_per_tensor_quantized_tensor(integers, scale, zero)
 
 
 def _looked_up(self: Any, literal: Any, children: Any, version: int, context: Any) -> Any:

@@ -30,7 +30,7 @@ def module(graph: Graph, depth: int = 1) -> int:
     rng = graph.rng
     codec = rng.choice(sorted(words.MODULES))
     cls = graph.needed_name(*rng.choice(words.MODULES[codec]))
-    if rng.random() < 0.2:  # of those that treat what they hold in a way of their own
+    if rng.random() < 0.2:
         cls = graph.needed_name(*rng.choice(words.OWN_WAYS[codec]))
     if graph.beside_code and codec == "kellet.module" and rng.random() < 0.3:
         cls = graph.needed_name("net", "Layer")
@@ -60,7 +60,7 @@ def module_of(graph: Graph, codec: str, cls: int, depth: int) -> int:
         attributes[_odd_attribute(graph)] = graph.rng.choice((graph.value_name(), graph.value(1)))
     shape = graph.add(K.SHAPE, cls, graph.codec(codec), *attributes)
     made = graph.add(K.OBJ, shape, *attributes.values())
-    if rng.random() < 0.04:
+    if rng.random() < (0.15 if graph.records[-1 - cls][2] in words.IN_THEIR_OWN_WAY else 0.04):
         graph.add(K.STATE, made, _own_state(graph))
     if graph.bold():
         _hook(graph, codec, made)

@@ -74,7 +74,6 @@ def _is_class_below(*bases: Any) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, type) and issubclass(value, bases)
 
 
-_NN = ("torch.nn", "torch.nn.modules", "torch.nn.utils.parametrize")
 VALUES = _there(default_names.VALUES)
 CALLED = _there(default_names.CALLED)
 CREATED = _there(default_names.CREATED)
@@ -85,13 +84,20 @@ FUNCTIONS = _family(
 )
 MODULES = {
     "kellet.module": _family("kellet.nn", wanted=_is_class_below(nn.Module)),
-    **({} if torch is None else {"torch.module": _family(*_NN[:2], wanted=_is_class_below(torch.nn.Module))}),
+    **(
+        {}
+        if torch is None
+        else {"torch.module": _family("torch.nn.modules", wanted=_is_class_below(torch.nn.Module))}
+    ),
 }
-_OWN_WAYS = """
+# Of those that hold others, or take up a state, in a way of their own.
+IN_THEIR_OWN_WAY = """
     Sequential ModuleList ModuleDict ParameterList ParameterDict BatchNorm1d MultiheadAttention
     RNN LSTM GRU RNNCell LSTMCell GRUCell Conv1d Transformer TransformerEncoderLayer Identity
 """.split()
-OWN_WAYS = {codec: [pair for pair in pairs if pair[1] in _OWN_WAYS] for codec, pairs in MODULES.items()}
+OWN_WAYS = {
+    codec: [pair for pair in pairs if pair[1] in IN_THEIR_OWN_WAY] for codec, pairs in MODULES.items()
+}
 OPTIMIZERS = {
     "kellet.optimizer": _family("kellet.optim", wanted=_is_class_below(kellet.optim.Optimizer)),
     **(
@@ -121,7 +127,7 @@ HOSTILE = [
     outside:Pairs outside:Number outside:Dying outside:function net:Plain net:Layer net:function
     shelve:DbfilenameShelf logging:FileHandler sklearn.svm:SVC weakref:finalize numpy:load torch:load
     torch.nn:ScriptModule kellet.nn.module:Module kellet.hooks:HookRegistry numpy.ma:MaskedArray
-    enum:Enum builtins:classmethod pathlib:PosixPath dummy:function mailbox:Mailbox
+    enum:Enum builtins:classmethod pathlib:PosixPath dummy:function mailbox:Mailbox torch.nn:Linear
     """.split()
 ]
 

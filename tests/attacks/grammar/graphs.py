@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from packager.objects.default_names import PLAIN_DTYPES
+
 from . import codec_parts, module_parts, tensor_parts
 from . import vocabulary as words
 from .deviations import deviate
@@ -55,7 +57,8 @@ class Graph(Table):
     def value_name(self) -> int:
         """Write a listed name that is only handed on: a sentinel may stand behind it."""
         module, name = self.rng.choice(self.rng.choice((words.VALUES, words.FUNCTIONS, words.VALUES)))
-        self.handed_on.add(f"{module}:{name}")
+        if f"{module}:{name}" not in PLAIN_DTYPES:  # plain data may hold these, and no function
+            self.handed_on.add(f"{module}:{name}")
         return self.name(module, name)
 
     def needed_name(self, module: str, name: str) -> int:

@@ -227,7 +227,7 @@ TORCH_HOLES: MappingProxyType[str, Hole] = MappingProxyType(
 )
 SEEN_AS: MappingProxyType[str, str] = MappingProxyType(
     {
-        "UPDATE on an extern by way of a mock": "mailbox:|event open",
+        "UPDATE on an extern by way of a mock": r"mailbox:MH\.",
         "SimpleNamespace with callables": "in a SimpleNamespace",
         "hooks among the attributes": "hook",
         "a Hook as an object": "Hook",

@@ -96,7 +96,7 @@ _SINGLETONS: Final[dict[str, Any]] = {"Ellipsis": Ellipsis, "NotImplemented": No
 
 
 class SliceCodec(Codec):
-    """Slices and ranges: start, stop and step."""
+    """Slices of anything, and ranges of ints: whatever else stands in a range is asked for its index."""
 
     name = "slice"
     types = ("builtins:slice", "builtins:range")
@@ -109,9 +109,16 @@ class SliceCodec(Codec):
 
     def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
         expect(literal in ("slice", "range") and len(children) == 3, "'slice' or 'range' with three children")
+        if literal == "range":
+            _expect_ints(children)
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         return slice(*children) if literal == "slice" else range(*children)
+
+
+def _expect_ints(children: Sequence[Child]) -> None:
+    """Raise ValueError for other children than ints; long ones are bytes of the table."""
+    expect(all(child.kind == "scalar" and type(child.value) in (int, bytes) for child in children), "ints")
 
 
 class EnumCodec(Codec):
@@ -173,9 +180,7 @@ class FractionCodec(Codec):
 
     def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
         expect(literal is None and len(children) == 2, "numerator and denominator")
-        expect(
-            all(child.kind == "scalar" and type(child.value) in (int, bytes) for child in children), "ints"
-        )
+        _expect_ints(children)
         # Two of them are divided by what they have in common, in a time that grows with the square.
         digits = (len(child.value) for child in children if type(child.value) is bytes)
         expect(max(digits, default=0) <= MAX_FRACTION_BYTES, f"ints of at most {MAX_FRACTION_BYTES} bytes")

@@ -102,7 +102,7 @@ def _repeats(coords: Any) -> bool:
     import numpy
 
     order = numpy.lexsort(coords)
-    same = [numpy.diff(values[order]) == 0 for values in coords]
+    same = [values[order][1:] == values[order][:-1] for values in coords]
     return bool(numpy.logical_and.reduce(same).any())
 
 

@@ -38,6 +38,7 @@ _FACTORIES: Final = frozenset("int float str bool list dict set tuple".split())
 _WRAPPED_MODULES: Final = frozenset(
     {"torch.nn.functional", "kellet.nn.functional", "kellet", "numpy", "numpy.linalg"}
 )
+_OVER_MEMORY: Final = "numpy:ndarray"  # called with a buffer, it takes bytes for addresses of objects
 _WRAPPED_FAMILIES: Final = frozenset({"torch module", "kellet module"})
 
 # The hooks of data alone: the kind that each is registered as, and the attributes that it is made of.
@@ -228,7 +229,7 @@ def _partial(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
 
 def _may_be_wrapped(name: str) -> bool:
     module, _, qualname = name.partition(":")
-    condition = default_condition(module, qualname, "value")
+    condition = None if name == _OVER_MEMORY else default_condition(module, qualname, "value")
     return condition is not None and (module in _WRAPPED_MODULES or condition in _WRAPPED_FAMILIES)
 
 

@@ -165,6 +165,16 @@ LOAD_ROWS: Final = (
         on="names, numbers and literals of the table, and classes that are named in a refusal",
         why="compares, and says what is refused",
     ),
+    Row(
+        "state that C code trusts",
+        """
+        numpy:ndarray.all numpy:ndarray.any numpy:ndarray.min numpy:ndarray.max numpy:ufunc.reduce
+        numpy.*core._methods:_all numpy.*core._methods:_any numpy.*core._methods:_amin
+        numpy.*core._methods:_amax numpy.*core.multiarray:lexsort
+        """,
+        on="arrays of NumPy's own class with a dtype of numbers (require_array)",
+        why="compares the indices of a sparse matrix with its shape",
+    ),
 )
 
 KIND_ROWS: Final = (

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import kellet
 from packager.errors import PackageError
 from packager.objects.records import FILLS
 from packager.objects.records import Kind as K
@@ -94,6 +95,23 @@ def test_what_stands_for_entropy_is_not_asked_for_its_size(monkeypatch: pytest.M
         records = [*matrix, [K.CODEC, 1, [4, 0], entropy, key]]
         _refused(records, ["numpy.seed_sequence"], "entropy is an int, a sequence of ints or None")
     assert called == []
+
+
+def test_no_part_of_a_range_is_asked_for_its_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`range(tensor, 1, 1)` called `Tensor.__index__`."""
+    called: list[str] = []
+    monkeypatch.setattr(kellet.Tensor, "__index__", lambda _: called.append("index") or 1)
+
+    def ranged(codecs: list[list[Any]], records: forge.Records) -> None:
+        codecs.append(["slice", 1])
+        records[-1] = [K.CODEC, len(codecs) - 1, "range", records[-1][1], 1, 1]
+
+    forged = forge.with_records(forge.encoded([kellet.tensor(3)]), ranged)
+    with pytest.raises(PackageError, match="expected ints"):
+        forge.load(forge.archive_of(forged, externs=EXTERNS))
+    assert called == []
+    for honest in (range(3), range(5, -(2**70), -2), slice(None, 1, 2), slice("a", None, 2.5)):
+        assert _loaded(honest) == honest
 
 
 INTERFACE: forge.Records = [

@@ -70,6 +70,10 @@ LAZY: dict[str, tuple[Callable[[], Any], str]] = {
     "partial of a builtin": (lambda: functools.partial(max, 1), "a partial of builtins:max"),
     "partial of map": (lambda: functools.partial(map, len, [[1]]), "a partial of builtins:map"),
     "partial of a container": (lambda: functools.partial(dict, a=1), "a partial of builtins:dict"),
+    "partial of an array over memory": (
+        lambda: functools.partial(np.ndarray, (1,), "O"),
+        "a partial of numpy:ndarray",
+    ),
     "partial of a class of data": (
         lambda: functools.partial(types.SimpleNamespace, a=1),
         "a partial of types:SimpleNamespace",

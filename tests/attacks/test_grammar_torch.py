@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.attacks.grammar import vocabulary as words
-from tests.attacks.grammar.holes import graphs_until_found
+from tests.attacks.grammar.holes import TORCH_HOLES, graphs_until_found, opened
 from tests.attacks.grammar.run import Grammar
 
 
@@ -28,9 +28,15 @@ def test_composed_graphs_of_torch_call_nothing_outside_the_statement(grammar: Gr
 
 def test_all_modules_and_optimisers_of_torch_can_be_reached() -> None:
     assert {torch.nn.Linear, torch.nn.LSTM, torch.nn.TransformerDecoder} <= {
-        getattr(torch.nn, name) for module, name in words.MODULES["torch.module"] if module == "torch.nn"
+        getattr(torch.nn, name) for _, name in words.MODULES["torch.module"]
     }
     assert {"SGD", "Adam", "LBFGS"} <= {name for _, name in words.OPTIMIZERS["torch.optimizer"]}
+
+
+@pytest.mark.parametrize("hole", TORCH_HOLES)
+def test_each_hole_can_be_opened(hole: str) -> None:
+    with opened(hole):
+        pass
 
 
 def test_hooks_that_are_put_back_are_found(grammar: Grammar) -> None:

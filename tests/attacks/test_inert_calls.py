@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from packager.codecs import default_registry
 from packager.objects import (
@@ -157,6 +158,9 @@ MORE: dict[str, Callable[[], Any]] = {
     "fraction": lambda: fractions.Fraction(1, 3),
     "deque": lambda: collections.deque([1, [2]], maxlen=5),
     "objects in an array": lambda: np.array([1, "a", None, [2]], object),
+    "sparse matrices": lambda: [
+        getattr(scipy.sparse, f"{kind}_array")(np.eye(2)) for kind in "bsr coo csc csr dia dok lil".split()
+    ],
 }
 
 

@@ -1,7 +1,8 @@
 """Runs many graphs: `python -m tests.attacks.grammar GRAPHS SEED PROCESSES`, and prints what came of them,
 also when Ctrl-C ends it.
 
-`python -m tests.attacks.grammar holes` puts holes back, one at a time, and says how many graphs each took.
+`python -m tests.attacks.grammar holes [SEED] [NAME ...]` puts holes back, one at a time, and says how many
+graphs from that number on each took.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from contextlib import suppress
 from packager.objects.records import KIND_NAMES
 
 from . import vocabulary as words
-from .holes import HOLES, graphs_until_found
+from .holes import HOLES, TORCH_HOLES, graphs_until_found
 from .run import Grammar, Report, begin, work
 
 _CHUNK = 1024
@@ -94,13 +95,16 @@ def _wanted() -> dict[str, list[str]]:
     }
 
 
-def _holes(names: list[str]) -> int:
+def _holes(arguments: list[str]) -> int:
+    first, *names = arguments if arguments[:1] and arguments[0].isdecimal() else ["0", *arguments]
+    there = {**HOLES, **({} if words.torch is None else TORCH_HOLES)}
     grammar, missed = Grammar(), 0
-    for name in names or HOLES:
+    for name in names or there:
         started = time.monotonic()
-        count, text = graphs_until_found(grammar, name, 100_000)
+        count, text = graphs_until_found(grammar, name, 100_000, int(first))
         missed += not text
         _say(f"{name:42} {count:7} graphs  {time.monotonic() - started:5.0f} s  {text[:150] or 'NOT FOUND'}")
+    _say(f"{len(names or there) - missed} of {len(names or there)} found from number {first}")
     return 1 if missed else 0
 
 

@@ -46,13 +46,15 @@ def _numbers(graph: Graph, depth: int) -> int:
                 ["dtype", "onnx"],
             )
         )
+        if graph.bold():
+            literal = [literal[0], rng.choice(words.WORDS + words.ODD_ATTRIBUTES)]
         return graph.node("torch.value", literal)
     name, data = rng.choice((("<f4", b"\0" * 4), ("<M8[s]", b"\1" * 8), ("|b1", b"\1")))
     return graph.node("numpy.scalar", [name, data])
 
 
 def _slice(graph: Graph, depth: int) -> int:
-    parts = [graph.plain(0) if graph.bold() else graph.rng.choice((1, 2, 3)) for _ in range(3)]
+    parts = [graph.value(1) if graph.bold() else graph.rng.choice((1, 2, 3)) for _ in range(3)]
     return graph.node("slice", graph.rng.choice(("slice", "range")), *parts)
 
 
@@ -75,7 +77,11 @@ def _mapping(graph: Graph, depth: int) -> int:
     made = graph.node("collections.mapping", kind, *factory)
     for _ in range(rng.randint(0, 2)):
         graph.add(K.UPDATE, made, graph.key(), graph.plain(depth - 1))
-    return attributes_of(graph, made) if kind != "defaultdict" else made
+    if kind != "defaultdict":
+        return attributes_of(graph, made)
+    if graph.bold():
+        graph.add(K.FILL, made, rng.choice(("default_factory", "a")), graph.value_name())
+    return made
 
 
 def _deque(graph: Graph, depth: int) -> int:
@@ -95,6 +101,8 @@ def called(graph: Graph, depth: int) -> int:
     name = rng.choice(sorted(words.CALLS))
     cls = graph.needed_name(*name.split(":"))
     args = [_spelled(graph, part) for part in rng.choice(words.CALLS[name])]
+    if graph.bold():  # such arguments for another class
+        cls = graph.needed_name(*rng.choice(words.HOSTILE))
     if args and graph.bold():
         args[rng.randrange(len(args))] = graph.anything_odd(1)
     if rng.random() < 0.1:
@@ -102,12 +110,28 @@ def called(graph: Graph, depth: int) -> int:
         return graph.add(kind, cls, graph.add(K.TUPLE, *args), graph.add(K.DICT))
     made = graph.add(rng.choice((K.CALL, K.CALL, K.CALL, K.NEW)), cls, *args)
     if name == "types:SimpleNamespace":
-        names = rng.sample(words.HONEST_ATTRIBUTES, 2)
-        names += [rng.choice(words.ODD_ATTRIBUTES)] if graph.bold() else []
-        graph.add(K.FILL, made, *(part for one in names for part in (one, graph.plain(depth - 1))))
+        _fill_namespace(graph, made, depth)
     elif graph.bold():
         graph.add(K.FILL, made, rng.choice(words.ODD_ATTRIBUTES), graph.value(1))
     return made
+
+
+def namespace(graph: Graph, depth: int) -> int:
+    """A SimpleNamespace of plain data, boldly of something that is called."""
+    made = graph.add(K.CALL, graph.needed_name("types", "SimpleNamespace"))
+    _fill_namespace(graph, made, depth)
+    return made
+
+
+def _fill_namespace(graph: Graph, made: int, depth: int) -> None:
+    rng = graph.rng
+    names = rng.sample(words.HONEST_ATTRIBUTES, 2)
+    names += [rng.choice(words.ODD_ATTRIBUTES)] if graph.bold() else []
+    values = [
+        rng.choice((graph.value_name, lambda: graph.value(1)))() if graph.bold() else graph.plain(depth - 1)
+        for _ in names
+    ]
+    graph.add(K.FILL, made, *(part for pair in zip(names, values, strict=True) for part in pair))
 
 
 def _spelled(graph: Graph, value: Any) -> Any:
@@ -126,7 +150,10 @@ def created(graph: Graph, depth: int) -> int:
     if name == "uuid:UUID" and not graph.bold():
         values[0] = rng.choice((0, 3, 2**64 - 1))
     shape = graph.add(K.SHAPE, graph.needed_name(*name.split(":")), None, *names)
-    return graph.add(K.OBJ, shape, *values)
+    made = graph.add(K.OBJ, shape, *values)
+    if graph.bold():
+        graph.fill(made)
+    return made
 
 
 def stateful(graph: Graph, depth: int) -> int:
@@ -151,14 +178,21 @@ def stateful(graph: Graph, depth: int) -> int:
         state = graph.node("collections.mapping", "OrderedDict")
         graph.add(K.UPDATE, state, rng.choice(words.ODD_ATTRIBUTES), graph.plain(1))
     graph.add(K.STATE, made, state)
+    if graph.bold():  # and what was taken up is changed
+        graph.add(K.UPDATE, state, rng.choice(words.ODD_ATTRIBUTES), graph.plain(0))
     return made
 
 
 def alias(graph: Graph, depth: int) -> int:
-    """A generic alias of types."""
+    """A generic alias of types; boldly of something else, or one that is given an attribute."""
     parts = [graph.name("builtins", graph.rng.choice(words.FACTORIES)) for _ in range(2)]
     argument = graph.plain(1) if graph.rng.random() < 0.3 else parts[1]
-    return graph.add(K.CALL, graph.needed_name("types", "GenericAlias"), parts[0], argument)
+    origin = graph.value_name() if graph.bold() else parts[0]
+    made = graph.add(K.CALL, graph.needed_name("types", "GenericAlias"), origin, argument)
+    if graph.bold():
+        names = words.ODD_ATTRIBUTES + words.HONEST_ATTRIBUTES
+        graph.add(K.FILL, made, graph.rng.choice(names), graph.plain(0))
+    return made
 
 
 def subclass(graph: Graph, depth: int) -> int:
@@ -210,6 +244,23 @@ def wrapped_call(graph: Graph, depth: int = 1) -> int:
         return graph.node("getter", "itemgetter", graph.plain(1))
     args = graph.add(K.TUPLE, graph.value(1))
     return graph.node("functools.partial", None, graph.value_name(), args, graph.add(K.DICT))
+
+
+def sparse_matrix(graph: Graph, depth: int = 1) -> int:
+    """A sparse matrix that our encoder wrote; boldly with a flag or another part that is something else."""
+    from .deviations import exchange
+
+    tables = words.sparse_tables() if graph.with_storage else []
+    if not tables:
+        return created(graph, depth)
+    start = len(graph.records)
+    made: int = graph.splice(*graph.rng.choice(tables))
+    if graph.bold():
+        flags = ("has_sorted_indices", "_has_canonical_format", "_shape", "data", "maxprint")
+        graph.add(K.FILL, made, graph.rng.choice(flags), graph.plain_or_tensor(1))
+    elif graph.bold():
+        exchange(graph, start)
+    return made
 
 
 def random_state(graph: Graph, depth: int = 1) -> int:
@@ -273,6 +324,7 @@ def method(graph: Graph, depth: int) -> int:
 
 PLAIN: tuple[Any, ...] = (
     *(_numbers, _numbers, _numbers, _slice, enumeration, _mapping, _deque, _chain, called, called, created),
+    *(namespace, lambda graph, depth: sparse_matrix(graph)),
     lambda graph, depth: dtype_part(graph),
 )
 KEYS: tuple[Any, ...] = (
@@ -293,4 +345,5 @@ OTHERS: tuple[Any, ...] = (
     alias,
     created,
     stateful,
+    sparse_matrix,
 )

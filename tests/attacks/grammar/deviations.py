@@ -17,6 +17,14 @@ _SAME_FORM = (
     (K.CALL_KW, K.NEW_KW),
     (K.EXTEND, K.ADD),
 )
+_OBJECTS = (K.FILL, K.FILL, K.EXTEND, K.UPDATE, K.STATE)
+_TAKERS = {
+    K.LIST: (K.EXTEND,),
+    K.DICT: (K.UPDATE,),
+    K.SET: (K.ADD,),
+    **dict.fromkeys((K.OBJ, K.NEW, K.CALL), _OBJECTS),
+    K.CODEC: (K.FILL, K.EXTEND, K.UPDATE, K.FINISH),
+}
 
 
 def deviate(graph: Graph, count: int) -> None:
@@ -104,19 +112,30 @@ def _other_kind(graph: Graph) -> None:
 
 
 def _fill(graph: Graph) -> None:
-    """Give any record attributes, items, pairs, a state or a second phase."""
+    """Give any record attributes, items, pairs, a state or a second phase; mostly one that may take them."""
     rng = graph.rng
     target = -rng.randint(1, len(graph.records))
     kind = rng.choice((K.FILL, K.EXTEND, K.UPDATE, K.ADD, K.STATE, K.FINISH, K.SETCELL))
+    takers = [-1 - at for at, record in enumerate(graph.records) if record[0] in _TAKERS]
+    if takers and rng.random() < 0.7:
+        target = rng.choice(takers)
+        kind = rng.choice(_TAKERS[graph.records[-1 - target][0]])
     if kind == K.FILL:
-        graph.add(K.FILL, target, rng.choice(words.ODD_ATTRIBUTES), graph.any_known())
+        graph.add(K.FILL, target, rng.choice(words.ODD_ATTRIBUTES), _given(graph))
     elif kind == K.UPDATE:
-        graph.add(K.UPDATE, target, graph.key(), graph.any_known())
+        key = rng.choice(words.ODD_ATTRIBUTES) if rng.random() < 0.3 else graph.key()
+        graph.add(K.UPDATE, target, key, _given(graph))
     elif kind == K.FINISH:
         number = rng.randrange(1, len(graph.codecs)) if len(graph.codecs) > 1 else 1
         graph.add(K.FINISH, target, number, rng.choice((["state", True, 0], "hooks", None, "wrapper")))
     else:
-        graph.add(kind, target, graph.any_known())
+        graph.add(kind, target, _given(graph))
+
+
+def _given(graph: Graph) -> Any:
+    """What something is given: another record, a scalar, something that is called."""
+    rng = graph.rng
+    return rng.choice((graph.any_known, graph.value_name, lambda: graph.scalar(rng.choice(words.SCALARS))))()
 
 
 def _repeat(graph: Graph) -> None:

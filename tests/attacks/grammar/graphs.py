@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from packager.objects.default_names import PLAIN_DTYPES
+
 from . import codec_parts, module_parts, tensor_parts
 from . import vocabulary as words
 from .deviations import deviate
@@ -55,7 +57,8 @@ class Graph(Table):
     def value_name(self) -> int:
         """Write a listed name that is only handed on: a sentinel may stand behind it."""
         module, name = self.rng.choice(self.rng.choice((words.VALUES, words.FUNCTIONS, words.VALUES)))
-        self.handed_on.add(f"{module}:{name}")
+        if f"{module}:{name}" not in PLAIN_DTYPES:  # plain data may hold these, and no function
+            self.handed_on.add(f"{module}:{name}")
         return self.name(module, name)
 
     def needed_name(self, module: str, name: str) -> int:
@@ -138,13 +141,33 @@ class Graph(Table):
         pool = words.HOSTILE if rng.random() < 0.5 else words.SORTED_NAMES
         cls = self.needed_name(*rng.choice(pool))
         names = rng.sample(words.ODD_ATTRIBUTES + words.HONEST_ATTRIBUTES, rng.randint(0, 2))
-        if rng.random() < 0.3:
+        roll = rng.random()
+        if roll < 0.2:
+            made = self.add(rng.choice((K.NEW, K.CALL)), cls, self.scalar(rng.choice(words.SCALARS)))
+        elif roll < 0.4:
             made = self.add(K.NEW, cls)
         else:
             shape = self.add(K.SHAPE, cls, None, *names)
             made = self.add(K.OBJ, shape, *(self.value(1) for _ in names))
-        fill(self, made)
+        self.fill(made)
         return made
+
+    def fill(self, made: int) -> None:
+        """Give an object something more, which only some objects take."""
+        rng = self.rng
+        kind = rng.choice((K.FILL, K.FILL, K.EXTEND, K.UPDATE, K.STATE, *[None] * 4))
+        if kind == K.FILL:
+            name = rng.choice(words.ODD_ATTRIBUTES + words.HONEST_ATTRIBUTES)
+            self.add(K.FILL, made, name, rng.choice((self.value_name(), self.value(1))))
+        elif kind == K.UPDATE:
+            self.add(K.UPDATE, made, self.key(), self.value(1))
+        elif kind == K.EXTEND:
+            self.add(K.EXTEND, made, self.value(1))
+        elif kind == K.STATE:
+            state = rng.choice((self.mapping(1), self.value(1)))
+            self.add(K.STATE, made, state)
+            if self.bold():  # and what was taken up is changed
+                self.add(K.UPDATE, state, rng.choice(words.ODD_ATTRIBUTES), self.value(0))
 
     def _filled_object(self) -> int:
         """An object of a class outside whose own method takes what it is given."""
@@ -216,26 +239,12 @@ def _is_packable(value: Any) -> bool:
     return type(value) is not bytes and not (type(value) is str and (len(value) > 64 or not value.isascii()))
 
 
-def fill(graph: Graph, made: int) -> None:
-    """Give an object something more, which only some objects take."""
-    rng = graph.rng
-    kind = rng.choice((K.FILL, K.FILL, K.EXTEND, K.UPDATE, K.STATE, None, None))
-    if kind == K.FILL:
-        name = rng.choice(words.ODD_ATTRIBUTES + words.HONEST_ATTRIBUTES)
-        graph.add(K.FILL, made, name, graph.rng.choice((graph.value_name(), graph.value(1))))
-    elif kind == K.UPDATE:
-        graph.add(K.UPDATE, made, graph.key(), graph.value(1))
-    elif kind == K.EXTEND:
-        graph.add(K.EXTEND, made, graph.value(1))
-    elif kind == K.STATE:
-        graph.add(K.STATE, made, graph.rng.choice((graph.mapping(1), graph.value(1))))
-
-
 def _odd_part(graph: Graph, depth: int) -> Any:
     """An object that nothing honest holds, where everything may stand."""
     return graph.odd_object() if graph.bold() else graph.template(depth)
 
 
+_NO_CODE = (("dummy", "Thing"), ("dummy", "function"), ("outside", "Thing"), ("mailbox", "MH"))
 _TAKERS: tuple[tuple[str, tuple[str, ...], int], ...] = (
     ("collections:UserList", ("data",), K.EXTEND),
     ("collections:UserDict", ("data",), K.UPDATE),
@@ -258,7 +267,7 @@ _ANY: tuple[Callable[..., Any], ...] = (
     Graph.template,
     lambda graph, depth: graph.value_name(),
     lambda graph, depth: tensor_parts.tensor(graph),
-    lambda graph, depth: codec_parts.wrapped_call(graph),
+    *((lambda graph, depth: codec_parts.wrapped_call(graph)),) * 2,
     *((lambda graph, depth: module_parts.module(graph, depth)),) * 4,
     lambda graph, depth: module_parts.optimizer(graph),
     _odd_part,
@@ -271,11 +280,14 @@ def compose(seed: int) -> Composed:
     rng = random.Random(seed)
     how = rng.choices(("object", "extras", "shadowed", "code"), (60, 12, 8, 20))[0]
     with_storage = how not in ("extras", "shadowed") and rng.random() < 0.6
-    budget = rng.choices((0, 1, 2, 4), (45, 30, 15, 10))[0]
+    budget = rng.choices((0, 1, 2, 4), (50, 28, 14, 8))[0]
     graph = Graph(rng, with_storage=with_storage, beside_code=how == "code", budget=budget)
     parts = [graph.value(rng.randint(1, 3)) for _ in range(rng.randint(1, 3))]
     if how == "code":
         parts += [module_parts.stored_thing(graph) for _ in range(rng.randint(1, 3))]
+    elif rng.random() < 0.05:  # what looks like code, and brings none
+        parts.append(graph.name(*rng.choice(_NO_CODE)))
+        parts += [graph.odd_object() for _ in range(rng.randint(0, 2))]
     if with_storage:
         parts.append(tensor_parts.tensor(graph))
     if graph.budget or rng.random() < 0.1:

@@ -75,6 +75,8 @@ def _look(value: Any) -> tuple[str, list[Any]]:
 def _object(value: Any, cls: type) -> tuple[str, list[Any]]:
     """An instance of any other class: its attributes are no methods, and no names that libraries ask for."""
     names = _own_dict(value)
+    if cls.__name__ in _NORMS and (odd := _norm(value, names)):
+        return odd, []
     if (
         isinstance(value, (enum.Enum, logging.Logger))
         or cls.__module__ in _KEEPS_ITS_OWN
@@ -88,6 +90,10 @@ def _object(value: Any, cls: type) -> tuple[str, list[Any]]:
             return f"{name} among the attributes of a {cls.__name__}", []
         if _is_method(cls, name):
             return f"{name} of a {cls.__name__} in the place of a method", []
+    if isinstance(value, kellet.Tensor) and not _has_own_slots(value):
+        return f"a {cls.__name__} whose slots hold something else", []
+    if isinstance(value, nn.Hook):
+        return f"a {cls.__name__} as an object", []
     if cls is types.SimpleNamespace:
         found = next((one for one in names.values() if type(one) in (*_FUNCTIONS, functools.partial)), None)
         if found is not None or any(
@@ -98,7 +104,7 @@ def _object(value: Any, cls: type) -> tuple[str, list[Any]]:
         return f"a {cls.__name__} that was made around its codec", []
     if isinstance(value, (nn.Module, *_torch_modules())) and not _has_tables(names):
         return f"a {cls.__name__} whose tables hold something else", []
-    hooks = _hooks(value)
+    hooks = _hooks(value) or _odd_tables(value, names)
     if hooks:
         return hooks, []
     return "", list(names.values())
@@ -156,7 +162,45 @@ def _hooks(value: Any) -> str:
     return ""
 
 
+def _odd_tables(value: Any, names: dict[Any, Any]) -> str:
+    """Where a framework keeps hooks there is a table of its own, or nothing yet."""
+    for name, held in names.items():
+        if name in ("_call_hooks", "_state_hooks") and isinstance(value, nn.Module):
+            own = held is None or type(held).__module__.startswith("kellet.nn.")
+        elif name in _torch_tables() and isinstance(value, _torch_modules()):
+            own = type(held) is collections.OrderedDict
+        else:
+            continue
+        if not own:
+            return f"{name} of {type(value).__name__} is a {type(held).__name__}, and no table of hooks"
+    return ""
+
+
+@functools.cache
+def _torch_tables() -> frozenset[str]:
+    """The attributes in which PyTorch keeps the hooks of a module."""
+    found = {} if words.torch is None else vars(words.torch.nn.Module())
+    return frozenset(name for name, held in found.items() if "hooks" in name and isinstance(held, dict))
+
+
 _NORMS = ("WeightNorm", "SpectralNorm", "SpectralNormStateDictHook", "SpectralNormLoadStateDictPreHook")
+
+
+def _norm(value: Any, names: dict[Any, Any]) -> str:
+    """What a norm of PyTorch keeps of itself: numbers and a name, or the norm that it is for."""
+    kinds = ("SpectralNorm",) if "fn" in names else ("int", "float", "str")
+    odd = next((name for name, one in names.items() if type(one).__name__ not in kinds), None)
+    return "" if odd is None else f"{odd} of a {type(value).__name__} is a {type(names[odd]).__name__}"
+
+
+def _has_own_slots(tensor: Any) -> bool:
+    """Whether a tensor of kellet is made of an array and of what was made for it, and of no graph."""
+    slots = {
+        name: getattr(type(tensor), name).__get__(tensor) for name in ("_array", "_edge", "_grad", "_hooks")
+    }
+    return isinstance(slots.pop("_array"), np.ndarray) and not any(
+        held is not None and not type(held).__module__.startswith("kellet.") for held in slots.values()
+    )
 
 
 def _partial(value: Any) -> str:
@@ -164,7 +208,7 @@ def _partial(value: Any) -> str:
     if function is SENTINEL:
         return ""
     listed = isinstance(function, _FUNCTIONS) or (
-        isinstance(function, type) and issubclass(function, (nn.Module, *_torch_modules()))
+        isinstance(function, type) and issubclass(function, (nn.Module, np.generic, *_torch_modules()))
     )
     home = str(getattr(function, "__module__", ""))
     if not listed or home.partition(".")[0] in ("builtins", "math", "scipy"):
@@ -287,6 +331,9 @@ class SharedState:
             *(nn.Linear, nn.Module, uuid.UUID, np.poly1d, kellet.nn.functional.relu, random.Random),
         ]
         self._shared = [(one, _own_dict(one) or vars(type(one))) for one in shared]
+        # Functions have attributes of their own, mostly none.
+        functions = [one for one in _granted().values() if isinstance(one, types.FunctionType)]
+        self._function_dicts = [_own_dict(one) for one in functions]
         self._before = self._now()
 
     def problem(self) -> str:
@@ -296,14 +343,17 @@ class SharedState:
             return ""
         changed = [
             type(one).__name__
-            for (one, _), was, is_ in zip(self._shared, self._before, now, strict=True)
+            for (one, _), was, is_ in zip(self._shared, self._before, now, strict=False)
             if was != is_
         ]
+        if now[-1] != self._before[-1]:
+            changed.append("a function")
         self._before = now
         return f"what the process shares was changed: {', '.join(changed)}"
 
     def _now(self) -> list[Any]:
-        return [
+        shared: list[Any] = [
             (len(names), type(one), [id(value) for value in names.values()] if len(names) < 20 else None)
             for one, names in self._shared
         ]
+        return [*shared, sum(map(len, self._function_dicts))]

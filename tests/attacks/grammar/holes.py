@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator
-from types import MappingProxyType
+from dataclasses import replace
+from types import MappingProxyType, MemberDescriptorType
 from typing import Any
 from unittest import mock
 
@@ -15,12 +17,17 @@ from packager.codecs import (
     modules,
     numpy_values,
     optimizers,
+    patterns,
+    plain,
+    sparse_state,
     torch_codec,
 )
 from packager.loading import stored_objects
-from packager.objects import building, inert, keys, safeguards, trust
+from packager.objects import building, checking, inert, keys, safeguards, trust
+from packager.objects.listed_states import LISTED_STATES
 
 from .run import Grammar
+from .table import K
 
 Hole = Callable[[], list[Any]]
 """A hole: the patches that open it."""
@@ -44,11 +51,10 @@ def _rule(codec: str) -> Any:
     return mock.patch.dict(inert._BY_CODEC, {codec: _nothing})
 
 
-def _without(rule: str, *kinds: int) -> Any:
-    """The rules of data alone without one of them."""
+def _without(*names: str) -> Any:
+    """The rules of data alone without some of them."""
     kept = {
-        kind: tuple(one for one in rules if one.__name__ != rule) if not kinds or kind in kinds else rules
-        for kind, rules in inert._RULES.items()
+        kind: tuple(one for one in rules if one.__name__ not in names) for kind, rules in inert._RULES.items()
     }
     return mock.patch.object(inert, "_RULES", kept)
 
@@ -67,25 +73,63 @@ def _takes_attributes() -> list[Any]:
 
 
 def _stays_data(self: Any, modules: Any) -> Any:
-    from dataclasses import replace
-
     return replace(self, allows_code=True, by_names=False)
+
+
+def _code_by_a_mock(self: Any, modules: Any) -> Any:
+    """The context of an object for which a mock counts as a stored module."""
+    interned = self.interned
+    return replace(
+        self,
+        interned=lambda module: module == "dummy" or interned(module),
+        allows_code=any(module == "dummy" or interned(module) for module in modules),
+        by_names=False,
+    )
+
+
+def _more_to_modules(table: Any, record: Any, index: int) -> str:
+    """Check EXTEND and UPDATE, and take what a codec made of attributes for their target."""
+    before = table._codec_of
+    table._codec_of = {} if table._class(record[1]) == "object" else before
+    try:
+        return checking.CheckedTable._add_to(table, record, index)
+    finally:
+        table._codec_of = before
+
+
+def _kept_state(made: Any, state: Any) -> None:
+    """Take up a state whose names were looked at, and keep the very dict."""
+    safeguards.forbid_shadows(type(made), state)
+    made.__dict__ = state
+
+
+def _all_slots(cls: type) -> dict[str, Any]:
+    return {
+        name: member
+        for base in reversed(cls.__mro__)
+        for name, member in vars(base).items()
+        if isinstance(member, MemberDescriptorType)
+    }
+
+
+def _claimed(held: dict[str, Any], names: Any) -> bool:
+    return any(bool(held[name]) for name in names if held.get(name) is not None)
 
 
 HOLES: MappingProxyType[str, Hole] = MappingProxyType(
     {
         "EXTEND on a UserList": lambda: [
             _granted("create", "collections:UserList"),
-            _without("_fill_of_class"),
-            _without("_contents"),
+            _without("_fill_of_class", "_contents"),
         ],
         "hooks in data alone": lambda: [_of(inert, "_hook", _nothing)],
         "factory of a defaultdict": lambda: [_rule("collections.mapping")],
         "partial of anything": lambda: [_rule("functools.partial")],
         "bound method": lambda: [_rule("method")],
         "getter": lambda: [_rule("getter")],
+        "a mock for stored code": lambda: [_of(trust.TrustContext, "for_object", _code_by_a_mock)],
         "UPDATE on an extern by way of a mock": lambda: [
-            _of(trust.TrustContext, "for_object", _stays_data),
+            _of(trust.TrustContext, "for_object", _code_by_a_mock),
             _of(trust, "_is_foreign_extern", lambda top, context: top in context.externs),
             _of(inert, "_FILLS", {}),
             *_any_key(),
@@ -115,6 +159,39 @@ HOLES: MappingProxyType[str, Hole] = MappingProxyType(
             _of(optimizers.OptimizerCodec, "_check_state"),
             *(_rule(f"{family}.optimizer") for family in ("kellet", "torch")),
         ],
+        "a concrete path": lambda: [
+            _granted("create", "pathlib:Path", "pathlib:PosixPath"),
+            _granted("call", "pathlib:Path", "pathlib:PosixPath"),
+        ],
+        "a Hook as an object": lambda: [_without("_attributes")],
+        "a factory changed afterwards": lambda: [
+            _of(building, "slots_of", _all_slots),
+            _of(building, "forbid_shadows"),
+        ],
+        "attributes of a function by its alias": lambda: [
+            _without("_attributes", "_call"),
+            _of(building, "_own_dict", lambda made: made.__dict__),
+        ],
+        "slots of a tensor": lambda: [_of(building, "forbid_shadows", _with_slots)],
+        "items and pairs for a module": lambda: [
+            mock.patch.dict(checking._CHECKS, dict.fromkeys((K.EXTEND, K.UPDATE), _more_to_modules))
+        ],
+        "pairs for a listed class": lambda: [_without("_fill_of_class")],
+        "a state kept, and changed afterwards": lambda: [
+            mock.patch.dict(
+                building.LISTED_STATES,
+                {name: _kept_state for name in LISTED_STATES if name.startswith("numpy.")},
+            )
+        ],
+        "names of modules that are no texts": lambda: [_of(frameworks, "_are_names", lambda table: True)],
+        "what a framework compares": lambda: [_of(inert, "_is_compared", lambda codec, name: False)],
+        "strings made of anything": lambda: [
+            _rule("numpy.ndarray"),
+            _of(arrays, "_require_own_strings"),
+        ],
+        "a range of anything": lambda: [_rule("slice"), _of(plain, "_expect_ints")],
+        "a pattern that is printed": lambda: [_of(patterns, "re", _PrintingPatterns())],
+        "flags of a sparse matrix": lambda: [_of(sparse_state, "_is_claimed", _claimed)],
         "stored source under a listed name": lambda: [
             _of(trust.TrustContext, "stored_on_the_way", lambda self, module: ())
         ],
@@ -138,8 +215,27 @@ TORCH_HOLES: MappingProxyType[str, Hole] = MappingProxyType(
     {
         "__setstate__ of a recurrent layer": lambda: [_of(torch_codec, "require_recurrent_state")],
         "__setstate__ of a layer": lambda: [_of(building, "check_takes_state")],
+        "states of other shapes": lambda: [
+            _of(torch_codec.TorchFramework, "require_fit"),
+            _of(inert, "split_literal", lambda literal: (True, (), ())),
+        ],
+        "hook of a norm with anything": lambda: [_of(inert, "_is_norm_hook", lambda table, index: True)],
+        "names that torch looks up": lambda: [_of(torch_codec.TorchValueCodec, "decode", _looked_up)],
+        "numbers that an optimiser converts": lambda: [_of(optimizers, "_is_number", lambda value: True)],
+        "flags of an optimiser": lambda: [_of(optimizers, "_ASKED", frozenset())],
     }
 )
+SEEN_AS: MappingProxyType[str, str] = MappingProxyType(
+    {
+        "UPDATE on an extern by way of a mock": r"mailbox:MH\.",
+        "SimpleNamespace with callables": "in a SimpleNamespace",
+        "hooks among the attributes": "hook",
+        "a Hook as an object": "Hook",
+        "a factory changed afterwards": "factory",
+        "attributes of a function by its alias": "shares was changed",
+    }
+)
+"""What must be seen of a hole, where opening it opens another one, too; of the others, anything."""
 
 
 class _Anything:
@@ -158,6 +254,31 @@ def _array_of_anything(tensor: Any, dtype: Any, name: Any) -> Any:
 def _only_methods(cls: type, names: Any, *, with_slots: bool = True) -> None:
     plain = [name for name in names if not (name.startswith("__") and name.endswith("__"))]
     safeguards.forbid_shadows(cls, plain, with_slots=with_slots)
+
+
+def _with_slots(cls: type, names: Any, *, with_slots: bool = True) -> None:
+    safeguards.forbid_shadows(cls, names, with_slots=True)
+
+
+class _PrintingPatterns:
+    """The module `re` for a codec that leaves its flags as they are."""
+
+    DEBUG = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(re, name)
+
+
+def _looked_up(self: Any, literal: Any, children: Any, version: int, context: Any) -> Any:
+    import torch
+
+    kind, *parts = literal
+    if kind == "Size":
+        return torch.Size(parts)
+    value = torch.device(parts[0]) if kind == "device" else getattr(torch, parts[0])
+    if type(value).__name__ != kind:
+        raise ValueError(f"torch has no {kind} {parts[0]!r}")
+    return value
 
 
 def _masked_of_anything(self: Any, literal: Any, children: Any, version: int, context: Any) -> Any:
@@ -186,11 +307,15 @@ def graphs_until_found(grammar: Grammar, name: str, most: int, first: int = 0) -
 
     What the same graph shows without the hole does not count.
     """
-    step = 256
+    step, wanted = 256, re.compile(SEEN_AS.get(name, ""))
     for start in range(first, first + most, step):
         with opened(name):
-            found = grammar.run(range(start, start + step)).found
+            found = grammar.run(range(start, min(start + step, first + most))).found
         for number, text in sorted(found):
-            if not grammar.run([number]).found:
+            if wanted.search(text) and not _shows(grammar, number, wanted):
                 return number - first + 1, text
     return most, ""
+
+
+def _shows(grammar: Grammar, number: int, wanted: re.Pattern[str]) -> bool:
+    return any(wanted.search(text) for _, text in grammar.run([number]).found)

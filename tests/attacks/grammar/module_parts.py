@@ -30,6 +30,8 @@ def module(graph: Graph, depth: int = 1) -> int:
     rng = graph.rng
     codec = rng.choice(sorted(words.MODULES))
     cls = graph.needed_name(*rng.choice(words.MODULES[codec]))
+    if rng.random() < 0.2:
+        cls = graph.needed_name(*rng.choice(words.OWN_WAYS[codec]))
     if graph.beside_code and codec == "kellet.module" and rng.random() < 0.3:
         cls = graph.needed_name("net", "Layer")
     return module_of(graph, codec, cls, depth)
@@ -46,28 +48,35 @@ def module_of(graph: Graph, codec: str, cls: int, depth: int) -> int:
         attributes["_buffers"] = graph.add(K.DICT, *_pairs(graph, codec, "Tensor", ("running_mean", "n")))
     if rng.random() < 0.3 and depth > 0:
         below = rng.sample(["0", "1", "inner"], rng.randint(0, 2))
-        modules = [part for name in below for part in (name, _module_below(graph, codec, depth - 1))]
+        modules = [
+            part for name in below for part in (_name(graph, name), _module_below(graph, codec, depth - 1))
+        ]
         attributes["_modules"] = graph.add(K.DICT, *modules)
     for name in rng.sample(words.HONEST_ATTRIBUTES, rng.randint(0, 3)):
         attributes[name] = graph.value(1)
     if rng.random() < 0.2:
         attributes["training"] = rng.random() < 0.5
     if graph.bold():
-        name = rng.choice(words.ODD_ATTRIBUTES + words.MODULE_ATTRIBUTES)
-        attributes[name] = graph.rng.choice((graph.value_name(), graph.value(1)))
+        attributes[_odd_attribute(graph)] = graph.rng.choice((graph.value_name(), graph.value(1)))
     shape = graph.add(K.SHAPE, cls, graph.codec(codec), *attributes)
     made = graph.add(K.OBJ, shape, *attributes.values())
-    if rng.random() < 0.04:
+    if rng.random() < (0.15 if graph.records[-1 - cls][2] in words.IN_THEIR_OWN_WAY else 0.04):
         graph.add(K.STATE, made, _own_state(graph))
     if graph.bold():
         _hook(graph, codec, made)
     if rng.random() < 0.3:
         _state(graph, codec, made, cls)
     if graph.bold():
-        graph.add(K.FILL, made, rng.choice(words.ODD_ATTRIBUTES + words.MODULE_ATTRIBUTES), graph.value(1))
+        graph.add(K.FILL, made, _odd_attribute(graph), graph.value(1))
+    if graph.bold():
+        graph.fill(made)
     if rng.random() < 0.05:
         _handle(graph, codec, made)
     return made
+
+
+def _odd_attribute(graph: Graph) -> str:
+    return graph.rng.choice(graph.rng.choice((words.ODD_ATTRIBUTES, words.MODULE_ATTRIBUTES)))
 
 
 def _own_state(graph: Graph) -> int:
@@ -85,8 +94,13 @@ def _pairs(graph: Graph, codec: str, kind: str, names: tuple[str, ...]) -> list[
     found: list[Any] = []
     for name in names[: graph.rng.randint(0, 2)]:
         odd = graph.bold()
-        found += [name, graph.value(1) if odd else make(graph, [2], kind)]
+        found += [_name(graph, name), graph.value(1) if odd else make(graph, [2], kind)]
     return found
+
+
+def _name(graph: Graph, name: str) -> Any:
+    """The name of a tensor or a module in a table; boldly any key."""
+    return graph.key() if graph.bold() else name
 
 
 def _torch_leaf(graph: Graph, shape: list[int], kind: str) -> int:
@@ -125,8 +139,10 @@ def _hook(graph: Graph, codec: str, made: int) -> None:
 
 def _norm_hook(graph: Graph, made: int) -> int:
     cls = graph.needed_name("torch.nn.utils.weight_norm", "WeightNorm")
-    shape = graph.add(K.SHAPE, cls, None, "name", "dim")
-    return graph.add(K.OBJ, shape, "weight", 0)
+    names = ["name", "dim"] + ([graph.rng.choice(words.ODD_ATTRIBUTES)] if graph.bold() else [])
+    shape = graph.add(K.SHAPE, cls, None, *names)
+    values = ["weight" if graph.rng.random() < 0.7 else "bias", 0, *(graph.value(1) for _ in names[2:])]
+    return graph.add(K.OBJ, shape, *values)
 
 
 def _natural(graph: Graph, codec: str, made: int) -> None:
@@ -186,15 +202,25 @@ def optimizer(graph: Graph) -> int:
     cls = graph.needed_name(*rng.choice(words.OPTIMIZERS[codec]))
     make = kellet_tensor if codec == "kellet.optimizer" else _torch_leaf
     parameter = make(graph, [2], "Parameter")
-    options = [part for name in ("lr", "betas", "foreach") for part in (name, graph.plain(0))]
+    flags = rng.sample(["foreach", "capturable", "fused", "maximize"], 2)
+    options = [part for name in ("lr", "betas", *flags) for part in (name, graph.plain_or_tensor(0))]
     group = graph.add(K.DICT, "params", graph.add(K.LIST, parameter), *options)
     defaults = graph.add(K.DICT, "lr", 0.1)
-    held = graph.add(K.DICT, parameter, graph.add(K.DICT, "step", graph.plain_or_tensor(0)))
+    kept = rng.sample(["step", "mu", "eta", "exp_avg"], 2)
+    known = [part for name in kept for part in (name, _state_part(graph))]
+    held = graph.add(K.DICT, parameter, graph.add(K.DICT, *known))
     parts = ["defaults", defaults, "state", held, "param_groups", graph.add(K.LIST, group)]
     if graph.bold() or (graph.budget and rng.random() < 0.4):
         names = ("_step_pre", "_optimizer_step_pre_hooks", "step", "_patch_step_function", "zero_grad")
         parts += [rng.choice(names), graph.value(1)]
     return graph.node(codec, None, cls, graph.add(K.DICT, *parts))
+
+
+def _state_part(graph: Graph) -> Any:
+    """What an optimiser keeps for a tensor: a number or a tensor, boldly anything."""
+    if graph.bold():
+        return graph.value(1)
+    return graph.rng.choice((1, 0.5, graph.plain_or_tensor(0)))
 
 
 def scheduler(graph: Graph) -> int:

@@ -172,6 +172,9 @@ def _import_what_libraries_import_late() -> None:
     for family in pkgutil.iter_modules(rules.__path__, "kellet.rules."):
         importlib.import_module(family.name)
     repr(kellet.ones(1))
+    for name in ("ml_dtypes", "mailbox"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     if words.torch is not None:
         repr(words.torch.ones(1))
 

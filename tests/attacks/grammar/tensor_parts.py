@@ -84,7 +84,7 @@ def elements(graph: Graph) -> int:
         dtype = graph.node(
             "numpy.dtype", ["string", rng.random() < 0.5, missing], *([graph.plain(1)] if missing else [])
         )
-        items = [graph.plain(0) if graph.bold() else rng.choice(("a", "b", "")) for _ in range(count)]
+        items = [graph.value(1) if graph.bold() else rng.choice(("a", "b", "")) for _ in range(count)]
     return graph.node("numpy.ndarray", ["ndarray", "elements", count], dtype, *items)
 
 
@@ -127,7 +127,10 @@ def masked(graph: Graph) -> int:
     data = array(graph, "F32", [3])
     mask = rng.choice((None, array(graph, "BOOL", [3])))
     value = array(graph, "F32", []) if rng.random() < 0.5 else None
-    return graph.node("numpy.masked", rng.random() < 0.5, data, mask, value)
+    parts = [data, mask, value]
+    if graph.bold():
+        parts[rng.randrange(3)] = graph.value(1)
+    return graph.node("numpy.masked", rng.random() < 0.5, *parts)
 
 
 def kellet_tensor(graph: Graph, shape: list[int] | None = None, kind: str | None = None) -> int:
@@ -165,7 +168,7 @@ def torch_tensor(
 def sparse(graph: Graph) -> int:
     """A sparse tensor of PyTorch."""
     indices = torch_tensor(graph, "I64", [2, 2], "Tensor")
-    values = torch_tensor(graph, "F32", [2], "Tensor")
+    values = graph.value(1) if graph.bold() else torch_tensor(graph, "F32", [2], "Tensor")
     layout = graph.rng.choice(("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr"))
     if layout == "sparse_coo":
         return graph.node("torch.sparse", [layout, False, False, 5, 5], indices, values)
@@ -191,6 +194,6 @@ def attributes_of(graph: Graph, made: int) -> int:
     rng = graph.rng
     if rng.random() < 0.15:
         odd = graph.bold()
-        name = rng.choice(words.ODD_ATTRIBUTES if odd else words.HONEST_ATTRIBUTES)
+        name = rng.choice(rng.choice((words.ODD_ATTRIBUTES, words.SLOTS)) if odd else words.HONEST_ATTRIBUTES)
         graph.add(K.FILL, made, name, graph.value_name() if odd else graph.plain(1))
     return made

@@ -96,7 +96,8 @@ class Tracer:
             gc.callbacks[:] = callbacks
             if enabled:
                 gc.enable()
-            found += [*self._events, *(f"the sentinel {name} was called" for name in CALLED)]
+            called = [name for name in CALLED if not (name.startswith("outside.") and self._is_allowed(name))]
+            found += [*self._events, *(f"the sentinel {name} was called" for name in called)]
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self._watching and not event.startswith(_QUIET) and not self._is_allowed(f"event {event}"):

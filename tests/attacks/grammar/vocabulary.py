@@ -74,7 +74,6 @@ def _is_class_below(*bases: Any) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, type) and issubclass(value, bases)
 
 
-_NN = ("torch.nn", "torch.nn.modules", "torch.nn.utils.parametrize")
 VALUES = _there(default_names.VALUES)
 CALLED = _there(default_names.CALLED)
 CREATED = _there(default_names.CREATED)
@@ -85,7 +84,19 @@ FUNCTIONS = _family(
 )
 MODULES = {
     "kellet.module": _family("kellet.nn", wanted=_is_class_below(nn.Module)),
-    **({} if torch is None else {"torch.module": _family(*_NN[:2], wanted=_is_class_below(torch.nn.Module))}),
+    **(
+        {}
+        if torch is None
+        else {"torch.module": _family("torch.nn.modules", wanted=_is_class_below(torch.nn.Module))}
+    ),
+}
+# Of those that hold others, or take up a state, in a way of their own.
+IN_THEIR_OWN_WAY = """
+    Sequential ModuleList ModuleDict ParameterList ParameterDict BatchNorm1d MultiheadAttention
+    RNN LSTM GRU RNNCell LSTMCell GRUCell Conv1d Transformer TransformerEncoderLayer Identity
+""".split()
+OWN_WAYS = {
+    codec: [pair for pair in pairs if pair[1] in IN_THEIR_OWN_WAY] for codec, pairs in MODULES.items()
 }
 OPTIMIZERS = {
     "kellet.optimizer": _family("kellet.optim", wanted=_is_class_below(kellet.optim.Optimizer)),
@@ -116,7 +127,7 @@ HOSTILE = [
     outside:Pairs outside:Number outside:Dying outside:function net:Plain net:Layer net:function
     shelve:DbfilenameShelf logging:FileHandler sklearn.svm:SVC weakref:finalize numpy:load torch:load
     torch.nn:ScriptModule kellet.nn.module:Module kellet.hooks:HookRegistry numpy.ma:MaskedArray
-    enum:Enum builtins:classmethod
+    enum:Enum builtins:classmethod pathlib:PosixPath dummy:function mailbox:Mailbox torch.nn:Linear
     """.split()
 ]
 
@@ -141,7 +152,10 @@ SCALARS: list[Any] = [
 KEYS: list[Any] = ["a", "b", "weight", "0", "key", 0, 1, 2.5, None, True, b"k"]
 
 HONEST_ATTRIBUTES = ["width", "label", "in_features", "out_features", "eps", "dim", "p", "lr", "data", "note"]
-MODULE_ATTRIBUTES = ["training", "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"]
+MODULE_ATTRIBUTES = """
+    training _parameters _buffers _modules _non_persistent_buffers_set _version _call_hooks _state_hooks
+    _forward_hooks _load_state_dict_pre_hooks
+""".split()
 ODD_ATTRIBUTES = """
     forward __class__ __dict__ __call__ __len__ __eq__ __hash__ __iter__ __bool__ __index__ __float__
     __format__ __array_interface__ __array__ __torch_function__ __set_name__ __del__ __getattr__
@@ -153,8 +167,10 @@ ODD_ATTRIBUTES = """
     _edge hook place _handles _leave detach data int template path fn compute_weight _flat_weights
     _flat_weights_names _all_weights all_weights _init_flat_weights maps zero_grad step _metadata
     __add__ __ne__ __lt__ __copy__ __contains__ __getitem__ __setitem__ __torch_dispatch__ coef window
-    domain
+    domain _version _is_param _is_buffer has_sorted_indices _has_canonical_format _shape default _data
+    _meta foreach capturable fused
 """.split()
+SLOTS = "_array _edge _grad _hooks _counter _view _needs _is_param __weakref__".split()
 WORDS = """
     ndarray matrix recarray elements struct subarray string |O <f4 <i8 <M8[s] |S3 |V4 bfloat16 masked
     defaultdict OrderedDict Counter slice range Ellipsis NotImplemented itemgetter attrgetter hooks
@@ -266,9 +282,8 @@ def _live() -> Iterator[Any]:
         import scipy.sparse
     except ImportError:
         return
-    yield [
-        getattr(scipy.sparse, f"{kind}_array")(np.eye(2)) for kind in "bsr coo csc csr dia dok lil".split()
-    ]
+    for kind in "bsr coo csc csr dia dok lil".split():
+        yield getattr(scipy.sparse, f"{kind}_array")(np.eye(2))
 
 
 def _live_torch() -> Iterator[Any]:
@@ -309,6 +324,11 @@ def honest_tables() -> list[tuple[list[list[Any]], Records, Any]]:
             if all(_fits(record) for record in records if record[0] == K.TENSOR) and len(records) < 400:
                 found.append((codecs, records, root))
     return found
+
+
+def sparse_tables() -> list[tuple[list[list[Any]], Records, Any]]:
+    """Return those of a sparse matrix."""
+    return [one for one in honest_tables() if one[1][0][:2] == [K.GLOBAL, "scipy.sparse"]]
 
 
 def _fits(record: list[Any]) -> bool:

@@ -67,7 +67,20 @@ __torch_function__ __array_ufunc__ __fspath__ __next__ __add__ __copy__ __deepco
 append extend update items keys add state_dict load_state_dict detach""".split()
 
 
+KEY_METHODS = ("__hash__", "__eq__")
+
+
 def _sentinel(name: str) -> Any:
+    def method(*args: Any, **options: Any) -> Any:
+        CALLED.append(f"outside.{name}")
+        raise RuntimeError(f"the sentinel {name} was called")
+
+    return method
+
+
+def _sentinel_of_keys(name: str) -> Any:
+    """The same for what a dict or a set asks of its keys; see allowed.py."""
+
     def method(*args: Any, **options: Any) -> Any:
         CALLED.append(f"outside.{name}")
         raise RuntimeError(f"the sentinel {name} was called")
@@ -79,7 +92,10 @@ def _make_outside() -> ModuleType:
     """Return a module of classes every special method of which is a sentinel."""
     module = ModuleType("outside")
     for name, base in (("Thing", object), ("Items", list), ("Pairs", dict), ("Number", int)):
-        body: dict[str, Any] = {special: _sentinel(f"{name}.{special}") for special in _SPECIAL}
+        body: dict[str, Any] = {
+            special: (_sentinel_of_keys if special in KEY_METHODS else _sentinel)(f"{name}.{special}")
+            for special in _SPECIAL
+        }
         body["__getattribute__"] = base.__getattribute__
         body["__module__"] = "outside"
         if base is object:

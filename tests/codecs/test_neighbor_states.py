@@ -16,13 +16,13 @@ from sklearn.neighbors import BallTree, KDTree
 from sklearn.neighbors._kd_tree import KDTree32
 
 from packager.codecs import neighbor_state
+from packager.codecs.neighbor_state import _NODE as NODE
 from packager.codecs.neighbor_state import (
     BinaryTreeCheck,
     MetricCheck,
     NeighborsCheck,
     SpatialTreeCheck,
 )
-from packager.codecs.neighbor_state import _NODE as NODE
 
 X = np.random.default_rng(7).random((60, 5))
 HALF = np.float32(X)
@@ -367,12 +367,24 @@ def test_a_range_that_ends_before_it_begins() -> None:
     )
 
 
-def test_a_tree_of_scipy_is_as_deep_as_can_be_walked(monkeypatch: pytest.MonkeyPatch) -> None:
-    deepest = spine("less")
-    monkeypatch.setattr(neighbor_state, "MAX_TREE_DEPTH", len(deepest) - 1)
-    checked_spatial()
-    monkeypatch.setattr(neighbor_state, "MAX_TREE_DEPTH", len(deepest) - 2)
-    refuses(checked_spatial, f"the tree is deeper than {len(deepest) - 2} nodes")
+def chain(side: str) -> Any:
+    """A root with three nodes below each other on this side, and leaves without rows on the other one."""
+    found = np.zeros(7, NODE)
+    found["split_dim"] = -1
+    for at, deeper, ends in ((0, 1, 2), (1, 3, 4), (3, 5, 6)):
+        less, greater = (deeper, ends) if side == "less" else (ends, deeper)
+        found[at] = (0, 0, 0.5, 0, 60, (0, 0), less, greater)
+        found["start"][ends] = found["end"][ends] = 60 if side == "less" else 0
+    found["end"][5] = 60
+    return found.view(np.uint8)
+
+
+@pytest.mark.parametrize("side", ["less", "greater"])
+def test_a_tree_of_scipy_is_as_deep_as_can_be_walked(side: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbor_state, "MAX_TREE_DEPTH", 3)
+    checked_spatial({0: chain(side)})
+    monkeypatch.setattr(neighbor_state, "MAX_TREE_DEPTH", 2)
+    refuses(lambda: checked_spatial({0: chain(side)}), "the tree is deeper than 2 nodes")
 
 
 @pytest.mark.parametrize("missing", ["data", "indices"])

@@ -317,6 +317,7 @@ def test_a_boosted_model_that_fits_passes() -> None:
     check(changed(BOOSTED, {"init_": "zero"}))
     narrow = {"estimators_": table([estimator()], [estimator()]), "n_trees_per_iteration_": 1, "init_": None}
     check(changed(BOOSTED, narrow))  # one column: whatever predictions start from has one, too
+    check(changed(BOOSTED, {**narrow, "estimators_": table([estimator()])}))
 
 
 # --- histograms ---

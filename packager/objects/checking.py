@@ -148,7 +148,7 @@ class CheckedTable(Operands):
         (_, literal) = record
         self._only_once(record)
         if type(literal) is int:
-            if not MIN_INT <= literal < 0:
+            if literal >= 0:
                 raise ValueError("an int that should stand inline")
             return "scalar"
         value = int.from_bytes(typed(literal, bytes), "big", signed=True)

@@ -221,10 +221,8 @@ class Operands:
         """An operand that stands for a value."""
         kind = type(operand)
         if kind is int:
-            if operand < 0:
+            if operand < 0:  # msgpack itself has no int of more than 64 bits
                 self._value_reference(operand)
-            elif operand > MAX_INT:
-                raise ValueError("an int of more than 64 bits")
         elif kind is str:
             if len(operand) > INLINE:
                 raise ValueError("a long string stands inline; it should be a record")

@@ -108,3 +108,28 @@ def test_a_state_without_extras_has_none_of_it() -> None:
     assert (list(view), view.raw_dtypes, view.is_raw("b"), view.versions) == (["a", "b"], {}, False, {})
     assert "x" not in view
     assert repr(view) == "<thing: 2 keys as numpy>"
+
+
+def test_memory_of_extras_is_no_key_and_may_be_written() -> None:
+    encoded = encode_state_dict({"x": [np.ones(2)], "a": np.ones((2, 2))})
+    file = io.BytesIO()
+    with ArchiveWriter(file) as writer:
+        add_tensors(writer, "s", encoded.tensors, encoded.storages)
+        writer.seal(Manifest())
+    reader = TensorReader(ArchiveReader(file), "s")
+    view = open_state_dict(reader, encoded.extras)
+    (hidden,) = (key for key in reader if key != "a")
+    assert list(view) == ["x", "a"]
+    with pytest.raises(KeyError, match=hidden.replace("[", r"\[")):
+        view.spec(hidden)
+    view["x"][0][0] = 7  # a copy of the file's memory
+    assert view["x"][0].tolist() == [7, 1]
+    with pytest.raises(ValueError, match="read-only"):
+        view.rows("a", 0, 1)[0, 0] = 7
+    rows = open_state_dict(reader, encoded.extras, as_="kellet").rows("a", 1, 2)
+    rows[0, 0] = 7
+    assert rows.tolist() == [[7, 1]]
+    # A place behind the last key is one, however many tensors the extras have of their own.
+    beyond = encode({"values": {"x": [np.ones(2)]}, "places": [2], "raw": {}, "metadata": None})
+    with pytest.raises(ArchiveError, match="its extras are not those of a state dict"):
+        list(open_state_dict(reader, beyond.with_sources(lambda module: False).records))

@@ -115,6 +115,17 @@ def is_packable(values: Any) -> bool:
     return str not in kinds or all(is_inline(value) for value in values if type(value) is str)
 
 
+def spelled_int(value: int) -> int | bytes:
+    """Return what stands in the record of an int: itself, or the fewest bytes where it has more than 64 bits.
+
+    >>> spelled_int(-1), spelled_int(1 << 64)
+    (-1, b'\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00')
+    """
+    if MIN_INT <= value <= MAX_INT:
+        return value
+    return value.to_bytes(max(value, ~value).bit_length() // 8 + 1, "big", signed=True)
+
+
 def pack_table(codecs: list[list[Any]], records: list[Record], root: Operand) -> bytes:
     """Spell a table of records in msgpack. Raises ArchiveError for a name that has no UTF-8 form."""
     with texts_have_bytes():

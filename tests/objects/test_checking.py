@@ -253,6 +253,10 @@ BAD: dict[str, tuple[list[Any], str]] = {
         [[K.INT, (-(2**63)).to_bytes(9, "big", signed=True)]],
         "record 0 (INT): an int that is not spelled in its shortest form",
     ),
+    "INT of the last 64 bits in bytes": (
+        [[K.INT, (-(2**63)).to_bytes(8, "big", signed=True)]],
+        "record 0 (INT): an int that is not spelled in its shortest form",
+    ),
     "INT of a byte too many": (
         [[K.INT, (2**64).to_bytes(10, "big", signed=True)]],
         "record 0 (INT): an int that is not spelled in its shortest form",
@@ -585,6 +589,11 @@ def test_tensor_is_refused(tensor: list[Any], message: str) -> None:
 def test_tensor_inside_its_storage_passes(shape: list[int], strides: Any, offset: int) -> None:
     table = _checked([[K.TENSOR, "w", "F32", shape, strides, offset]], w=("F32", 12))
     assert table.classes == ["tensor"]
+
+
+def test_storages_that_no_tensor_lies_in() -> None:
+    with pytest.raises(RecordError, match="no tensor lies in the storages a, b, c, d, e;"):
+        _audit([[K.LIST]], **dict.fromkeys("gfedcba", ("F32", 12)))
 
 
 def test_storage_that_no_tensor_lies_in() -> None:

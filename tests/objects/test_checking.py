@@ -342,8 +342,12 @@ BAD: dict[str, tuple[list[Any], str]] = {
         [[K.CODEC, 2, None]],
         "record 0 (CODEC): codec 'kellet.module' makes objects, which have attributes",
     ),
-    "CODEC behind": ([[K.CODEC, 5, None]], "record 0 (CODEC): there is no codec 5"),
+    "CODEC behind": ([[K.CODEC, 6, None]], "record 0 (CODEC): there is no codec 6"),
     "CODEC of a bool": ([[K.CODEC, True, None]], "record 0 (CODEC): there is no codec True"),
+    "CODEC of a nested literal": (
+        [[K.CODEC, 1, [[], 2.0]]],
+        "record 0 (CODEC): a literal is a scalar or a flat list of scalars",
+    ),
     "CODEC of another literal": ([[K.CODEC, 1, [1.0]]], "record 0 (CODEC): expected two floats"),
     "CODEC with bytes": ([[K.CODEC, 1, [1.0, 2.0], b""]], "record 0 (CODEC): bytes is no operand"),
     "FILL with a number for a name": (
@@ -416,7 +420,13 @@ BAD: dict[str, tuple[list[Any], str]] = {
     ),
 }
 
-CODECS = [["complex", 1], ["kellet.module", 1], ["collections.deque", 1], ["collections.mapping", 1]]
+CODECS = [
+    ["complex", 1],
+    ["kellet.module", 1],
+    ["collections.deque", 1],
+    ["collections.mapping", 1],
+    ["slice", 1],
+]
 
 
 @pytest.mark.parametrize(("records", "message"), BAD.values(), ids=BAD.keys())
@@ -473,6 +483,16 @@ GOOD: dict[str, tuple[list[Any], str]] = {
     "CELL": ([[K.CELL]], "cell"),
     "CELL of a value": ([[K.CELL, 1]], "cell"),
     "CODEC": ([[K.CODEC, 1, [1.0, 2.0]]], "codec"),
+    "CODEC of a zero": ([[K.CODEC, 5, "slice", 0, None, 1]], "codec"),
+    "FINISH with a zero": (
+        [
+            [K.GLOBAL, "m", "A"],
+            [K.SHAPE, -1, 2],
+            [K.OBJ, -2],
+            [K.FINISH, -3, 2, ["state", False, 0, "w"], 0, None],
+        ],
+        "none",
+    ),
     "FILL of an object": ([*OBJECT, [K.FILL, -2, "x", 1, "y", 2]], "none"),
     "FILL of a module": (
         [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, 2], [K.OBJ, -2], [K.FILL, -3, "x", 1]],

@@ -415,6 +415,6 @@ def _short(path: str) -> str:
     """Return a path without the tables of modules, and a long one without its middle."""
     for table in ("._modules['", "._parameters['", "._buffers['"):
         if table in path:
-            head, tail = path.rsplit(table, 1)
+            head, _, tail = path.rpartition(table)
             path = f"{head}.{tail.removesuffix(chr(39) + ']')}"
     return path if len(path) <= 240 else f"{path[:120]} ... {path[-100:]}"

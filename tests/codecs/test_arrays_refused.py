@@ -261,6 +261,20 @@ def test_dtypes_are_nested_as_deep_as_is_allowed(monkeypatch: pytest.MonkeyPatch
     )
 
 
+def test_a_dtype_is_followed_no_deeper_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = nested(10, Context())
+    monkeypatch.setattr(numpy_values, "MAX_DTYPE_DEPTH", 4)
+    levels: list[int] = []
+
+    class Watched(numpy_values._MeasuredDTypes):
+        def measure(self, dtype: Any, above: int = 1) -> Any:
+            levels.append(above)
+            return super().measure(dtype, above)
+
+    refuses(lambda: Watched().measure(made), "expected dtypes nested at most 4 deep")
+    assert levels == [1, 2, 3, 4, 5]
+
+
 def test_dtypes_have_as_many_fields_as_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numpy_values, "MAX_DTYPE_FIELDS", 6)
     pair = np.dtype([("a", "<i2"), ("b", "<i2")])
@@ -340,14 +354,17 @@ def test_seeds_come_back(entropy: Any) -> None:
         assert made.entropy is entropy
 
 
-def test_all_seeds_of_an_object_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numpy_values, "MAX_ALL_SEED_WORDS", 14)
+@pytest.mark.parametrize(("most", "passing"), [(14, 2), (13, 1)])
+def test_all_seeds_of_an_object_are_counted_together(
+    most: int, passing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numpy_values, "MAX_ALL_SEED_WORDS", most)
     context = Context()
-    for _ in range(2):  # a pool of four, a word, and two for the key and its list
+    for _ in range(passing):  # a pool of four, a word, and two for the key and its list
         decoded("numpy.seed_sequence", [4, 0], 1, (1,), context=context)
     refuses(
         lambda: decoded("numpy.seed_sequence", [4, 0], 1, (1,), context=context),
-        "expected seeds of at most 14 words in one object",
+        f"expected seeds of at most {most} words in one object",
     )
 
 

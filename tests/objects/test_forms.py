@@ -29,6 +29,7 @@ CODECS = [
     "numpy.ndarray",
     "kellet.gate",
     "enum",
+    "namedtuple",
 ]
 (
     PARTIAL,
@@ -429,3 +430,48 @@ def test_beside_stored_code_only_methods_of_externs_are_forms() -> None:
         other = forms([[K.GLOBAL, "far", "A"], [K.NEW, -1], given], context=context)
         assert [(index, trust) for index, _, trust in other] == [(1, "far:A")]
     assert forms([OURS, [K.CODEC, METHOD, None, -1, 1]], context=context) == []
+
+
+MATRIX = [SPARSE, [K.SHAPE, -1, None, "a"]]
+HELD: dict[str, tuple[list[Any], list[int]]] = {
+    "what is plain": ([[K.LIST, 1], [K.TUPLE, -1], [K.DICT, "a", -2], [K.SET], [K.FROZENSET, 1]], []),
+    "leaves": (
+        [[K.INT, -1], [K.STR, "x" * 65], [K.BYTES, b""], [K.PACKED_LIST, 1], [K.LIST, -1, -2, -3, -4]],
+        [],
+    ),
+    "a class": ([OURS], [0]),
+    "a class twice": ([OURS, [K.LIST, -1, -1]], [0]),
+    "a class below a dict": ([OURS, [K.TUPLE, -1], [K.DICT, -2, 1]], [0]),
+    "a class that a list is given later": ([OURS, [K.LIST], [K.EXTEND, -2, -1], [K.LIST, -2]], [0]),
+    "a class that a list is given last": ([OURS, [K.LIST], [K.EXTEND, -2, 1, -1], [K.LIST, -2]], [0]),
+    "a slice": ([[K.CODEC, SLICE, "slice", 1, 2, 3]], []),
+    "a mapping of a class": ([OURS, [K.CODEC, MAPPING, "Counter"], [K.UPDATE, -2, 1, -1], [K.LIST, -2]], [0]),
+    "a member": ([OURS, [K.CODEC, ENUM, "x", -1]], []),
+    "a factory": ([[K.GLOBAL, "builtins", "list"], [K.CODEC, MAPPING, "defaultdict", -1]], []),
+    "a named tuple": ([OURS, [K.CODEC, NAMED, None, -1, 1, 2]], []),
+    "a named tuple of a class": ([OURS, [K.GLOBAL, "m", "B"], [K.CODEC, NAMED, None, -1, -2]], [1]),
+    "a slice of a class": ([OURS, [K.CODEC, SLICE, "slice", -1, 2, 3]], [0, 0]),
+    "a hook registry": ([[K.CODEC, HOOKS, None]], [0]),
+    "a date": ([DATE, [K.CALL, -1, 1, 2, 3]], []),
+    "a matrix": ([*MATRIX, [K.LIST], [K.OBJ, -2, -3]], []),
+    "a matrix of a class": ([*MATRIX, OURS, [K.OBJ, -2, -3]], [2, 2]),
+    "a module": (MODULE, [2]),
+    "an object of our own": ([OURS, [K.SHAPE, -1, None], [K.OBJ, -2]], [2]),
+    "an object of our own that is called": ([OURS, [K.CALL, -1]], [1]),
+    "a method": ([OURS, [K.NEW, -1], [K.METHOD, -2, "f"]], [2]),
+}
+
+
+@pytest.mark.parametrize(("records", "found"), HELD.values(), ids=HELD.keys())
+def test_what_a_holder_of_data_holds_is_looked_at_to_its_end(records: list[Any], found: list[int]) -> None:
+    last = max(at for at, record in enumerate(records) if record[0] < K.FILL)
+    holder = [NAMESPACE, [K.CALL, -1 - len(records)], [K.FILL, -2 - len(records), "a", -1 - last]]
+    assert sorted(index for index, _, _ in forms([*records, *holder])) == found
+
+
+def test_what_the_caller_vouches_for_is_plain() -> None:
+    for made in ([K.NEW, -1], [K.CALL, -1], [K.SHAPE, -1, None]):
+        records = [OURS, made, *([[K.OBJ, -2]] if made[0] == K.SHAPE else [])]
+        holder = [NAMESPACE, [K.CALL, -1 - len(records)], [K.FILL, -2 - len(records), "a", -len(records)]]
+        assert forms([*records, *holder], "m:A") == []
+        assert forms([*records, *holder], "m:*") != []  # a glob vouches for no call

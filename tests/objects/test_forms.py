@@ -47,6 +47,7 @@ CODECS = [
     ARRAY,
     GATE,
     ENUM,
+    NAMED,
 ) = range(1, len(CODECS) + 1)
 
 
@@ -290,6 +291,15 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
         [(1, "a hook (hook), m:A", "m:A"), (1, "a hook (hook), m:B", "m:B")],
     ),
     "a hook of a module": (hooked("_forward_hooks", [OURS]), [(3, "a hook (_forward_hooks), m:A", "m:A")]),
+    "two hooks of a module": (
+        [
+            OURS,
+            [K.GLOBAL, "m", "B"],
+            *([MODULE[0], [K.SHAPE, -3, TORCH], [K.OBJ, -4], [K.DICT]]),
+            [K.FINISH, -5, TORCH, "hooks", "_forward_hooks", 0, -1, -6, "_backward_hooks", 1, -2, -6],
+        ],
+        [(4, "a hook (_forward_hooks), m:A", "m:A"), (4, "a hook (_backward_hooks), m:B", "m:B")],
+    ),
     "a hook that is a gate": (
         hooked("_forward_hooks", [[K.CODEC, GATE, "_prehook"]]),
         [(3, "a hook (_forward_hooks), what the codec 'kellet.gate' makes", "kellet.nn:Hook")],
@@ -362,6 +372,16 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
         [OURS, [K.NEW, -1], [K.STATE, -2, 1]],
         [(1, "m:A would be given a state through a method of its own, and is not stored", "m:A")],
     ),
+    "items of what takes pairs": (
+        [[K.GLOBAL, "kellet.nn", "StateDict"], [K.CALL, -1], [K.EXTEND, -2, 1]],
+        [
+            (
+                1,
+                "kellet.nn:StateDict would be given items through a method of its own, and is not stored",
+                "kellet.nn:StateDict",
+            )
+        ],
+    ),
     "a state of what takes another": (
         [ORDERED, [K.NEW, -1], [K.STATE, -2, 1]],
         [
@@ -413,6 +433,8 @@ HARMLESS: dict[str, list[Any]] = {
     ],
     "a natural state": [*MODULE, [K.FINISH, -3, TORCH, ["state", True, 0]]],
     "a state": [*MODULE, [K.DICT], [K.FINISH, -3, TORCH, ["state", False, 0, "w"], 1, -4]],
+    "a state of a UUID": [[K.GLOBAL, "uuid", "UUID"], [K.NEW, -1], [K.DICT], [K.STATE, -2, -3]],
+    "pairs of a state dict": [[K.GLOBAL, "kellet.nn", "StateDict"], [K.NEW, -1], [K.UPDATE, -2, "a", 2]],
     "attributes of what is made without arguments": [ORDERED, [K.NEW, -1], [K.FILL, -2, "a", 1]],
 }
 

@@ -164,7 +164,7 @@ def test_a_tensor_without_values_has_its_kind_and_its_shape(device: str, kind: s
 def test_a_handle_is_of_a_module() -> None:
     codec, context, model = codec_of("torch.handle"), Context(), nn.Linear(1, 1)
     kept = model.register_forward_hook(print, with_kwargs=True)  # type: ignore[arg-type]  # never called
-    other = model.register_forward_hook(print)  # type: ignore[arg-type]
+    other = model.register_forward_hook(print)  # type: ignore[arg-type]  # never called
     context.numbers["torch", 4] = kept.id
     made = codec.decode(None, (), 1, context)
     refuses(

@@ -19,8 +19,6 @@ from packager.tensors import ITEMSIZE, contiguous_strides, span
 from .records import (
     INLINE,
     KIND_NAMES,
-    MAX_INT,
-    MIN_INT,
     SCALARS,
     VERSION,
     Kind,
@@ -29,6 +27,7 @@ from .records import (
     check_literal,
     check_names,
     check_shape,
+    spelled_int,
     typed,
     unpack_table,
 )
@@ -148,11 +147,10 @@ class CheckedTable(Operands):
         (_, literal) = record
         self._only_once(record)
         if type(literal) is int:
-            if not MIN_INT <= literal < 0:
+            if literal >= 0:
                 raise ValueError("an int that should stand inline")
             return "scalar"
-        value = int.from_bytes(typed(literal, bytes), "big", signed=True)
-        if MIN_INT <= value <= MAX_INT or len(literal) != (value + (value < 0)).bit_length() // 8 + 1:
+        if spelled_int(int.from_bytes(typed(literal, bytes), "big", signed=True)) != literal:
             raise ValueError("an int that is not spelled in its shortest form")
         return "scalar"
 

@@ -18,7 +18,7 @@ from packager.process import gc_paused
 from .encoder import Encoder, Kinds
 from .instances import bound_method, builtin, descriptor, finish_steps, function, instance
 from .recording import EncodedObject, Frame, Steps
-from .records import MAX_INT, MIN_INT, Kind, is_inline, is_packable
+from .records import Kind, is_inline, is_packable, spelled_int
 
 
 def encode(
@@ -63,9 +63,7 @@ def begin(encoder: Encoder, frame: Frame, obj: Any) -> Steps | int:
 
 
 def _int(encoder: Encoder, frame: Frame, obj: int) -> int:
-    fits = MIN_INT <= obj <= MAX_INT
-    literal = obj if fits else obj.to_bytes((obj + (obj < 0)).bit_length() // 8 + 1, "big", signed=True)
-    return encoder.write_once((int, obj), [Kind.INT, literal])
+    return encoder.write_once((int, obj), [Kind.INT, spelled_int(obj)])
 
 
 def _str(encoder: Encoder, frame: Frame, obj: str) -> int:

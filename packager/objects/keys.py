@@ -57,7 +57,7 @@ class KeyChecks:
         self._trusted = trusted
         self._parts = 0
         self._filled: set[int] = set()
-        self._fractions: list[Fraction] = []
+        self._fractions: dict[int, Fraction] = {}  # by their ids: one is met twice while it is measured
         self._fractions_spread = 0
         # What hashing costs and how deep it goes, by the id of what is kept by the builder.
         self._known: dict[int, tuple[int, int]] = {}
@@ -83,7 +83,7 @@ class KeyChecks:
             if self._parts > FREE_KEY_PARTS:
                 self._require_paid()
             if len(self._fractions) > FREE_KEYS + self._fractions_spread * 5 // 4:
-                require_spread_parts(self._fractions)
+                require_spread_parts(self._fractions.values())
                 self._fractions_spread = len(self._fractions)
         require_spread(values, in_set=in_set)
 
@@ -144,7 +144,7 @@ class KeyChecks:
         if cls is slice or cls is range:
             return [value.start, value.stop, value.step]
         if _name_of(cls) == "fractions:Fraction":
-            self._fractions.append(value)
+            self._fractions[id(value)] = value
             return [value._numerator, value._denominator]
         if cls is types.GenericAlias:
             return [value.__origin__, value.__args__]

@@ -115,6 +115,17 @@ def is_packable(values: Any) -> bool:
     return str not in kinds or all(is_inline(value) for value in values if type(value) is str)
 
 
+def spelled_int(value: int) -> int | bytes:
+    """Return what stands in the record of an int: itself, or the fewest bytes where it has more than 64 bits.
+
+    >>> spelled_int(-1), spelled_int(1 << 64)
+    (-1, b'\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00')
+    """
+    if MIN_INT <= value <= MAX_INT:
+        return value
+    return value.to_bytes(max(value, ~value).bit_length() // 8 + 1, "big", signed=True)
+
+
 def pack_table(codecs: list[list[Any]], records: list[Record], root: Operand) -> bytes:
     """Spell a table of records in msgpack. Raises ArchiveError for a name that has no UTF-8 form."""
     with texts_have_bytes():
@@ -221,10 +232,8 @@ class Operands:
         """An operand that stands for a value."""
         kind = type(operand)
         if kind is int:
-            if operand < 0:
+            if operand < 0:  # msgpack itself has no int of more than 64 bits
                 self._value_reference(operand)
-            elif operand > MAX_INT:
-                raise ValueError("an int of more than 64 bits")
         elif kind is str:
             if len(operand) > INLINE:
                 raise ValueError("a long string stands inline; it should be a record")
@@ -406,6 +415,6 @@ def _short(path: str) -> str:
     """Return a path without the tables of modules, and a long one without its middle."""
     for table in ("._modules['", "._parameters['", "._buffers['"):
         if table in path:
-            head, tail = path.rsplit(table, 1)
+            head, _, tail = path.rpartition(table)
             path = f"{head}.{tail.removesuffix(chr(39) + ']')}"
     return path if len(path) <= 240 else f"{path[:120]} ... {path[-100:]}"

@@ -124,8 +124,6 @@ class StateDictView(Mapping[str, Any]):
 
     def __iter__(self) -> Iterator[str]:
         keys = (key for key in self._tensors if not key.startswith(EXTRA))
-        if not self._extras.there or not self._extras.content["values"]:
-            return keys
         return _merged(keys, list(self._extras.content["values"]), self._extras.content["places"])
 
     def __len__(self) -> int:

@@ -58,6 +58,7 @@ ACCEPTED: list[tuple[str, Any, list[Child]]] = [
     ("numpy.dtype", ["string", False, True], [NONE]),
     ("numpy.dtype", ["subarray", 2, 3], [DTYPE]),
     ("numpy.dtype", ["struct", 8, False, "a", 0, None, "b", 4, "title"], [DTYPE, DTYPE]),
+    ("numpy.dtype", ["subarray"], [DTYPE]),
     ("numpy.scalar", "text", [TEXT]),
     ("numpy.scalar", ["<i4", b"abcd"], []),
     ("numpy.scalar", [None, b"abcd", True], [DTYPE]),
@@ -146,6 +147,10 @@ REFUSED: list[tuple[str, Any, list[Child], str]] = [
     ("numpy.dtype", ["struct", 8, False, "a", 0, None, "a", 4, None], [DTYPE, DTYPE], "names of fields"),
     ("numpy.dtype", ["struct", 8, False, "a", -1, None], [DTYPE], "offsets"),
     ("numpy.dtype", ["struct", 8, False, "a", 0, 1], [DTYPE], "titles"),
+    *(
+        ("numpy.dtype", ["struct", 8, False, "a", 0, None, "b", 0, None, *third], [DTYPE] * 3, said)
+        for third, said in (((1, 0, None), "names"), (("c", -1, None), "offsets"), (("c", 0, 1), "titles"))
+    ),
     ("numpy.scalar", "text", [INT], "a string"),
     ("numpy.scalar", "text", [], "a string"),
     ("numpy.scalar", ["<i4", "abcd"], [], "a dtype and bytes"),

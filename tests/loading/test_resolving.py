@@ -177,3 +177,9 @@ def test_a_stored_module_that_is_gone_is_told_before_anything_is_built(
         with pytest.raises(MissingNameError, match=r"resolvedshop:Step: module .* has no attribute 'Step'"):
             importer.load_object("model", "net")
     assert "build" not in steps
+
+
+def test_what_relative_names_start_from_is_a_package_of_the_archive_or_as_it_says(pack):
+    rules = pack({"shop/__init__.py": "", "shop/sub/__init__.py": ""}).archive.rules
+    found = [rules.package_in_process(name) for name in ("shop", "shop.sub", "far", "far.shop", "")]
+    assert found == [f"shop{rules.suffix}", f"shop{rules.suffix}.sub", "far", "far.shop", ""]

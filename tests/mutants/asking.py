@@ -132,6 +132,8 @@ class Asking:
         if len(different) != 1:
             return False
         put = []
+        if not _have_the_same_inner(*different[0]):
+            return False  # a function inside of it is gone, and those that were made of it live on
         for old, new in _with_inner(*different[0]):
             functions = self._functions[_place(old)]
             if any(function.__code__.co_freevars != new.co_freevars for function in functions):
@@ -220,10 +222,18 @@ def _place(code: CodeType) -> tuple[str, int, str]:
 def _with_inner(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
     """A function that has changed, and those in it that have: what was made of them before is alive."""
     yield old, new
-    inner = ([one for one in code.co_consts if isinstance(one, CodeType)] for code in (old, new))
-    for before, after in zip(*inner, strict=True):
+    for before, after in zip(_inner(old), _inner(new), strict=True):
         if before != after:
             yield from _with_inner(before, after)
+
+
+def _have_the_same_inner(old: CodeType, new: CodeType) -> bool:
+    before, after = _inner(old), _inner(new)
+    return len(before) == len(after) and all(map(_have_the_same_inner, before, after))
+
+
+def _inner(code: CodeType) -> list[CodeType]:
+    return [one for one in code.co_consts if isinstance(one, CodeType)]
 
 
 def _outermost(module: CodeType) -> Iterator[CodeType]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgpack
 import pytest
 
+from packager.archive import MAX_EXTENT, largest_view
 from packager.errors import ArchiveError
 from packager.objects import RecordError, TrustContext, audit
+from packager.objects.checking import CheckedTable, checked_table
 from packager.objects.records import Kind as K
 
 LONG = "x" * 65
@@ -19,115 +22,598 @@ def _audit(records: list[Any], root: Any = -1, codecs: Any = None, **storages: t
     return audit(msgpack.packb(table), TrustContext.with_code(["__main__", "m"]), storages=storages)
 
 
-BAD = {
-    "not a list": [[1]],
-    "empty record": [[]],
-    "kind is no int": [["LIST"]],
-    "kind is a bool": [[True]],
-    "no such kind": [[99]],
-    "negative kind": [[-1]],
-    "reference to itself": [[K.LIST, -1]],
-    "reference forwards": [[K.LIST, -2], [K.LIST]],
-    "reference to a fill": [[K.LIST], [K.EXTEND, -1, 1], [K.LIST, -2]],
-    "int inline that is too long": [[K.LIST, b"x"]],
-    "long string inline": [[K.LIST, LONG]],
-    "bytes inline": [[K.LIST, b""]],
-    "list inline": [[K.LIST, []]],
-    "positive INT": [[K.INT, 5]],
-    "INT of short bytes": [[K.INT, b"\x05"]],
-    "INT not shortest": [[K.INT, b"\x00" * 3 + b"\x01" + b"\x00" * 8]],
-    "INT of a string": [[K.INT, "5"]],
-    "INT of two": [[K.INT, -5, -6]],
-    "short STR": [[K.STR, "short"]],
-    "STR of valid bytes": [[K.STR, b"abc"]],
-    "STR of broken bytes": [[K.STR, b"\xff\xfe"]],
-    "BYTES of a string": [[K.BYTES, "x"]],
-    "odd DICT": [[K.DICT, 1]],
-    "odd PACKED_DICT": [[K.PACKED_DICT, 1]],
-    "bytes in a packed list": [[K.PACKED_LIST, b""]],
-    "long string in a packed list": [[K.PACKED_LIST, LONG]],
-    "GLOBAL without a module": [[K.GLOBAL, "", "x"]],
-    "GLOBAL that is no name": [[K.GLOBAL, "m", "a b"]],
-    "GLOBAL with a dotted hole": [[K.GLOBAL, "m..n", "a"]],
-    "GLOBAL with an index": [[K.GLOBAL, "m", "a[0]"]],
-    "GLOBAL of numbers": [[K.GLOBAL, 1, 2]],
-    "GLOBAL of three": [[K.GLOBAL, "m", "a", "b"]],
-    "GLOBAL twice": [[K.GLOBAL, "m", "A"], [K.GLOBAL, "m", "A"]],
-    "BYTES twice": [[K.BYTES, b"x"], [K.BYTES, b"x"]],
-    "INT twice": [[K.INT, -5], [K.INT, -5]],
-    "STR twice": [[K.STR, LONG], [K.STR, LONG]],
-    "SHAPE twice": [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None, "x"], [K.SHAPE, -1, None, "x"]],
-    "SHAPE of a list": [[K.LIST], [K.SHAPE, -1, None]],
-    "SHAPE with a name twice": [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None, "x", "x"]],
-    "SHAPE with a number for a name": [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None, 1]],
-    "SHAPE with an unknown codec": [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, 7]],
-    "SHAPE as a value": [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None], [K.LIST, -2]],
-    "OBJ with too few values": [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None, "x"], [K.OBJ, -2]],
-    "OBJ of a class": [[K.GLOBAL, "m", "A"], [K.OBJ, -1]],
-    "NEW of a value": [[K.LIST], [K.NEW, -1]],
-    "NEW of a string": [[K.NEW, "m:A"]],
-    "CALL of a computed value": [[K.GLOBAL, "m", "f"], [K.CALL, -1], [K.CALL, -2]],
-    "CALL of a method": [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.METHOD, -2, "go"], [K.CALL, -3]],
-    "CALL_KW without a tuple": [[K.GLOBAL, "m", "f"], [K.LIST], [K.PACKED_DICT], [K.CALL_KW, -1, -2, -3]],
-    "METHOD of a module": [[K.GLOBAL, "m", ""], [K.METHOD, -1, "x"]],
-    "METHOD of a class": [[K.GLOBAL, "m", "A"], [K.METHOD, -1, "x"]],
-    "METHOD of a function": [[K.GLOBAL, "m", "f"], [K.METHOD, -1, "x"]],
-    "METHOD of a dict": [[K.PACKED_DICT], [K.METHOD, -1, "get"]],
-    "METHOD with two underscores": [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.METHOD, -2, "__class__"]],
-    "METHOD with a dotted name": [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.METHOD, -2, "a.b"]],
-    "FUNCTION of the top level": [[K.FUNCTION, "m", "f.g", "0" * 64, None, None, None, None, None]],
-    "FUNCTION without a digest": [[K.FUNCTION, "m", "f.<locals>.g", "x", None, None, None, None, None]],
-    "FUNCTION with a list for cells": [
-        [K.LIST],
-        [K.FUNCTION, "m", "f.<locals>.g", "0" * 64, None, None, None, None, None, -1],
-    ],
-    "CELL with two things": [[K.CELL, 1, 2]],
-    "CELL as a value": [[K.CELL], [K.LIST, -1]],
-    "FILL of a list": [[K.LIST], [K.FILL, -1, "x", 1]],
-    "FILL without a value": [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.FILL, -2, "x"]],
-    "EXTEND of a tuple": [[K.PACKED_TUPLE], [K.EXTEND, -1, 1]],
-    "EXTEND of a dict": [[K.PACKED_DICT], [K.EXTEND, -1, 1]],
-    "UPDATE of a list": [[K.LIST], [K.UPDATE, -1, 1, 2]],
-    "UPDATE without a value": [[K.PACKED_DICT], [K.UPDATE, -1, 1]],
-    "ADD to a frozenset": [[K.FROZENSET], [K.ADD, -1, 1]],
-    "SETCELL of a list": [[K.LIST], [K.SETCELL, -1, 1]],
-    "STATE of a list": [[K.LIST], [K.STATE, -1, 1]],
-    "STATE of two": [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.STATE, -2, 1, 2]],
-    "CODEC that is not listed": [[K.CODEC, 1, None]],
-    "CODEC number zero": [[K.CODEC, 0, None]],
-    "FINISH of a list": [[K.LIST], [K.FINISH, -1, 1, None]],
-    "TENSOR without a storage": [[K.TENSOR, "w", "F32", [1], None, 0]],
+def _function(at: int, value: Any) -> list[Any]:
+    """The record of a nested function with another operand in one place."""
+    record = [K.FUNCTION, "m", "f.<locals>.g", "0" * 64, None, None, None, None, None]
+    record[at] = value
+    return record
+
+
+BAD: dict[str, tuple[list[Any], str]] = {
+    "not a list": ([[1]], "record 0 (INT): not enough values to unpack (expected 2, got 1)"),
+    "empty record": ([[]], "record 0 (?): a record is a list that starts with its kind"),
+    "kind is no int": ([["LIST"]], "record 0 (?): a record is a list that starts with its kind"),
+    "kind is a bool": ([[True]], "record 0 (?): a record is a list that starts with its kind"),
+    "no such kind": ([[99]], "record 0 (?): there is no kind 99"),
+    "negative kind": ([[-1]], "record 0 (?): there is no kind -1"),
+    "reference to itself": ([[K.LIST, -1]], "record 0 (LIST): a reference that does not point backwards"),
+    "reference forwards": (
+        [[K.LIST, -2], [K.LIST]],
+        "record 0 (LIST): a reference that does not point backwards",
+    ),
+    "reference to a fill": (
+        [[K.LIST], [K.EXTEND, -1, 1], [K.LIST, -2]],
+        "record 2 (LIST): a reference to a none where a value is expected",
+    ),
+    "int inline that is too long": ([[K.LIST, b"x"]], "record 0 (LIST): bytes is no operand"),
+    "long string inline": (
+        [[K.LIST, LONG]],
+        "record 0 (LIST): a long string stands inline; it should be a record",
+    ),
+    "bytes inline": ([[K.LIST, b""]], "record 0 (LIST): bytes is no operand"),
+    "list inline": ([[K.LIST, []]], "record 0 (LIST): list is no operand"),
+    "positive INT": ([[K.INT, 5]], "record 0 (INT): an int that should stand inline"),
+    "INT of short bytes": (
+        [[K.INT, b"\x05"]],
+        "record 0 (INT): an int that is not spelled in its shortest form",
+    ),
+    "INT not shortest": (
+        [[K.INT, b"\x00" * 3 + b"\x01" + b"\x00" * 8]],
+        "record 0 (INT): an int that is not spelled in its shortest form",
+    ),
+    "INT of a string": ([[K.INT, "5"]], "record 0 (INT): expected bytes, found str"),
+    "INT of two": ([[K.INT, -5, -6]], "record 0 (INT): too many values to unpack (expected 2)"),
+    "short STR": ([[K.STR, "short"]], "record 0 (STR): a string that should stand inline"),
+    "STR of valid bytes": ([[K.STR, b"abc"]], "record 0 (STR): a string that should be spelled as one"),
+    "STR of broken bytes": (
+        [[K.STR, b"\xff\xfe"]],
+        "record 0 (STR): 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
+    ),
+    "BYTES of a string": ([[K.BYTES, "x"]], "record 0 (BYTES): expected bytes, found str"),
+    "odd DICT": ([[K.DICT, 1]], "record 0 (DICT): a key without a value"),
+    "odd PACKED_DICT": ([[K.PACKED_DICT, 1]], "record 0 (PACKED_DICT): a key without a value"),
+    "bytes in a packed list": ([[K.PACKED_LIST, b""]], "record 0 (PACKED_LIST): b'' is no scalar"),
+    "long string in a packed list": (
+        [[K.PACKED_LIST, LONG]],
+        "record 0 (PACKED_LIST): 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx is no scalar",
+    ),
+    "GLOBAL without a module": ([[K.GLOBAL, "", "x"]], "record 0 (GLOBAL): '', 'x' is not a name"),
+    "GLOBAL that is no name": ([[K.GLOBAL, "m", "a b"]], "record 0 (GLOBAL): 'm', 'a b' is not a name"),
+    "GLOBAL with a dotted hole": ([[K.GLOBAL, "m..n", "a"]], "record 0 (GLOBAL): 'm..n', 'a' is not a name"),
+    "GLOBAL with an index": ([[K.GLOBAL, "m", "a[0]"]], "record 0 (GLOBAL): 'm', 'a[0]' is not a name"),
+    "GLOBAL of numbers": ([[K.GLOBAL, 1, 2]], "record 0 (GLOBAL): expected a module and a qualified name"),
+    "GLOBAL of three": (
+        [[K.GLOBAL, "m", "a", "b"]],
+        "record 0 (GLOBAL): too many values to unpack (expected 3)",
+    ),
+    "GLOBAL twice": (
+        [[K.GLOBAL, "m", "A"], [K.GLOBAL, "m", "A"]],
+        "record 1 (GLOBAL): the same value in two records",
+    ),
+    "BYTES twice": ([[K.BYTES, b"x"], [K.BYTES, b"x"]], "record 1 (BYTES): the same value in two records"),
+    "INT twice": ([[K.INT, -5], [K.INT, -5]], "record 1 (INT): the same value in two records"),
+    "STR twice": ([[K.STR, LONG], [K.STR, LONG]], "record 1 (STR): the same value in two records"),
+    "SHAPE twice": (
+        [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None, "x"], [K.SHAPE, -1, None, "x"]],
+        "record 2 (SHAPE): the same value in two records",
+    ),
+    "SHAPE of a list": (
+        [[K.LIST], [K.SHAPE, -1, None]],
+        "record 1 (SHAPE): a reference to a list, expected global",
+    ),
+    "SHAPE with a name twice": (
+        [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None, "x", "x"]],
+        "record 1 (SHAPE): names of attributes are strings, each once",
+    ),
+    "SHAPE with a number for a name": (
+        [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None, 1]],
+        "record 1 (SHAPE): names of attributes are strings, each once",
+    ),
+    "SHAPE with an unknown codec": (
+        [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, 7]],
+        "record 1 (SHAPE): there is no codec 7",
+    ),
+    "SHAPE as a value": (
+        [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None], [K.LIST, -2]],
+        "record 2 (LIST): a reference to a shape where a value is expected",
+    ),
+    "OBJ with too few values": (
+        [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None, "x"], [K.OBJ, -2]],
+        "record 2 (OBJ): 0 values for 1 attributes",
+    ),
+    "OBJ of a class": (
+        [[K.GLOBAL, "m", "A"], [K.OBJ, -1]],
+        "record 1 (OBJ): a reference to a global, expected shape",
+    ),
+    "NEW of a value": ([[K.LIST], [K.NEW, -1]], "record 1 (NEW): a reference to a list, expected global"),
+    "NEW of a string": ([[K.NEW, "m:A"]], "record 0 (NEW): expected a reference, found 'm:A'"),
+    "CALL of a computed value": (
+        [[K.GLOBAL, "m", "f"], [K.CALL, -1], [K.CALL, -2]],
+        "record 2 (CALL): a reference to a object, expected global",
+    ),
+    "CALL of a method": (
+        [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.METHOD, -2, "go"], [K.CALL, -3]],
+        "record 3 (CALL): a reference to a method, expected global",
+    ),
+    "CALL_KW without a tuple": (
+        [[K.GLOBAL, "m", "f"], [K.LIST], [K.PACKED_DICT], [K.CALL_KW, -1, -2, -3]],
+        "record 3 (CALL_KW): a reference to a list, expected tuple",
+    ),
+    "METHOD of a module": (
+        [[K.GLOBAL, "m", ""], [K.METHOD, -1, "x"]],
+        "record 1 (METHOD): a reference to a global, expected object",
+    ),
+    "METHOD of a class": (
+        [[K.GLOBAL, "m", "A"], [K.METHOD, -1, "x"]],
+        "record 1 (METHOD): a reference to a global, expected object",
+    ),
+    "METHOD of a function": (
+        [[K.GLOBAL, "m", "f"], [K.METHOD, -1, "x"]],
+        "record 1 (METHOD): a reference to a global, expected object",
+    ),
+    "METHOD of a dict": (
+        [[K.PACKED_DICT], [K.METHOD, -1, "get"]],
+        "record 1 (METHOD): a reference to a dict, expected object",
+    ),
+    "METHOD with two underscores": (
+        [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.METHOD, -2, "__class__"]],
+        "record 2 (METHOD): expected an object and the name of a method",
+    ),
+    "METHOD with a dotted name": (
+        [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.METHOD, -2, "a.b"]],
+        "record 2 (METHOD): expected an object and the name of a method",
+    ),
+    "FUNCTION of the top level": (
+        [[K.FUNCTION, "m", "f.g", "0" * 64, None, None, None, None, None]],
+        "record 0 (FUNCTION): 'f.g' is the name of a function that an import leads to, or of none",
+    ),
+    "FUNCTION without a digest": (
+        [[K.FUNCTION, "m", "f.<locals>.g", "x", None, None, None, None, None]],
+        "record 0 (FUNCTION): expected the digest of a source",
+    ),
+    "FUNCTION with a list for cells": (
+        [
+            [K.LIST],
+            [K.FUNCTION, "m", "f.<locals>.g", "0" * 64, None, None, None, None, None, -1],
+        ],
+        "record 1 (FUNCTION): a reference to a list, expected cell",
+    ),
+    "CELL with two things": ([[K.CELL, 1, 2]], "record 0 (CELL): a cell holds one thing"),
+    "CELL as a value": (
+        [[K.CELL], [K.LIST, -1]],
+        "record 1 (LIST): a reference to a cell where a value is expected",
+    ),
+    "FILL of a list": (
+        [[K.LIST], [K.FILL, -1, "x", 1]],
+        "record 1 (FILL): a reference to a list, expected object or codec or function",
+    ),
+    "FILL without a value": (
+        [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.FILL, -2, "x"]],
+        "record 2 (FILL): a name without a value",
+    ),
+    "EXTEND of a tuple": (
+        [[K.PACKED_TUPLE], [K.EXTEND, -1, 1]],
+        "record 1 (EXTEND): a reference to a tuple, expected list or object",
+    ),
+    "EXTEND of a dict": (
+        [[K.PACKED_DICT], [K.EXTEND, -1, 1]],
+        "record 1 (EXTEND): a reference to a dict, expected list or object",
+    ),
+    "UPDATE of a list": (
+        [[K.LIST], [K.UPDATE, -1, 1, 2]],
+        "record 1 (UPDATE): a reference to a list, expected dict or object",
+    ),
+    "UPDATE without a value": (
+        [[K.PACKED_DICT], [K.UPDATE, -1, 1]],
+        "record 1 (UPDATE): a key without a value",
+    ),
+    "ADD to a frozenset": (
+        [[K.FROZENSET], [K.ADD, -1, 1]],
+        "record 1 (ADD): a reference to a frozenset, expected set",
+    ),
+    "SETCELL of a list": (
+        [[K.LIST], [K.SETCELL, -1, 1]],
+        "record 1 (SETCELL): a reference to a list, expected cell",
+    ),
+    "STATE of a list": (
+        [[K.LIST], [K.STATE, -1, 1]],
+        "record 1 (STATE): a reference to a list, expected object",
+    ),
+    "STATE of two": (
+        [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.STATE, -2, 1, 2]],
+        "record 2 (STATE): too many values to unpack (expected 3)",
+    ),
+    "CODEC that is not listed": ([[K.CODEC, 7, None]], "record 0 (CODEC): there is no codec 7"),
+    "CODEC number zero": ([[K.CODEC, 0, None]], "record 0 (CODEC): there is no codec 0"),
+    "FINISH of a list": (
+        [[K.LIST], [K.FINISH, -1, 1, None]],
+        "record 1 (FINISH): a reference to a list, expected object or codec",
+    ),
+    "kind that is none": ([[None, 1]], "record 0 (?): a record is a list that starts with its kind"),
+    "record that is none": ([None], "the root: a record is a list that starts with its kind"),
+    "second record": ([[K.LIST], [99]], "record 1 (?): there is no kind 99"),
+    "reference one behind": (
+        [[K.LIST], [K.LIST, -2]],
+        "record 1 (LIST): a reference that does not point backwards",
+    ),
+    "a GLOBAL of a number for a name": (
+        [[K.GLOBAL, "m", 2]],
+        "record 0 (GLOBAL): expected a module and a qualified name",
+    ),
+    "a GLOBAL of a number for a module": (
+        [[K.GLOBAL, 1, "a"]],
+        "record 0 (GLOBAL): expected a module and a qualified name",
+    ),
+    "INT of zero": ([[K.INT, 0]], "record 0 (INT): an int that should stand inline"),
+    "INT of 64 bits in bytes": (
+        [[K.INT, (2**64 - 1).to_bytes(9, "big", signed=True)]],
+        "record 0 (INT): an int that is not spelled in its shortest form",
+    ),
+    "INT of 64 bits and a sign in bytes": (
+        [[K.INT, (-(2**63)).to_bytes(9, "big", signed=True)]],
+        "record 0 (INT): an int that is not spelled in its shortest form",
+    ),
+    "INT of the last 64 bits in bytes": (
+        [[K.INT, (-(2**63)).to_bytes(8, "big", signed=True)]],
+        "record 0 (INT): an int that is not spelled in its shortest form",
+    ),
+    "INT of a byte too many": (
+        [[K.INT, (2**64).to_bytes(10, "big", signed=True)]],
+        "record 0 (INT): an int that is not spelled in its shortest form",
+    ),
+    "INT below zero of a byte too many": (
+        [[K.INT, (-(2**71)).to_bytes(10, "big", signed=True)]],
+        "record 0 (INT): an int that is not spelled in its shortest form",
+    ),
+    "STR of as many as stand inline": (
+        [[K.STR, "x" * 64]],
+        "record 0 (STR): a string that should stand inline",
+    ),
+    "STR of a number": ([[K.STR, 5]], "record 0 (STR): expected bytes, found int"),
+    "int in the root of a packed dict": (
+        [[K.PACKED_DICT, "a", []]],
+        "record 0 (PACKED_DICT): [] is no scalar",
+    ),
+    "SHAPE with a codec that makes no objects": (
+        [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, 1]],
+        "record 1 (SHAPE): codec 1 makes no objects",
+    ),
+    "SHAPE with a codec of another type": (
+        [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, True]],
+        "record 1 (SHAPE): there is no codec True",
+    ),
+    "OBJ with too many values": (
+        [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None, "x"], [K.OBJ, -2, 1, 2]],
+        "record 2 (OBJ): 2 values for 1 attributes",
+    ),
+    "OBJ with bytes": (
+        [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None, "x"], [K.OBJ, -2, b""]],
+        "record 2 (OBJ): bytes is no operand",
+    ),
+    "NEW with bytes": ([[K.GLOBAL, "m", "A"], [K.NEW, -1, b""]], "record 1 (NEW): bytes is no operand"),
+    "CALL with bytes": ([[K.GLOBAL, "m", "A"], [K.CALL, -1, b""]], "record 1 (CALL): bytes is no operand"),
+    "PACKAGE_CALL with a list": (
+        [[K.GLOBAL, "m", "A"], [K.PACKAGE_CALL, -1, []]],
+        "record 1 (PACKAGE_CALL): list is no operand",
+    ),
+    "CALL_KW without a dict": (
+        [[K.GLOBAL, "m", "f"], [K.PACKED_TUPLE], [K.LIST], [K.CALL_KW, -1, -2, -3]],
+        "record 3 (CALL_KW): a reference to a list, expected dict",
+    ),
+    "NEW_KW of a value": (
+        [[K.PACKED_TUPLE], [K.PACKED_DICT], [K.NEW_KW, -1, -1, -2]],
+        "record 2 (NEW_KW): a reference to a tuple, expected global",
+    ),
+    "METHOD without a name": (
+        [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.METHOD, -2, 1]],
+        "record 2 (METHOD): expected an object and the name of a method",
+    ),
+    **{
+        f"FUNCTION {what}": ([[K.PACKED_LIST], _function(at, value)], f"record 1 (FUNCTION): {message}")
+        for what, at, value, message in (
+            ("of a module that is none", 1, 5, "5 is not the name of a module"),
+            ("of a module with a hole", 1, "m..n", "'m..n' is not the name of a module"),
+            (
+                "of a number",
+                2,
+                5,
+                "5 is the name of a function that an import leads to, or of none",
+            ),
+            (
+                "of something local that is none",
+                2,
+                "f.<locals>",
+                "'f.<locals>' is the name of a function that an import leads to, or of none",
+            ),
+            ("of a longer digest", 3, "0" * 65, "expected the digest of a source"),
+            ("of a number for a name", 4, 1, "the names of a function are strings"),
+            ("of a number for a qualified name", 5, 1, "the names of a function are strings"),
+            ("of a docstring of bytes", 6, b"", "bytes is no operand"),
+            ("of a list of defaults", 7, -1, "a reference to a list, expected tuple"),
+            ("of a list of keywords", 8, -1, "a reference to a list, expected dict"),
+        )
+    },
+    "FUNCTION with fewer parts": (
+        [[K.FUNCTION, "m", "f.<locals>.g", "0" * 64, None, None, None, None]],
+        "record 0 (FUNCTION): the names of a function are strings",
+    ),
+    "CELL of bytes": ([[K.CELL, b""]], "record 0 (CELL): bytes is no operand"),
+    "CODEC that makes objects": (
+        [[K.CODEC, 2, None]],
+        "record 0 (CODEC): codec 'kellet.module' makes objects, which have attributes",
+    ),
+    "CODEC behind": ([[K.CODEC, 6, None]], "record 0 (CODEC): there is no codec 6"),
+    "CODEC of a bool": ([[K.CODEC, True, None]], "record 0 (CODEC): there is no codec True"),
+    "CODEC of a nested literal": (
+        [[K.CODEC, 1, [[], 2.0]]],
+        "record 0 (CODEC): a literal is a scalar or a flat list of scalars",
+    ),
+    "CODEC of another literal": ([[K.CODEC, 1, [1.0]]], "record 0 (CODEC): expected two floats"),
+    "CODEC with bytes": ([[K.CODEC, 1, [1.0, 2.0], b""]], "record 0 (CODEC): bytes is no operand"),
+    "FILL with a number for a name": (
+        [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.FILL, -2, 1, 1]],
+        "record 2 (FILL): names of attributes are strings, each once",
+    ),
+    "FILL with a name twice": (
+        [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.FILL, -2, "x", 1, "x", 2]],
+        "record 2 (FILL): names of attributes are strings, each once",
+    ),
+    "FILL with bytes": (
+        [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.FILL, -2, "x", 1, "y", b""]],
+        "record 2 (FILL): bytes is no operand",
+    ),
+    "FILL of a complex number": (
+        [[K.CODEC, 1, [1.0, 2.0]], [K.FILL, -1, "x", 1]],
+        "record 1 (FILL): what codec 'complex' makes is given no attributes",
+    ),
+    "EXTEND of a complex number": (
+        [[K.CODEC, 1, [1.0, 2.0]], [K.EXTEND, -1, 1]],
+        "record 1 (EXTEND): a reference to a codec, expected list or object",
+    ),
+    "UPDATE of a deque": (
+        [[K.CODEC, 3, None], [K.UPDATE, -1, 1, 1]],
+        "record 1 (UPDATE): a reference to a codec, expected dict or object",
+    ),
+    "EXTEND of a mapping": (
+        [[K.CODEC, 4, "Counter"], [K.EXTEND, -1, 1]],
+        "record 1 (EXTEND): a reference to a codec, expected list or object",
+    ),
+    "ADD to a mapping": (
+        [[K.CODEC, 4, "Counter"], [K.ADD, -1, 1]],
+        "record 1 (ADD): a reference to a codec, expected set",
+    ),
+    "UPDATE of a mapping without a value": (
+        [[K.CODEC, 4, "Counter"], [K.UPDATE, -1, 1]],
+        "record 1 (UPDATE): a key without a value",
+    ),
+    "EXTEND of a module": (
+        [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, 2], [K.OBJ, -2], [K.EXTEND, -3, 1]],
+        "record 3 (EXTEND): an object that a codec makes of attributes is given no items and no pairs",
+    ),
+    "UPDATE of a module": (
+        [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, 2], [K.OBJ, -2], [K.UPDATE, -3, 1, 2]],
+        "record 3 (UPDATE): an object that a codec makes of attributes is given no items and no pairs",
+    ),
+    "EXTEND with bytes": ([[K.LIST], [K.EXTEND, -1, b""]], "record 1 (EXTEND): bytes is no operand"),
+    "SETCELL with bytes": ([[K.CELL], [K.SETCELL, -1, b""]], "record 1 (SETCELL): bytes is no operand"),
+    "FINISH of a complex number by another codec": (
+        [[K.CODEC, 1, [1.0, 2.0]], [K.FINISH, -1, 3, None]],
+        "record 1 (FINISH): an object that codec 'collections.deque' did not make",
+    ),
+    "FINISH with bytes": (
+        [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, 2], [K.OBJ, -2], [K.FINISH, -3, 2, "hooks", b""]],
+        "record 3 (FINISH): bytes is no operand",
+    ),
+    "FINISH with a tensor": (
+        [
+            [K.GLOBAL, "m", "A"],
+            [K.SHAPE, -1, 2],
+            [K.OBJ, -2],
+            [K.CELL],
+            [K.FINISH, -3, 2, "hooks", "forward", 1, -4, -1],
+        ],
+        "record 4 (FINISH): a reference to a cell where a value is expected",
+    ),
+    "FINISH of nothing": (
+        [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, 2], [K.OBJ, -2], [K.FINISH, -3, 2, "hooks"]],
+        "record 3 (FINISH): expected hooks",
+    ),
+}
+
+CODECS = [
+    ["complex", 1],
+    ["kellet.module", 1],
+    ["collections.deque", 1],
+    ["collections.mapping", 1],
+    ["slice", 1],
+]
+
+
+@pytest.mark.parametrize(("records", "message"), BAD.values(), ids=BAD.keys())
+def test_table_is_refused(records: list[Any], message: str) -> None:
+    said = f"object: {message}; the archive is damaged or was not written by packager"
+    with pytest.raises(RecordError, match=f"^{re.escape(said)}$"):
+        _audit(records, codecs=CODECS)
+
+
+def _as_bytes(value: int, length: int) -> bytes:
+    return value.to_bytes(length, "big", signed=True)
+
+
+OBJECT = [[K.GLOBAL, "m", "A"], [K.NEW, -1]]
+GOOD: dict[str, tuple[list[Any], str]] = {
+    "INT": ([[K.INT, -1]], "scalar"),
+    "INT of 64 bits": ([[K.INT, -(2**63)]], "scalar"),
+    "INT above 64 bits": ([[K.INT, _as_bytes(2**64, 9)]], "scalar"),
+    "INT below 64 bits": ([[K.INT, _as_bytes(-(2**63) - 1, 9)]], "scalar"),
+    "INT of all bits": ([[K.INT, _as_bytes(2**71 - 1, 9)]], "scalar"),
+    "INT below zero of all bits": ([[K.INT, _as_bytes(-(2**71), 9)]], "scalar"),
+    "INT of a bit more": ([[K.INT, _as_bytes(2**71, 10)]], "scalar"),
+    "INT below zero of a bit more": ([[K.INT, _as_bytes(-(2**71) - 1, 10)]], "scalar"),
+    "STR": ([[K.STR, LONG]], "scalar"),
+    "STR of the first surrogate": ([[K.STR, "\ud800".encode("utf-8", "surrogatepass")]], "scalar"),
+    "STR of the last surrogate": ([[K.STR, "a\udfff".encode("utf-8", "surrogatepass")]], "scalar"),
+    "BYTES": ([[K.BYTES, b""]], "scalar"),
+    "the same in another type": ([[K.BYTES, LONG.encode()], [K.STR, LONG]], "scalar"),
+    "LIST": ([[K.LIST, None, True, 2.5, 2**64 - 1, "x" * 64]], "list"),
+    "DICT": ([[K.DICT, "a", 1]], "dict"),
+    "PACKED_LIST": ([[K.PACKED_LIST, -1, None, False, 0.5, "x" * 64]], "list"),
+    "PACKED_TUPLE": ([[K.PACKED_TUPLE, 1]], "tuple"),
+    "PACKED_DICT": ([[K.PACKED_DICT, "a", -1]], "dict"),
+    "SET": ([[K.SET, 1]], "set"),
+    "FROZENSET": ([[K.FROZENSET, 1]], "frozenset"),
+    "SHAPE": ([[K.GLOBAL, "m", "A"], [K.SHAPE, -1, 2, "x"]], "shape"),
+    "OBJ": ([[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None, "x"], [K.OBJ, -2, 1]], "object"),
+    "NEW": ([[K.GLOBAL, "m", "A"], [K.NEW, -1, 1]], "object"),
+    "NEW_KW": ([[K.GLOBAL, "m", "A"], [K.TUPLE], [K.DICT], [K.NEW_KW, -1, -2, -3]], "object"),
+    "CALL_KW": ([[K.GLOBAL, "m", "A"], [K.TUPLE], [K.DICT], [K.CALL_KW, -1, -2, -3]], "object"),
+    "CALL": ([[K.GLOBAL, "m", "A"], [K.CALL, -1, 1, -1]], "object"),
+    "METHOD of one underscore": ([*OBJECT, [K.METHOD, -2, "_go"]], "method"),
+    "METHOD with two before": ([*OBJECT, [K.METHOD, -2, "__go"]], "method"),
+    "METHOD with two behind": ([*OBJECT, [K.METHOD, -2, "go__"]], "method"),
+    "FUNCTION": (
+        [
+            [K.TUPLE],
+            [K.DICT],
+            [K.CELL],
+            [K.FUNCTION, "m", "f.<locals>.g", "0" * 64, "a", None, "doc", -1, -2, -3, -3],
+        ],
+        "function",
+    ),
+    "CELL": ([[K.CELL]], "cell"),
+    "CELL of a value": ([[K.CELL, 1]], "cell"),
+    "CODEC": ([[K.CODEC, 1, [1.0, 2.0]]], "codec"),
+    "CODEC of a zero": ([[K.CODEC, 5, "slice", 0, None, 1]], "codec"),
+    "FINISH with a zero": (
+        [
+            [K.GLOBAL, "m", "A"],
+            [K.SHAPE, -1, 2],
+            [K.OBJ, -2],
+            [K.FINISH, -3, 2, ["state", False, 0, "w"], 0, None],
+        ],
+        "none",
+    ),
+    "FILL of an object": ([*OBJECT, [K.FILL, -2, "x", 1, "y", 2]], "none"),
+    "FILL of a module": (
+        [[K.GLOBAL, "m", "A"], [K.SHAPE, -1, 2], [K.OBJ, -2], [K.FILL, -3, "x", 1]],
+        "none",
+    ),
+    "EXTEND of a list": ([[K.LIST], [K.EXTEND, -1, 1, 2]], "none"),
+    "EXTEND of a deque": ([[K.CODEC, 3, None], [K.EXTEND, -1, 1]], "none"),
+    "EXTEND of an object": ([*OBJECT, [K.EXTEND, -2, 1]], "none"),
+    "UPDATE of a dict": ([[K.DICT], [K.UPDATE, -1, 1, 2]], "none"),
+    "UPDATE of a mapping": ([[K.CODEC, 4, "Counter"], [K.UPDATE, -1, "a", 2]], "none"),
+    "ADD": ([[K.SET], [K.ADD, -1, 1]], "none"),
+    "SETCELL": ([[K.CELL], [K.SETCELL, -1, 1]], "none"),
+    "STATE": ([*OBJECT, [K.STATE, -2, 1]], "none"),
 }
 
 
-@pytest.mark.parametrize("records", BAD.values(), ids=BAD.keys())
-def test_table_is_refused(records: list[Any]) -> None:
-    with pytest.raises(RecordError, match=r"object: record \d+ \(.*\): .*not written by packager"):
-        _audit(records)
+def _checked(records: list[Any], root: Any = None, **storages: tuple[str, int]) -> CheckedTable:
+    table = msgpack.packb([[["records", 1], *CODECS], records, root])
+    return checked_table(table, storages, None, "object")
 
 
-TENSORS = {
-    "outside": ["w", "F32", [3], None, 4],
-    "negative offset": ["w", "F32", [1], None, -4],
-    "steps outside": ["w", "F32", [2], [4], 0],
-    "steps before": ["w", "F32", [2], [-1], 0],
-    "unknown dtype": ["w", "F128", [1], None, 0],
-    "negative size": ["w", "F32", [-1], None, 0],
-    "size that is no int": ["w", "F32", [1.0], None, 0],
-    "shape that is none": ["w", "F32", 3, None, 0],
-    "strides of another rank": ["w", "F32", [1], [1, 1], 0],
-    "strides that say nothing": ["w", "F32", [3], [1], 0],
-    "huge by repetition": ["w", "F32", [2**40], [0], 0],
-    "offset that is no int": ["w", "F32", [1], None, None],
-    "too many operands": ["w", "F32", [1], None, 0, 0],
-    "rank without end": ["w", "F32", [1] * 65, None, 0],
+@pytest.mark.parametrize(("records", "kind"), GOOD.values(), ids=GOOD.keys())
+def test_what_our_encoder_may_write_passes(records: list[Any], kind: str) -> None:
+    assert _checked(records).classes[-1] == kind
+
+
+USES: dict[str, tuple[list[Any], dict[tuple[str, str, str], int]]] = {
+    "a value": ([[K.GLOBAL, "m", "A"], [K.LIST, -1]], {("m", "A", "value"): 0}),
+    "made": ([[K.GLOBAL, "m", "A"], [K.NEW, -1]], {("m", "A", "create"): 0}),
+    "made with an argument": ([[K.GLOBAL, "m", "A"], [K.NEW, -1, 1]], {("m", "A", "call"): 0}),
+    "made by attributes": ([[K.GLOBAL, "m", "A"], [K.SHAPE, -1, None]], {("m", "A", "create"): 0}),
+    "called": ([[K.GLOBAL, "m", "A"], [K.CALL, -1]], {("m", "A", "call"): 0}),
+    "a method": (
+        [*OBJECT, [K.METHOD, -2, "go"]],
+        {("m", "A", "create"): 0, ("m", "A.go", "value"): 2},
+    ),
+    "a function": (
+        [_function(1, "m")],
+        {("m", "f.<locals>.g", "value"): 0},
+    ),
+    "none": ([[K.GLOBAL, "m", "A"]], {}),
 }
 
 
-@pytest.mark.parametrize("tensor", TENSORS.values(), ids=TENSORS.keys())
-def test_tensor_is_refused(tensor: list[Any]) -> None:
-    with pytest.raises(RecordError, match=r"record 0 \(TENSOR\)"):
+@pytest.mark.parametrize(("records", "uses"), USES.values(), ids=USES.keys())
+def test_names_are_noted_with_what_is_done_with_them(records: list[Any], uses: Any) -> None:
+    assert _checked(records).uses == uses
+
+
+def test_as_many_records_are_read_as_the_bytes_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("packager.objects.checking.most_records", lambda nbytes: 2)
+    assert len(_checked([[K.LIST]] * 2).records) == 2
+    with pytest.raises(RecordError, match=r"^object: 3 records in \d+ bytes, at most 2 are read"):
+        _checked([[K.LIST]] * 3)
+
+
+VIEW = largest_view(12) // 4
+OUTSIDE = "a tensor that does not lie inside its storage of 12 bytes"
+TENSORS: dict[str, tuple[list[Any], str]] = {
+    "outside": (["w", "F32", [3], None, 4], OUTSIDE),
+    "a byte outside": (["w", "F32", [3], None, 1], OUTSIDE),
+    "negative offset": (["w", "F32", [1], None, -4], OUTSIDE),
+    "negative offset of nothing": (["w", "F32", [0], None, -1], OUTSIDE),
+    "steps outside": (["w", "F32", [2], [4], 0], OUTSIDE),
+    "steps before": (["w", "F32", [2], [-1], 0], OUTSIDE),
+    "steps a byte before": (["w", "F32", [2], [-1], 3], OUTSIDE),
+    "offset that is no int": (["w", "F32", [1], None, None], OUTSIDE),
+    "offset that is a bool": (["w", "F32", [1], None, False], OUTSIDE),
+    "unknown storage": (["v", "F32", [1], None, 0], "there is no storage 'v'"),
+    "storage that is no name": ([1, "F32", [1], None, 0], "there is no storage 1"),
+    "unknown dtype": (["w", "F128", [1], None, 0], "there is no dtype 'F128'"),
+    "dtype that is no name": (["w", 1, [1], None, 0], "there is no dtype 1"),
+    "negative size": (["w", "F32", [-1], None, 0], "a shape is a list of sizes"),
+    "size that is no int": (["w", "F32", [1.0], None, 0], "a shape is a list of sizes"),
+    "size that is a bool": (["w", "F32", [True], None, 0], "a shape is a list of sizes"),
+    "size without end": (["w", "F32", [0, MAX_EXTENT], None, 0], "a shape is a list of sizes"),
+    "shape that is none": (["w", "F32", 3, None, 0], "a shape is a list of sizes"),
+    "rank without end": (["w", "F32", [1] * 65, None, 0], "a shape is a list of sizes"),
+    "strides of another rank": (["w", "F32", [1], [1, 1], 0], "strides that do not fit the shape"),
+    "strides that are none": (["w", "F32", [1], 1, 0], "strides that do not fit the shape"),
+    "strides that are bools": (["w", "F32", [2], [True], 0], "strides that do not fit the shape"),
+    "strides that say nothing": (["w", "F32", [3], [1], 0], "strides that should be left out"),
+    "huge by repetition": (
+        ["w", "F32", [VIEW + 1], [0], 0],
+        f"a view of {VIEW + 1} elements over 12 bytes",
+    ),
+    "too many operands": (
+        ["w", "F32", [1], None, 0, 0],
+        "too many values to unpack (expected 6)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("tensor", "message"), TENSORS.values(), ids=TENSORS.keys())
+def test_tensor_is_refused(tensor: list[Any], message: str) -> None:
+    with pytest.raises(
+        RecordError, match=rf"^object: record 0 \(TENSOR\): {re.escape(message)}; the archive"
+    ):
         _audit([[K.TENSOR, *tensor]], root=None, w=("F32", 12))
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "offset"),
+    [
+        ([3], None, 0),
+        ([1], None, 8),
+        ([2], [-1], 4),
+        ([2], [2], 0),
+        ([0, MAX_EXTENT - 1], None, 12),
+        ([1] * 64, None, 0),
+        ([VIEW], [0], 8),
+    ],
+)
+def test_tensor_inside_its_storage_passes(shape: list[int], strides: Any, offset: int) -> None:
+    table = _checked([[K.TENSOR, "w", "F32", shape, strides, offset]], w=("F32", 12))
+    assert table.classes == ["tensor"]
+
+
+def test_storages_that_no_tensor_lies_in() -> None:
+    with pytest.raises(RecordError, match="no tensor lies in the storages a, b, c, d, e;"):
+        _audit([[K.LIST]], **dict.fromkeys("gfedcba", ("F32", 12)))
 
 
 def test_storage_that_no_tensor_lies_in() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from packager.objects import encode
@@ -132,3 +133,13 @@ def test_encoding_changes_nothing_and_leaves_the_collector_on() -> None:
     encode(value)
     assert value == {"a": [1, 2]}
     assert gc.isenabled()
+
+
+def test_memory_is_repeated_as_often_as_a_reader_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("packager.objects.recording.largest_view", lambda nbytes: 3 * nbytes)
+    one = np.zeros(1)
+    for shape in ((3,), (1, 3), (0, 9)):
+        assert encode(np.broadcast_to(one, shape)).refusals == ()
+    for shape in ((4,), (1, 4), (2, 2)):
+        (refusal,) = encode(np.broadcast_to(one, shape)).refusals
+        assert refusal.reason == "a view that repeats 8 bytes until they seem to be 32"

@@ -13,11 +13,13 @@ from safetensors.numpy import load as load_safetensors
 import kellet
 from kellet import nn
 from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader, add_tensors
+from packager.codecs import CodecRegistry
 from packager.errors import ArchiveError
 from packager.objects import (
     StateDictView,
     TrustContext,
     UntrustedNamesError,
+    encode,
     encode_state_dict,
     open_state_dict,
 )
@@ -266,3 +268,14 @@ def test_rows_of_bytes_are_for_dtypes_that_safetensors_has_no_word_for(dtype: st
         return
     with pytest.raises(ArchiveError, match="extras"):
         _open(file)["w"]
+
+
+def test_codecs_of_other_distributions_are_there_before_anything_is_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    called: list[str] = []
+    monkeypatch.setattr(CodecRegistry, "load_all", lambda registry: called.append("loaded"))
+    encode_state_dict({"a": "x"})
+    encode_extras({"a": "x"}, {"a": "x"}, {}, None)
+    encode(["x"])
+    assert called == ["loaded"] * 3

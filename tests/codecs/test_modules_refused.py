@@ -1,0 +1,272 @@
+"""What codecs of modules, hooks and tensors ask of parts that are built already: each wrong by itself."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kellet
+from kellet import nn
+from kellet.hooks import HookRegistry
+from packager.codecs import tensor_out
+from packager.codecs.base import default_registry
+
+
+class Context:
+    """What is kept for one object while it is built, and the numbers of its hooks."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Any, Any] = {}
+        self.numbers: dict[tuple[str, int], int] = {}
+
+    def shared_state(self, make: Callable[[], Any]) -> Any:
+        return self._kept.setdefault(make, make())
+
+    def number(self, family: str, number: int, make: Callable[[], int]) -> int:
+        return self.numbers.setdefault((family, number), make())
+
+
+def codec_of(name: str) -> Any:
+    return default_registry().find(name)
+
+
+MODULES = codec_of("kellet.module")
+
+
+def refuses(check: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        check()
+
+
+class Stateful(nn.Module):
+    def __setstate__(self, state: Any) -> None:
+        vars(self).update(state, taken=True)
+
+
+# --- states and attributes ---
+
+HOOKS = sorted(MODULES.hook_attributes())
+
+
+@pytest.mark.parametrize("state", [[("a", 1)], None, {1: 2}, {"a": 1, 2: 3}, OrderedDict(a=1)])
+def test_the_state_of_a_module_is_a_dict_of_attributes(state: Any) -> None:
+    refuses(lambda: MODULES.set_state(Stateful(), state, 1), "the state of Stateful is no dict of attributes")
+
+
+def test_a_state_is_handed_over_with_what_the_framework_sets() -> None:
+    made = MODULES.make(Stateful, 1)
+    MODULES.set_state(made, {"a": 1}, 1)
+    assert (made.a, made.taken, made.training) == (1, True, True)
+    assert type(made._modules) is type(nn.Module()._modules)
+
+
+def test_hooks_are_no_attributes() -> None:
+    said = f"{', '.join(HOOKS[:2])} of Stateful hold hooks, and are no attributes"
+    names: dict[str, Any] = {HOOKS[1]: 1, "a": 2, HOOKS[0]: 3}
+    refuses(lambda: MODULES.set_state(Stateful(), names, 1), said)
+    refuses(lambda: MODULES.fill(Stateful(), names, 1), said)
+    made = Stateful()
+    MODULES.fill(made, {"a": 2}, 1)
+    assert made.a == 2
+
+
+def test_a_module_is_made_of_a_class_of_modules() -> None:
+    for other in (dict, len, nn.Module()):
+        refuses(lambda other=other: MODULES.make(other, 1), f"{other!r} is not a module of kellet")  # type: ignore[misc]  # bound now
+
+
+NONE = "Stateful holds modules that are none, or have no names"
+CHILDREN: list[tuple[Any, str | None]] = [
+    ({}, None),
+    (OrderedDict(a=None), None),
+    ({"a": nn.ReLU(), "b": None}, None),
+    ({"a": 1}, NONE),
+    ({"a": nn.ReLU(), "b": nn.ReLU}, NONE),
+    ({1: nn.ReLU()}, NONE),
+    ({"a": nn.ReLU(), 1: None}, NONE),
+]
+
+
+@pytest.mark.parametrize(("children", "message"), CHILDREN)
+def test_modules_of_a_module_are_modules_with_names(children: Any, message: str | None) -> None:
+    made = Stateful()
+    vars(made)["_modules"] = children
+    if message is None:
+        MODULES.check_made(made)
+    else:
+        refuses(lambda: MODULES.check_made(made), message)
+
+
+@pytest.mark.parametrize("table", ["_parameters", "_buffers", "_modules"])
+@pytest.mark.parametrize("value", [[], None, 1])
+def test_tables_of_a_module_are_tables(table: str, value: Any) -> None:
+    made = Stateful()
+    vars(made)[table] = value
+    with pytest.raises(
+        ValueError, match=r"^module '' has parameters or buffers without a name$|^Stateful holds modules"
+    ):
+        MODULES.check_made(made)
+
+
+@pytest.mark.parametrize("training", [1, None, "yes"])
+def test_whether_a_module_is_trained_is_a_bool(training: Any) -> None:
+    made = Stateful()
+    vars(made)["training"] = training
+    refuses(lambda: MODULES.check_made(made), f"Stateful.training is {type(training).__name__}, not a bool")
+
+
+# --- hooks ---
+
+
+def hook(module: Any, inputs: Any) -> None:
+    pass
+
+
+PLAIN = "the options of the hook function are no plain values"
+NO_HOOK = "function is no hook, or its options have no names"
+REGISTERED: list[tuple[list[Any], str]] = [
+    (["forward_pre", 0, 1, {}], "int is no hook, or its options have no names"),
+    (["forward_pre", 0, hook, {1: True}], NO_HOOK),
+    (["forward_pre", 0, hook, {"prepend": True, None: True}], NO_HOOK),
+    (["forward_pre", 0, hook, {"prepend": [True]}], PLAIN),
+    (["forward_pre", 0, hook, {"prepend": True, "once": b""}], PLAIN),
+    (
+        ["forward_pre", 0, hook, {}, "forward", 1, None, {}],
+        "NoneType is no hook, or its options have no names",
+    ),
+]
+
+
+@pytest.mark.parametrize(("children", "message"), REGISTERED)
+def test_what_is_registered_is_a_hook_with_plain_options(children: list[Any], message: str) -> None:
+    refuses(lambda: MODULES.finish(Stateful(), "hooks", children, 1, Context()), message)
+
+
+def test_hooks_are_registered_one_after_the_other_and_keep_their_numbers() -> None:
+    made, context = Stateful(), Context()
+    children = ["forward_pre", 7, hook, {}, "forward", 3, print, {}]
+    MODULES.finish(made, "hooks", children, 1, context)
+    hooks = MODULES.hooks_of(made)
+    assert [(found.kind, found.hook) for found in hooks] == [("forward_pre", hook), ("forward", print)]
+    assert [context.numbers["kellet", number] for number in (7, 3)] == [found.id for found in hooks]
+
+
+def test_hooks_of_a_registry_are_added_and_keep_their_numbers() -> None:
+    made, context = codec_of("kellet.hooks").decode(None, (), 1, Context()), Context()
+    codec_of("kellet.hooks").finish(made, None, [5, hook, {}, 2, print, {}], 1, context)
+    assert [entry.hook for entry in made] == [hook, print]
+    assert [context.numbers["kellet", number] for number in (5, 2)] == [entry.id for entry in made]
+
+
+def test_a_handle_removes_the_hook_that_has_its_number() -> None:
+    codec, context, registry = codec_of("kellet.handle"), Context(), HookRegistry()
+    registry.add(print)
+    kept = registry.add(hook)
+    context.numbers["kellet", 4] = kept.id
+    made = codec.decode(None, (), 1, context)
+    codec.finish(made, ["", 4], [registry], 1, context)
+    made.remove()
+    assert [entry.hook for entry in registry] == [print]
+    assert codec.registry_of(kept) is None
+    refuses(
+        lambda: codec.finish(made, ["", 4], [SimpleNamespace()], 1, context),
+        "SimpleNamespace has no hooks for a handle to remove",
+    )
+
+
+def test_a_gate_is_given_a_hook_and_nothing_else() -> None:
+    codec = codec_of("kellet.gate")
+    made = codec.decode("_prehook", (), 1, Context())
+    refuses(lambda: codec.finish(made, None, [nn.ReLU()], 1, Context()), "ReLU is not a Hook")
+    one = nn.Hook(prehook=lambda module, inputs: None)
+    codec.finish(made, None, [one], 1, Context())
+    assert made.hook() is one
+    refuses(lambda: codec_of("kellet.hook").make(nn.ReLU, 1), f"{nn.ReLU!r} is not a Hook")
+
+
+# --- states that a module loads ---
+
+METADATA = "the metadata of a state is a dict of dicts, or None"
+
+
+@pytest.mark.parametrize("metadata", [[], 1, {"": 1}, {"": {}, "a": None}])
+def test_the_metadata_of_a_state_is_a_dict_of_dicts(metadata: Any) -> None:
+    refuses(lambda: MODULES.finish(nn.ReLU(), ["state", False, 0], [metadata], 1, Context()), METADATA)
+
+
+@pytest.mark.parametrize("metadata", [None, {}, {"": {"version": 1}}])
+def test_a_state_is_loaded(metadata: Any) -> None:
+    made = nn.Linear(1, 1, bias=False)
+    weight, before = kellet.full((1, 1), 7.0), made.weight
+    MODULES.finish(made, ["state", False, 0, "weight"], [weight, metadata], 1, Context())
+    assert made.weight is before
+    assert made.weight.tolist() == [[7.0]]
+
+
+def test_classes_of_a_state_have_the_versions_that_were_stored() -> None:
+    version = nn.BatchNorm1d._version
+    MODULES.finish(nn.ReLU(), ["state", True, 1, version], [nn.BatchNorm1d], 1, Context())
+    with pytest.raises(
+        ValueError, match=rf"^classes of .* BatchNorm1d: version {version + 1} in the archive, {version} here"
+    ):
+        MODULES.finish(nn.ReLU(), ["state", True, 1, version + 1], [nn.BatchNorm1d], 1, Context())
+
+
+# --- tensors ---
+
+
+class Marked(kellet.Tensor):
+    pass
+
+
+def test_a_class_of_tensors_is_one() -> None:
+    codec = codec_of("kellet.subclass")
+    made = codec.decode(True, (Marked, np.ones(2)), 1, Context())
+    assert (type(made), made.requires_grad, made.tolist()) == (Marked, True, [1.0, 1.0])
+    assert codec.decode(False, (Marked, np.ones(2)), 1, Context()).requires_grad is False
+    refuses(
+        lambda: codec.decode(True, (np.ndarray, np.ones(2)), 1, Context()),
+        f"{np.ndarray!r} is not a class of tensors",
+    )
+
+
+@pytest.mark.parametrize("kind", ["Tensor", "Parameter", "Buffer"])
+@pytest.mark.parametrize("requires", [True, False])
+def test_a_tensor_without_values_has_its_kind_and_its_shape(kind: str, requires: bool) -> None:
+    made = codec_of("kellet.tensor").decode([kind, "<f4", requires, "empty", 2, 3], (), 1, Context())
+    assert type(made).__name__ == kind
+    assert (made.requires_grad, tuple(made.shape)) == (requires, (2, 3))
+
+
+def noted(value: Any) -> Any:
+    value.note = 1
+    return value
+
+
+def test_only_plain_tensors_are_tensors_of_a_state() -> None:
+    context: Any = Context()
+    for value, dtype in (
+        (kellet.ones(2), "F32"),
+        (nn.Parameter(kellet.ones(2)), "F32"),
+        (np.ones(2), "F64"),
+        (np.ones(2, "<c16"), "U8"),
+    ):
+        found = tensor_out(value, context)
+        assert found is not None
+        assert (found[0].dtype, found[1]) == (dtype, "<c16" if dtype == "U8" else None)
+    for value in (
+        noted(kellet.ones(2)),
+        noted(nn.Parameter(kellet.ones(2))),
+        nn.Buffer(kellet.ones(2)),
+        codec_of("kellet.subclass").decode(False, (Marked, np.ones(2)), 1, context),
+        np.ones(2).view(np.matrix),
+        np.array([None]),
+        [1.0],
+    ):
+        assert tensor_out(value, context) is None

@@ -1,0 +1,499 @@
+"""What data alone is refused for: which record, in which words, and which name the caller may vouch for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgpack
+import pytest
+
+from packager.objects import TrustContext
+from packager.objects.checking import checked_table
+from packager.objects.inert import _ARGUMENTS, CODE, refused_forms
+from packager.objects.records import Kind as K
+from packager.objects.trust import Trust
+
+CODECS = [
+    "functools.partial",
+    "method",
+    "getter",
+    "collections.mapping",
+    "kellet.hooks",
+    "kellet.module",
+    "torch.module",
+    "numpy.dtype",
+    "slice",
+    "torch.optimizer",
+    "kellet.hook",
+    "torch.tensor",
+    "numpy.ndarray",
+    "kellet.gate",
+    "enum",
+    "namedtuple",
+]
+(
+    PARTIAL,
+    METHOD,
+    GETTER,
+    MAPPING,
+    HOOKS,
+    KELLET,
+    TORCH,
+    DTYPE,
+    SLICE,
+    OPTIMIZER,
+    HOOK,
+    TENSOR,
+    ARRAY,
+    GATE,
+    ENUM,
+    NAMED,
+) = range(1, len(CODECS) + 1)
+
+
+def forms(records: list[Any], *trust: str, context: TrustContext | None = None) -> list[tuple[int, str, str]]:
+    rows = [["records", 1], *([name, 1] for name in CODECS)]
+    storages = {"w": ("F32", 4)} if any(record[0] == K.TENSOR for record in records) else {}
+    table = checked_table(msgpack.packb([rows, records, None]), storages, None, "object")
+    found = refused_forms(table, context or TrustContext.data_only(), Trust(trust))
+    assert all(form.reason.endswith(f"; {CODE}") for form in found)
+    return [(form.index, form.reason.removesuffix(f"; {CODE}"), form.trust) for form in found]
+
+
+RELU = [K.GLOBAL, "torch.nn.functional", "relu"]
+OURS = [K.GLOBAL, "m", "A"]
+DATE = [K.GLOBAL, "datetime", "date"]
+ORDERED = [K.GLOBAL, "collections", "OrderedDict"]
+SPARSE = [K.GLOBAL, "scipy.sparse", "csr_matrix"]
+NORM = [K.GLOBAL, "torch.nn.utils.weight_norm", "WeightNorm"]
+SPECTRAL = [K.GLOBAL, "torch.nn.utils.spectral_norm", "SpectralNorm"]
+MODULE = [[K.GLOBAL, "torch.nn.modules.activation", "ReLU"], [K.SHAPE, -1, TORCH], [K.OBJ, -2]]
+UNLISTED = ", which is no listed function of torch.nn.functional, NumPy or kellet and no class of modules"
+A_LIST = f"a list in the arguments of datetime:date, which holds {_ARGUMENTS} alone"
+A_REGISTRY = "what the codec 'kellet.hooks' makes in the arguments of types:GenericAlias"
+A_TENSOR = "what the codec 'torch.tensor' makes in an object of types:SimpleNamespace"
+GIVEN = "would be given a state through a method of its own, and is not stored"
+FACTORY = "; None, int, float, str, bool, list, dict, set and tuple are allowed"
+NAMESPACE = [K.GLOBAL, "types", "SimpleNamespace"]
+
+
+def normed(*values: Any, names: tuple[str, ...] = ("name", "dim")) -> list[Any]:
+    """A hook of weight_norm, as records 0 to 2."""
+    return [NORM, [K.SHAPE, -1, None, *names], [K.OBJ, -2, *values]]
+
+
+def hooked(kind: str, hook: list[Any]) -> list[Any]:
+    """Records of a hook, whose last is that, and of a module that has it registered."""
+    count = len(hook)
+    module = [MODULE[0], [K.SHAPE, -1 - count, TORCH], [K.OBJ, -2 - count]]
+    return [*hook, *module, [K.DICT], [K.FINISH, -3 - count, TORCH, "hooks", kind, 0, -count, -4 - count]]
+
+
+REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
+    "a partial of our own": (
+        [OURS, [K.TUPLE], [K.DICT], [K.CODEC, PARTIAL, None, -1, -2, -3]],
+        [(3, f"a partial of m:A{UNLISTED}", "m:A")],
+    ),
+    "a partial of an object": (
+        [DATE, [K.CALL, -1, 1, 2, 3], [K.TUPLE], [K.DICT], [K.CODEC, PARTIAL, None, -2, -3, -4]],
+        [(4, f"a partial of an object of datetime:date{UNLISTED}", "datetime:date")],
+    ),
+    "a partial of our own in its arguments": (
+        [RELU, OURS, [K.TUPLE, -2], [K.DICT], [K.CODEC, PARTIAL, None, -1, -3, -4]],
+        [(1, "m:A in the arguments of a partial, which holds plain data and tensors alone", "")],
+    ),
+    "a partial of our own in its keywords": (
+        [RELU, OURS, [K.TUPLE], [K.DICT, "a", -2], [K.CODEC, PARTIAL, None, -1, -3, -4]],
+        [(1, "m:A in the arguments of a partial, which holds plain data and tensors alone", "")],
+    ),
+    "attributes of a partial": (
+        [RELU, OURS, [K.TUPLE], [K.DICT], [K.CODEC, PARTIAL, None, -1, -3, -4], [K.FILL, -5, "a", -2]],
+        [(1, "m:A in the attributes of a partial, which holds plain data alone", "")],
+    ),
+    "a bound method": (
+        [OURS, [K.CODEC, METHOD, None, -1, 1]],
+        [(1, "a bound method, which would be called later", "m:A")],
+    ),
+    "a getter": (
+        [[K.CODEC, GETTER, "itemgetter", 1]],
+        [(0, "operator.itemgetter, which would look up what the data says", "")],
+    ),
+    "a factory of our own": (
+        [OURS, [K.CODEC, MAPPING, "defaultdict", -1]],
+        [(1, f"a defaultdict whose factory is m:A{FACTORY}", "m:A")],
+    ),
+    "a factory of another name of builtins": (
+        [[K.GLOBAL, "builtins", "len"], [K.CODEC, MAPPING, "defaultdict", -1]],
+        [(1, f"a defaultdict whose factory is builtins:len{FACTORY}", "builtins:len")],
+    ),
+    "a factory of another module": (
+        [[K.GLOBAL, "m", "int"], [K.CODEC, MAPPING, "defaultdict", -1]],
+        [(1, f"a defaultdict whose factory is m:int{FACTORY}", "m:int")],
+    ),
+    "a factory that is a text": (
+        [[K.CODEC, MAPPING, "defaultdict", "x"]],
+        [(0, f"a defaultdict whose factory is 'x'{FACTORY}", "")],
+    ),
+    "a call with the importer": (
+        [OURS, [K.PACKAGE_CALL, -1, 1]],
+        [(1, "m:A would be called with the importer", "m:A")],
+    ),
+    "an argument": (
+        [DATE, [K.LIST], [K.CALL, -1, -2]],
+        [
+            (
+                1,
+                A_LIST,
+                "",
+            )
+        ],
+    ),
+    "an argument inside of a tuple": (
+        [DATE, [K.LIST], [K.TUPLE, -2], [K.DICT], [K.NEW_KW, -1, -3, -4]],
+        [
+            (
+                1,
+                A_LIST,
+                "",
+            )
+        ],
+    ),
+    "an argument with a name": (
+        [DATE, [K.LIST], [K.TUPLE], [K.DICT, "a", -2], [K.CALL_KW, -1, -3, -4]],
+        [
+            (
+                1,
+                A_LIST,
+                "",
+            )
+        ],
+    ),
+    "a path of something else than text": (
+        [[K.GLOBAL, "pathlib", "PurePosixPath"], [K.CALL, -1, "a", None]],
+        [(1, "pathlib:PurePosixPath of something else than texts and numbers", "pathlib:PurePosixPath")],
+    ),
+    "an alias of a list": (
+        [
+            [K.GLOBAL, "types", "GenericAlias"],
+            [K.GLOBAL, "builtins", "list"],
+            [K.CODEC, HOOKS, None],
+            [K.CALL, -1, -3],
+        ],
+        [
+            (
+                2,
+                f"{A_REGISTRY}, which holds types and plain data alone",
+                "",
+            )
+        ],
+    ),
+    "a namespace with arguments": (
+        [NAMESPACE, [K.CALL, -1, 1]],
+        [
+            (
+                1,
+                "types:SimpleNamespace with arguments, which is made empty and given attributes",
+                "types:SimpleNamespace",
+            )
+        ],
+    ),
+    "a namespace with keywords": (
+        [NAMESPACE, [K.TUPLE], [K.DICT], [K.CALL_KW, -1, -2, -3]],
+        [
+            (
+                3,
+                "types:SimpleNamespace with arguments, which is made empty and given attributes",
+                "types:SimpleNamespace",
+            )
+        ],
+    ),
+    "a namespace of our own": (
+        [NAMESPACE, [K.CALL, -1], OURS, [K.FILL, -2, "a", -3]],
+        [(2, "m:A in an object of types:SimpleNamespace, which holds plain data alone", "")],
+    ),
+    "a namespace of a tensor": (
+        [
+            NAMESPACE,
+            [K.CALL, -1],
+            [K.TENSOR, "w", "F32", [1], None, 0],
+            [K.CODEC, TENSOR, ["Tensor", "float32", "cpu", False], -3],
+            [K.FILL, -2, "a", -4],
+        ],
+        [
+            (
+                3,
+                f"{A_TENSOR}, which holds plain data alone",
+                "",
+            )
+        ],
+    ),
+    "attributes of what a call made": (
+        [DATE, [K.CALL, -1, 1], [K.FILL, -2, "a", 1]],
+        [(1, "an object of datetime:date that is made by a call, and then changed", "datetime:date")],
+    ),
+    "attributes of what is made with arguments": (
+        [DATE, [K.NEW, -1, 1], [K.FILL, -2, "a", 1]],
+        [(1, "an object of datetime:date that is made by a call, and then changed", "datetime:date")],
+    ),
+    "attributes of what a call with keywords made": (
+        [DATE, [K.TUPLE], [K.DICT], [K.NEW_KW, -1, -2, -3], [K.FILL, -4, "a", 1]],
+        [(3, "an object of datetime:date that is made by a call, and then changed", "datetime:date")],
+    ),
+    "attributes of a path": (
+        [[K.GLOBAL, "pathlib", "PurePosixPath"], [K.SHAPE, -1, None, "a", "b"], [K.OBJ, -2, 1, 2]],
+        [
+            (
+                2,
+                "a, an attribute of pathlib:PurePosixPath, which is made from its text",
+                "pathlib:PurePosixPath",
+            )
+        ],
+    ),
+    "attributes of a listed class": (
+        [SPARSE, [K.NEW, -1], OURS, [K.FILL, -2, "a", -3]],
+        [(2, "m:A in an object of scipy.sparse:csr_matrix, which holds plain data and tensors alone", "")],
+    ),
+    "the version of a module": (
+        [MODULE[0], [K.SHAPE, -1, TORCH, "x", "_version"], [K.LIST], [K.OBJ, -2, -3, -3]],
+        [
+            (
+                3,
+                "_version, which is compared as a list",
+                "torch.nn.modules.activation:ReLU",
+            )
+        ],
+    ),
+    "what makes a parameter": (
+        [
+            [K.TENSOR, "w", "F32", [1], None, 0],
+            [K.CODEC, TENSOR, ["Tensor", "float32", "cpu", False], -1],
+            [K.LIST],
+            [K.FILL, -2, "_is_param", -3, "is_param", -3],
+        ],
+        [(1, "_is_param, which is compared as a list", "")],
+    ),
+    "a hook of a class": (
+        [OURS, [K.SHAPE, -1, HOOK], [K.OBJ, -2]],
+        [(2, "a hook, m:A", "m:A")],
+    ),
+    "a hook of a registry": (
+        [[K.CODEC, HOOKS, None], OURS, [K.DICT], [K.FINISH, -1, HOOKS, None, 0, -2, -3]],
+        [(0, "a hook (hook), m:A", "m:A")],
+    ),
+    "two hooks of a registry": (
+        [
+            OURS,
+            [K.CODEC, HOOKS, None],
+            [K.GLOBAL, "m", "B"],
+            [K.DICT],
+            [K.FINISH, -2, HOOKS, None, 0, -1, -4, 1, -3, -4],
+        ],
+        [(1, "a hook (hook), m:A", "m:A"), (1, "a hook (hook), m:B", "m:B")],
+    ),
+    "a hook of a module": (hooked("_forward_hooks", [OURS]), [(3, "a hook (_forward_hooks), m:A", "m:A")]),
+    "two hooks of a module": (
+        [
+            OURS,
+            [K.GLOBAL, "m", "B"],
+            *([MODULE[0], [K.SHAPE, -3, TORCH], [K.OBJ, -4], [K.DICT]]),
+            [K.FINISH, -5, TORCH, "hooks", "_forward_hooks", 0, -1, -6, "_backward_hooks", 1, -2, -6],
+        ],
+        [(4, "a hook (_forward_hooks), m:A", "m:A"), (4, "a hook (_backward_hooks), m:B", "m:B")],
+    ),
+    "a hook that is a gate": (
+        hooked("_forward_hooks", [[K.CODEC, GATE, "_prehook"]]),
+        [(3, "a hook (_forward_hooks), what the codec 'kellet.gate' makes", "kellet.nn:Hook")],
+    ),
+    "a norm as a hook of another kind": (
+        hooked("_forward_hooks", normed("w", 0)),
+        [
+            (
+                5,
+                "a hook (_forward_hooks), an object of torch.nn.utils.weight_norm:WeightNorm",
+                "torch.nn.utils.weight_norm:WeightNorm",
+            )
+        ],
+    ),
+    "a norm of a number for a name": (
+        normed(1, 0),
+        [
+            (
+                2,
+                "torch.nn.utils.weight_norm:WeightNorm with other attributes than its own",
+                "torch.nn.utils.weight_norm:WeightNorm",
+            )
+        ],
+    ),
+    "a norm with fewer attributes": (
+        normed("w", names=("name",)),
+        [
+            (
+                2,
+                "torch.nn.utils.weight_norm:WeightNorm with other attributes than its own",
+                "torch.nn.utils.weight_norm:WeightNorm",
+            )
+        ],
+    ),
+    "a norm that is filled": (
+        [*normed("w", 0), [K.FILL, -3, "dim", 1]],
+        [
+            (
+                2,
+                "torch.nn.utils.weight_norm:WeightNorm with other attributes than its own",
+                "torch.nn.utils.weight_norm:WeightNorm",
+            )
+        ],
+    ),
+    "a state of a module": (
+        [*MODULE, OURS, [K.FINISH, -3, TORCH, ["state", False, 0, "w"], -4, None]],
+        [(3, "m:A in a state, which holds plain data and tensors alone", "")],
+    ),
+    "the metadata of a state of a module": (
+        [*MODULE, OURS, [K.FINISH, -3, TORCH, ["state", False, 1, 1, "w"], -1, None, -4]],
+        [(3, "m:A in the metadata of a state, which holds plain data alone", "")],
+    ),
+    "the state of an optimiser": (
+        [OURS, ORDERED, [K.DICT, "a", -1], [K.CODEC, OPTIMIZER, None, -2, -3]],
+        [(0, "m:A in the state of an optimiser, which holds plain data and tensors alone", "")],
+    ),
+    "a slice of our own": (
+        [OURS, [K.CODEC, SLICE, "slice", 1, -1, None]],
+        [(0, "m:A in what the codec 'slice' makes, which holds plain data and tensors alone", "")],
+    ),
+    "items by a method of a class": (
+        [OURS, [K.NEW, -1], [K.EXTEND, -2, 1]],
+        [(1, "m:A would be given items through a method of its own, and is not stored", "m:A")],
+    ),
+    "pairs by a method of a class": (
+        [OURS, [K.NEW, -1], [K.UPDATE, -2, 1, 2]],
+        [(1, "m:A would be given pairs through a method of its own, and is not stored", "m:A")],
+    ),
+    "a state by a method of a class": (
+        [OURS, [K.NEW, -1], [K.STATE, -2, 1]],
+        [(1, "m:A would be given a state through a method of its own, and is not stored", "m:A")],
+    ),
+    "items of what takes pairs": (
+        [[K.GLOBAL, "kellet.nn", "StateDict"], [K.CALL, -1], [K.EXTEND, -2, 1]],
+        [
+            (
+                1,
+                "kellet.nn:StateDict would be given items through a method of its own, and is not stored",
+                "kellet.nn:StateDict",
+            )
+        ],
+    ),
+    "a state of what takes another": (
+        [ORDERED, [K.NEW, -1], [K.STATE, -2, 1]],
+        [
+            (
+                1,
+                f"collections:OrderedDict {GIVEN}",
+                "collections:OrderedDict",
+            )
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("records", "found"), REFUSED.values(), ids=REFUSED.keys())
+def test_a_form_is_told_with_its_record_and_what_helps(records: list[Any], found: Any) -> None:
+    assert forms(records) == found
+
+
+@pytest.mark.parametrize(
+    ("records", "trust"),
+    [(records, found[0][2]) for records, found in REFUSED.values() if found[0][2]],
+    ids=[name for name, (_, found) in REFUSED.items() if found[0][2]],
+)
+def test_a_name_that_the_caller_vouches_for_excuses_it(records: list[Any], trust: str) -> None:
+    assert [form for form in forms(records, trust) if form[2] == trust] == []
+
+
+HARMLESS: dict[str, list[Any]] = {
+    "a partial of a function": [RELU, [K.TUPLE, 1], [K.DICT, "a", 2], [K.CODEC, PARTIAL, None, -1, -2, -3]],
+    "a partial of a class of modules": [MODULE[0], [K.TUPLE], [K.DICT], [K.CODEC, PARTIAL, None, -1, -2, -3]],
+    "a mapping without a factory": [[K.CODEC, MAPPING, "Counter"]],
+    "a factory of None": [[K.CODEC, MAPPING, "defaultdict", None]],
+    "a factory of lists": [[K.GLOBAL, "builtins", "list"], [K.CODEC, MAPPING, "defaultdict", -1]],
+    "a factory of nothing": [[K.GLOBAL, "types", "NoneType"], [K.CODEC, MAPPING, "defaultdict", -1]],
+    "a date": [DATE, [K.TUPLE, 1], [K.BYTES, b"x"], [K.CALL, -1, 1, -2, -3]],
+    "a path": [[K.GLOBAL, "pathlib", "PurePosixPath"], [K.STR, "x" * 65], [K.CALL, -1, "a", -2]],
+    "an empty namespace": [NAMESPACE, [K.CALL, -1], [K.LIST, 1], [K.FILL, -2, "a", -3]],
+    "an alias": [[K.GLOBAL, "types", "GenericAlias"], OURS, [K.TUPLE, -2], [K.CALL, -1, -2, -3]],
+    "the version of a module": [MODULE[0], [K.SHAPE, -1, TORCH, "_version"], [K.OBJ, -2, 2]],
+    "an attribute of a module": [MODULE[0], [K.SHAPE, -1, TORCH, "version"], [K.LIST], [K.OBJ, -2, -3]],
+    "a norm": hooked("_forward_pre_hooks", normed("w", 0)),
+    "a spectral norm": [
+        SPECTRAL,
+        [K.SHAPE, -1, None, "name", "dim", "n_power_iterations", "eps"],
+        [K.OBJ, -2, "w", 0, 1, 0.5],
+        [K.GLOBAL, "torch.nn.utils.spectral_norm", "SpectralNormStateDictHook"],
+        [K.SHAPE, -4, None, "fn"],
+        [K.OBJ, -5, -3],
+    ],
+    "a natural state": [*MODULE, [K.FINISH, -3, TORCH, ["state", True, 0]]],
+    "a state": [*MODULE, [K.DICT], [K.FINISH, -3, TORCH, ["state", False, 0, "w"], 1, -4]],
+    "a state of a UUID": [[K.GLOBAL, "uuid", "UUID"], [K.NEW, -1], [K.DICT], [K.STATE, -2, -3]],
+    "pairs of a state dict": [[K.GLOBAL, "kellet.nn", "StateDict"], [K.NEW, -1], [K.UPDATE, -2, "a", 2]],
+    "attributes of what is made without arguments": [ORDERED, [K.NEW, -1], [K.FILL, -2, "a", 1]],
+}
+
+
+@pytest.mark.parametrize("records", HARMLESS.values(), ids=HARMLESS.keys())
+def test_what_calls_nothing_is_no_form(records: list[Any]) -> None:
+    assert forms(records) == []
+
+
+def test_beside_stored_code_only_methods_of_externs_are_forms() -> None:
+    context = TrustContext.with_code(["m"])
+    for kind in (K.EXTEND, K.UPDATE, K.STATE):
+        given = [kind, -2, *((1, 2) if kind == K.UPDATE else (1,))]
+        assert forms([OURS, [K.NEW, -1], given], context=context) == []
+        other = forms([[K.GLOBAL, "far", "A"], [K.NEW, -1], given], context=context)
+        assert [(index, trust) for index, _, trust in other] == [(1, "far:A")]
+    assert forms([OURS, [K.CODEC, METHOD, None, -1, 1]], context=context) == []
+
+
+MATRIX = [SPARSE, [K.SHAPE, -1, None, "a"]]
+HELD: dict[str, tuple[list[Any], list[int]]] = {
+    "what is plain": ([[K.LIST, 1], [K.TUPLE, -1], [K.DICT, "a", -2], [K.SET], [K.FROZENSET, 1]], []),
+    "leaves": (
+        [[K.INT, -1], [K.STR, "x" * 65], [K.BYTES, b""], [K.PACKED_LIST, 1], [K.LIST, -1, -2, -3, -4]],
+        [],
+    ),
+    "a class": ([OURS], [0]),
+    "a class twice": ([OURS, [K.LIST, -1, -1]], [0]),
+    "a class below a dict": ([OURS, [K.TUPLE, -1], [K.DICT, -2, 1]], [0]),
+    "a class that a list is given later": ([OURS, [K.LIST], [K.EXTEND, -2, -1], [K.LIST, -2]], [0]),
+    "a class that a list is given last": ([OURS, [K.LIST], [K.EXTEND, -2, 1, -1], [K.LIST, -2]], [0]),
+    "a slice": ([[K.CODEC, SLICE, "slice", 1, 2, 3]], []),
+    "a mapping of a class": ([OURS, [K.CODEC, MAPPING, "Counter"], [K.UPDATE, -2, 1, -1], [K.LIST, -2]], [0]),
+    "a member": ([OURS, [K.CODEC, ENUM, "x", -1]], []),
+    "a factory": ([[K.GLOBAL, "builtins", "list"], [K.CODEC, MAPPING, "defaultdict", -1]], []),
+    "a named tuple": ([OURS, [K.CODEC, NAMED, None, -1, 1, 2]], []),
+    "a named tuple of a class": ([OURS, [K.GLOBAL, "m", "B"], [K.CODEC, NAMED, None, -1, -2]], [1]),
+    "a slice of a class": ([OURS, [K.CODEC, SLICE, "slice", -1, 2, 3]], [0, 0]),
+    "a hook registry": ([[K.CODEC, HOOKS, None]], [0]),
+    "a date": ([DATE, [K.CALL, -1, 1, 2, 3]], []),
+    "a matrix": ([*MATRIX, [K.LIST], [K.OBJ, -2, -3]], []),
+    "a matrix of a class": ([*MATRIX, OURS, [K.OBJ, -2, -3]], [2, 2]),
+    "a module": (MODULE, [2]),
+    "an object of our own": ([OURS, [K.SHAPE, -1, None], [K.OBJ, -2]], [2]),
+    "an object of our own that is called": ([OURS, [K.CALL, -1]], [1]),
+    "a method": ([OURS, [K.NEW, -1], [K.METHOD, -2, "f"]], [2]),
+}
+
+
+@pytest.mark.parametrize(("records", "found"), HELD.values(), ids=HELD.keys())
+def test_what_a_holder_of_data_holds_is_looked_at_to_its_end(records: list[Any], found: list[int]) -> None:
+    last = max(at for at, record in enumerate(records) if record[0] < K.FILL)
+    holder = [NAMESPACE, [K.CALL, -1 - len(records)], [K.FILL, -2 - len(records), "a", -1 - last]]
+    assert sorted(index for index, _, _ in forms([*records, *holder])) == found
+
+
+def test_what_the_caller_vouches_for_is_plain() -> None:
+    for made in ([K.NEW, -1], [K.CALL, -1], [K.SHAPE, -1, None]):
+        records = [OURS, made, *([[K.OBJ, -2]] if made[0] == K.SHAPE else [])]
+        holder = [NAMESPACE, [K.CALL, -1 - len(records)], [K.FILL, -2 - len(records), "a", -len(records)]]
+        assert forms([*records, *holder], "m:A") == []
+        assert forms([*records, *holder], "m:*") != []  # a glob vouches for no call

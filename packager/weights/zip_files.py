@@ -61,8 +61,11 @@ class ZipFile(Mapping[str, ZipMember]):
         self._file = file
         self._last: tuple[str, Source] | None = None  # the entry that was unpacked last
         self._inflated = 0  # bytes of deflated pickles so far
-        records, start = self._directory()
-        self._members = self._checked(list(self._read_records(records)), start)
+        records, count, start = self._directory()
+        found = list(self._read_records(records))
+        if len(found) != count:  # some readers go by the number, others by the length
+            self._fail(f"the directory has {len(found)} records, and says that it has {count}")
+        self._members = self._checked(found, start)
 
     def __getitem__(self, name: str) -> ZipMember:
         return self._members[name]
@@ -113,8 +116,8 @@ class ZipFile(Mapping[str, ZipMember]):
         """Return the first bytes of an entry, no more of which is unpacked; a deflated one is not checked."""
         member = self._members[name]
         size = min(size, member.size)
-        if not member.deflated:
-            return self.read(name, 0, size)
+        if not (member.deflated and size):  # without a size, zlib unpacks all that there is
+            return self._file.read(member.start, member.start + size)
         packed = self._file.read(member.start, member.start + min(member.packed, size + _CHUNK))
         try:
             return memoryview(zlib.decompressobj(-15).decompress(packed, size))
@@ -128,8 +131,8 @@ class ZipFile(Mapping[str, ZipMember]):
             crc = crc32(self.read(name, at, min(at + _CHUNK, size)), crc)
         return crc == self._members[name].crc
 
-    def _directory(self) -> tuple[memoryview, int]:
-        """Return the records of the directory, and where it starts."""
+    def _directory(self) -> tuple[memoryview, int, int]:
+        """Return the records of the directory, how many it says there are, and where it starts."""
         size = self._file.size
         if size < _END.size:
             self._fail(f"{size} bytes are no zip file")
@@ -153,7 +156,7 @@ class ZipFile(Mapping[str, ZipMember]):
             self._fail("the zip file is one of several; join them first")
         if start + length != stop or length > MAX_ZIP_DIRECTORY or count * _CENTRAL.size > length:
             self._fail(f"the directory of {count} entries and {length} bytes does not end where it has to")
-        return self._file.read(start, stop), start
+        return self._file.read(start, stop), count, start
 
     def _long_end(self, stop: int) -> tuple[int, int, int, int, int] | None:
         """Return where the directory ends, and its counts, length and start, of the ZIP64 end record."""
@@ -269,7 +272,7 @@ class ZipFile(Mapping[str, ZipMember]):
         same = open_fields or (crc, packed, size) == (member.crc, member.packed, member.size)
         if (
             self._name(rest[:name_size], own_flags) != member.name
-            or (method == _DEFLATED) != member.deflated
+            or method != (_DEFLATED if member.deflated else _STORED)
             or own_flags != flags
             or not same
         ):

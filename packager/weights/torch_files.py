@@ -202,7 +202,7 @@ class _StreamStorage:
         self.key = key
         self.dtype = dtype
         self.count = count
-        self._read: Callable[[int, int], memoryview] | None = None
+        self._read: Callable[[int, int], memoryview]  # found behind the pickles, before any is handed out
         self._parts: dict[tuple[int, int], LegacyStorage] = {}
 
     def part(self, view: Any) -> LegacyStorage:
@@ -220,18 +220,13 @@ class _StreamStorage:
         if (start, count) not in self._parts:
             first = start * size
             self._parts[start, count] = LegacyStorage(
-                self.key, self.dtype, count * size, lambda low, high: self._bytes(first + low, first + high)
+                self.key, self.dtype, count * size, lambda low, high: self._read(first + low, first + high)
             )
         return self._parts[start, count]
 
     def found(self, read: Callable[[int, int], memoryview]) -> None:
         """Say where the bytes are."""
         self._read = read
-
-    def _bytes(self, start: int, stop: int) -> memoryview:
-        if self._read is None:
-            raise LegacyFormatError(f"storage {self.key!r} was asked for before the file was read to its end")
-        return self._read(start, stop)
 
 
 def _find_storages(

@@ -95,13 +95,15 @@ class ZipFile(Mapping[str, ZipMember]):
         Raises LegacyFormatError where deflated ones unpack to far more than the file has.
         """
         member = self._members[name]
-        self._inflated += member.size if member.deflated else 0
-        self._require_inflated(name, "a pickle", self._inflated)
+        if member.deflated:
+            self._inflated += member.size
+            self._require_inflated(name, "a pickle", self._inflated)
 
     def require_inflated(self, name: str) -> None:
         """Raise LegacyFormatError for a deflated resource that unpacks to far more than the file has."""
         member = self._members[name]
-        self._require_inflated(name, "a resource", member.size if member.deflated else 0)
+        if member.deflated:
+            self._require_inflated(name, "a resource", member.size)
 
     def _require_inflated(self, name: str, what: str, inflated: int) -> None:
         member, file = self._members[name], self._file

@@ -44,7 +44,7 @@ def test_a_run_of_elements_is_made_of_boxes_in_order(shape: tuple[int, ...]) -> 
     for first in range(array.size):
         for length in range(1, array.size - first + 1):
             found = [part(array, box).reshape(-1).tolist() for box in _boxes_of_run(shape, first, length)]
-            assert sum(found, []) == list(range(first, first + length))
+            assert list(itertools.chain.from_iterable(found)) == list(range(first, first + length))
             assert len(found) <= max(2 * len(shape) - 1, 1)
 
 

@@ -125,7 +125,7 @@ def plan_member(
     header = spell_header([storage[3:7] for storage in named], metadata)
     _check_header(header, sum(len(storage[5]) for storage in named), metadata)
     order = [storage[7] for storage in named]
-    place = dict(zip(order, range(len(order)), strict=True))
+    place = {number: at for at, number in enumerate(order)}
     places = [place[tensor.storage] for tensor in tensors]
     columns = [
         array("Q", [n for tensor in tensors for n in tensor.shape]),

@@ -19,6 +19,7 @@ from packager.archive import (
     add_tensors,
     pack,
     stored_tensors,
+    unpack,
 )
 from packager.archive.safetensors import MemberPlan, plan_member
 from packager.archive.stored_tensors import DTYPES, TensorIndex, storages_of, tensor_bytes
@@ -314,6 +315,21 @@ def test_a_storage_that_no_tensor_fills_is_named_after_the_first_in_it() -> None
     assert b'"row#storage##":{"dtype":"F32","shape":[2]' in header
     assert b'"row#storage#storage":{"dtype":"U8","shape":[7]' in header
     assert b'"row#storage":{"dtype":"U8","shape":[9]' in planned(tensors[0], sizes=[9]).header
+
+
+@pytest.mark.parametrize(
+    ("tensor", "views"),
+    [
+        (TensorSpec("a", "U8", (4,), (1,), 0, 0), []),
+        (TensorSpec("a", "U8", (3,), (1,), 0, 0), []),
+        (TensorSpec("a", "U8", (3,), (1,), 1, 0), [[0, 1, None]]),
+        (TensorSpec("a", "U8", (2,), (2,), 0, 0), [[0, 0, [2]]]),
+        (TensorSpec("a", "U8", (2,), (-1,), 1, 0), [[0, 1, [-1]]]),
+        (TensorSpec("a", "U8", (2, 0), (7, 7), 0, 0), []),
+    ],
+)
+def test_an_index_has_strides_and_offsets_of_views_alone(tensor: TensorSpec, views: list[Any]) -> None:
+    assert unpack(planned(tensor, sizes=[4]).index, what="index")[7] == views
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,8 @@ def test_mocks_are_the_modules_that_were_mocked() -> None:
             r"text '\\ud800' cannot be stored: half of a surrogate",
         ),
         ({"objects": (ObjectRecord("a", "b", None),)}, "manifest, objects, entry of row 0: found None"),
+        ({"state_dicts": (StateDictRecord("a", "b", "c", versions=(("", 1, 2),)),)}, "expected a list of 2"),
+        ({"state_dicts": (StateDictRecord("a", "b", "c", versions=(("",),)),)}, "expected a list of 2"),
     ],
 )
 def test_what_a_reader_would_refuse_is_not_written(change: dict[str, Any], message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import mmap
 import os
 import threading
 from collections.abc import Callable
@@ -189,3 +190,23 @@ def test_what_waits_in_a_file_object_is_written_first(tmp_path: Path) -> None:
         file.write(DATA)
         source = open_source(file, mapped=False)
         assert bytes(source.view(0, source.size)) == DATA
+
+
+@pytest.mark.parametrize(("platform", "flag"), [("linux", 0x4000), ("darwin", 0)])
+def test_private_maps_reserve_no_memory_where_that_can_be_said(
+    path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, flag: int
+) -> None:
+    source = MappedFile(os.open(path, os.O_RDONLY), "x")
+    asked: list[dict[str, Any]] = []
+
+    def mapped(descriptor: int, size: int, **options: Any) -> bytearray:
+        asked.append({"size": size, **options})
+        return bytearray(size)
+
+    monkeypatch.setattr(byte_sources.sys, "platform", platform)
+    monkeypatch.delattr(mmap, "MAP_NORESERVE", raising=False)
+    monkeypatch.setattr(mmap, "mmap", mapped)
+    assert len(source.private(5000, 9000)) == 4000
+    first = 5000 - 5000 % mmap.ALLOCATIONGRANULARITY
+    access = {"flags": mmap.MAP_PRIVATE | flag, "prot": mmap.PROT_READ | mmap.PROT_WRITE}
+    assert asked == [{"size": 9000 - first, "offset": first, **access}]

@@ -138,13 +138,13 @@ def test_a_stream_of_something_else_is_refused_by_its_first_bytes(start: bytes) 
 
 @pytest.mark.parametrize("length", range(5))
 def test_a_short_stream_may_still_become_one(length: int) -> None:
-    source = open_source(Stream(DATA[:length], True), mapped=False)  # type: ignore[arg-type]
+    source = open_source(Stream(DATA[:length], True), mapped=False)  # type: ignore[arg-type]  # any binary file object
     assert bytes(source.view(0, length)) == DATA[:length]
 
 
 def test_later_pieces_of_a_stream_may_begin_with_anything() -> None:
     long = DATA + bytes(2 << 20) + b"not an archive"
-    source = open_source(Stream(long, True), mapped=False)  # type: ignore[arg-type]
+    source = open_source(Stream(long, True), mapped=False)  # type: ignore[arg-type]  # any binary file object
     assert bytes(source.view(0, len(long))) == long
 
 
@@ -154,7 +154,7 @@ def test_a_stream_that_finds_no_room_is_a_typed_error(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(byte_sources, "_write_all", full)
     with pytest.raises(ArchiveIOError, match="cannot be copied to the folder for temporary files") as failed:
-        open_source(Stream(DATA, True), mapped=False)  # type: ignore[arg-type]
+        open_source(Stream(DATA, True), mapped=False)  # type: ignore[arg-type]  # any binary file object
     assert failed.value.errno == 28
 
 

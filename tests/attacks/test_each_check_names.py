@@ -155,10 +155,10 @@ def test_the_largest_extent_of_an_array_fits_into_63_bits() -> None:
 def test_tensors_are_made_of_storages(name: str) -> None:
     made = NAMES[f"torch._utils {name}"](*WHOLE)  # type: ignore[misc]  # it is called
     assert made.numpy().tolist() == [1.0, 2.0, 3.0, 4.0]
-    inside = NAMES["torch._tensor _rebuild_from_type_v2"](REBUILT, None, WHOLE, {"note": 1})  # type: ignore[misc]
+    inside = NAMES["torch._tensor _rebuild_from_type_v2"](REBUILT, None, WHOLE, {"note": 1})  # type: ignore[misc]  # it is called
     assert inside.numpy().tolist() == [1.0, 2.0, 3.0, 4.0]
     for wrapped in ("_rebuild_parameter", "_rebuild_parameter_with_state"):
-        assert NAMES[f"torch._utils {wrapped}"](made, True, None) is made  # type: ignore[misc]
+        assert NAMES[f"torch._utils {wrapped}"](made, True, None) is made  # type: ignore[misc]  # it is called
 
 
 def test_a_tensor_over_bytes_has_the_dtype_beside_it() -> None:
@@ -184,7 +184,7 @@ def test_the_state_of_a_dtype_is_its_byte_order(state: tuple[Any, ...], big: boo
 
 
 def test_an_array_without_its_state_is_empty() -> None:
-    made = NAMES["numpy._core.multiarray _reconstruct"](Named("numpy ndarray"), (0,), b"b")  # type: ignore[misc]
+    made = NAMES["numpy._core.multiarray _reconstruct"](Named("numpy ndarray"), (0,), b"b")  # type: ignore[misc]  # it is called
     assert made.numpy().tolist() == []
     made.set_state((1, (2, 2), F4, True, struct.pack("<4f", 1, 2, 3, 4)))
     assert made.numpy().tolist() == [[1.0, 3.0], [2.0, 4.0]]

@@ -281,3 +281,26 @@ def test_a_part_is_divided_along_the_axis_that_reaches_furthest(monkeypatch: pyt
         places = 5 + strides[0] * np.arange(shape[0])[:, None] + strides[1] * np.arange(shape[1])
         assert array.tolist() == (places % 100).tolist()
         assert sorted(seen) == [(5, 93), (305, 393)]
+
+
+def test_each_shard_is_the_state_dict_in_it(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "0.bin", "w") as archive:
+        archive.writestr("a/data.pkl", pickle.dumps({"model": {"w": np.ones(2)}, "step": 3}, 2))
+    index = tmp_path / "x.bin.index.json"
+    index.write_text('{"weight_map": {"w": "0.bin"}}')
+    for everything in (False, True):
+        found = open_checkpoint(index, everything=everything)
+        assert (found.format, list(found)) == ("torch zip, 1 shards", ["w"])
+        assert [(part.path, part.what) for part in found.left_out] == [("step", "3")]
+
+
+@pytest.mark.parametrize("count", [20, 21])
+def test_keys_that_a_shard_lacks_are_told_up_to_twenty(tmp_path: Path, count: int) -> None:
+    np.save(tmp_path / "w.npy", np.ones(2))
+    places = ", ".join(f'"k{n}": "w.npy"' for n in range(count))
+    (tmp_path / "x.index.json").write_text(f'{{"weight_map": {{{places}}}}}')
+    with pytest.raises(LegacyFormatError) as refused:
+        open_checkpoint(tmp_path / "x.index.json")
+    first, *rest = str(refused.value).splitlines()
+    assert first == f"x.index.json: {count} keys are not where the index says:"
+    assert rest == [f"    'k{n}': not in w.npy" for n in range(20)]

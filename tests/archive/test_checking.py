@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import struct
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,15 @@ CHUNK = 1 << 20
 BIG = hashlib.shake_128(b"big").digest(3 * CHUNK + 100)
 
 
+@cache
 def archive(digests: str = "sha256", kind: str = "tensors") -> bytes:
+    """An archive, made when it is asked for: the code keeps tables from then on, which hide its faults."""
     file = io.BytesIO()
     with ArchiveWriter(file, digests=digests) as writer:
         writer.add("big", BIG, kind=kind, align=64 if kind == "tensors" else 1)
         writer.add("small", b"a few words", kind="resource")
         writer.seal(Manifest())
     return file.getvalue()
-
-
-HONEST, RESOURCE = archive(), archive(kind="resource")
 
 
 @pytest.fixture(params=["mapped", "bounded", "memory"])
@@ -46,7 +46,7 @@ RANGES = [(0, 0), (0, 1), (CHUNK - 1, CHUNK + 1), (CHUNK, 2 * CHUNK), (CHUNK + 5
 
 @pytest.mark.parametrize("digests", ["crc", "sha256", "none"])
 def test_copies_views_and_private_memory_are_the_same_bytes(sources: Any, digests: str) -> None:
-    with sources(HONEST, digests=digests) as reader:
+    with sources(archive(), digests=digests) as reader:
         private = reader.private("big")
         for start, stop in RANGES:
             assert reader.read("big", start, stop) == BIG[start:stop]
@@ -64,9 +64,9 @@ def test_copies_views_and_private_memory_are_the_same_bytes(sources: Any, digest
 
 @pytest.mark.parametrize("chunk", range(4))
 def test_a_changed_chunk_is_found_by_those_who_use_it_alone(sources: Any, chunk: int) -> None:
-    data = bytearray(HONEST)
+    data = bytearray(archive())
     at = chunk * CHUNK + 50
-    data[HONEST.index(BIG[:100]) + at] ^= 1
+    data[archive().index(BIG[:100]) + at] ^= 1
     for digests, by in (("crc", "crc"), ("sha256", "sha256")):
         with sources(bytes(data), digests=digests) as reader:
             for other in range(4):
@@ -90,7 +90,7 @@ def test_an_entry_is_checked_so_many_chunks_at_a_time(
     sources: Any, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     monkeypatch.setattr(reader_module, "_AT_ONCE", at_once)
-    with sources(RESOURCE, digests="none") as reader:
+    with sources(archive(kind="resource"), digests="none") as reader:
         told: list[int] = []
         reader.check("big", told.append)
         assert told == [n * CHUNK for n in range(at_once, 4, at_once)]
@@ -102,7 +102,7 @@ def test_an_entry_is_checked_so_many_chunks_at_a_time(
 
 
 def test_bytes_are_told_as_they_are_checked(sources: Any) -> None:
-    with sources(HONEST) as reader:
+    with sources(archive()) as reader:
         told: list[tuple[int, int]] = []
         reader.progress = lambda done, total: told.append((done, total))
         reader.view("big", 5, 10)
@@ -113,7 +113,7 @@ def test_bytes_are_told_as_they_are_checked(sources: Any) -> None:
         assert [done for done, _ in told] == [*first, sum(first) + 11]
         for _ in range(4):
             reader.read("big")
-        assert told[-1] == (reader.size, reader.size) == (len(HONEST), len(HONEST))
+        assert told[-1] == (reader.size, reader.size) == (len(archive()), len(archive()))
 
 
 def test_a_chunk_that_was_found_right_is_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +125,7 @@ def test_a_chunk_that_was_found_right_is_not_checked_again(monkeypatch: pytest.M
         honest(entry, data, chunks, digests)
 
     monkeypatch.setattr(reader_module.EntryRecord, "check", watched)
-    with ArchiveReader(HONEST) as reader:
+    with ArchiveReader(archive()) as reader:
         for start, stop in (
             (CHUNK, CHUNK + 1),
             (CHUNK + 7, 2 * CHUNK),
@@ -154,7 +154,7 @@ def test_the_crc_of_the_zip_and_that_of_the_manifest_are_one(forged_crc: bytes, 
 @pytest.fixture
 def forged_crc() -> bytes:
     """An archive whose ZIP records give an entry another CRC-32, in both places."""
-    data = bytearray(HONEST)
+    data = bytearray(archive())
     struct.pack_into("<I", data, 14, 1)
     struct.pack_into("<I", data, data.index(b"PK\x01\x02") + 16, 1)
     return bytes(data)
@@ -164,13 +164,13 @@ def forged_crc() -> bytes:
 
 
 def test_an_identity_binds_all_bytes_or_says_that_it_does_not() -> None:
-    sound, weak = ArchiveReader(HONEST), archive("crc")
+    sound, weak = ArchiveReader(archive()), archive("crc")
     identity = ArchiveReader(weak).identity
-    assert (sound.tensor_digests, ArchiveReader(HONEST, identity=sound.identity).tensor_digests) == (
+    assert (sound.tensor_digests, ArchiveReader(archive(), identity=sound.identity).tensor_digests) == (
         "crc",
         "sha256",
     )
-    assert ArchiveReader(HONEST, identity=sound.identity, digests="crc").tensor_digests == "crc"
+    assert ArchiveReader(archive(), identity=sound.identity, digests="crc").tensor_digests == "crc"
     with pytest.raises(IntegrityError, match="its identity does not bind the bytes of tensors"):
         ArchiveReader(weak, identity=identity)
     with ArchiveReader(weak, identity=identity, digests="crc") as reader:
@@ -182,13 +182,13 @@ def test_an_identity_binds_all_bytes_or_says_that_it_does_not() -> None:
 def test_a_file_whose_manifest_is_no_longer_there_is_another(tmp_path: Path) -> None:
     """Written over in place: with another archive, with zeros, and with a manifest of another digest."""
     path = tmp_path / "x"
-    for change in (b"\0" * len(HONEST), HONEST.replace(b"digests", b"digestS"), HONEST[:-1] + b"\1"):
-        path.write_bytes(HONEST)
+    for change in (b"\0" * len(archive()), archive().replace(b"digests", b"digestS"), archive()[:-1] + b"\1"):
+        path.write_bytes(archive())
         with ArchiveReader(path, mmap=False) as reader:
             assert reader.read("small") == b"a few words"
             with open(path, "r+b") as file:
                 file.write(change)
-            if change[:-1] == HONEST[:-1]:
+            if change[:-1] == archive()[:-1]:
                 assert reader.read("small") == b"a few words"
                 continue
             for call in (reader.read, reader.view, reader.check, reader.private):
@@ -202,8 +202,8 @@ def test_a_file_whose_manifest_is_no_longer_there_is_another(tmp_path: Path) -> 
 
 def test_what_is_found_wrong_after_a_change_is_said_to_be_changed(tmp_path: Path) -> None:
     path = tmp_path / "x"
-    path.write_bytes(HONEST)
-    at = HONEST.index(b"a few words")
+    path.write_bytes(archive())
+    at = archive().index(b"a few words")
     with ArchiveReader(path, mmap=False) as reader:
         with open(path, "r+b") as file:
             file.seek(at)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
+from struct import unpack
 from typing import Any, Final
 
 from packager.errors import ArchiveError, IntegrityError
@@ -297,18 +298,17 @@ def combined_crc(crcs: bytes, size: int) -> int:
     >>> combined_crc(crcs_of(memoryview(data)), len(data)) == crc32(data)
     True
     """
-    chunks = memoryview(crcs).cast("B")
     if size <= CHUNK:
-        return int.from_bytes(chunks[:4], "little")
+        return int.from_bytes(crcs, "little")
     low, second, third, high = _chunk_tables()
     total = 0
-    for start in range(0, len(chunks) - 4, 4):
+    *whole, last = unpack(f"<{len(crcs) // 4}I", crcs)
+    for crc in whole:
         total = (
             low[total & 255] ^ second[total >> 8 & 255] ^ third[total >> 16 & 255] ^ high[total >> 24]
-        ) ^ int.from_bytes(chunks[start : start + 4], "little")
+        ) ^ crc
     # `total` covers all chunks but the last one, whose length is its own.
-    last = size - (len(chunks) // 4 - 1) * CHUNK
-    return _times(_power_of_x(8 * last), total) ^ int.from_bytes(chunks[-4:], "little")
+    return _times(_power_of_x(8 * (size - len(whole) * CHUNK)), total) ^ int(last)
 
 
 def _chunks(view: memoryview) -> Iterator[memoryview]:

@@ -51,8 +51,9 @@ class JsonText:
     def string(self, kind: str = "a text") -> str:
         """Read a text. Escapes are read by the general reader, once their end is known."""
         start, end = self._quoted(kind)
-        found = self.decode(self.text[start + 1 : end])
-        if self.text.find(b"\\", start, end) >= 0:
+        raw = self.text[start + 1 : end]
+        found = self.decode(raw)
+        if b"\\" in raw:
             found = json.loads(f'"{found}"')
             if _HALF.search(found):
                 self.fail("half of a surrogate pair")
@@ -79,7 +80,6 @@ class JsonText:
 
     def new_key(self, known: Container[str]) -> str:
         """Read a key that is not known yet. `known` holds the keys of the map."""
-        self.skip()
         start = self.at
         key = self.string("a key")
         if key in known:

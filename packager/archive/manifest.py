@@ -326,6 +326,8 @@ def _row(make: Callable[..., Any], *cells: _Cell) -> _Cell:
 
     def dump(value: Any) -> list[Any]:
         parts = value if isinstance(value, tuple) else [getattr(value, f.name) for f in fields(value)]
+        if len(parts) != len(cells):
+            return list(parts)  # `load` says what is wrong with it
         return [cell.dump(part) for cell, part in zip(cells, parts, strict=True)]
 
     return _Cell(load, dump)

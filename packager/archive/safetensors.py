@@ -125,7 +125,7 @@ def plan_member(
     header = spell_header([storage[3:7] for storage in named], metadata)
     _check_header(header, sum(len(storage[5]) for storage in named), metadata)
     order = [storage[7] for storage in named]
-    place = dict(zip(order, range(len(order)), strict=True))
+    place = {number: at for at, number in enumerate(order)}
     places = [place[tensor.storage] for tensor in tensors]
     columns = [
         array("Q", [n for tensor in tensors for n in tensor.shape]),
@@ -148,12 +148,11 @@ def plan_member(
 
 def _fills(tensor: TensorSpec, sizes: Sequence[int]) -> bool:
     """Return whether a tensor is its storage: in C order, from the first byte to the last."""
-    if tensor.offset or not 0 <= tensor.storage < len(sizes):
+    bits = DTYPE_BITS.get(tensor.dtype)
+    if bits is None or tensor.offset or not 0 <= tensor.storage < len(sizes):
         return False
-    elements = _elements(tensor.shape)
-    if elements < 0 or elements * DTYPE_BITS.get(tensor.dtype, 0) != 8 * sizes[tensor.storage]:
-        return False
-    return tensor.dtype in DTYPE_BITS and is_contiguous(tensor.shape, tensor.strides)
+    fills = _elements(tensor.shape) * bits == 8 * sizes[tensor.storage]
+    return fills and is_contiguous(tensor.shape, tensor.strides)
 
 
 @lru_cache(maxsize=4096)

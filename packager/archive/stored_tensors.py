@@ -308,7 +308,7 @@ class TensorIndex:
         Checks the same as `spec`, for many tensors at once.
         """
         ends, dims = self.ends.tolist(), self.dims.tolist()
-        if ends != sorted(ends) or max(self.storages, default=0) >= max(len(ends), 1):
+        if ends != sorted(ends) or (self.storages and max(self.storages) >= len(ends)):
             raise damaged("tensor index", "ends that do not rise, or a storage beyond them", "rising ends")
         starts = [0, *ends]
         sizes: dict[tuple[int, tuple[int, ...]], int] = {}  # tensors share few dtypes and shapes

@@ -290,6 +290,8 @@ class _Joined(LazyArray):
         import numpy as np
 
         start, stop = box[self._axis]
+        if start == stop:
+            return np.empty(_extents(box), f"V{itemsize_of(self.dtype)}")
         if self._stack:
             inside = (*box[: self._axis], *box[self._axis + 1 :])
             return np.stack([part.read(inside) for part, _, _ in self._parts[start:stop]], self._axis)

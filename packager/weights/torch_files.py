@@ -25,6 +25,7 @@ _MAGIC: Final = 0x1950A86A20F9469CFC6C
 _PROTOCOL: Final = 1001
 _BUFFER: Final = 1 << 16
 _ORDERS: Final = {b"little": False, b"big": True}
+_LONGEST_ORDER: Final = 10  # bytes, spaces with it
 
 
 def read_torch_file(path: str | os.PathLike[str], *, opaque: bool = False) -> Any:
@@ -54,12 +55,10 @@ def read_torch_zip(file: LegacyFile, members: ZipFile, *, opaque: bool = False) 
     if len(pickles) != 1 or any(f"{pickles[0].rpartition('/')[0]}/constants.pkl" == name for name in members):
         raise LegacyFormatError(f"{file.name}: {_other_zip(members, len(pickles))}")
     root = pickles[0].rpartition("/")[0]
-    order = (
-        bytes(members.read(f"{root}/byteorder", 0, 6)) if _has(members, f"{root}/byteorder", 6) else b"little"
-    )
-    if order not in _ORDERS and order.strip() not in _ORDERS:
+    named = f"{root}/byteorder"
+    order = bytes(members.head(named, _LONGEST_ORDER)).strip() if named in members else b"little"
+    if order not in _ORDERS:
         raise LegacyFormatError(f"{file.name}: byte order {order!r}; expected little or big")
-    big_endian = _ORDERS.get(order, order.strip() == b"big")
     places: dict[str, LegacyStorage] = {}
 
     def persistent(pid: Any) -> LegacyStorage:
@@ -68,7 +67,7 @@ def read_torch_zip(file: LegacyFile, members: ZipFile, *, opaque: bool = False) 
             raise ValueError("a persistent id that is not that of a storage")
         return zip_storage(members, places, f"{root}/data/{key}", key, storage_dtype(storage), count)
 
-    return zip_pickle(file, members, pickles[0], torch_names(big_endian), persistent, opaque=opaque)
+    return zip_pickle(file, members, pickles[0], torch_names(_ORDERS[order]), persistent, opaque=opaque)
 
 
 def zip_pickle(
@@ -122,10 +121,6 @@ def zip_storage(
         whole = LegacyStorage(key, dtype, size, partial(members.read, name))
         places[f"{key} {dtype}"] = whole
     return whole
-
-
-def _has(members: ZipFile, name: str, size: int) -> bool:
-    return name in members and members[name].size <= size
 
 
 def _other_zip(members: ZipFile, pickles: int) -> str:
@@ -207,7 +202,7 @@ class _StreamStorage:
         self.key = key
         self.dtype = dtype
         self.count = count
-        self._read: Callable[[int, int], memoryview] | None = None
+        self._read: Callable[[int, int], memoryview]  # found behind the pickles, before any is handed out
         self._parts: dict[tuple[int, int], LegacyStorage] = {}
 
     def part(self, view: Any) -> LegacyStorage:
@@ -225,18 +220,13 @@ class _StreamStorage:
         if (start, count) not in self._parts:
             first = start * size
             self._parts[start, count] = LegacyStorage(
-                self.key, self.dtype, count * size, lambda low, high: self._bytes(first + low, first + high)
+                self.key, self.dtype, count * size, lambda low, high: self._read(first + low, first + high)
             )
         return self._parts[start, count]
 
     def found(self, read: Callable[[int, int], memoryview]) -> None:
         """Say where the bytes are."""
         self._read = read
-
-    def _bytes(self, start: int, stop: int) -> memoryview:
-        if self._read is None:
-            raise LegacyFormatError(f"storage {self.key!r} was asked for before the file was read to its end")
-        return self._read(start, stop)
 
 
 def _find_storages(

@@ -61,8 +61,11 @@ class ZipFile(Mapping[str, ZipMember]):
         self._file = file
         self._last: tuple[str, Source] | None = None  # the entry that was unpacked last
         self._inflated = 0  # bytes of deflated pickles so far
-        records, start = self._directory()
-        self._members = self._checked(list(self._read_records(records)), start)
+        records, count, start = self._directory()
+        found = list(self._read_records(records))
+        if len(found) != count:  # some readers go by the number, others by the length
+            self._fail(f"the directory has {len(found)} records, and says that it has {count}")
+        self._members = self._checked(found, start)
 
     def __getitem__(self, name: str) -> ZipMember:
         return self._members[name]
@@ -92,13 +95,15 @@ class ZipFile(Mapping[str, ZipMember]):
         Raises LegacyFormatError where deflated ones unpack to far more than the file has.
         """
         member = self._members[name]
-        self._inflated += member.size if member.deflated else 0
-        self._require_inflated(name, "a pickle", self._inflated)
+        if member.deflated:
+            self._inflated += member.size
+            self._require_inflated(name, "a pickle", self._inflated)
 
     def require_inflated(self, name: str) -> None:
         """Raise LegacyFormatError for a deflated resource that unpacks to far more than the file has."""
         member = self._members[name]
-        self._require_inflated(name, "a resource", member.size if member.deflated else 0)
+        if member.deflated:
+            self._require_inflated(name, "a resource", member.size)
 
     def _require_inflated(self, name: str, what: str, inflated: int) -> None:
         member, file = self._members[name], self._file
@@ -113,8 +118,8 @@ class ZipFile(Mapping[str, ZipMember]):
         """Return the first bytes of an entry, no more of which is unpacked; a deflated one is not checked."""
         member = self._members[name]
         size = min(size, member.size)
-        if not member.deflated:
-            return self.read(name, 0, size)
+        if not (member.deflated and size):  # without a size, zlib unpacks all that there is
+            return self._file.read(member.start, member.start + size)
         packed = self._file.read(member.start, member.start + min(member.packed, size + _CHUNK))
         try:
             return memoryview(zlib.decompressobj(-15).decompress(packed, size))
@@ -128,8 +133,8 @@ class ZipFile(Mapping[str, ZipMember]):
             crc = crc32(self.read(name, at, min(at + _CHUNK, size)), crc)
         return crc == self._members[name].crc
 
-    def _directory(self) -> tuple[memoryview, int]:
-        """Return the records of the directory, and where it starts."""
+    def _directory(self) -> tuple[memoryview, int, int]:
+        """Return the records of the directory, how many it says there are, and where it starts."""
         size = self._file.size
         if size < _END.size:
             self._fail(f"{size} bytes are no zip file")
@@ -153,7 +158,7 @@ class ZipFile(Mapping[str, ZipMember]):
             self._fail("the zip file is one of several; join them first")
         if start + length != stop or length > MAX_ZIP_DIRECTORY or count * _CENTRAL.size > length:
             self._fail(f"the directory of {count} entries and {length} bytes does not end where it has to")
-        return self._file.read(start, stop), start
+        return self._file.read(start, stop), count, start
 
     def _long_end(self, stop: int) -> tuple[int, int, int, int, int] | None:
         """Return where the directory ends, and its counts, length and start, of the ZIP64 end record."""
@@ -269,7 +274,7 @@ class ZipFile(Mapping[str, ZipMember]):
         same = open_fields or (crc, packed, size) == (member.crc, member.packed, member.size)
         if (
             self._name(rest[:name_size], own_flags) != member.name
-            or (method == _DEFLATED) != member.deflated
+            or method != (_DEFLATED if member.deflated else _STORED)
             or own_flags != flags
             or not same
         ):

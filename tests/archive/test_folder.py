@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Callable
@@ -140,3 +141,47 @@ def test_no_descriptor_is_kept_for_the_folders_on_the_way_to_a_file(tmp_path: Pa
         with pytest.raises(ArchiveError, match="it cannot be opened"):
             reader.read(f"{deep}/read.txt")
         assert open_descriptors() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "refused"),
+    [
+        ("/".join("f" * 31), False),
+        ("/".join("f" * 32), True),
+        ("/".join(["f" * 204] * 4 + ["f" * 203]), False),  # 1,024 bytes, with a slash behind each
+        ("/".join(["f" * 204] * 5), True),
+    ],
+)
+def test_folders_are_looked_through_so_deep_and_no_deeper(folder: Path, path: str, refused: bool) -> None:
+    (folder / path).mkdir(parents=True)
+    said = "found a path without end; expected at most 32 parts and 1024 bytes"
+    with pytest.raises(ArchiveError, match=said) if refused else contextlib.nullcontext():
+        ArchiveReader(folder).close()
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_aligned_entries_stay_open_until_the_reader_is_closed(folder: Path, mapped: bool) -> None:
+    before = open_descriptors()
+    reader = ArchiveReader(folder, mmap=mapped)
+    for _ in range(2):
+        assert reader.read("net/__init__.py") == b"answer = 42\n"
+    assert open_descriptors() == before
+    opened = set()
+    for _ in range(2):
+        assert len(reader.view("net/weights")) > 24
+        opened.add(open_descriptors() - before)
+    assert len(opened) == 1
+    assert (opened != {0}) == mapped
+    reader.close()
+    assert open_descriptors() == before
+
+
+def test_a_file_of_another_size_is_closed_again(folder: Path) -> None:
+    with ArchiveReader(folder) as reader:
+        (folder / "net/__init__.py").write_bytes(b"answer = 4")
+        before = open_descriptors()
+        for _ in range(3):
+            with pytest.raises(ArchiveError, match="found 10 bytes; expected the 12 that were there before"):
+                reader.read("net/__init__.py")
+        assert open_descriptors() == before
+        assert reader.size == sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) + 2

@@ -23,6 +23,7 @@ from packager.archive import (
     ObjectRecord,
     StateDictRecord,
     TypeUse,
+    manifest,
     pack,
     unpack,
     verify,
@@ -89,6 +90,8 @@ def test_mocks_are_the_modules_that_were_mocked() -> None:
             r"text '\\ud800' cannot be stored: half of a surrogate",
         ),
         ({"objects": (ObjectRecord("a", "b", None),)}, "manifest, objects, entry of row 0: found None"),
+        ({"state_dicts": (StateDictRecord("a", "b", "c", versions=(("", 1, 2),)),)}, "expected a list of 2"),
+        ({"state_dicts": (StateDictRecord("a", "b", "c", versions=(("",),)),)}, "expected a list of 2"),
     ],
 )
 def test_what_a_reader_would_refuse_is_not_written(change: dict[str, Any], message: str) -> None:
@@ -187,3 +190,68 @@ def test_crc_mode_leaves_the_sha256_of_aligned_entries_out() -> None:
     assert reader.read("code.py") == b"pass"
     with pytest.raises(ArchiveError, match=r"entry 'big': it has no sha256, as the archive was written with"):
         reader.view("big", 0, 10)
+
+
+def test_a_manifest_has_so_many_bytes_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = dump_manifest(FULL)
+    monkeypatch.setattr(manifest, "MAX_PACKED", len(data))
+    assert load_manifest(data).open() == FULL
+    monkeypatch.setattr(manifest, "MAX_PACKED", len(data) - 1)
+    with pytest.raises(ArchiveError, match=f"manifest: {len(data)} bytes; at most {len(data) - 1} are read"):
+        load_manifest(data)
+
+
+@pytest.mark.parametrize(("length", "shown"), [(78, f"'{'x' * 78}'"), (79, f"'{'x' * 76}...")])
+def test_a_long_value_is_shown_in_part(length: int, shown: str) -> None:
+    rows = (ModuleRecord("a", "x" * length, "", ""),)
+    with pytest.raises(ArchiveError) as refused:
+        dump_manifest(dataclasses.replace(FULL, modules=rows))
+    assert str(refused.value) == (
+        f"manifest, modules, action of row 0: found {shown}; expected one of deny, extern, intern, mock"
+    )
+
+
+SECTIONS = ("modules", "externs", "objects", "state_dicts", "entry_points", "checks", "guards")
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_each_column_of_each_section_holds_its_kind_of_value_alone(section: str) -> None:
+    """A value of another kind in any row of any column is refused by its place."""
+    count = len(unpack(unpack(dump_manifest(FULL), what="x")["facts"], what="x")[section])
+    for column in range(count):
+        for wrong in (3.5, {}, [1], [["a"]]):
+
+            def change(top: Any, facts: Any, column: int = column, wrong: Any = wrong) -> None:
+                facts[section][column][-1] = wrong
+
+            row = len(getattr(FULL, section)) - 1
+            with pytest.raises(ArchiveError, match=rf"manifest, {section}, \w+ of row {row}: found "):
+                load_manifest(with_facts(change)).open()
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_the_columns_of_a_section_are_as_many_and_as_long_as_they_have_to_be(section: str) -> None:
+    def changed(change: Any) -> Any:
+        return load_manifest(with_facts(lambda top, facts: change(facts[section], facts))).open()
+
+    for change in (lambda columns, facts: columns.append([]), lambda columns, facts: columns.pop()):
+        with pytest.raises(ArchiveError, match=rf"manifest, {section}: found .* a list of \d columns"):
+            changed(change)
+    columns = len(unpack(unpack(dump_manifest(FULL), what="x")["facts"], what="x")[section])
+    for place in range(columns):
+        for wrong in ("text", {}):
+            with pytest.raises(ArchiveError, match=rf"manifest, {section}: found .* columns of one length"):
+                changed(lambda columns, facts, place=place, wrong=wrong: columns.__setitem__(place, wrong))
+        with pytest.raises(ArchiveError, match=rf"manifest, {section}: found .* columns of one length"):
+            changed(lambda columns, facts, place=place: columns[place].append(None))
+
+
+def test_a_row_that_is_not_rising_is_named() -> None:
+    def twice(top: Any, facts: Any) -> None:
+        for column in facts["modules"]:
+            column[2] = column[1]
+
+    with pytest.raises(
+        ArchiveError, match=r"manifest, modules: row 2 has the key \('numpy',\) after \('numpy',\); expected"
+    ):
+        load_manifest(with_facts(twice)).open()

@@ -6,8 +6,16 @@ import io
 
 import pytest
 
-from packager.archive import ArchiveReader, ArchiveWriter, Manifest
-from packager.archive.entry_names import check_name, check_names, check_order
+from packager.archive import ArchiveReader, ArchiveWriter, Manifest, entry_names
+from packager.archive.bounds import MAX_DIGEST_LINE, MAX_PACKED, MAX_SIGNATURE
+from packager.archive.entry_names import (
+    check_name,
+    check_names,
+    check_order,
+    check_reserved_size,
+    is_reserved,
+    name_problems,
+)
 from packager.errors import ArchiveError
 
 LEGAL = [
@@ -148,3 +156,102 @@ def test_order_counts_the_entries_before_the_manifest() -> None:
 def test_other_orders_are_refused(names: list[str]) -> None:
     with pytest.raises(ArchiveError, match=r"out of order|do not stand behind them"):
         check_order(names)
+
+
+@pytest.mark.parametrize(
+    ("names", "one", "other"),
+    [
+        (["x", "b", "B", "a", "A"], "b", "B"),
+        (["é", "x", "É"], "é", "É"),
+        (["x", "a/b", "A/c"], "A/", "a/"),
+        (["b", "x", "b/c"], "b", "b/"),
+        (["B", "x", "b/c/d"], "B", "b/"),
+        (["é/x", "ﬁ", "fi"], "ﬁ", "fi"),
+    ],
+)
+def test_the_first_two_names_that_collide_are_said(names: list[str], one: str, other: str) -> None:
+    with pytest.raises(ArchiveError, match=f"entries '{one}' and '{other}': they would be one file"):
+        check_names(names)
+    with pytest.raises(ArchiveError, match="would be one file"):
+        check_names([*names, "größe"])
+
+
+def test_names_are_so_many_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry_names, "MAX_ENTRIES", 3)
+    check_names(["a", "b", "c"])
+    with pytest.raises(ArchiveError, match="archive of 4 entries: at most 3 are read; split it"):
+        check_names(["a", "b", "c", "d"])
+
+
+@pytest.mark.parametrize("letter", ["x", "é"])
+def test_folders_are_so_many_at_most(monkeypatch: pytest.MonkeyPatch, letter: str) -> None:
+    """Each counts once, however many names lie in it, and what lies in none has none."""
+    monkeypatch.setattr(entry_names, "MAX_FOLDERS", 4)
+    names = [f"a/b/{letter}", "a/b/2", "a/c/1", "d/1", "top"]
+    check_names(names)
+    with pytest.raises(ArchiveError, match="archive of more than 4 folders: so many are not read; split it"):
+        check_names([*names, "e/1"])
+
+
+def test_plain_names_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of twenty thousand entries each would cost ten times as much."""
+    monkeypatch.setattr(entry_names, "_check_alone", None)
+    for names in ([], ["a"], ["a" * 1024, "a/" * 31 + "b", "c d", "e.f", "-", "~"]):
+        check_names(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        (".data/manifest.msgpack", MAX_PACKED),
+        (".data/manifest.sha256", MAX_DIGEST_LINE),
+        (".data/signatures/a", MAX_SIGNATURE),
+    ],
+)
+def test_reserved_entries_have_so_many_bytes_at_most(name: str, most: int) -> None:
+    assert is_reserved(name)
+    check_reserved_size(name, most)
+    with pytest.raises(ArchiveError, match=f"'{name}': found {most + 1} bytes; expected at most {most}"):
+        check_reserved_size(name, most + 1)
+
+
+@pytest.mark.parametrize(
+    ("names", "problems"),
+    [
+        (["a", "b/c"], []),
+        (
+            ["net/a.txt", "net/a.", "net/A.txt"],
+            [("net/a.", "not allowed"), ("net/A.txt", "'net/a.txt' and")],
+        ),
+        (["x", "a/b", "a"], [("x", "'a' and 'a/'")]),
+        (["x", "a", "A", "a/b"], [("A", "'a' and 'A'")]),
+    ],
+)
+def test_problems_of_names_are_told_by_name(names: list[str], problems: list[tuple[str, str]]) -> None:
+    found = list(name_problems(names))
+    assert [name for name, _ in found] == [name for name, _ in problems]
+    assert all(said in message for (_, message), (_, said) in zip(found, problems, strict=True))
+
+
+@pytest.mark.parametrize(("length", "shown"), [(118, "x" * 118 + "'"), (119, "x" * 116 + "...")])
+def test_long_names_are_shown_in_part(length: int, shown: str) -> None:
+    with pytest.raises(ArchiveError) as refused:
+        check_name("x" * length + "\t" if length < 118 else "." * 0 + "x" * (length - 1) + "x" + ".")
+    assert len(str(refused.value).split(": this name")[0]) <= len("entry ") + 120
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["b", "a", *MANIFEST], "entry 'b': out of order"),
+        (["a", *MANIFEST, "c"], "entry 'c': out of order"),
+        ([".data/signatures/a", "b", *MANIFEST], "entry '.data/signatures/a': out of order"),
+        ([*MANIFEST, ".data/signatures/b", ".data/signatures/a"], "entry '.data/signatures/b': out of order"),
+        (["a", MANIFEST[0]], "archive of 2 entries: .* do not stand behind them"),
+        ([".data/signature", ".data/signatures", ".data/signaturf"], "archive of 3 entries: .* do not stand"),
+    ],
+)
+def test_what_is_out_of_order_is_named(names: list[str], said: str) -> None:
+    with pytest.raises(ArchiveError, match=said):
+        check_order(names)
+    assert check_order([".data/signature", ".data/signaturf", *MANIFEST]) == 2

@@ -172,3 +172,55 @@ def test_what_could_not_be_read_back_is_not_packed() -> None:
     assert unpack(pack(deep), what="x") == deep
     with pytest.raises(ValueError, match="more than 64 deep"):
         pack([[deep]])
+
+
+def counted(value: Any) -> int:
+    """How many values a value is made of."""
+    if isinstance(value, list):
+        return 1 + sum(map(counted, value))
+    return 1 + sum(1 + counted(inner) for inner in value.values()) if isinstance(value, dict) else 1
+
+
+@pytest.mark.parametrize("tail", [b"\x00", b"\x01\xc0", b"\xa1a\x02"])
+@pytest.mark.parametrize("width", [0, 1, 2, 4])
+def test_every_first_byte_is_walked_over_as_msgpack_reads_it(width: int, tail: bytes) -> None:
+    """Cut behind every byte: what is a whole value counts its values, and everything else is refused."""
+    for first in range(256):
+        begin = bytes([first]) + (3).to_bytes(4, "big")[4 - width :]
+        data = begin + tail * 12
+        for stop in range(len(data) + 1):
+            try:
+                value = msgpack.unpackb(data[:stop], strict_map_key=False, raw=True, object_pairs_hook=list)
+            except (ValueError, msgpack.UnpackException):
+                value = None if data[:stop] == b"\xc0" else ...
+            if value is ... or isinstance(value, msgpack.ExtType) or first == 0xCA:
+                with pytest.raises(ArchiveError, match="x: "):
+                    scan(data[:stop], what="x")
+            else:
+                pairs = first in range(0x80, 0x90) or first in (0xDE, 0xDF)
+                inner = sum(1 + counted(part) for _, part in value) if pairs else counted(value) - 1
+                assert scan(data[:stop], what="x") == 1 + inner
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "x: the msgpack value at byte 0 needs more bytes than the 0 that are there"),
+        (b"\x92\x01", "x: the msgpack value at byte 1 needs more bytes than the 2 that are there"),
+        (b"\xa5ab", "x: the msgpack value at byte 6 needs more bytes than the 3 that are there"),
+        (b"\xc4\x05ab", "x: the msgpack value at byte 7 needs more bytes than the 4 that are there"),
+        (b"\xcd\x01", "x: byte 0 of the msgpack data is 0xcd, which starts an extension type"),
+        (b"\x91\xc1", "x: byte 1 of the msgpack data is 0xc1, which starts an extension type"),
+        (b"\x01\x02", "x: the msgpack value ends at byte 1, but 2 bytes are there"),
+        (b"\x91\x91\x91\x01", "x: the msgpack data holds lists nested 3 deep \\(at most 2\\)"),
+        (b"\x93\x01\x02\x03", "x: the msgpack data holds more than 3 values"),
+    ],
+)
+def test_what_cannot_be_walked_over_is_said(data: bytes, message: str) -> None:
+    with pytest.raises(ArchiveError, match=message):
+        scan(data, what="x", max_nodes=3, max_depth=2)
+
+
+def test_as_many_values_and_levels_are_walked_over_as_are_allowed() -> None:
+    assert scan(b"\x92\x01\x02", what="x", max_nodes=3) == 3
+    assert scan(b"\x91\x91\x01", what="x", max_depth=2) == 3

@@ -300,3 +300,42 @@ def test_as_many_tensors_are_written_as_are_read(monkeypatch: pytest.MonkeyPatch
         with pytest.raises(ArchiveError, match="3 tensors are more than the 2 of one member"):
             add_tensors(writer, "three", specs, [b"1", b"2", b"3"])
         writer.seal(Manifest())
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (b'"dtype":"U8","shape":[]', "byte 38: found other fields; expected dtype, shape and data_offsets"),
+        (b'"shape":[],"dtype":"U8","data_offsets":[]', "found a shape or data_offsets of another form"),
+        (b'"shape":[],"dtype":"U8","data_offsets":[0]', "found a shape or data_offsets of another form"),
+        (b'"shape":[],"dtype":"U8","data_offsets":[0,1,1]', "found a shape or data_offsets of another form"),
+        (
+            b'"dtype":12345678901234567890123',
+            "byte 22: found the dtype b'12345678901234567890'; expected one of BOOL",
+        ),
+        (b'"dtype":nullnull', "byte 22: found the dtype None; expected one of BOOL"),
+        (b'"shape":{}', "byte 22: found a shape or data_offsets of another form"),
+        (
+            b'"shape":[],"shape":[]',
+            "byte 25: found what is not such JSON (the key 'shape' stands in it twice)",
+        ),
+        (b'"shape":[1 2]', "found what is not such JSON (b'2' in the place of ',')"),
+        (b'"shape" [1]', "found what is not such JSON (b'[' in the place of ':')"),
+    ],
+)
+def test_fields_in_any_order_are_read_as_strictly(fields: bytes, message: str) -> None:
+    file = file_of(b'{"a":{' + fields + b"}}", b"x")
+    with pytest.raises(ArchiveError, match=re.escape(message)):
+        parse_header(file, len(file), what="x")
+
+
+@pytest.mark.parametrize("rows", [b'"a":{%s[0,1]},"b":{%s[1,2]}', b'"b":{%s[1,2]},"a":{%s[0,1]}'])
+@pytest.mark.parametrize(
+    "fields", [b'"dtype":"U8","shape":[1],"data_offsets":', b'"shape":[1],"dtype":"U8","data_offsets":']
+)
+def test_tensors_come_in_the_order_of_their_bytes(rows: bytes, fields: bytes) -> None:
+    file = file_of(b"{" + rows % (fields, fields) + b"}", b"xy")
+    assert [(key, one.start) for key, one in parse_header(file, len(file), what="x").tensors.items()] == [
+        ("a", 0),
+        ("b", 1),
+    ]

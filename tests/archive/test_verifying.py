@@ -20,6 +20,7 @@ from packager.archive import (
     pack,
     verify,
 )
+from packager.archive.entry_names import MIGRATIONS
 from packager.errors import ArchiveError, IntegrityError
 
 
@@ -122,3 +123,26 @@ def test_sections_of_the_manifest_are_part_of_it(save_small: Callable[..., str])
     problems = verify(reader).problems
     assert [problem.entry for problem in problems] == [None]
     assert "missing keys" in problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (MIGRATIONS, pack([1]), None),
+        (MIGRATIONS, pack([1]) + b"x", "the msgpack value ends at byte 2, but 3 bytes are there"),
+        ("net/m", pack([1]), "entry 'net/m': migrations lie in '.data/migrations.msgpack' and nowhere else"),
+    ],
+)
+def test_migrations_lie_in_one_place_and_are_msgpack(name: str, content: bytes, message: str | None) -> None:
+    problems = verify(archive(None, **{name: ("migration", content)})).problems
+    assert [problem.entry for problem in problems] == ([] if message is None else [name])
+    assert message is None or message in problems[0].message
+
+
+@pytest.mark.parametrize("name", ["net/i", ".data/index/w", ".data/index/text", "x.data/index/weights"])
+def test_an_index_is_that_of_a_member(name: str) -> None:
+    more = {"text": ("resource", b""), name: ("index", pack([]))}
+    problems = verify(archive(None, **more)).problems
+    assert [(problem.entry, "an index without a member" in problem.message) for problem in problems] == [
+        (name, True)
+    ]

@@ -415,6 +415,22 @@ def test_wrong_arguments_are_value_errors(arguments: dict[str, object], message:
         ArchiveWriter(io.BytesIO(), digests="md5")
 
 
+@pytest.mark.parametrize(
+    ("kind", "align", "digests", "refused"),
+    [
+        ("resource", 64, "crc", True),
+        ("resource", 64, "sha256", False),
+        ("resource", 1, "crc", False),
+        ("tensors", 64, "crc", False),
+    ],
+)
+def test_only_tensors_may_do_without_a_sha256(kind: str, align: int, digests: str, refused: bool) -> None:
+    with ArchiveWriter(io.BytesIO(), digests=digests) as writer:
+        said = "kind 'resource' with align=64 has no sha256 in an archive written with digests=\"crc\""
+        with pytest.raises(ValueError, match=said) if refused else contextlib.nullcontext():
+            writer.add("x", b"", kind=kind, align=align)
+
+
 def test_text_is_not_content() -> None:
     with ArchiveWriter(io.BytesIO()) as writer, pytest.raises((TypeError, ValueError)):
         writer.add("x", "text", kind="resource")

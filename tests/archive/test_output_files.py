@@ -1,0 +1,205 @@
+"""What the writer does with bytes on their way: batches, chunks, digests, and how much of it waits."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from packager.archive import output_files
+from packager.archive.entries import crcs_of, sha256s_of
+from packager.archive.output_files import (
+    BatchedFile,
+    ChunkDigests,
+    Digester,
+    FileTarget,
+    flat_view,
+    in_batches,
+)
+
+CHUNK = 1 << 20
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Iterator[tuple[BatchedFile, Callable[[], bytes], list[int]]]:
+    told: list[int] = []
+    with open(tmp_path / "x", "w+b", buffering=0) as file:
+        yield BatchedFile(file.fileno(), told.append), (tmp_path / "x").read_bytes, told
+
+
+def test_buffers_are_written_when_there_are_512_of_them(written: Any) -> None:
+    file, content, told = written
+    for _ in range(511):
+        file.write(b"ab")
+    file.write(b"")
+    assert (content(), told, file.position) == (b"", [], 1022)
+    file.write(b"cd")
+    assert (content(), told, file.position) == (b"ab" * 511 + b"cd", [1024], 1024)
+    file.write(b"e")
+    file.flush()
+    assert (content()[-3:], told) == (b"cde", [1024, 1025])
+
+
+def test_buffers_are_written_when_they_are_eight_chunks(written: Any) -> None:
+    file, content, told = written
+    file.write(bytes(8 * CHUNK - 1))
+    assert (content(), told) == (b"", [])
+    file.write(b"x")
+    assert (len(content()), told) == (8 * CHUNK, [8 * CHUNK])
+    file.patch(5, b"new")
+    assert content()[4:9] == b"\0new\0"
+    file.write(b"y")
+    assert len(content()) == 8 * CHUNK
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 5, 6, 7, 100])
+def test_a_system_may_take_less_than_it_is_given(
+    written: Any, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    file, content, told = written
+    given = [b"abc", b"d", b"efgh", b"ij"]
+
+    def some(descriptor: int, buffers: list[Any]) -> int:
+        return os.write(descriptor, b"".join(buffers)[:most])
+
+    monkeypatch.setattr(os, "writev", some)
+    for part in given:
+        file.write(part)
+    file.flush()
+    assert (content(), told) == (b"abcdefghij", [10])
+
+
+@pytest.mark.parametrize("sizes", [[], [0], [1], [CHUNK], [CHUNK - 1, 1], [CHUNK + 1], [5, 3 * CHUNK, 0, 7]])
+def test_a_stream_is_cut_into_chunks(sizes: list[int]) -> None:
+    parts = [memoryview(bytes([n + 1]) * size) for n, size in enumerate(sizes)]
+    chunks = [chunk for batch in in_batches(parts) for chunk in batch]
+    whole = b"".join(parts)
+    assert [b"".join(chunk) for chunk in chunks] == [
+        whole[at : at + CHUNK] for at in range(0, len(whole), CHUNK)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "batches"), [(7, [7]), (8, [8]), (9, [8, 1]), (16, [8, 8]), (17, [8, 8, 1])]
+)
+def test_a_batch_is_eight_chunks(chunks: int, batches: list[int]) -> None:
+    data = memoryview(bytes(CHUNK))
+    assert [len(batch) for batch in in_batches([data] * chunks)] == batches
+    assert [len(batch) for batch in in_batches([memoryview(bytes(chunks * CHUNK))])] == batches
+
+
+@pytest.mark.parametrize("with_sha256", [True, False])
+def test_batches_are_digested_in_order(with_sha256: bool) -> None:
+    data = memoryview(bytes(range(256)) * (CHUNK // 256 * 19) + b"end")
+    digests = ChunkDigests()
+    with Digester(sha256=with_sha256) as digester:
+        for batch in in_batches([data[:100], data[100:]]):
+            digests.append(digester.submit(batch, sha256=with_sha256))
+        assert digests.late
+        assert digests.result() == (crcs_of(data), sha256s_of(data) if with_sha256 else b"")
+    known = ChunkDigests.known(b"1234", b"5")
+    assert (known.late, known.result()) == (False, (b"1234", b"5"))
+
+
+@pytest.mark.parametrize(("sha256", "threads"), [(True, 3), (False, 1)])
+def test_so_many_batches_wait_for_their_digests(
+    monkeypatch: pytest.MonkeyPatch, sha256: bool, threads: int
+) -> None:
+    """A stream is never held in memory: the ninth batch waits for the first, the tenth for the second."""
+    waited: list[int] = []
+    made: list[int] = []
+
+    class Waiting(Future[Any]):
+        def __init__(self, number: int) -> None:
+            super().__init__()
+            self.number = number
+
+        def result(self, timeout: float | None = None) -> Any:
+            waited.append(self.number)
+
+    class Threads:
+        def __init__(self, count: int) -> None:
+            made.append(count)
+            self.submitted = 0
+
+        def submit(self, *work: Any) -> Future[Any]:
+            self.submitted += 1
+            return Waiting(self.submitted)
+
+        def shutdown(self, **options: Any) -> None:
+            made.append(options["cancel_futures"])
+
+    monkeypatch.setattr(output_files, "ThreadPoolExecutor", Threads)
+    monkeypatch.setattr(output_files, "thread_count", lambda: 3)
+    with Digester(sha256=sha256) as digester:
+        for _ in range(8):
+            digester.submit([], sha256=sha256)
+        assert waited == []
+        digester.submit([], sha256=sha256)
+        assert waited == [1]
+        digester.submit([], sha256=sha256)
+        assert waited == [1, 2]
+    assert made == [threads, True]
+
+
+def test_buffers_of_any_format_are_flat_bytes() -> None:
+    for value in (
+        np.arange(6, dtype="f4").reshape(2, 3),
+        np.ones((2, 2), "c8"),
+        np.zeros((0, 3)),
+        np.array(5),
+        np.arange(6, dtype="u1").reshape(2, 3),
+        memoryview(b"abcd").cast("b"),
+        bytearray(b"abc"),
+    ):
+        view = flat_view(value)
+        assert (view.format, view.ndim, bytes(view)) == ("B", 1, memoryview(value).tobytes())
+    for strided in (np.arange(6)[::2], np.ones((2, 3)).T, memoryview(b"abcd")[::2]):
+        with pytest.raises(ValueError, match="the buffer is not C-contiguous; copy it to one that is first"):
+            flat_view(strided)
+    whole = memoryview(b"abc")
+    assert flat_view(whole) is not None
+    assert flat_view(whole).obj is whole.obj
+
+
+class Trickle(io.RawIOBase):
+    """A file object that takes a few bytes at a time, or says nothing about how many it has taken."""
+
+    def __init__(self, most: int | None) -> None:
+        self.most = most
+        self.data = b""
+
+    def write(self, data: Any) -> int | None:  # type: ignore[override]  # as raw files do that would block
+        part = bytes(data[: self.most])
+        self.data += part
+        return None if self.most is None else len(part)
+
+
+@pytest.mark.parametrize("most", [1, 3, 100, None])
+def test_a_file_object_may_take_less_than_it_is_given(most: int | None) -> None:
+    file = Trickle(most)
+    with FileTarget(file).open() as descriptor:  # type: ignore[arg-type]  # it writes
+        os.write(descriptor, b"abcdefgh")
+        assert file.data == b""
+    assert file.data == b"abcdefgh"
+
+
+def test_a_file_object_receives_what_was_checked_by_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    seen: list[tuple[str, bytes]] = []
+    target, much = io.BytesIO(), bytes(range(256)) * (3 * CHUNK // 256) + b"end"
+    with FileTarget(
+        target, check=lambda path: seen.append((path, Path(path).read_bytes()))
+    ).open() as descriptor:
+        os.write(descriptor, much)
+    assert [(os.path.basename(path), data == much) for path, data in seen] == [("archive.kellet", True)]
+    assert (target.getvalue() == much, os.listdir(tmp_path)) == (True, [])

@@ -321,7 +321,10 @@ def _weight_map(index: Path) -> dict[str, str]:
     """Return which file each key is in. Files lie beside the index, and nowhere else."""
     with LegacyFile(index) as file:
         if file.size > MAX_SHARD_INDEX:
-            raise LegacyFormatError(f"{index.name}: {file.size} bytes; no index is that long")
+            raise LegacyFormatError(
+                f"{index.name}: {file.size} bytes; an index has at most {MAX_SHARD_INDEX}; name "
+                "the shards in several"
+            )
         text = bytes(file.read(0, file.size))
     try:
         places = _read_places(JsonText(text, index.name))

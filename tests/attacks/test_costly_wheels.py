@@ -88,11 +88,11 @@ def test_what_is_read_is_counted_before_it_is_read(tmp_path: Path, monkeypatch: 
 
 
 def test_requirements_of_all_wheels_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = dict(wheel(f"w{number}", b"Requires-Dist: x\n" * 50) for number in range(4))
+    held = dict(wheel(f"w{number}", b"Requires-Dist: x\n" * (50 if number < 3 else 1)) for number in range(4))
     path = archive(tmp_path / "a.kellet", held)
     monkeypatch.setattr(wheel_contents, "MAX_WHEEL_REQUIREMENTS", 150)
     last = (
-        "w3-1-py3-none-any.whl: not a wheel (200 requirements with those of the wheels before it; the limit "
+        "w3-1-py3-none-any.whl: not a wheel (151 requirements with those of the wheels before it; the limit "
         "is 150); remove it where it comes from"
     )
     assert problems(path) == ["", "", "", last]

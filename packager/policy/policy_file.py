@@ -20,6 +20,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from packager.arguments import check_path
 from packager.errors import PackagingError
 from packager.texts import in_lines
 from packager.toml_text import TomlError, parse_toml, read_toml
@@ -52,6 +53,7 @@ def as_policy(policy: str | os.PathLike[str] | Policy | None) -> Policy:
     if isinstance(policy, Policy):
         return policy
     if isinstance(policy, os.PathLike) or (isinstance(policy, str) and policy.endswith(".toml")):
+        check_path("policy", policy)
         return read_policy(policy)
     return Policy(require_preset(policy))
 
@@ -59,7 +61,8 @@ def as_policy(policy: str | os.PathLike[str] | Policy | None) -> Policy:
 def read_policy(path: str | os.PathLike[str]) -> Policy:
     """Read the policy in the TOML file at `path`.
 
-    Raises PolicyFileError naming the file and every problem in it, OSError where it cannot be read.
+    Raises PolicyFileError naming the file and every problem in it, OSError where it cannot be read,
+    ArgumentError for what is no path.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -68,6 +71,7 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
     ...     read_policy(path).preset
     'auto'
     """
+    check_path("path", path)
     try:
         text = read_toml(path)
     except TomlError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from packager.archive import MAX_TENSORS, ArchiveReader, JsonText, TensorReader
+from packager.arguments import check_path
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.tensors import SPELLED, dtype_of_stored, itemsize_of
 from packager.texts import in_lines
@@ -119,7 +120,7 @@ def open_checkpoint(
     says so in `left_out`; a pickled model gives its parameters and buffers.
 
     Raises LegacyFormatError for a damaged file and for one that is more than data, ArchiveError for a
-    damaged kellet archive, OSError for a file that cannot be read.
+    damaged kellet archive, OSError for a file that cannot be read, ArgumentError for what is no path.
 
     >>> import numpy, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -128,6 +129,7 @@ def open_checkpoint(
     ...     checkpoint.format, checkpoint["weight"].shape, float(checkpoint["weight"].numpy().sum())
     ('npz', (2, 3), 6.0)
     """
+    check_path("path", path)
     wanted = _Wanted(unwrap, everything, skip_unknown)
     folder = Path(path)
     if folder.is_dir():

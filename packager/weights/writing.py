@@ -24,6 +24,7 @@ from packager.archive import (
     plan_member,
     spell_header,
 )
+from packager.arguments import check_path
 from packager.errors import MigrationError
 from packager.tensors import DTYPES, ITEMSIZE, contiguous_strides, itemsize_of, overlapping, stored_as
 from packager.texts import in_lines
@@ -78,8 +79,8 @@ def write_checkpoint(
     In a `.kellet` the state dict is that of `package` and `resource`.
 
     Raises MigrationError for another ending, for tensors that the format cannot hold, all together, and
-    where a file of far more bytes than the tensors have distinct ones would be written;
-    ArchiveError for keys that it cannot hold; ArchiveIOError where the file cannot be written.
+    where a file of far more bytes than the tensors have distinct ones would be written; ArgumentError for
+    what is no path; ArchiveError for keys that it cannot hold; ArchiveIOError where it cannot be written.
 
     >>> import numpy, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -87,6 +88,7 @@ def write_checkpoint(
     ...     written.keys, written.size
     (('w',), 152)
     """
+    check_path("path", path)
     target = Path(path)
     if metadata is None:
         metadata = state.metadata if isinstance(state, Checkpoint) else CheckpointMetadata()

@@ -387,7 +387,8 @@ def _open(
         return FolderContainer(Path(source), mapped=mapped)
     opened = open_source(source, mapped=mapped)
     try:
-        return ZipContainer(opened, limit)
+        name = source if isinstance(source, str | os.PathLike) else getattr(source, "name", "")
+        return ZipContainer(opened, limit, os.fspath(name) if isinstance(name, str | os.PathLike) else "")
     except BaseException:
         opened.close()
         raise

@@ -209,6 +209,11 @@ def _open_zip(path: Path, file: LegacyFile, wanted: _Wanted) -> Checkpoint:
     if is_npz(members):
         left_out: list[LeftOut] = []
         state = read_npz(file, members, wanted.left_out(left_out))
+        if not state:
+            raise LegacyFormatError(
+                f"{path.name}: found no array of numbers: each of its {len(members)} entries was left out, "
+                f"the first as {left_out[0].why}; name another file"
+            )
         return _whole(path, "npz", state, wanted, left_out=tuple(left_out))
     if is_torch_package(members):
         return _open_package(path, TorchPackage(file, members), wanted)

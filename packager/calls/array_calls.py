@@ -112,7 +112,9 @@ def load_arrays(path: str) -> dict[str, Any]:
                 where = f"{path}, entry {name!r}"
                 found[name] = arrays[name]
                 if not isinstance(found[name], numpy.ndarray):
-                    raise ValueError("it does not begin as an array does")
+                    raise CallError(f"{where}: it does not begin as an array does; make one with numpy.savez")
+    except CallError:  # which is a TypeError
+        raise
     except (
         *(ValueError, AttributeError, TypeError, EOFError, SyntaxError),
         *(zipfile.BadZipFile, zlib.error, tokenize.TokenError),

@@ -110,6 +110,12 @@ def test_damaged_arrays_are_told_with_their_file(tmp_path: Path) -> None:
         file.writestr("text", b"text")
     with pytest.raises(CallError, match=r"bad.npz, entry 'w': .* line 1: a Call\); make one"):
         load_arrays(str(tmp_path / "bad.npz"))
+    with zipfile.ZipFile(tmp_path / "bad.npz", "w") as file:
+        file.writestr("text", b"text")
+    with pytest.raises(
+        CallError, match=r"bad.npz, entry 'text': it does not begin as an array does; make one"
+    ):
+        load_arrays(str(tmp_path / "bad.npz"))
     np.save(tmp_path / "x.npy", np.ones(2))
     with pytest.raises(CallError, match=r"x.npy: not a .npz file of arrays"):
         load_arrays(str(tmp_path / "x.npy"))

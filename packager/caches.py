@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .atomic import part_beside, part_folder
+from .errors import ArgumentError
 from .texts import ShowsItsText
 
 __all__ = [
@@ -38,13 +39,22 @@ class CacheWarning(ShowsItsText, UserWarning):
 def cache_folder(*inner: str) -> Path:
     """Return the folder for what is kept between runs, or a folder inside it; it need not exist.
 
-    `$KELLET_CACHE`, else `kellet` below `$XDG_CACHE_HOME` or `~/.cache`. Raises RuntimeError where no home
-    folder is known for this user.
+    `$KELLET_CACHE`, else `kellet` below `$XDG_CACHE_HOME` or `~/.cache`. What is kept there is run, and a
+    relative path would be whatever lies in the working folder: that of XDG is left alone, as its rule says.
+    Raises ArgumentError for one of ours, RuntimeError where no home folder is known for this user.
+
+    Source: the XDG Base Directory Specification, "All paths set in these environment variables must be
+    absolute".
     """
     if own := os.environ.get("KELLET_CACHE"):
+        if not os.path.isabs(own):
+            raise ArgumentError(
+                f"KELLET_CACHE={own!r}: expected an absolute path, as compiled code that lies there is run; "
+                "set it to one, or unset it"
+            )
         return Path(own, *inner)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return Path(base or Path.home() / ".cache", "kellet", *inner)
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return Path(base if os.path.isabs(base) else Path.home() / ".cache", "kellet", *inner)
 
 
 def usable_cache(folder: str | os.PathLike[str] | None = None, *inner: str) -> Path | None:

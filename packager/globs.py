@@ -7,16 +7,22 @@ regular expression of the same meaning tries every way in which its stars can sh
 
 from __future__ import annotations
 
+from typing import Final
+
 from .errors import ArgumentError
 
 __all__ = ["Glob"]
+
+# Characters of a pattern: the longest path that Linux takes.
+MAX_PATTERN: Final = 4096
 
 
 class Glob:
     """A pattern of parts between separators: `*` is any run of characters of a part, `**` any parts.
 
     `*` may stand for nothing at all, `**` for no part; each part that `**` stands for has a character.
-    Raises ArgumentError where `**` is only a piece of a part (`a.**b`).
+    Raises ArgumentError where `**` is only a piece of a part (`a.**b`), and for a pattern of more characters
+    than a path has.
 
     >>> [Glob("a.**.b*").matches(name) for name in ("a.b", "a.x.y.bc", "a.c", "b")]
     [True, True, False, False]
@@ -24,10 +30,17 @@ class Glob:
     True
     """
 
-    __slots__ = ("_literal", "_parts", "_separator", "pattern")
+    __slots__ = ("_head", "_least", "_literal", "_parts", "_separator", "pattern")
 
     def __init__(self, pattern: str, separator: str = ".") -> None:
+        if len(pattern) > MAX_PATTERN:
+            raise ArgumentError(
+                f"a pattern of {len(pattern):,} characters, which begins with {pattern[:40]!r}; at most "
+                f"{MAX_PATTERN:,} are matched; write several, or a shorter one with *"
+            )
         self.pattern = pattern
+        # What each name that fits begins with: `a.**` fits `a` too.
+        self._head = pattern.partition("*")[0].removesuffix(separator)
         self._separator = separator
         self._literal = "*" not in pattern
         parts = pattern.split(separator)
@@ -35,13 +48,23 @@ class Glob:
             if "**" in part and part != "**":
                 raise ArgumentError(f"** can only appear as an entire path segment, found {part!r}")
         # The texts between the stars of each part; None for a part that is `**`.
-        self._parts = [None if part == "**" else part.split("*") for part in parts]
+        # One that follows another says nothing more.
+        self._parts = [
+            None if part == "**" else part.split("*")
+            for part, before in zip(parts, ["", *parts], strict=False)
+            if part != "**" or before != "**"
+        ]
+        self._least = sum(part is not None for part in self._parts)
 
     def matches(self, name: str) -> bool:
         """Say whether the pattern fits the whole name."""
         if self._literal:
             return name == self.pattern
+        if not name.startswith(self._head):
+            return False
         names = name.split(self._separator)
+        if len(names) < self._least:
+            return False
         fits = [True] + [False] * len(names)  # whether the pattern so far fits the first so many parts
         for texts in self._parts:
             if texts is None:

@@ -21,6 +21,7 @@ from packager.arguments import (
     check_identity,
     check_kind,
     check_names,
+    check_path,
     check_several,
 )
 from packager.caches import cache_folder
@@ -112,6 +113,8 @@ class PackageImporter(Importer):
         check_flag("allow_pickle", allow_pickle)
         check_flag("mmap", mmap)
         check_kind("bytecode", bytecode, (str, os.PathLike, type(None)), "a folder, 'cache' or None")
+        if bytecode is not None:
+            check_path("bytecode", bytecode)
         path = os.fspath(file) if isinstance(file, str | os.PathLike) else None
         self.filename = f"<{type(file).__name__}>" if path is None else path
         self.allow_pickle = allow_pickle

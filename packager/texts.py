@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-__all__ = ["HIDDEN", "Lines", "ShowsItsText", "in_lines", "one_line", "printable"]
+__all__ = ["HIDDEN", "Lines", "ShowsItsText", "in_lines", "one_line", "printable", "without_addresses"]
 
 HIDDEN: Final = (
     # C0 and C1, but for the tab and the line feed; halves of characters.
@@ -25,6 +25,7 @@ HIDDEN: Final = (
 """Characters that are not seen, or that a terminal obeys, as the inside of a class of `re`."""
 
 _HIDDEN: Final = re.compile(f"[{HIDDEN}]")
+_ADDRESS: Final = re.compile(r"<(?:[\w.]+\.)?(\w+) object at 0x[0-9a-fA-F]+>")
 _HIDDEN_OR_NEW_LINE: Final = re.compile(f"[{HIDDEN}\n]")
 
 
@@ -87,3 +88,12 @@ class ShowsItsText(BaseException):
 
 def _spelled_out(match: re.Match[str]) -> str:
     return ascii(match[0])[1:-1]
+
+
+def without_addresses(text: object) -> str:
+    """Return a message of a library without the addresses of its objects, which say nothing to anybody.
+
+    >>> without_addresses("malformed node or string on line 1: <ast.Call object at 0x7f0490f10fd0>")
+    'malformed node or string on line 1: a Call'
+    """
+    return _ADDRESS.sub(r"a \1", str(text))

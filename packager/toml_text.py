@@ -32,13 +32,15 @@ MAX_NESTING: Final = 16
 # Characters of a number, a date or a bare key; Python refuses to read more than 4,300 digits.
 MAX_BARE: Final = 200
 
-# Strings and comments, which may hold anything; what bounds are for; everything else is passed over.
+# Strings, which may hold anything; lines and comments up to what follows them, however many they are; what
+# bounds are for; everything else is passed over.
 _TOKEN: Final = re.compile(
     r'"""(?:[^"\\]++|\\.?|"(?!""))*+(?:"""|\Z)|'
     r"'''(?:[^']++|'(?!''))*+(?:'''|\Z)|"
     r'"(?:[^"\\\n]++|\\[^\n]?)*+"?|'
-    r"'[^'\n]*+'?|\#[^\n]*+|"
-    r"[A-Za-z0-9_+-]++|[\[\]{}.=,\n]",
+    r"'[^'\n]*+'?|"
+    r"(?:\#[^\n]*+|\n)(?:[ \t\r\n]++|\#[^\n]*+)*+|"
+    r"[A-Za-z0-9_+-]++|[\[\]{}.=,]",
     re.DOTALL,
 )
 
@@ -90,8 +92,8 @@ def _measure(text: str) -> None:
     line = 1
     for found in _TOKEN.finditer(text):
         token = found.group()
-        if token == "\n":
-            line, parts = line + 1, 0
+        if token[0] in "\n#":
+            line, parts = line + token.count("\n"), 0
         elif token in "[{":
             brackets, nesting, parts = brackets + 1, nesting + 1, 0
             _require(nesting, MAX_NESTING, line, "brackets inside each other")
@@ -103,7 +105,7 @@ def _measure(text: str) -> None:
         elif token in "=,":
             values, parts = values + 1, 0
             _require(values, MAX_VALUES, line, "keys and values")
-        elif token[0] in "\"'#":
+        elif token[0] in "\"'":
             line += token.count("\n")
         else:
             _require(len(token), MAX_BARE, line, "characters without quotes")

@@ -33,8 +33,8 @@ else:
             "MAX_ALL_SEED_WORDS MAX_NUMPY_RANK MAX_RANK MAX_RECORD_DEPTH "
             "MAX_REQUIREMENT MAX_SEED_POOL MAX_SEED_WORDS "
             "MAX_STORED_THREADS MAX_TEMPLATE MAX_TEMPLATE_HOLES MAX_TENSORS MAX_TREE_DEPTH "
-            "MAX_WHEEL_DIRECTORY MAX_WHEEL_METADATA PATHS_PER_MODULE largest_view most_key_text "
-            "most_made most_records",
+            "MAX_WHEELS MAX_WHEEL_DIRECTORY MAX_WHEEL_MARKERS MAX_WHEEL_METADATA MAX_WHEEL_REQUIREMENTS "
+            "PATHS_PER_MODULE largest_view most_key_text most_made most_records most_wheel_text",
             "byte_sources": "BoundedFile Memory Source",
             "entries": "ALIGNMENT KINDS EntryRecord crc32 crcs_of sha256s_of thread_count",
             "entry_names": "MIGRATIONS index_name name_problems",

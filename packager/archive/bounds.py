@@ -109,13 +109,24 @@ FREE_MADE: Final = 1 << 28
 MADE_PER_BYTE: Final = 16
 MAX_JOINS: Final = 64
 
-# Characters of a requirement; Python takes long for numbers of more digits.
+# Characters of a requirement, of an extern or of a wheel; Python takes long for numbers of more digits.
 MAX_REQUIREMENT: Final = 1000
 
 # Wheels in an archive. torch 2.13 has 14,622 files, whose list takes 1.5 MB; the longest METADATA of 140
 # distributions has 0.14 MB. A list takes some ten times its bytes in memory.
 MAX_WHEEL_DIRECTORY: Final = 1 << 23
 MAX_WHEEL_METADATA: Final = 1 << 22
+
+# All wheels of an archive together, as many as 140 distributions for twelve targets are: 1,700. The METADATA
+# of 81 distributions has 0.7 MB, and 817 requirements, of one 106. Markers are looked at once for each extra.
+MAX_WHEELS: Final = 1 << 13
+FREE_WHEEL_TEXT: Final = 1 << 24
+WHEEL_TEXT_PER_BYTE: Final = 2
+MAX_WHEEL_REQUIREMENTS: Final = 1 << 17
+MAX_WHEEL_MARKERS: Final = 1 << 18
+
+# Golden calls. Each loads its object anew, and calls it; archives have one for each entry point.
+MAX_CHECKS: Final = 1000
 
 
 def most_values(nbytes: int) -> int:
@@ -141,6 +152,11 @@ def most_key_text(characters: int) -> int:
 def most_made(nbytes: int) -> int:
     """Return how many bytes of arrays migrations may make of a state dict of so many bytes."""
     return FREE_MADE + MADE_PER_BYTE * nbytes
+
+
+def most_wheel_text(nbytes: int) -> int:
+    """Return how many bytes of lists and texts are read of wheels that have so many bytes together."""
+    return FREE_WHEEL_TEXT + WHEEL_TEXT_PER_BYTE * nbytes
 
 
 def largest_view(nbytes: int) -> int:

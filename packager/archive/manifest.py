@@ -19,7 +19,7 @@ from typing import Any, Final
 from packager.errors import ArchiveError
 from packager.names import is_dotted_name
 
-from .bounds import MAX_PACKED
+from .bounds import MAX_CHECKS, MAX_PACKED
 from .entries import DIGESTS, EntryRecord, Listing
 from .packed import pack, unpack
 
@@ -335,11 +335,15 @@ def _row(make: Callable[..., Any], *cells: _Cell) -> _Cell:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """How records of one kind are stored: the fields that sort them, and a cell for each field in order."""
+    """How records of one kind are stored: the fields that sort them, and a cell for each field in order.
+
+    `most` is how many there may be, where something is done for each.
+    """
 
     make: type[Any]
     key: tuple[str, ...]
     cells: tuple[_Cell, ...]
+    most: int | None = None
 
     def dump(self, rows: Sequence[Any], where: str) -> list[list[Any]]:
         """Return rows as columns, sorted by key.
@@ -357,13 +361,15 @@ class _Table:
     def load(self, columns: Any, where: str) -> tuple[Any, ...]:
         """Read columns back.
 
-        Raises ArchiveError for missing or ragged columns, wrong types, and rows that are not in
-        strictly rising order of their key.
+        Raises ArchiveError for missing or ragged columns, too many rows, wrong types, and rows that are
+        not in strictly rising order of their key.
         """
         if type(columns) is not list or len(columns) != len(self.cells):
             raise _unexpected(where, columns, f"a list of {len(self.cells)} columns")
         if any(type(column) is not list or len(column) != len(columns[0]) for column in columns):
             raise _unexpected(where, columns, "columns of one length")
+        if self.most is not None and len(columns[0]) > self.most:
+            raise ArchiveError(f"{where}: {len(columns[0]):,} rows; at most {self.most:,} are read")
         loaded = [
             _load_column(cell, column, f"{where}, {one.name}")
             for one, cell, column in zip(fields(self.make), self.cells, columns, strict=True)
@@ -426,7 +432,7 @@ _SECTIONS: Final[Mapping[str, _Table]] = {
         (_TEXT, _TEXT, _TEXT, _NAME, _NUMBERED_NAMES, _many(_TEXT)),
     ),
     "entry_points": _Table(EntryPoint, ("name",), (_TEXT, _TEXT, _TEXT, _NAME)),
-    "checks": _Table(CheckRecord, ("name",), (_TEXT, _TEXT, _TEXT, _TEXT)),
+    "checks": _Table(CheckRecord, ("name",), (_TEXT, _TEXT, _TEXT, _TEXT), MAX_CHECKS),
     "guards": _Table(
         GuardRecord,
         ("file", "line", "test"),

@@ -16,7 +16,7 @@ from threading import Lock
 from types import TracebackType
 from typing import BinaryIO, Final
 
-from packager.arguments import check_identity
+from packager.arguments import check_identity, check_path
 from packager.errors import ArchiveError, IdentityMismatchError, IntegrityError
 
 from .archive_errors import ArchiveChangedError, MissingEntryError, changed
@@ -87,6 +87,8 @@ class ArchiveReader:
         if digests not in (None, *_CHECKS):
             raise ValueError(f"digests={digests!r} is unknown; choose one of {', '.join(map(repr, _CHECKS))}")
         wanted = check_identity("identity", identity)
+        if isinstance(source, str | os.PathLike):
+            check_path("source", source)
         self.tensor_digests = digests or ("crc" if wanted is None else "sha256")
         self._seen = 0
         self._closed = False
@@ -385,7 +387,8 @@ def _open(
         return FolderContainer(Path(source), mapped=mapped)
     opened = open_source(source, mapped=mapped)
     try:
-        return ZipContainer(opened, limit)
+        name = source if isinstance(source, str | os.PathLike) else getattr(source, "name", "")
+        return ZipContainer(opened, limit, os.fspath(name) if isinstance(name, str | os.PathLike) else "")
     except BaseException:
         opened.close()
         raise

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, BinaryIO
 
+from packager.arguments import check_path
 from packager.errors import ArchiveError
 
 from .bounds import CHUNK
@@ -65,6 +66,8 @@ class ArchiveWriter:
         """
         if digests not in DIGESTS:
             raise ValueError(f"digests={digests!r} is unknown; choose one of {', '.join(map(repr, DIGESTS))}")
+        if isinstance(target, str | os.PathLike):
+            check_path("target", target)
         self._target = (
             PathTarget(target, fsync=fsync, check=check)
             if isinstance(target, (str, os.PathLike))

@@ -62,10 +62,10 @@ class ZipContainer:
 
     is_one_file = True
 
-    def __init__(self, source: Source, limit: int = ZIP64_LIMIT) -> None:
+    def __init__(self, source: Source, limit: int = ZIP64_LIMIT, name: str = "") -> None:
         self._source = source
         self._limit = limit
-        self._directory = read_directory(source.view, source.size, limit)
+        self._directory = read_directory(source.view, source.size, limit, name)
         self._listed = check_order(self._directory.names)
         self._checked = bytearray(len(self._directory.names))  # whose local headers have been compared
         self._listing: Listing | None = None
@@ -164,25 +164,26 @@ class ZipDirectory:
         )
 
 
-def read_directory(read: Read, size: int, limit: int = ZIP64_LIMIT) -> ZipDirectory:
-    """Read the central directory of a file of `size` bytes.
+def read_directory(read: Read, size: int, limit: int = ZIP64_LIMIT, name: str = "") -> ZipDirectory:
+    """Read the central directory of a file of `size` bytes, which errors call by `name`, where it has one.
 
     Raises ArchiveError when a record is not in its one legal spelling, when records and bytes do
     not fill the file exactly, and for names that are illegal or collide.
     """
-    count, start, length = _read_end(read, size, limit)
-    directory = _read_records(bytes(read(start, start + length)), count, limit)
+    in_file = f"{name}, " if name else ""
+    count, start, length = _read_end(read, size, limit, f"{in_file}end of the archive")
+    directory = _read_records(bytes(read(start, start + length)), count, limit, f"{in_file}central directory")
     _lay_out(directory, start, limit)
     check_names(directory.names)
     return directory
 
 
-def _read_end(read: Read, size: int, limit: int) -> tuple[int, int, int]:
+def _read_end(read: Read, size: int, limit: int, where: str) -> tuple[int, int, int]:
     """Return the number of records, and start and length of the central directory."""
     tail = bytes(read(max(0, size - _LONGEST_END), size))
     if len(tail) < _END.size or not tail[-_END.size :].startswith(b"PK\x05\x06"):
         raise damaged(
-            "end of the archive",
+            where,
             f"{tail[-_END.size :][:4]!r}",
             "the end record of a ZIP in the last 22 bytes",
         )
@@ -193,45 +194,43 @@ def _read_end(read: Read, size: int, limit: int) -> tuple[int, int, int]:
     end = end_records(count, start, length, limit) if possible else b""
     if possible and (count > MAX_ENTRIES or length > count * _LONGEST_RECORD):
         raise damaged(
-            "end of the archive",
+            where,
             f"{count} records in {length} bytes",
             f"at most {MAX_ENTRIES} records, of at most {_LONGEST_RECORD} bytes each",
         )
     if not possible or start + length + len(end) != size or not tail.endswith(end):
         raise damaged(
-            "end of the archive",
+            where,
             f"{count} records in {length} bytes at byte {start}, in a file of {size} bytes",
             "end records in their only legal spelling, right behind the central directory",
         )
     return count, start, length
 
 
-def _read_records(records: bytes, count: int, limit: int) -> ZipDirectory:
+def _read_records(records: bytes, count: int, limit: int, where: str) -> ZipDirectory:
     """Read the records of the central directory one after another; layout and names come later."""
     if count * _CENTRAL.size > len(records):
-        raise damaged(
-            "central directory", f"{len(records)} bytes for {count} records", "46 and more for each"
-        )
+        raise damaged(where, f"{len(records)} bytes for {count} records", "46 and more for each")
     names: list[str] = []
     sizes, crcs, offsets = [], [], []
     position = 0
     for _ in range(count):
-        size, crc, offset, name_end, after = _read_record(records, position, limit)
+        size, crc, offset, name_end, after = _read_record(records, position, limit, where)
         name = records[position + _CENTRAL.size : name_end]
         try:
             names.append(name.decode("utf-8"))
         except UnicodeDecodeError as error:
-            raise damaged(f"central directory, byte {position}", f"the name {name!r}", "UTF-8") from error
+            raise damaged(f"{where}, byte {position}", f"the name {name!r}", "UTF-8") from error
         sizes.append(size)
         crcs.append(crc)
         offsets.append(offset)
         position = after
     if position != len(records):
-        raise damaged("central directory", f"{len(records) - position} bytes behind the last record", "none")
+        raise damaged(where, f"{len(records) - position} bytes behind the last record", "none")
     return ZipDirectory(names, sizes, crcs, [], offsets, [])
 
 
-def _read_record(records: bytes, position: int, limit: int) -> tuple[int, int, int, int, int]:
+def _read_record(records: bytes, position: int, limit: int, where: str) -> tuple[int, int, int, int, int]:
     """Read one record: size, CRC-32, offset, where its name ends and where the next record starts."""
     after = name_end = position + _CENTRAL.size
     if after <= len(records):
@@ -240,15 +239,21 @@ def _read_record(records: bytes, position: int, limit: int) -> tuple[int, int, i
         name_end += name_length
         after = name_end + extra_length
     if after > len(records):
-        where, there = f"central directory, byte {position}", len(records) - position
-        raise damaged(where, f"a record of {after - position} bytes", f"at most the {there} that are left")
+        there = len(records) - position
+        raise damaged(
+            f"{where}, byte {position}",
+            f"a record of {after - position} bytes",
+            f"at most the {there} that are left",
+        )
     usual = head == _USUAL_HEAD and tail == _CENTRAL_TAIL and packed_size == size and not extra_length
     if not usual or size >= limit or offset >= limit:
-        size, offset = _read_zip64(records, position, name_end, after, limit)
+        size, offset = _read_zip64(records, position, name_end, after, limit, where)
     return size, crc, offset, name_end, after
 
 
-def _read_zip64(records: bytes, position: int, name_end: int, after: int, limit: int) -> tuple[int, int]:
+def _read_zip64(
+    records: bytes, position: int, name_end: int, after: int, limit: int, where: str
+) -> tuple[int, int]:
     """Return size and offset of a record with a ZIP64 field, which must be in its only legal spelling."""
     _, crc, _, size, _, extra_length, _, offset = _CENTRAL.unpack_from(records, position)
     words = extra_length // 8 if extra_length in (12, 20, 28) else 0
@@ -262,7 +267,7 @@ def _read_zip64(records: bytes, position: int, name_end: int, after: int, limit:
     # attributes, ZIP64.
     if central_record(entry, limit) != records[position:after]:
         raise damaged(
-            f"central directory, byte {position}",
+            f"{where}, byte {position}",
             f"a record of entry {entry.name!r}",
             "it in its only legal spelling",
         )

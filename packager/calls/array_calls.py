@@ -17,6 +17,7 @@ from typing import Any
 from packager.errors import PackageError
 from packager.libraries import library_of, tensor_of
 from packager.process import AnswerRequired
+from packager.texts import without_addresses
 
 DEFAULT_TOLERANCE = 1e-5
 """The largest difference between answers that count as the same, where no other is asked for."""
@@ -95,18 +96,33 @@ def _does_not_fit(called: Any, arguments: list[Any], keywords: dict[str, Any]) -
 def load_arrays(path: str) -> dict[str, Any]:
     """Return the arrays of a `.npz` file, by name; no pickles are read.
 
-    Raises OSError where it cannot be read, CallError where it is no such file.
+    Raises OSError where it cannot be read, CallError for another file, or an entry that is no array.
     """
+    import tokenize
     import zipfile
     import zlib
 
     import numpy
 
+    found: dict[str, Any] = {}
+    where = path
     try:
         with open(path, "rb") as file, numpy.load(file, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except (ValueError, AttributeError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise CallError(f"{path}: not a .npz file of arrays ({error}); make one with numpy.savez") from error
+            for name in arrays.files:
+                where = f"{path}, entry {name!r}"
+                found[name] = arrays[name]
+                if not isinstance(found[name], numpy.ndarray):
+                    raise CallError(f"{where}: it does not begin as an array does; make one with numpy.savez")
+    except CallError:  # which is a TypeError
+        raise
+    except (
+        *(ValueError, AttributeError, TypeError, EOFError, SyntaxError),
+        *(zipfile.BadZipFile, zlib.error, tokenize.TokenError),
+    ) as error:
+        raise CallError(
+            f"{where}: not a .npz file of arrays ({without_addresses(error)}); make one with numpy.savez"
+        ) from error
+    return found
 
 
 def _made(make: Any, name: str, value: Any) -> Any:

@@ -6,10 +6,11 @@ import argparse
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from packager.atomic import replaced_folder
+from packager.atomic import os_error_mend, replaced_folder
 
 from .archives import FILE_HELP, add_identity, source_of
 from .screen import print_lines, progress
@@ -107,13 +108,13 @@ def _write_folder(
     total, done = sum(reader.entry(name).size for name in entries), 0
     with replaced_folder(target) as part:
         for name in entries:
-            with _new_file(part, name) as file:
+            with _new_file(part, name, target) as file:
                 for piece in _pieces(reader, name):
                     file.write(piece)
                     done += len(piece)
                     show(done, total)
         for name, data in reserved.items():
-            with _new_file(part, name) as file:
+            with _new_file(part, name, target) as file:
                 file.write(data)
 
 
@@ -124,10 +125,30 @@ def _pieces(reader: ArchiveReader, name: str) -> Iterator[memoryview]:
         yield reader.view(name, start, min(start + _AT_ONCE, size))
 
 
-def _new_file(folder: Path, name: str) -> BinaryIO:
+@contextmanager
+def _new_file(folder: Path, name: str, target: Path) -> Iterator[BinaryIO]:
+    """Give a new file of the folder that will be `target`.
+
+    Raises ArchiveIOError, with the name that it would have there, where it cannot be written.
+    """
+    from packager.archive import ArchiveIOError
+    from packager.errors import PackageError
+
     path = folder.joinpath(*name.split("/"))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return open(path, "xb")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "xb") as file:
+            yield file
+    except PackageError:  # of the archive that is read
+        raise
+    except OSError as error:
+        shown = str(target.joinpath(*name.split("/")))
+        raise ArchiveIOError(
+            f"{shown}: it cannot be written: {error.strerror or error}; no file was left there; "
+            f"{os_error_mend(error)}",
+            error,
+            shown,
+        ) from error
 
 
 def _silence(done: int, total: int) -> None:

@@ -175,14 +175,14 @@ def _print_contents(manifest: Any, reader: Any, names: list[Any]) -> None:
 
 def _wheels(reader: Any) -> list[dict[str, Any]]:
     """The wheels in an archive, with the files in them that act without being imported."""
-    from packager.environment import vendored_contents, vendored_wheels
+    from packager.environment import VendoredContents, vendored_wheels
     from packager.errors import PackageError
 
-    found = []
+    found, vendored = [], VendoredContents(reader)
     for wheel in vendored_wheels(reader.manifest):
         row: dict[str, Any] = {"file": wheel.file, "name": wheel.name, "version": wheel.version}
         try:
-            contents = vendored_contents(reader, wheel)
+            contents = vendored.of(wheel)
             found.append({**row, "requires": contents.requires, "acting": contents.acting})
         except PackageError as error:
             found.append({**row, "problem": str(error)})

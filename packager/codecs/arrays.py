@@ -36,7 +36,8 @@ from .numpy_values import VALUE_CODECS
 class ArrayCodec(Codec):
     """Arrays: the dtype (by name, or as a child) and a strided view of memory.
 
-    A `numpy.memmap` becomes an ordinary array. Whether an array can be written to is not stored.
+    A `numpy.memmap` becomes an ordinary array, and the plan says so. Whether an array can be written to is
+    not stored.
     """
 
     name = "numpy.ndarray"
@@ -52,6 +53,11 @@ class ArrayCodec(Codec):
 
         kind = type(obj).__name__ if type(obj) in (numpy.matrix, numpy.recarray) else "ndarray"
         plain = obj.view(numpy.ndarray)
+        if type(obj) is numpy.memmap:
+            context.warn(
+                "a numpy.memmap comes back as an ordinary array in memory: its values are stored, not the "
+                "place of its file; map them anew where they are loaded, or save numpy.asarray() of it"
+            )
         if obj.dtype.hasobject or obj.dtype.kind == "T":
             return _elements(obj, plain, kind)
         name = dtype_name(obj.dtype)

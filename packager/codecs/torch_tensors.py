@@ -32,6 +32,7 @@ from .frameworks import EmptySlots, Saved, require_leaf
 from .torch_layouts import LAYOUTS, STRIDED
 
 _DTYPES: Final = {dtype.name: dtype for dtype in DTYPES.values() if dtype.in_torch}
+_JAGGED: Final = "torch.nested._internal.nested_tensor:NestedTensor"
 _BY_LAYOUT: Final[dict[str, Codec]] = {layout: codec for codec in LAYOUTS for layout in codec.layouts}
 _KINDS: Final = ("Tensor", "Parameter")
 _CONJ: Final = ("complex32", "complex64", "complex128")
@@ -73,7 +74,8 @@ class TensorCodec(Codec):
     def claims(self, cls: type) -> bool:
         import torch
 
-        return cls in (torch.Tensor, torch.nn.Parameter)
+        # The class of jagged ones is claimed to be refused by name: torch takes it apart into its caches.
+        return cls in (torch.Tensor, torch.nn.Parameter) or f"{cls.__module__}:{cls.__qualname__}" == _JAGGED
 
     def variant(self, obj: Any) -> Codec:
         layout = "quantized" if obj.is_quantized else str(obj.layout).removeprefix("torch.")

@@ -31,7 +31,7 @@ else:
             "own": "loader_files own_files",
             "recorded": "EnvironmentReport RecordedEnvironment RecordedExtern compare_environment "
             "recorded_fingerprint",
-            "wheel_contents": "vendored_contents",
+            "wheel_contents": "VendoredContents",
             "wheel_platforms": "Target parse_targets",
             "vendoring": "fetch_wheels",
             "versions": "Fingerprint Requirement normalized_name requirement_for version_key",

@@ -18,7 +18,7 @@ from .interpreter import Interpreter
 from .own import own_version, own_wheel
 from .recorded import RecordedEnvironment
 from .versions import exact_requirement
-from .wheel_contents import contents_of, require_names_alone, vendored_contents
+from .wheel_contents import VendoredContents, contents_of, require_names_alone
 from .wheel_platforms import Target
 from .wheel_requirements import require_all_there
 from .wheels import Wheel, WheelArchive, extract_wheels, fitting, vendored_wheels, wheels_in
@@ -44,7 +44,8 @@ def gather_wheels(
     usable = fitting(held, python)
     if offline:
         _require_all(recorded, held, {wheel.name for wheel in usable}, python, what)
-    contents = {wheel: vendored_contents(archive, wheel).requires for wheel in usable}
+    vendored = VendoredContents(archive)
+    contents = {wheel: vendored.of(wheel).requires for wheel in usable}
     for wheel, requires in contents.items():
         require_names_alone(wheel.file, requires)
     extract_wheels(archive, [wheel for wheel in usable if wheel.name not in recorded.local], folder)

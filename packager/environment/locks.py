@@ -24,7 +24,7 @@ from .installers import Wanted, choose_installer, explained, logged, run_tool
 from .interpreter import Interpreter
 from .recorded import RecordedEnvironment
 from .versions import exact_requirement
-from .wheels import Wheel, WheelArchive, extract_wheels, vendored_wheels, wheel_digest
+from .wheels import Wheel, WheelArchive, extract_wheels, vendored_wheels, wheel_digests
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def wheels_held(archive: WheelArchive, folder: Path | None = None) -> tuple[Lock
     """Return the wheels in an archive with their digests; write them into `folder`, where one is given."""
     held = vendored_wheels(archive.manifest)
     if folder is None:
-        digests = {wheel.file: wheel_digest(archive, wheel) for wheel in held}
+        digests = wheel_digests(archive, held)
     else:
         folder.mkdir(parents=True, exist_ok=True)
         digests = extract_wheels(archive, held, folder)

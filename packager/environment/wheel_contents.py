@@ -21,8 +21,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
-from packager.archive import MAX_WHEEL_DIRECTORY, MAX_WHEEL_METADATA
-from packager.byte_ranges import ByteRanges
+from packager.archive import (
+    MAX_REQUIREMENT,
+    MAX_WHEEL_DIRECTORY,
+    MAX_WHEEL_METADATA,
+    MAX_WHEEL_REQUIREMENTS,
+    most_wheel_text,
+)
+from packager.byte_ranges import Allowance, ByteRanges
 from packager.errors import PackageError
 
 from .errors import EnvironmentBuildError
@@ -63,26 +69,38 @@ class WheelContents:
     acting: tuple[ActingFile, ...]
 
 
-def vendored_contents(archive: WheelArchive, wheel: Wheel) -> WheelContents:
-    """Return what a wheel of an archive holds; the parts that are read are checked by their sha256.
+class VendoredContents:
+    """What the wheels of an archive hold; what is read of all of them together has a bound, too.
 
-    Raises EnvironmentBuildError for what is no wheel, or that of another distribution than its name
-    says, IntegrityError for other bytes.
+    One object reads each wheel once; a second one may read as much again.
     """
-    entry = WHEELS + wheel.file
-    size = next(one.size for one in archive.manifest.entries if one.name == entry)
-    return _contents(wheel, partial(archive.read, entry), size)
+
+    def __init__(self, archive: WheelArchive) -> None:
+        self._archive = archive
+        entries = (entry for entry in archive.manifest.entries if entry.name.startswith(WHEELS))
+        self._sizes = {entry.name: entry.size for entry in entries}
+        self._shared = _Shared(sum(self._sizes.values()))
+
+    def of(self, wheel: Wheel) -> WheelContents:
+        """Return what a wheel holds; the parts that are read are checked by their sha256.
+
+        Raises EnvironmentBuildError for what is no wheel, or that of another distribution than its name
+        says, and where all wheels together have more than is read; IntegrityError for other bytes.
+        """
+        entry = WHEELS + wheel.file
+        return _contents(wheel, partial(self._archive.read, entry), self._sizes[entry], self._shared)
 
 
 def contents_of(path: Path) -> WheelContents:
-    """Return what a wheel in a folder holds. Raises EnvironmentBuildError as `vendored_contents`."""
+    """Return what a wheel in a folder holds. Raises EnvironmentBuildError as `VendoredContents`."""
+    size = path.stat().st_size
     with open(path, "rb") as file:
 
         def read(start: int, stop: int) -> bytes:
             file.seek(start)
             return file.read(stop - start)
 
-        return _contents(Wheel.parse(path.name), read, path.stat().st_size)
+        return _contents(Wheel.parse(path.name), read, size, _Shared(size))
 
 
 def require_names_alone(wheel: str, requires: Iterable[str]) -> None:
@@ -159,17 +177,41 @@ def _as_program(name: str) -> tuple[ActingKind, str]:
     return "script", "a program beside the environment's Python"
 
 
-def _contents(wheel: Wheel, read: Callable[[int, int], bytes], size: int) -> WheelContents:
-    file = ByteRanges(read, size, most=MAX_WHEEL_DIRECTORY)  # zipfile reads the list of files at once
+class _Shared:
+    """What wheels that have so many bytes together may make us read, and keep."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.text = Allowance(
+            most_wheel_text(nbytes), "bytes of lists and texts with those of the wheels before it"
+        )
+        self.requirements = Allowance(
+            MAX_WHEEL_REQUIREMENTS, "requirements with those of the wheels before it"
+        )
+
+
+def _contents(wheel: Wheel, read: Callable[[int, int], bytes], size: int, shared: _Shared) -> WheelContents:
+    # zipfile reads the list of files at once
+    file = ByteRanges(read, size, most=MAX_WHEEL_DIRECTORY, allowance=shared.text)
     with _readable(wheel.file), zipfile.ZipFile(file) as opened:
         names = opened.namelist()
         (metadata,) = (name for name in names if re.fullmatch(r"[^/]+\.dist-info/METADATA", name))
-        head = _head(_part(opened, metadata))
+        head = _head(_part(opened, metadata, shared))
         points = metadata.replace("METADATA", "entry_points.txt")
-        programs = _part(opened, points).decode() if points in names else ""
+        programs = _part(opened, points, shared).decode() if points in names else ""
         _require_named(wheel, head)
-        requires = tuple(" ".join(str(one).split()) for one in head.get_all("Requires-Dist", ()))
+        requires = tuple(_requirements(head, shared))
         return WheelContents(requires, (*acting_files(names), *acting_programs(programs)))
+
+
+def _requirements(head: Message, shared: _Shared) -> Iterator[str]:
+    """Yield what METADATA requires. Raises ValueError for too many, and for one that is too long."""
+    found = head.get_all("Requires-Dist", ())
+    shared.requirements.spend(len(found))
+    for one in found:
+        line = " ".join(str(one).split())
+        if len(line) > MAX_REQUIREMENT:
+            raise ValueError(f"a requirement of {len(line)} characters; the limit is {MAX_REQUIREMENT}")
+        yield line
 
 
 @contextmanager
@@ -185,7 +227,7 @@ def _readable(name: str) -> Iterator[None]:
         ) from error
 
 
-def _part(wheel: zipfile.ZipFile, name: str) -> bytes:
+def _part(wheel: zipfile.ZipFile, name: str, shared: _Shared) -> bytes:
     info = wheel.getinfo(name)
     if info.compress_type not in _STORED_OR_DEFLATED:
         raise ValueError(f"{name} is compressed in another way than wheels are")
@@ -193,6 +235,7 @@ def _part(wheel: zipfile.ZipFile, name: str) -> bytes:
         data = file.read(MAX_WHEEL_METADATA + 1)
     if len(data) > MAX_WHEEL_METADATA:
         raise ValueError(f"{name} has more than {MAX_WHEEL_METADATA} bytes")
+    shared.text.spend(len(data))
     return data
 
 

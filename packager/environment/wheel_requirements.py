@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from packager.archive import MAX_WHEEL_MARKERS
+from packager.byte_ranges import Allowance
+
 from .errors import EnvironmentBuildError, ToolMissingError
 from .versions import normalized_name
 from .wheel_contents import require_names_alone
@@ -29,15 +32,11 @@ def required_by(
     Raises EnvironmentBuildError for a requirement that gives an address, or is none, ToolMissingError
     without packaging.
     """
-    parsed = _parsed(wheel, requires)
-    for extra in ("", *sorted(extras.get(wheel.name, ()))):
-        if (wheel.name, extra) in asked:
-            continue
+    new = [one for one in ("", *sorted(extras.get(wheel.name, ()))) if (wheel.name, one) not in asked]
+    parsed = _parsed(wheel, requires) if new else ()
+    for extra in new:
         asked.add((wheel.name, extra))
-        environment = {**target.markers, "extra": extra}
-        for required in parsed:
-            if required.marker is None or required.marker.evaluate(environment):
-                yield required
+        yield from _holding(parsed, target, extra)
 
 
 def require_all_there(
@@ -46,35 +45,51 @@ def require_all_there(
     """Raise EnvironmentBuildError where what `wanted` distributions require has no wheel, for all together.
 
     `wheels` are those at hand, with their requirements. Where packaging is not installed, which reads
-    markers, nothing is said.
+    markers, nothing is said. It is raised too where there is more to look at than is looked at.
     """
-    there: dict[str, list[Wheel]] = {}
-    for wheel in wheels:
-        there.setdefault(wheel.name, []).append(wheel)
-    extras: dict[str, set[str]] = {}
-    asked: set[tuple[str, str]] = set()
+    there = {wheel.name: wheel for wheel in wheels}
+    looked_at = Allowance(MAX_WHEEL_MARKERS, "requirements of wheels and their extras to look at")
+    parsed: dict[Wheel, list[Any]] = {}
     missing: dict[str, str] = {}
-    waiting = [one for name in wanted for one in there.get(normalized_name(name), ())]
+    waiting = [(name, "") for name in map(normalized_name, wanted) if name in there]
+    asked = set(waiting)
     while waiting:
-        wheel = waiting.pop()
+        name, extra = waiting.pop()
+        wheel = there[name]
         try:
-            holding = list(required_by(wheel, wheels[wheel], target, extras, asked))
+            if wheel not in parsed:
+                parsed[wheel] = _parsed(wheel, wheels[wheel])
+            looked_at.spend(1 + len(parsed[wheel]))
         except ToolMissingError:
             return
-        for required in holding:
+        except ValueError as error:
+            raise EnvironmentBuildError(
+                f"{what}: {error}; leave out --offline, so that the installer resolves them, or remove "
+                f"{wheel.file} where it comes from"
+            ) from error
+        for required in _holding(parsed[wheel], target, extra):
             name = normalized_name(required.name)
-            extras.setdefault(name, set()).update(required.extras)
-            waiting += there.get(name, ())
             if name not in there:
-                missing.setdefault(
-                    name, f"{name}{required.specifier}, which {wheel.name} {wheel.version} requires"
-                )
+                text = f"{name}{required.specifier}, which {wheel.name} {wheel.version} requires"
+                missing.setdefault(name, text)
+                continue
+            new = [one for one in ((name, ""), *((name, e) for e in required.extras)) if one not in asked]
+            asked.update(new)
+            waiting += new
     if missing:
         raise EnvironmentBuildError(
             f"{what}: there is no wheel of {'; of '.join(missing[name] for name in sorted(missing))}; leave "
             "out --offline to ask an index, name a folder that has it with --find-links, or export again "
             f"with --vendor-wheels {target}"
         )
+
+
+def _holding(parsed: Iterable[Any], target: Target, extra: str) -> Iterator[Any]:
+    """Yield the requirements that hold on a target for one extra."""
+    environment = {**target.markers, "extra": extra}
+    for required in parsed:
+        if required.marker is None or required.marker.evaluate(environment):
+            yield required
 
 
 def _parsed(wheel: Wheel, requires: Sequence[str]) -> list[Any]:

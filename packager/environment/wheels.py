@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from packager.archive import CHUNK, Manifest
+from packager.archive import CHUNK, MAX_WHEELS, Manifest
 
 from .errors import EnvironmentBuildError
 from .interpreter import Interpreter
@@ -88,12 +88,17 @@ class Wheel:
 
 
 def vendored_wheels(manifest: Manifest) -> tuple[Wheel, ...]:
-    """Return the wheels that an archive holds, sorted by name."""
-    return tuple(
-        Wheel.parse(entry.name.removeprefix(WHEELS))
-        for entry in manifest.entries
-        if entry.name.startswith(WHEELS)
-    )
+    """Return the wheels that an archive holds, sorted by name.
+
+    Raises EnvironmentBuildError for one whose name is none, and where there are too many.
+    """
+    names = [entry.name for entry in manifest.entries if entry.name.startswith(WHEELS)]
+    if len(names) > MAX_WHEELS:
+        raise EnvironmentBuildError(
+            f"{len(names):,} wheels in the archive; at most {MAX_WHEELS:,} are read; export again for fewer "
+            "targets"
+        )
+    return tuple(Wheel.parse(name.removeprefix(WHEELS)) for name in names)
 
 
 def fitting(wheels: Iterable[Wheel], python: Interpreter) -> tuple[Wheel, ...]:
@@ -128,28 +133,33 @@ def extract_wheels(archive: WheelArchive, wheels: Sequence[Wheel], folder: Path)
     Bytes are checked by their sha256 before they are written. Raises OSError where they cannot be,
     IntegrityError where they are others.
     """
-    digests = {}
+    sizes, digests = _sizes(archive), {}
     for wheel in wheels:
         with open(os.path.join(folder, wheel.file), "wb") as file:
-            digests[wheel.file] = _copy(archive, wheel, file.write)
+            digests[wheel.file] = _copy(archive, wheel, sizes[wheel.file], file.write)
     return digests
 
 
-def wheel_digest(archive: WheelArchive, wheel: Wheel) -> str:
-    """Return the sha256 of a whole wheel, as indexes and lock files give it."""
-    return _copy(archive, wheel, lambda chunk: None)
+def wheel_digests(archive: WheelArchive, wheels: Sequence[Wheel]) -> dict[str, str]:
+    """Return the sha256 of whole wheels, as indexes and lock files give them, by file name."""
+    sizes = _sizes(archive)
+    return {wheel.file: _copy(archive, wheel, sizes[wheel.file], lambda chunk: None) for wheel in wheels}
 
 
 def _is_same_version(one: str, other: str) -> bool:
     return one == other or version_key(one) == version_key(other) is not None
 
 
-def _copy(archive: WheelArchive, wheel: Wheel, take: object) -> str:
-    name = WHEELS + wheel.file
-    size = next(entry.size for entry in archive.manifest.entries if entry.name == name)
+def _sizes(archive: WheelArchive) -> dict[str, int]:
+    """Return the sizes of all wheels, by file name: an archive may have very many entries."""
+    entries = (entry for entry in archive.manifest.entries if entry.name.startswith(WHEELS))
+    return {entry.name.removeprefix(WHEELS): entry.size for entry in entries}
+
+
+def _copy(archive: WheelArchive, wheel: Wheel, size: int, take: object) -> str:
     digest = hashlib.sha256()
     for start in range(0, size, 16 * CHUNK):
-        chunk = archive.read(name, start, min(start + 16 * CHUNK, size))
+        chunk = archive.read(WHEELS + wheel.file, start, min(start + 16 * CHUNK, size))
         digest.update(chunk)
         take(chunk)  # type: ignore[operator]  # file.write, or nothing
     return digest.hexdigest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from packager.calls import (
     entry_method,
     require_entry_name,
 )
-from packager.errors import PackageError
+from packager.errors import ArchiveError, PackageError
 from packager.objects import names_in, open_state_dict
 
 from .opening import OpenArchive
@@ -61,13 +61,15 @@ def run_entry(opened: OpenArchive, load: Load, name: str, inputs: Mapping[str, A
 def run_checks(opened: OpenArchive, load: Load, name: str | None = None) -> tuple[CheckOutcome, ...]:
     """Run every golden call of the archive where it stands, or that of one name, and compare the answers.
 
-    Raises EntryPointError where none is stored under that name.
+    Raises EntryPointError where none is stored under that name, ArchiveError where calls share what they
+    would read: a file may then ask for far more than it holds.
     """
     checks = opened.reader.manifest.checks
     wanted = [record for record in checks if name in (None, record.name)]
     if name is not None and not wanted:
         there = ", ".join(record.name for record in checks) or "none"
         raise EntryPointError(f"no golden call {name!r}; the archive has {there}")
+    _require_members_of_their_own(checks)
     return tuple(_run_check(opened, load, record) for record in wanted)
 
 
@@ -81,6 +83,20 @@ def _names_code(reader: ArchiveReader, point: EntryPoint) -> bool:
     what = f"object {record.package}/{record.resource}"
     names = names_in(reader.read(record.entry), storages=storages_of(tensors), what=what)
     return any(name.module in code for name in names)
+
+
+def _require_members_of_their_own(checks: Sequence[CheckRecord]) -> None:
+    """Raise ArchiveError where two golden calls name the same inputs or answers."""
+    owners: dict[str, str] = {}
+    for record in checks:
+        for member in (record.inputs, record.outputs):
+            if member in owners:
+                raise ArchiveError(
+                    f"manifest, checks: {owners[member]!r} and {record.name!r} both name {member!r}; "
+                    "expected inputs and answers of its own for each. The archive was not written by a "
+                    "PackageExporter"
+                )
+            owners[member] = record.name
 
 
 def _run_check(opened: OpenArchive, load: Load, record: CheckRecord) -> CheckOutcome:

@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from packager.arguments import check_path
 from packager.texts import one_line
 from packager.toml_text import TomlError, parse_toml, read_toml
 
@@ -37,8 +38,8 @@ _HEADER = re.compile(r"\s*\[\[\s*step\s*\]\]")
 def read_migration(path: str | Path) -> Migration:
     """Read a migration file.
 
-    Raises MigrationFileError, once for all mistakes, each with its line, and OSError where the file cannot
-    be opened.
+    Raises MigrationFileError, once for all mistakes, each with its line, OSError where the file cannot be
+    opened, and ArgumentError for what is no path.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -47,6 +48,7 @@ def read_migration(path: str | Path) -> Migration:
     ...     read_migration(path).name
     'swin'
     """
+    check_path("path", path)
     try:
         text = read_toml(path)
     except TomlError as error:

@@ -320,7 +320,9 @@ class GlobGroup:
 
     def matches(self, candidate: str) -> bool:
         """Say whether `candidate` is in the group."""
-        return any(True for _ in self.matching(candidate))
+        return any(glob.matches(candidate) for glob in self._included) and not any(
+            glob.matches(candidate) for glob in self._excluded
+        )
 
     def matching(self, candidate: str) -> Iterator[str]:
         """Yield the include patterns that match `candidate`; none where it is excluded."""

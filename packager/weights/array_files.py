@@ -14,6 +14,7 @@ from typing import Any, Final
 from packager.archive import MAX_HEADER, MAX_RANK, parse_header, shown_key
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.tensors import ITEMSIZE, SPELLED, WORDS, contiguous_strides, itemsize_of
+from packager.texts import without_addresses
 
 from .legacy_bounds import MAX_NUMPY_BRACKETS, MAX_NUMPY_HEADER
 from .legacy_tensors import LegacyFile, LegacyStorage, LegacyTensor, checked_tensor
@@ -174,7 +175,9 @@ def _header(what: str, text: bytes) -> tuple[str, bool, bool, tuple[int, ...]]:
             raise ValueError("too deep")
         found: Any = ast.literal_eval(text.decode("utf-8").strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-        raise LegacyFormatError(f"{what}: a header that is no dict of NumPy ({error})") from None
+        raise LegacyFormatError(
+            f"{what}: a header that is no dict of NumPy ({without_addresses(error)})"
+        ) from None
     if type(found) is not dict or set(found) != {"descr", "fortran_order", "shape"}:
         raise LegacyFormatError(f"{what}: a header with other entries than descr, fortran_order and shape")
     descr, fortran, shape = found["descr"], found["fortran_order"], found["shape"]

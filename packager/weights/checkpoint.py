@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from packager.archive import MAX_TENSORS, ArchiveReader, JsonText, TensorReader
+from packager.arguments import check_path
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.tensors import SPELLED, dtype_of_stored, itemsize_of
 from packager.texts import in_lines
@@ -119,7 +120,7 @@ def open_checkpoint(
     says so in `left_out`; a pickled model gives its parameters and buffers.
 
     Raises LegacyFormatError for a damaged file and for one that is more than data, ArchiveError for a
-    damaged kellet archive, OSError for a file that cannot be read.
+    damaged kellet archive, OSError for a file that cannot be read, ArgumentError for what is no path.
 
     >>> import numpy, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -128,6 +129,7 @@ def open_checkpoint(
     ...     checkpoint.format, checkpoint["weight"].shape, float(checkpoint["weight"].numpy().sum())
     ('npz', (2, 3), 6.0)
     """
+    check_path("path", path)
     wanted = _Wanted(unwrap, everything, skip_unknown)
     folder = Path(path)
     if folder.is_dir():
@@ -207,6 +209,11 @@ def _open_zip(path: Path, file: LegacyFile, wanted: _Wanted) -> Checkpoint:
     if is_npz(members):
         left_out: list[LeftOut] = []
         state = read_npz(file, members, wanted.left_out(left_out))
+        if not state:
+            raise LegacyFormatError(
+                f"{path.name}: found no array of numbers: each of its {len(members)} entries was left out, "
+                f"the first as {left_out[0].why}; name another file"
+            )
         return _whole(path, "npz", state, wanted, left_out=tuple(left_out))
     if is_torch_package(members):
         return _open_package(path, TorchPackage(file, members), wanted)
@@ -321,7 +328,10 @@ def _weight_map(index: Path) -> dict[str, str]:
     """Return which file each key is in. Files lie beside the index, and nowhere else."""
     with LegacyFile(index) as file:
         if file.size > MAX_SHARD_INDEX:
-            raise LegacyFormatError(f"{index.name}: {file.size} bytes; no index is that long")
+            raise LegacyFormatError(
+                f"{index.name}: {file.size} bytes; an index has at most {MAX_SHARD_INDEX}; name "
+                "the shards in several"
+            )
         text = bytes(file.read(0, file.size))
     try:
         places = _read_places(JsonText(text, index.name))

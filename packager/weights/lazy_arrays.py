@@ -97,6 +97,25 @@ class LazyArray:
         return _Elementwise(self, lambda part: (part * factor).astype(part.dtype), self.dtype)
 
 
+def origins(value: Any) -> Iterator[Any]:
+    """Yield the tensors in files, and the arrays in memory or of one value, that an array is made of.
+
+    >>> [array.shape for array in origins(constant((2, 3), 0.0, "float32").transpose((1, 0)))]
+    [(2, 3)]
+    """
+    work, seen = [value], set()
+    while work:
+        array = work.pop()
+        if id(array) in seen:
+            continue
+        seen.add(id(array))
+        inner = [getattr(array, "_inner", None), *(part for part, _, _ in getattr(array, "_parts", ()))]
+        made_of = [one for one in inner if one is not None]
+        work += made_of
+        if not made_of:
+            yield bare(array)
+
+
 def as_lazy(value: Any) -> Any:
     """Return a LazyArray of an array of NumPy, kellet or PyTorch, or of a LegacyTensor.
 

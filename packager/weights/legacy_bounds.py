@@ -58,3 +58,9 @@ MAX_NUMPY_HEADER: Final = 10_000
 MAX_NUMPY_BRACKETS: Final = 200
 MAX_ZIP_DIRECTORY: Final = 32 << 20
 MAX_EXPANSION: Final = 1032
+
+# A conversion: bytes that it may write, and further ones for each byte of the storages that it reads. Keys
+# that share one storage, and views that repeat elements, are each written in full; the checkpoints that
+# are known write a storage three times at most.
+FREE_WRITTEN: Final = 1 << 30
+WRITTEN_PER_BYTE: Final = 64

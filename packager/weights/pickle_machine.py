@@ -91,6 +91,10 @@ class Machine:
     unseen: dict[int, tuple[Any, int]] = field(default_factory=dict)  # containers with keys not looked at
     position: int = 0  # of the opcode at hand
     next: int = 0
+    most: int = field(init=False)  # what there was to spend
+
+    def __post_init__(self) -> None:
+        self.most = self.budget
 
     def take(self, count: int) -> bytes:
         """Return the next bytes of the pickle."""
@@ -109,7 +113,10 @@ class Machine:
         """Take the price of something from what the pickle may spend, before it is made."""
         self.budget -= nbytes
         if self.budget < 0:
-            self.fail("the pickle makes far more objects than a checkpoint of its size has")
+            self.fail(
+                "the pickle makes far more objects than a checkpoint of its size has: more than "
+                f"{self.most} bytes of memory"
+            )
 
     def line(self) -> str:
         """Return the next line, of a name."""

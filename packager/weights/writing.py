@@ -24,13 +24,15 @@ from packager.archive import (
     plan_member,
     spell_header,
 )
+from packager.arguments import check_path
 from packager.errors import MigrationError
 from packager.tensors import DTYPES, ITEMSIZE, contiguous_strides, itemsize_of, overlapping, stored_as
 from packager.texts import in_lines
 
 from .checkpoint import Checkpoint, CheckpointMetadata
 from .contents import LeftOut
-from .lazy_arrays import LazyArray, LazyStateDict, as_lazy, bare
+from .lazy_arrays import LazyArray, LazyStateDict, as_lazy, bare, origins
+from .legacy_bounds import FREE_WRITTEN, WRITTEN_PER_BYTE
 from .legacy_tensors import PIECE, LegacyStorage, LegacyTensor
 from .sign_bits import ShownStorage
 
@@ -76,8 +78,9 @@ def write_checkpoint(
 
     In a `.kellet` the state dict is that of `package` and `resource`.
 
-    Raises MigrationError for another ending and for tensors that the format cannot hold, all together;
-    ArchiveError for keys that it cannot hold; ArchiveIOError where the file cannot be written.
+    Raises MigrationError for another ending, for tensors that the format cannot hold, all together, and
+    where a file of far more bytes than the tensors have distinct ones would be written; ArgumentError for
+    what is no path; ArchiveError for keys that it cannot hold; ArchiveIOError where it cannot be written.
 
     >>> import numpy, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -85,6 +88,7 @@ def write_checkpoint(
     ...     written.keys, written.size
     (('w',), 152)
     """
+    check_path("path", path)
     target = Path(path)
     if metadata is None:
         metadata = state.metadata if isinstance(state, Checkpoint) else CheckpointMetadata()
@@ -137,6 +141,9 @@ class _Writing:
         rows = [(key, dtypes[key].word, value.shape, value.nbytes) for key, value in ordered]
         header = spell_header(rows, {"format": "pt", **self.metadata.strings})
         total = len(header) + sum(row[3] for row in rows)
+        self._require_in_proportion(
+            sum(row[3] for row in rows), "write a .kellet, which stores what keys share once"
+        )
         self._require_room(total)
         report = self.progress or (lambda done, total: None)
         with PathTarget(self.target, fsync=self.fsync).open() as descriptor:
@@ -168,6 +175,7 @@ class _Writing:
         places = {key: (span, number) for number, (keys, span) in enumerate(groups) for key in keys}
         specs = [_spec(key, value, *places[key]) for key, value in self.tensors.items()]
         sizes = [span[1] - span[0] if span else self.tensors[keys[0]].nbytes for keys, span in groups]
+        self._require_in_proportion(sum(sizes), "save it again with tensors that are contiguous")
         plan = plan_member(specs, sizes, dict(self.metadata.strings))
         member = "/".join((*package.split("."), resource + ".safetensors"))
         total = len(plan.header) + sum(sizes)
@@ -207,6 +215,23 @@ class _Writing:
         tied = tuple(tuple(group) for group, _ in groups if len(group) > 1)
         lost = (*left_out, *_lost_ties(self.tensors))
         return WrittenCheckpoint(self.target, format, keys, size, tied, lost, identity)
+
+    def _require_in_proportion(self, size: int, mend: str) -> None:
+        """Raise MigrationError where a few bytes that were read would be written very often."""
+        read: dict[int, int] = {}
+        for value in self.tensors.values():
+            for one in origins(value):
+                storage = getattr(one, "storage", one)
+                base = storage.base if isinstance(storage, ShownStorage) else storage
+                read[id(base)] = base.nbytes
+        distinct = sum(read.values())
+        most = FREE_WRITTEN + WRITTEN_PER_BYTE * distinct
+        if size > most:
+            raise MigrationError(
+                f"{self.target.name}: {len(self.tensors)} tensors over {distinct} distinct bytes would be "
+                f"written as {size} bytes; the limit is {most}: {WRITTEN_PER_BYTE} for each, and "
+                f"{FREE_WRITTEN}. Nothing was written; {mend}, or take fewer keys"
+            )
 
     def _require_room(self, size: int) -> None:
         """Raise ArchiveIOError for a disk that is too small; an old file goes only when the new is whole."""

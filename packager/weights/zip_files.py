@@ -156,7 +156,9 @@ class ZipFile(Mapping[str, ZipMember]):
             stop, here, count, length, start = long
         if disk or first or here != count:
             self._fail("the zip file is one of several; join them first")
-        if start + length != stop or length > MAX_ZIP_DIRECTORY or count * _CENTRAL.size > length:
+        if length > MAX_ZIP_DIRECTORY:
+            self._fail(f"a directory of {length} bytes; at most {MAX_ZIP_DIRECTORY} are read")
+        if start + length != stop or count * _CENTRAL.size > length:
             self._fail(f"the directory of {count} entries and {length} bytes does not end where it has to")
         return self._file.read(start, stop), count, start
 
@@ -199,7 +201,9 @@ class ZipFile(Mapping[str, ZipMember]):
                     f"entry {name!r} is encrypted, or packed by method {method}; expected stored or deflated"
                 )
             if size != packed if method == _STORED else size > packed * MAX_EXPANSION:
-                self._fail(f"entry {name!r}: {packed} bytes cannot hold {size}")
+                self._fail(
+                    f"entry {name!r}: {packed} bytes cannot hold {size}, {MAX_EXPANSION} for each at most"
+                )
             yield ZipMember(name, size, packed, crc, method == _DEFLATED, start), flags
             at = after
 

@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 from packager import ArgumentError, Decision, PackageError, PackageExporter, PackageImporter, verify
+from packager.archive import ArchiveReader, ArchiveWriter
 from packager.errors import PackageError as Root
-from packager.migrations import Migration, migrate, rename
+from packager.migrations import Migration, migrate, read_migration, rename
+from packager.policy import as_policy, read_policy
+from packager.weights import open_checkpoint, write_checkpoint
 
 
 def exporter(**options: Any) -> PackageExporter:
@@ -210,3 +213,25 @@ def test_an_argument_of_the_wrong_kind_is_told_at_the_call(name: str) -> None:
 def test_names_that_are_no_text_are_told(package: Any, resource: Any) -> None:
     with pytest.raises(PackageError, match=r"(module|resource) name (3|None): expected"):
         exporter().save_binary(package, resource, b"x")
+
+
+PATHS: dict[str, tuple[str, Callable[[str], object]]] = {
+    "a policy": ("path", read_policy),
+    "a policy by its file": ("policy", as_policy),
+    "a migration": ("path", read_migration),
+    "an archive": ("source", ArchiveReader),
+    "an archive to write": ("target", ArchiveWriter),
+    "a checkpoint": ("path", open_checkpoint),
+    "a checkpoint to write": ("path", lambda path: write_checkpoint(path, {})),
+    "a folder of compiled code": ("bytecode", lambda path: PackageImporter(b"", bytecode=path)),
+}
+
+
+@pytest.mark.parametrize("path", ["a\0b.toml", "a\ud83d.toml"], ids=["NUL", "half of a pair"])
+@pytest.mark.parametrize("what", PATHS)
+def test_what_no_file_can_be_called_is_told_with_the_argument(what: str, path: str) -> None:
+    name, call = PATHS[what]
+    with pytest.raises(ArgumentError) as caught:
+        call(path)
+    expected = "expected a path, which has no NUL, and a form in the encoding of file names"
+    assert str(caught.value) == f"{name}={path!r}: {expected}"

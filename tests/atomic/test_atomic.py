@@ -16,6 +16,7 @@ import pytest
 
 from packager.atomic import files_into, os_error_mend, replaced_file, replaced_folder
 from packager.caches import cache_folder, keep_file, keep_folder
+from packager.errors import ArgumentError
 
 
 def _fail_in(context: AbstractContextManager[Any], write: Callable[[Any], object]) -> None:
@@ -166,6 +167,7 @@ def test_the_first_folder_that_is_kept_stays(tmp_path: Path) -> None:
         ({"KELLET_CACHE": "/own", "XDG_CACHE_HOME": "/xdg"}, "/own/scans"),
         ({"XDG_CACHE_HOME": "/xdg"}, "/xdg/kellet/scans"),
         ({"HOME": "/home/ada"}, "/home/ada/.cache/kellet/scans"),
+        ({"XDG_CACHE_HOME": "xdg", "HOME": "/home/ada"}, "/home/ada/.cache/kellet/scans"),
     ],
 )
 def test_one_variable_says_where_everything_is_kept(
@@ -190,3 +192,9 @@ def test_one_variable_says_where_everything_is_kept(
 )
 def test_each_failure_has_its_own_advice(number: int, advice: str) -> None:
     assert os_error_mend(OSError(number, os.strerror(number))) == advice
+
+
+def test_a_cache_of_ours_does_not_depend_on_the_working_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KELLET_CACHE", "cache")
+    with pytest.raises(ArgumentError, match=r"KELLET_CACHE='cache': expected an absolute path, .* set it"):
+        cache_folder("scans")

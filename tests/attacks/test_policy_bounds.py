@@ -57,6 +57,21 @@ def test_a_hostile_file_takes_little_memory(name: str, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", program, str(path)], check=True, timeout=120)
 
 
+@pytest.mark.parametrize("line", ["\n", " \r\n", "#\n", "  # a comment\n\t"])
+def test_lines_that_say_nothing_are_one_step_however_many_they_are(line: str) -> None:
+    assert len(list(toml_text._TOKEN.finditer(line * 10_000))) == 1
+    with pytest.raises(TomlError, match=f"line {1 + 10_000 * line.count(chr(10))}: 17 brackets"):
+        parse_toml(line * 10_000 + "a = " + "[" * 17)
+
+
+def test_a_policy_of_many_mistakes_tells_the_first_of_them() -> None:
+    with pytest.raises(PolicyFileError) as caught:
+        parse_policy("rules = [" + "{}," * 100 + "]")
+    lines = str(caught.value).splitlines()
+    assert lines[1] == "    rule 1: action must be one of intern, extern, mock, deny, got None"
+    assert lines[51:] == ["    and 150 more problems"]
+
+
 @pytest.mark.parametrize("text", ["a = 9999-99-99", "a = 25:61:00", "a = 1e", 'a = """', "[", "=", "\\"])
 def test_what_is_no_toml_is_told_with_its_place(text: str) -> None:
     with pytest.raises(TomlError, match=r"\(at (line 1|end of document)"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ def test_arrays_are_read_without_pickles(tmp_path: Path) -> None:
     np.savez(good, arg0=np.ones(2))
     np.savez(bad, arg0=np.array([object()]))
     assert list(load_arrays(str(good))) == ["arg0"]
-    with pytest.raises(CallError, match=r"bad.npz: not a .npz file of arrays"):
+    with pytest.raises(CallError, match=r"bad.npz, entry 'arg0': not a .npz file of arrays"):
         load_arrays(str(bad))
     (tmp_path / "text.npz").write_text("text")
     with pytest.raises(CallError, match=r"text.npz: not a .npz file"):
@@ -102,8 +103,19 @@ def test_damaged_arrays_are_told_with_their_file(tmp_path: Path) -> None:
     changed[120] ^= 255
     for damaged, words in ((whole[:-30], "not a zip file"), (changed, "Bad CRC-32 for file 'x.npy'")):
         (tmp_path / "bad.npz").write_bytes(damaged)
-        with pytest.raises(CallError, match=f"bad.npz: not a .npz file of arrays .*{words}.*numpy.savez"):
+        with pytest.raises(CallError, match=f"bad.npz.*: not a .npz file of arrays .*{words}.*numpy.savez"):
             load_arrays(str(tmp_path / "bad.npz"))
+    with zipfile.ZipFile(tmp_path / "bad.npz", "w") as file:
+        file.writestr("w.npy", b"\x93NUMPY\2\0\5\0\0\0foo()")
+        file.writestr("text", b"text")
+    with pytest.raises(CallError, match=r"bad.npz, entry 'w': .* line 1: a Call\); make one"):
+        load_arrays(str(tmp_path / "bad.npz"))
+    with zipfile.ZipFile(tmp_path / "bad.npz", "w") as file:
+        file.writestr("text", b"text")
+    with pytest.raises(
+        CallError, match=r"bad.npz, entry 'text': it does not begin as an array does; make one"
+    ):
+        load_arrays(str(tmp_path / "bad.npz"))
     np.save(tmp_path / "x.npy", np.ones(2))
     with pytest.raises(CallError, match=r"x.npy: not a .npz file of arrays"):
         load_arrays(str(tmp_path / "x.npy"))

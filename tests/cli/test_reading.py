@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import threading
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def test_inspect_shows_an_archive_in_every_form(run: Run, archive: Path, tmp_pat
     ("content", "message"),
     [
         (b"", "neither an archive nor a file of weights"),
-        (b"random bytes, and more of them", "As an archive: end of the archive: found"),
+        (b"random bytes, and more of them", "As an archive: .*x, end of the archive: found"),
         (b"\x89PNG\r\n\x1a\n" + bytes(100), "As weights: .* found b'.x89PNG"),
         (b"PK\x03\x04" + bytes(100), "neither an archive nor a file of weights"),
         (b"\x80\x04cos\nsystem\n(S'true'\ntR.", "neither an archive nor a file of weights"),
@@ -184,6 +185,25 @@ def test_extract_writes_large_entries_piece_by_piece(tmp_path: Path) -> None:
     memory = measured("extract", path, tmp_path / "out")
     assert memory < 96 * MIB
     assert (tmp_path / "out/big").stat().st_size == size
+
+
+def test_extract_names_the_file_that_a_full_disk_does_not_take(
+    run: Run, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(reader: ArchiveReader, name: str) -> Iterator[memoryview]:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        yield memoryview(b"")
+
+    monkeypatch.setattr("packager.cli.extract_command._pieces", full)
+    with ArchiveReader(archive) as reader:
+        first = reader.names()[0]
+    code, _, errors = run("extract", archive, tmp_path / "out")
+    assert code == 3
+    assert (
+        f"{tmp_path}/out/{first}: it cannot be written: No space left on device; no file was left" in errors
+    )
+    assert "free some space, or write to another disk" in errors
+    assert sorted(os.listdir(tmp_path)) == ["net.kellet"]
 
 
 @pytest.mark.parametrize("place", [b"one two", b"return x"])

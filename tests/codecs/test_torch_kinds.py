@@ -266,10 +266,11 @@ def test_a_storage_alone_is_refused_since_loading_it_would_run_a_pickle(make: Ca
     assert refusal.reason.startswith("torch.storage:_load_from_bytes turns data into code")
 
 
-def test_nested_tensors_are_refused_by_that_name() -> None:
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged], ids=str)
+def test_nested_tensors_are_refused_by_that_name(layout: torch.layout) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+        nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=layout)
     (refusal,) = encode({"x": nested}).refusals
     assert (refusal.path, refusal.reason) == ("obj['x']", "a nested tensor")
     assert refusal.options == ("store the tensors in it: tensor.unbind()",)

@@ -77,7 +77,7 @@ METHODS = ["spawn", "forkserver"]
 WAYS = ["pool", "executor"]
 HARMS = {
     "delete": r"the archive cannot be opened again in this process: \[Errno 2\] No such file",
-    "damage": "the archive cannot be opened again in this process: end of the archive",
+    "damage": "the archive cannot be opened again in this process: \\S*work.kellet, end of the archive",
     "replace": "the archive was replaced since it was opened: its identity is",
 }
 

@@ -74,3 +74,25 @@ def test_many_double_stars_of_trust_end() -> None:
         "assert trust.grants('.'.join([*'a' * 400, 'b']), 'C', 'create')\n"
     )
     subprocess.run([sys.executable, "-c", program], timeout=30, check=True)
+
+
+def test_many_double_stars_in_a_row_are_one() -> None:
+    glob = Glob("**." * 1300 + "b")
+    assert [glob.matches(name) for name in ("b", "a.b", "a.b.c", "")] == [True, True, False, False]
+    assert len(glob._parts) == 2
+
+
+@pytest.mark.parametrize("pattern", ["a.b*", "a.*", "a.**", "a*.b", "a.b.**.c"])
+def test_what_a_pattern_begins_with_is_no_more_than_each_name_needs(pattern: str) -> None:
+    names = ("a", "a.", "a.b", "a.bc", "ab.b", "a.b.c", "b", "")
+    fits = [name for name in names if Glob(pattern).matches(name)]
+    assert (
+        fits
+        == {
+            "a.b*": ["a.b", "a.bc"],
+            "a.*": ["a.", "a.b", "a.bc"],
+            "a.**": ["a", "a.b", "a.bc", "a.b.c"],
+            "a*.b": ["a.b", "ab.b"],
+            "a.b.**.c": ["a.b.c"],
+        }[pattern]
+    )

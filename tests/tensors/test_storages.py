@@ -129,6 +129,12 @@ def test_memmap_becomes_an_array(tmp_path: Any) -> None:
     loaded = round_trip(mapped).object
     assert type(loaded) is np.ndarray
     assert loaded.tolist() == [2.0, 2.0, 2.0]
+    (warning,) = encode({"x": mapped}).warnings
+    assert warning.path == "obj['x']"
+    assert warning.reason.startswith(
+        "a numpy.memmap comes back as an ordinary array in memory: its values are"
+    )
+    assert encode({"x": np.asarray(mapped)}).warnings == ()
 
 
 def test_loaded_arrays_can_be_written_to() -> None:

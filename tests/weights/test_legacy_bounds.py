@@ -123,3 +123,19 @@ def pickled(key: str, lists: int) -> bytes:
     storage = b"(" + text("storage") + b"ctorch\nFloatStorage\n" + text("0") + text("cpu") + b"K\1t" + b"Q"
     tensor = b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\0K\1\x85K\1\x85\x89}tR"
     return b"\x80\2}(" + text(key) + tensor + text("lists") + b"](" + b"]" * lists + b"eu."
+
+
+@pytest.mark.parametrize("header", ["foo()", "{'descr': x}"])
+def test_what_is_wrong_with_a_header_is_told_without_an_address(tmp_path: Path, header: str) -> None:
+    with pytest.raises(LegacyFormatError, match=r"a\.npy: a header .* on line 1: a (Call|Name)\)$"):
+        open_checkpoint(npy(tmp_path / "a.npy", header))
+
+
+def test_a_file_of_objects_alone_is_no_empty_checkpoint(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", a=np.array([None]), b=np.array([None]))
+    with pytest.raises(LegacyFormatError) as caught:
+        open_checkpoint(tmp_path / "a.npz", everything=True, skip_unknown=True)
+    assert str(caught.value) == (
+        "a.npz: found no array of numbers: each of its 2 entries was left out, the first as a.npz: a.npy: an "
+        "array Python objects, which only a pickle holds; only numbers are read; name another file"
+    )

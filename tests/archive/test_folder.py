@@ -185,3 +185,14 @@ def test_a_file_of_another_size_is_closed_again(folder: Path) -> None:
                 reader.read("net/__init__.py")
         assert open_descriptors() == before
         assert reader.size == sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) + 2
+
+
+def test_a_manifest_that_became_a_link_is_another(folder: Path) -> None:
+    with ArchiveReader(folder) as reader:
+        (folder / ".data/manifest.msgpack").unlink()
+        (folder / ".data/manifest.msgpack").symlink_to("gone")
+        with pytest.raises(ArchiveError, match=r"its manifest is another: .*cannot be opened"):
+            reader.read("net/__init__.py")
+        (folder / ".data/manifest.msgpack").unlink()
+        with pytest.raises(ArchiveError, match=r"manifest\.msgpack cannot be found any more"):
+            reader.read("net/__init__.py")

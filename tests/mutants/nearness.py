@@ -45,6 +45,7 @@ class Nearness:
         for word in _words(Path(fault.file).stem):
             wanted[word] += 2
         room = f"tests/{fault.file.split('/')[1]}/"
+        own = f"{room}test_{Path(fault.file).stem}.py"
         scores = {
             name: sum(
                 times * self._weights[word] * (1 + math.log(words[word]))
@@ -53,6 +54,7 @@ class Nearness:
             )
             / math.sqrt(30 + words.total())
             * (1.3 if name.startswith(room) else 1.0)
+            * (2.0 if name.startswith(own) else 1.0)
             for name, words in self._words.items()
         }
         ordered = sorted(self._functions, key=lambda name: -scores[name])

@@ -270,6 +270,7 @@ def test_data_alone_asks_module_allowed_nothing_more_than_opening_did() -> None:
 # --- what is said before: plan and inspect ---
 
 
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_the_plan_says_what_a_state_dict_loses(project: Any) -> None:
     project({"shop.py": "class Config:\n    pass\n"})
     import shop  # type: ignore[import-not-found]  # written above
@@ -291,6 +292,7 @@ def test_the_plan_says_what_a_state_dict_loses(project: Any) -> None:
         assert type(importer.load_object("m", "o")).__name__ == "Config"
 
 
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_inspect_takes_the_names_from_the_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.kellet"
     with PackageExporter(path, policy="auto") as exporter:

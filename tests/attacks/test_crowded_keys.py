@@ -175,6 +175,7 @@ def test_a_dict_that_holds_itself_is_given_its_keys_once() -> None:
     ],
     ids=["dict", "set", "tuples"],
 )
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_the_plan_and_verify_say_what_loaders_refuse(value: Any, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "x.kellet"
     with PackageExporter(path, policy="auto") as exporter:

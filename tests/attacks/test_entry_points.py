@@ -113,13 +113,14 @@ def renamed(archive: bytes, callable: str | None, resource: str = "0", **changes
     file, arrays = io.BytesIO(), io.BytesIO()
     with PackageExporter(arrays, policy="auto") as exporter:
         exporter.save_state_dict("in", "x", {"arg0": X})
+        exporter.save_state_dict("out", "x", {"output": X})
     with ArchiveReader(archive) as reader, ArchiveReader(arrays) as given, ArchiveWriter(file) as writer:
         for source in (reader, given):
             for name in source.names():
                 entry = source.entry(name)
                 writer.add(name, source.read(name), kind=entry.kind, align=entry.align)
         point = EntryPoint("model", "app", resource, callable)
-        check = CheckRecord("golden", "model", "in/x", "in/x")
+        check = CheckRecord("golden", "model", "in/x", "out/x")
         writer.seal(dataclasses.replace(reader.manifest, entry_points=(point,), checks=(check,), **changes))
     return file.getvalue()
 

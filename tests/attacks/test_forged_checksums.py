@@ -75,7 +75,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         attach(shop.Net, Migration("to 2", [rename("old.{rest}", "fc.{rest}")], to=2))
         net = shop.Net()
         path = folder / "net.kellet"
-        with PackageExporter(path, policy="auto") as exporter:
+        with PackageExporter(path, policy="auto", prove=False) as exporter:
             exporter.save_object("model", "model", net)
             exporter.save_check("model", {"x": np.ones((1, 2), "f4")})
             exporter.save_object("shop", "prices", {"cat": 3, "dog": (4, b"five" * 20)})

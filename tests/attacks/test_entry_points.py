@@ -28,6 +28,9 @@ from packager.calls import EntryMethodError
 from packager.cli import main
 from packager.loading.stored_objects import StoredObjectError
 
+# Some of what is saved here needs trust, which the export says.
+pytestmark = pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
+
 X = np.arange(6, dtype="f4").reshape(3, 2)
 SHOP = """
 import functools, pathlib, collections

@@ -119,7 +119,7 @@ def test_the_short_end_record_leaves_a_field_to_the_long_one_by_its_largest_valu
         opened(zipped(A, B, long={}, **{name: SATURATED[name] - 1}))
     with pytest.raises(
         LegacyFormatError,
-        match="one of several|does not end where it has to|directory of 4294967295 bytes; at most",
+        match=r"one of several|does not end where it has to|directory of 4294967295 bytes; at most",
     ):
         opened(zipped(A, B, **saturated))
 

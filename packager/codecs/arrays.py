@@ -226,6 +226,8 @@ class MaskedArrayCodec(Codec):
             for part in (mask, *(() if data.dtype.hasobject else (fill,)))
         ):
             raise ValueError("a mask and a fill value hold no objects: NumPy would compare and print them")
+        if mask is not None and (type(mask) is not numpy.ndarray or mask.shape != data.shape):
+            raise ValueError("a mask is an array of the shape of the data: NumPy would repeat another")
         if fill is not None and (fill.ndim or fill.dtype != data.dtype):
             raise ValueError("a fill value is one value of the dtype of the data: NumPy would print another")
         made: Any = numpy.ma.MaskedArray(

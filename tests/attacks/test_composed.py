@@ -77,6 +77,27 @@ def test_a_fill_value_of_fields_has_those_of_the_data(monkeypatch: pytest.Monkey
     assert _loaded(honest).fill_value.tolist() == (1, 2)
 
 
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_a_mask_has_the_shape_of_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy repeats any other until it is as long, by functions in Python."""
+    called: list[str] = []
+    monkeypatch.setattr(np, "resize", lambda *_: called.append("resize"))
+
+    def masked(codecs: list[list[Any]], records: forge.Records) -> None:
+        codecs.append(["numpy.masked", 1])
+        records[-1] = [K.CODEC, len(codecs) - 1, False, *records[-1][1:], None]
+
+    for mask in (np.zeros((), bool), np.zeros(1, bool), np.asmatrix(np.zeros((1, 2), bool))):
+        forged = forge.with_records(forge.encoded([np.zeros((1, 2)), mask]), masked)
+        with pytest.raises(PackageError, match="a mask is an array of the shape of the data"):
+            forge.load(forge.archive_of(forged, externs=("numpy",)))
+    assert called == []
+    for data in (np.zeros(2), np.matrix([[1, 2]]), np.zeros(2, [("a", "<i4"), ("b", "<i4")])):
+        for given in (np.ma.nomask, np.ones(data.shape, bool)):
+            honest = np.ma.MaskedArray(data, mask=given)
+            assert np.array_equal(_loaded(honest).mask, honest.mask)
+
+
 @pytest.mark.parametrize("entropy", [[K.PACKED_DICT, "a", 1], [K.PACKED_LIST, 1.5], [K.PACKED_TUPLE, "a"]])
 def test_the_entropy_of_a_seed_sequence_is_ints(entropy: list[Any]) -> None:
     records = [entropy, [K.TUPLE], [K.CODEC, 1, [4, 0], -1, -2]]

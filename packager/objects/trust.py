@@ -306,7 +306,7 @@ def default_condition(module: str, qualname: str, role: Role, *, beside_code: bo
 
 def is_listed(module: str, qualname: str) -> bool:
     """Return whether a name itself, not its family, is on the default list as something that is made."""
-    return (module, qualname) in _EXACT["create"] or (module, qualname) in _EXACT["call"]
+    return (module, qualname) in _EXACT["create"]  # what is called is among them
 
 
 def fills_itself(module: str, qualname: str) -> bool:

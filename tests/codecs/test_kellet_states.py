@@ -12,6 +12,7 @@ import kellet.optim
 from kellet import nn
 from packager.errors import PackageError
 from packager.objects import TrustContext, encode
+from packager.objects.records import Kind, unpack_table
 from packager.testing import round_trip
 from packager.testing.round_trips import load
 
@@ -239,3 +240,12 @@ def test_failing_hook_is_a_refusal() -> None:
 
 def fail(module: Any, state: Any, prefix: str, keep_vars: bool) -> None:
     raise ZeroDivisionError("in the hook")
+
+
+def test_load_hooks_are_handed_what_is_known_of_each_module() -> None:
+    made = encode(Small()).with_sources(lambda module: True)
+    _, records, _ = unpack_table(made.records, "object")
+    (finish,) = (one for one in records if one[0] == Kind.FINISH and one[3][:1] == ["state"])
+    metadata = records[-1 - finish[-1]]
+    assert metadata[0] == Kind.DICT
+    assert metadata[1::2] == ["", "first", "second"]

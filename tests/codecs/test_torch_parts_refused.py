@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import nn
 
+from packager.codecs import StoredTensor
 from packager.codecs.base import default_registry
 from packager.codecs.torch_codec import require_parameters, require_recurrent_state
 from packager.codecs.torch_layouts import _require_quantizer
@@ -317,3 +318,13 @@ def test_a_hook_of_loading_is_given_its_module_where_it_says_so(options: dict[st
     codec_of("torch.module").register(model, "_load_state_dict_pre_hooks", print, options)
     (hook,) = model._load_state_dict_pre_hooks.values()
     assert hook.with_module is options.get("with_module", False)
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (2, 1), (0, 1), (1,), (1, 0)])
+def test_memory_of_any_shape_is_shown(shape: tuple[int, ...]) -> None:
+    strides = tuple(torch.empty(shape).stride())
+    memory = memoryview(bytearray(torch.arange(4.0).numpy().tobytes()))
+    found = decoded(
+        "torch.tensor", ["Tensor", "float32", "cpu", False], StoredTensor("F32", shape, strides, 4, memory)
+    )
+    assert torch.equal(found, torch.arange(1.0, 1 + found.numel()).reshape(shape))

@@ -11,7 +11,12 @@ from typing import Any
 import pytest
 
 from packager.loading import loaded_archive
-from packager.loading.loaded_archive import ENVIRONMENT_VARIABLE, _announced, _put_into_environment
+from packager.loading.loaded_archive import (
+    ENVIRONMENT_VARIABLE,
+    _announced,
+    _put_into_environment,
+    adopt_module,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -63,3 +68,18 @@ def test_a_class_is_of_the_archive_that_its_module_and_its_functions_are_of(
     for value in (None, len, _announced, classmethod(_announced)):
         assert not archive.defines(other, value)
     assert not archive.defines(type("Far", (), {"__module__": "elsewhere"}), function)
+
+
+@pytest.mark.parametrize("policy", [None, {"path": "p"}])
+def test_a_module_is_adopted_by_the_policy_that_its_line_was_written_with(
+    policy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def adopt(top: str, known: Any) -> None:
+        asked.append((top, known))
+
+    monkeypatch.setattr(loaded_archive, "_adopt", adopt)
+    with pytest.raises(ModuleNotFoundError, match=r"^no open archive has 'gone__w0_0\.part'$"):
+        adopt_module("gone__w0_0.part", None if policy is None else json.dumps(policy))
+    assert asked == [("gone__w0_0", policy)]

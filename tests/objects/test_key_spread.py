@@ -114,17 +114,25 @@ def _steps_one_after_the_other(hashes: list[int], size: int, in_set: bool) -> in
 
 
 @pytest.mark.parametrize("in_set", [False, True], ids=["dict", "set"])
+@pytest.mark.parametrize(("count", "size"), [(80, 128), (600, 1024)])
 @pytest.mark.parametrize("seed", range(6))
 def test_steps_are_counted_as_a_table_takes_them(
-    seed: int, in_set: bool, monkeypatch: pytest.MonkeyPatch
+    seed: int, count: int, size: int, in_set: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(seed)
     hashes = [
-        rng.choice([rng.getrandbits(61), rng.randrange(50), rng.getrandbits(9) << 25]) for _ in range(80)
+        rng.choice([rng.getrandbits(61), rng.randrange(50), rng.getrandbits(9) << 25]) for _ in range(count)
     ]
-    steps = _steps_one_after_the_other(hashes, 128, in_set)
+    steps = _steps_one_after_the_other(hashes, size, in_set)
     found = np.array(hashes, np.uint64)
     monkeypatch.setattr(key_spread, "STEPS_PER_KEY", steps / len(hashes))
-    assert not key_spread._is_crowded(found, 128, in_set=in_set)
+    assert not key_spread._is_crowded(found, size, in_set=in_set)
     monkeypatch.setattr(key_spread, "STEPS_PER_KEY", (steps - 1) / len(hashes))
-    assert key_spread._is_crowded(found, 128, in_set=in_set)
+    assert key_spread._is_crowded(found, size, in_set=in_set)
+
+
+def test_few_fractions_that_collide_are_found_among_many_numbers() -> None:
+    crafted = [fractions.Fraction(i * WRAP + 1) for i in range(600)]
+    with pytest.raises(ValueError, match="600 keys whose hashes collide"):
+        require_spread([*range(2, N), *crafted])
+    require_spread([*range(2, N), *crafted[:400]])

@@ -279,3 +279,9 @@ def test_codecs_of_other_distributions_are_there_before_anything_is_stored(
     encode_extras({"a": "x"}, {"a": "x"}, {}, None)
     encode(["x"])
     assert called == ["loaded"] * 3
+
+
+def test_what_is_refused_is_called_as_it_is_in_the_state() -> None:
+    lock = __import__("threading").Lock()
+    (refusal,) = encode_state_dict({"k": {"state['values']": {"state['values']": lock}}}).refusals
+    assert refusal.path == """state['k']["state['values']"]["state['values']"]"""

@@ -62,14 +62,15 @@ class AnswerRequired:
 
 
 def callers_level() -> int:
-    """Return the `stacklevel`, for a warning of the function that asks, of the line that called this package.
+    """Return the `stacklevel`, for a warning of the function that asks, of the first line outside of ours.
 
-    That is the caller of the outermost of our frames: between them there may be some of `contextlib`.
+    What `contextlib` runs between our functions is passed over.
     """
-    own = __name__.partition(".")[0]
-    frames = [frame for frame, _ in traceback.walk_stack(sys._getframe(1))]
-    inside = [frame.f_globals.get("__name__", "").partition(".")[0] == own for frame in frames]
-    return min(len(frames), len(frames) - inside[::-1].index(True) + 1)
+    ours = (__name__.partition(".")[0], "contextlib")
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ours:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class EndedBySignal(KeyboardInterrupt):

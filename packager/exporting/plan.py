@@ -326,7 +326,7 @@ def _counted(plan: ExportPlan) -> list[str]:
 
 def _questions(questions: Iterable[Question]) -> Iterator[str]:
     for question in questions:
-        yield f"{question.file}:{question.line}  {question.text}  (taken to load nothing)"
+        yield f"{question.id}  {question.text}  (taken to load nothing)"
         for candidate in question.candidates:
             yield f"    {candidate.name}: {candidate.modules} modules, {size_text(candidate.bytes)}"
 

@@ -63,7 +63,10 @@ class ProofFindings:
         if self._proof.unproved:
             why = self._proof.unproved
             return (f"the archive was not proved: {why}; say prove=False where no process can be started",)
-        pickles = [f"the proof read the pickle {entry}, as loaders have to" for entry in self._proof.pickles]
+        pickles = [
+            f"{entry} is a pickle: loaders read it only where they are told to, by allow_pickle=True"
+            for entry in self._proof.pickles
+        ]
         done = [f"in the proof, code of the archive {effect}" for effect in self._proof.effects]
         return (*done, *pickles, *(f"in the proof, {note}" for note in self._proof.notes))
 

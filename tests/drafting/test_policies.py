@@ -6,6 +6,8 @@ import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pytest
+
 from packager import PackageExporter
 from packager.drafting import suggested_policy
 from packager.policy import Policy, parse_policy
@@ -50,6 +52,7 @@ def test_the_suggested_policy_makes_the_same_decisions(project: Project) -> None
         assert getattr(second, question)() == getattr(first, question)()
 
 
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_a_policy_suggested_where_an_optional_module_is_absent_can_be_used(project: Project) -> None:
     project({"net.py": "def late():\n    import nowhere_to_be_found\n"})
     first = PackageExporter(io.BytesIO(), policy="auto")

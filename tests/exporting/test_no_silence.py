@@ -50,7 +50,7 @@ def test_one_warning_tells_all_with_its_place(project: Project) -> None:
         "    mock('never.**')\n"
         "\n"
         "questions:\n"
-        "    app.py:3  importlib.import_module('plugins.' + name)  (taken to load nothing)\n"
+        "    app.py:3:load  importlib.import_module('plugins.' + name)  (taken to load nothing)\n"
         "\n"
         "warnings:\n"
         "    absent_plots was not found here; code that imports it will fail there as it does here (app.py:5)"

@@ -49,9 +49,10 @@ TREE = {
 }
 
 EXPORT = """
-import json, sys
-from packager import PackageExporter
+import json, sys, warnings
+from packager import PackageExporter, PackagingWarning
 import shop
+warnings.simplefilter("ignore", PackagingWarning)  # of the rule without a match, and of the pickle
 trace = []
 with PackageExporter(sys.argv[1], policy="auto", fsync=False) as exporter:
     for kind in ("intern", "extern", "mock", "deny"):

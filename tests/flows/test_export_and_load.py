@@ -10,9 +10,11 @@ from packager import PackageImporter, PickleRefusedError, UntrustedTypeError
 from packager.cli.main import main
 
 EXPORT = """
+    import warnings
     import kellet, flownet
-    from packager import PackageExporter
+    from packager import PackageExporter, PackagingWarning
 
+    warnings.simplefilter("ignore", PackagingWarning)  # of pickles, gradients and names to trust
     kellet.manual_seed(0)
     net = flownet.build()
     x = kellet.arange(8, dtype=kellet.float32).reshape(2, 4)
@@ -125,6 +127,7 @@ def test_pickles_are_refused_unless_allowed(run, project, target):
     assert load(run, target, loads) == expected
 
 
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_a_factory_outside_the_archive_must_be_trusted(tmp_path):
     from packager import PackageExporter
 

@@ -99,8 +99,10 @@ LOAD = """
 """
 
 EXPORT_AGAIN = """
-    from packager import PackageExporter, PackageImporter, sys_importer
+    import warnings
+    from packager import PackageExporter, PackageImporter, PackagingWarning, sys_importer
 
+    warnings.simplefilter("ignore", PackagingWarning)  # of computed imports among the idioms
     with PackageImporter(sys.argv[1]) as importer:
         if sys.argv[3] == "installed":
             importer.install()

@@ -155,6 +155,7 @@ def test_without_numpy_it_says_what_is_missing_and_what_to_do(
     assert "numpy: recorded" in out
 
 
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_what_is_missing_can_be_tried_without(only_numpy: Path, elsewhere: Path) -> None:
     target = elsewhere / "free.kellet"
     with PackageExporter(target, policy="auto", runnable=True) as exporter:

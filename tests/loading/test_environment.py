@@ -11,7 +11,7 @@ import pytest
 from packager.archive import ArchiveWriter, ExternRecord, Manifest, ModuleRecord, ObjectRecord
 from packager.environment import Fingerprint
 from packager.errors import ArchiveError, EnvironmentMismatchError
-from packager.loading.opening import EnvironmentWarning, _callers_level, environment_report
+from packager.loading.opening import EnvironmentWarning, environment_report
 from packager.objects import encode
 from packager.package_importer import PackageImporter
 
@@ -158,20 +158,3 @@ def test_the_report_can_be_had_without_loading_anything(archive):
     with PackageImporter(archive()) as importer:
         report = environment_report(importer.manifest)
     assert [(one.kind, one.recorded) for one in report.differences] == [("python", "cpython 3.2")]
-
-
-def test_the_level_of_a_warning_is_that_of_the_first_line_outside_of_the_package():
-    def through(*names):
-        """Ask from functions of modules of these names, which call each other."""
-        ask = _callers_level
-        for name in names:
-            namespace = {"__name__": name, "ask": ask}
-            exec("def ask_for(ask):\n    return lambda: ask()\nasked = ask_for(ask)", namespace)
-            ask = namespace["asked"]
-        return ask()
-
-    assert through() == 1
-    assert through("packager") == 2
-    assert through("packager.loading.far", "packager") == 3
-    assert through("packagerx.loading") == 1
-    assert through("packager.loading", "far", "packager") == 2

@@ -119,6 +119,7 @@ def test_module_allowed_refuses_all_externs_together(archive):
         PackageImporter(archive(externs=externs), module_allowed=lambda name: False)
 
 
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_module_allowed_is_asked_about_externs_that_were_not_there_either(project, monkeypatch):
     folder = project({"late.py": "def build():\n    import torch\n"})
     monkeypatch.setattr(sys, "path", [str(folder)])

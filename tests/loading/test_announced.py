@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -83,3 +85,25 @@ def test_a_module_is_adopted_by_the_policy_that_its_line_was_written_with(
     with pytest.raises(ModuleNotFoundError, match=r"^no open archive has 'gone__w0_0\.part'$"):
         adopt_module("gone__w0_0.part", None if policy is None else json.dumps(policy))
     assert asked == [("gone__w0_0", policy)]
+
+
+def test_stubs_are_written_anew_where_their_folder_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loaded_archive, "_stub_folder", None)
+    monkeypatch.setattr(loaded_archive, "_policies", {"a": "1", "b": "2"})
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    loaded_archive._write_stubs(["a"])  # the folder is new: all are written
+    first = sys.path[-1]
+    assert sorted(os.listdir(first)) == ["a.py", "b.py"]
+    os.unlink(os.path.join(first, "b.py"))
+    sys.path.remove(first)
+    loaded_archive._write_stubs(["a"])
+    assert sys.path[-1] == first
+    assert os.listdir(first) == ["a.py"]
+    shutil.rmtree(first)
+    loaded_archive._write_stubs(["a"])
+    second = sys.path[-1]
+    assert second != first
+    assert first not in sys.path
+    assert sorted(os.listdir(second)) == ["a.py", "b.py"]
+    with open(os.path.join(second, "b.py"), encoding="utf-8") as stub:
+        assert stub.read() == loaded_archive._STUB.format(policy="2")

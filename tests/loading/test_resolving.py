@@ -183,3 +183,12 @@ def test_what_relative_names_start_from_is_a_package_of_the_archive_or_as_it_say
     rules = pack({"shop/__init__.py": "", "shop/sub/__init__.py": ""}).archive.rules
     found = [rules.package_in_process(name) for name in ("shop", "shop.sub", "far", "far.shop", "")]
     assert found == [f"shop{rules.suffix}", f"shop{rules.suffix}.sub", "far", "far.shop", ""]
+
+
+def test_what_cannot_be_found_below_a_module_is_told_by_its_true_name(pack):
+    ask = "from importlib import util\ndef ask(name):\n    return util.find_spec(name)\n"
+    shop = pack({"shop/__init__.py": ask}).module("shop")
+    assert shop.ask("shop.gone") is None
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'shop\.gone'$") as caught:
+        shop.ask("shop.gone.part")
+    assert caught.value.name == "shop.gone"

@@ -231,6 +231,10 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
         [DATE, [K.CALL, -1, 1], [K.FILL, -2, "a", 1]],
         [(1, "an object of datetime:date that is made by a call, and then changed", "datetime:date")],
     ),
+    "attributes of what a call without arguments made": (
+        [DATE, [K.CALL, -1], [K.FILL, -2, "a", 1]],
+        [(1, "an object of datetime:date that is made by a call, and then changed", "datetime:date")],
+    ),
     "attributes of what is made with arguments": (
         [DATE, [K.NEW, -1, 1], [K.FILL, -2, "a", 1]],
         [(1, "an object of datetime:date that is made by a call, and then changed", "datetime:date")],

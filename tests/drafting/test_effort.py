@@ -30,6 +30,7 @@ FORMS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMS)
 def test_thousands_of_names_with_nothing_in_common_are_compared_within_bounds(form: str) -> None:
     old, new = FORMS[form]

@@ -108,6 +108,7 @@ def test_every_command_is_tried() -> None:
     assert {case.split()[0] for case in CASES} == set(COMMANDS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_what_a_command_leaves_is_whole_or_nothing(case: str, folder: Path) -> None:
     command = [sys.executable, str(DRIVER), str(folder), *shlex.split(case)]

@@ -103,6 +103,7 @@ def test_things_of_every_kind_come_back(importer: PackageImporter, script: Modul
     assert read["functions"][1](4) == 12
 
 
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_every_python_stores_the_same_objects_sources_and_tensors(script: ModuleType, project: None) -> None:
     file = io.BytesIO()
     script.write(file)

@@ -6,7 +6,7 @@ The same steps are done in the clean process and, where an archive runs nothing,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -20,7 +20,8 @@ from packager.names import demangle, is_mangled
 from packager.objects import EncodedObject, encode, unpack_table
 from packager.package_importer import PackageImporter
 
-from .proof import FailureKind
+from .module_globals import differences, held_of_plain
+from .proof import FailureKind, GlobalDifference
 
 _DEVICE: Final = re.compile(r"(?:cuda|mps|xpu|hpu|mtia|privateuseone)(?::[0-9]+)?")
 _PIECE: Final = 1 << 20
@@ -53,8 +54,12 @@ def names_to_trust(reader: ArchiveReader) -> tuple[str, ...]:
 class ComingBack:
     """The steps of a proof over an open archive; `notes` gathers what could not be compared."""
 
-    def __init__(self, importer: PackageImporter, modules: Sequence[str]) -> None:
+    def __init__(
+        self, importer: PackageImporter, modules: Sequence[str], held: Mapping[str, Mapping[str, Any]]
+    ) -> None:
         self.notes: list[str] = []
+        self.differences: list[GlobalDifference] = []
+        self._held = held
         self._importer = importer
         self._manifest = importer.manifest
         self._modules = modules
@@ -74,6 +79,8 @@ class ComingBack:
             yield Step("state dict", label, partial(self._state_dict, state))
         for entry in pickles_of(self._importer.archive):
             yield Step("pickle", f"pickle {entry}", partial(self._pickle, entry))
+        if self._held:
+            yield Step("globals", "globals of modules", self._globals)
         for check in self._manifest.checks:
             yield Step("call", f"check {check.name}", partial(self._call, check.name))
 
@@ -97,6 +104,14 @@ class ComingBack:
     def _pickle(self, entry: str) -> None:
         folder, _, resource = entry.rpartition("/")
         self._importer.load_pickle(folder.replace("/", "."), resource, map_location="cpu")
+
+    def _globals(self) -> None:
+        """Compare globals, once everything is loaded. Raises NotAsStoredError for those of a script."""
+        found = list(differences(held_of_plain(self._held), self._importer.modules))
+        self.differences += [one for one in found if one.module != "__main__"]
+        own = [f"{one.name} {one.what}" for one in found if one.module == "__main__"]
+        if own:
+            raise NotAsStoredError("; ".join(own))
 
     def _call(self, name: str) -> None:
         for outcome in self._importer.check(name):

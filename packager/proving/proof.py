@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-FailureKind = Literal["import", "object", "differs", "state dict", "pickle", "entry point", "call", "died"]
+FailureKind = Literal[
+    "import", "object", "differs", "state dict", "pickle", "globals", "entry point", "call", "died"
+]
 EffectKind = Literal["opened", "written", "connected", "started"]
 
 
@@ -17,7 +19,8 @@ class ProofOrder:
 
     `path` are the folders of installed packages; `places` maps a name that lies elsewhere (an extern in
     the project's folder, or installed in place) to the folders that it alone is found in; `hidden` are
-    the stored modules' first parts that nothing else brings to a target.
+    the stored modules' first parts that nothing else brings to a target. `held` are the globals of stored
+    modules as they are in the exporting process, as plain data.
     """
 
     archive: str
@@ -25,6 +28,7 @@ class ProofOrder:
     path: tuple[str, ...]
     places: Mapping[str, tuple[str, ...]]
     hidden: tuple[str, ...]
+    held: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,27 @@ class Effect:
 
 
 @dataclass(frozen=True)
+class GlobalDifference:
+    """A global of a stored module that does not hold in the clean process what it holds here.
+
+    `name` is dotted for an attribute of a class; `line` is where the source binds it, 0 where it does not;
+    `what` says what it is here and there.
+    """
+
+    module: str
+    name: str
+    line: int
+    what: str
+
+
+@dataclass(frozen=True)
 class Proof:
     """What came of opening an archive in a clean process.
 
     `steps` are what was done, in order; `trusted` are the names, and `pickles` the entries, that loaders
     refuse unless they are told to trust them, and that were granted here. `modules` are the stored modules
-    that were imported, by their own names. `notes` say what could not be compared. `in_process` says that
+    that were imported, by their own names; `differences` are the globals of these that are otherwise in the
+    exporting process. `notes` say what could not be compared. `in_process` says that
     nothing of the archive is run when it is loaded, so that it was loaded where it was made; `unproved` why
     no process could be started.
     """
@@ -91,6 +110,7 @@ class Proof:
     trusted: tuple[str, ...] = ()
     pickles: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    differences: tuple[GlobalDifference, ...] = ()
     notes: tuple[str, ...] = ()
     in_process: bool = False
     unproved: str = ""
@@ -103,7 +123,9 @@ class Proof:
     @property
     def is_plain(self) -> bool:
         """Whether everything came back, and there is nothing to tell of it."""
-        found = self.failures or self.effects or self.trusted or self.pickles or self.notes
+        found = (
+            self.failures or self.effects or self.differences or self.trusted or self.pickles or self.notes
+        )
         return not (found or self.unproved)
 
     def as_plain(self) -> dict[str, Any]:
@@ -121,6 +143,7 @@ class Proof:
                 ProofFailure(**{**one, "frames": frames_of_plain(one["frames"])}) for one in plain["failures"]
             ),
             effects=tuple(Effect(**{**one, "place": ProofFrame(**one["place"])}) for one in plain["effects"]),
+            differences=tuple(GlobalDifference(**one) for one in plain["differences"]),
             in_process=plain["in_process"],
             unproved=plain["unproved"],
             **rest,

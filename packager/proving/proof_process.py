@@ -63,7 +63,7 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[str]) -> Proof:
             digests="none",  # tensors were written a moment ago
             bytecode=None,
         )
-        coming_back = ComingBack(importer, order.modules)
+        coming_back = ComingBack(importer, order.modules, order.held)
         done, failures = [], []
         for step in coming_back.steps():
             print(json.dumps([step.kind, step.subject]), file=steps, flush=True)
@@ -72,7 +72,15 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[str]) -> Proof:
             if failure is not None:
                 failures.append(failure)
         modules = tuple(sorted(importer.modules))
-    return Proof(tuple(done), tuple(failures), (), trusted, pickles, modules, tuple(coming_back.notes))
+    return Proof(
+        steps=tuple(done),
+        failures=tuple(failures),
+        trusted=trusted,
+        pickles=pickles,
+        modules=modules,
+        differences=tuple(coming_back.differences),
+        notes=tuple(coming_back.notes),
+    )
 
 
 def _failure_of(step: Step, places: CodePlaces) -> ProofFailure | None:

@@ -73,8 +73,8 @@ def prove_archive(
     with ArchiveReader(file, digests="none") as reader:
         if _runs_nothing(reader, modules):
             return _prove_here(file)
-        order = order_for(file, reader.manifest, tuple(modules), installed or Distributions())
-        total = _count_of_steps(reader, modules)
+        order = order_for(file, reader, tuple(modules), installed or Distributions())
+        total = _count_of_steps(reader, modules) + bool(order.held)
     with temporary_folder("proving") as folder:
         os.mkdir(os.path.join(folder, "work"))
         with open(os.path.join(folder, "order.json"), "w", encoding="utf-8") as written:
@@ -94,7 +94,7 @@ def _runs_nothing(reader: ArchiveReader, modules: Sequence[str]) -> bool:
 def _prove_here(file: str) -> Proof:
     """Load plain data, tensors and texts in this process."""
     with PackageImporter(file, environment="ignore", digests="none", bytecode=None) as importer:
-        coming_back = ComingBack(importer, ())
+        coming_back = ComingBack(importer, (), {})
         done, failures = [], []
         for step in coming_back.steps():
             done.append(f"{step.kind}: {step.subject}")

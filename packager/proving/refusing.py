@@ -12,7 +12,7 @@ from packager.exporting import ExportPlan, PlannedModule, PlanProblem, RefusedPl
 from packager.names import demangle
 from packager.texts import in_lines
 
-from .proof import Proof, ProofFailure
+from .proof import GlobalDifference, Proof, ProofFailure
 
 _REASONS: Final = {
     "import": "A module cannot be imported from the archive.",
@@ -20,6 +20,7 @@ _REASONS: Final = {
     "differs": "An object does not come back as it was stored.",
     "state dict": "A state dict cannot be loaded from the archive.",
     "pickle": "A pickle cannot be read from the archive.",
+    "globals": "A script or notebook does not have there what it has here.",
     "entry point": "An entry point cannot be called.",
     "call": "A golden call does not give there what it gave here.",
     "died": "Loading the archive ended the process.",
@@ -68,7 +69,16 @@ class ProofFindings:
             for entry in self._proof.pickles
         ]
         done = [f"in the proof, code of the archive {effect}" for effect in self._proof.effects]
-        return (*done, *pickles, *(f"in the proof, {note}" for note in self._proof.notes))
+        globals_ = [f"{self._global(one)}" for one in self._proof.differences]
+        return (*globals_, *done, *pickles, *(f"in the proof, {note}" for note in self._proof.notes))
+
+    def _global(self, one: GlobalDifference) -> str:
+        """Say of a global what it is here and there, where it is bound, and what helps."""
+        module = self._by_name.get(one.module)
+        file = module.entry if module is not None and module.entry else one.module
+        place = f" ({file}:{one.line})" if one.line else ""
+        mend = "other code changed it here; keep it in the object, or let a stored module make it"
+        return f"{one.module}.{one.name} {one.what}{place}: {mend}"
 
     def plan(self) -> ExportPlan:
         """Return the plan with what the proof found."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
 
-from packager.archive import Manifest
+from packager.archive import ArchiveReader, Manifest
 from packager.environment import Distributions
 from packager.version import OWN_PACKAGES
 
+from .module_globals import globals_here
 from .proof import ProofOrder
 
 _BROUGHT_ALONG = ("numpy", "msgpack", "importlib_metadata", "zipp")
@@ -18,16 +22,44 @@ _BROUGHT_ALONG = ("numpy", "msgpack", "importlib_metadata", "zipp")
 
 
 def order_for(
-    archive: str, manifest: Manifest, modules: tuple[str, ...], installed: Distributions
+    archive: str, reader: ArchiveReader, modules: tuple[str, ...], installed: Distributions
 ) -> ProofOrder:
-    """Return the order of a proof: where the clean process looks, and what it must not find."""
+    """Return the order of a proof: where the clean process looks, what it must not find, what is held."""
+    manifest = reader.manifest
     path = tuple(entry for entry in map(os.path.abspath, sys.path) if _is_of_packages(entry))
     places = {}
     for name in dict.fromkeys(_names_outside(manifest, installed)):
         folders = tuple(_folders_of(name))
         if folders and not set(folders) <= set(path):
             places[name] = folders
-    return ProofOrder(archive, modules, path, places, tuple(sorted(_hidden(manifest, installed))))
+    hidden = tuple(sorted(_hidden(manifest, installed)))
+    return ProofOrder(archive, modules, path, places, hidden, _globals_of(reader, installed))
+
+
+def _globals_of(reader: ArchiveReader, installed: Distributions) -> dict[str, dict[str, Any]]:
+    """Return what globals of the project's stored modules hold in this process, where they are loaded.
+
+    Installed packages keep caches in theirs, which say nothing of the model.
+    """
+    stored = reader.manifest.stored_modules
+    entries = {one.name: one.entry for one in reader.manifest.modules if one.name in stored and one.entry}
+    loaded = {
+        name: module
+        for name in sorted(entries)
+        if isinstance(module := sys.modules.get(name), ModuleType)
+        and (name == "__main__" or _is_at_hand(name, module, installed))
+    }
+    sources = {name: bytes(reader.read(entries[name])) for name in loaded}
+    return {
+        module: {name: dataclasses.asdict(one) for name, one in names.items()}
+        for module, names in globals_here(loaded, sources).items()
+        if names
+    }
+
+
+def _is_at_hand(name: str, module: ModuleType, installed: Distributions) -> bool:
+    file = getattr(module, "__file__", None)
+    return installed.origin(name, file if isinstance(file, str) else None).kind in ("project", "editable")
 
 
 def own_folders() -> tuple[str, ...]:

@@ -1,0 +1,214 @@
+"""Globals of stored modules: what they hold in the exporting process, and what in the clean one.
+
+A registry that a script filled, a setting that a notebook changed: where they are part of a module and not of
+an object, the archive has what the module's source makes of them, and code that reads them finds that. Only
+values of the exact types of Python are looked into, so that nothing of theirs runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import re
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType, MappingProxyType, ModuleType
+from typing import Any, Final
+
+from packager.names import demangle
+
+from .proof import GlobalDifference
+
+_PLAIN: Final = frozenset([type(None), bool, int, float, complex, str, bytes])
+_MAPPINGS: Final = frozenset([dict, OrderedDict, defaultdict, MappingProxyType])
+_SEQUENCES: Final = frozenset([list, tuple, set, frozenset, deque])
+_NOT_LOOKED_AT: Final = re.compile("^__|cache|memo", re.IGNORECASE)
+_MOST_PARTS: Final = 1000
+_MOST_TEXT: Final = 200
+_MOST_TOLD: Final = 4
+
+Globals = Mapping[str, Mapping[str, "Held"]]
+"""By module, and by the dotted name in it."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a name holds: the type, the value of a plain one, of a container how many entries and which.
+
+    `parts` are keys of mappings and plain entries of others, as text and sorted; None where they are too
+    many, or no plain values. `line` is where the source binds the name, 0 where it does not.
+    """
+
+    kind: str
+    value: str | None = None
+    size: int | None = None
+    parts: tuple[str, ...] | None = None
+    line: int = 0
+
+
+def globals_here(
+    modules: Mapping[str, ModuleType], sources: Mapping[str, bytes]
+) -> dict[str, dict[str, Held]]:
+    """Return what the globals of these modules hold.
+
+    What a source imports belongs to another module, and what is called a cache may be filled or not. Of
+    `__main__` only what its stored source binds counts: a script has much that nothing stored needs.
+    """
+    found: dict[str, dict[str, Held]] = {}
+    for module_name, module in modules.items():
+        bound, imported = bindings_of(sources[module_name])
+        names = {
+            name: value
+            for name, value in list(vars(module).items())
+            if name in bound or (module_name != "__main__" and name not in imported)
+        }
+        found[module_name] = {
+            name: dataclasses.replace(one, line=bound.get(name.partition(".")[0], 0))
+            for name, one in _held(module.__name__, names)
+            if name in bound or "." in name or one.value is not None or one.size is not None
+        }
+    return found
+
+
+def differences(here: Globals, there: Mapping[str, ModuleType]) -> Iterator[GlobalDifference]:
+    """Yield what differs in the modules that were loaded there."""
+    for module_name, names in here.items():
+        module = there.get(module_name)
+        if module is None:
+            continue
+        found = dict(_held(module.__name__, dict(list(vars(module).items()))))
+        for name, held in names.items():
+            if name in vars(module) and name not in found:
+                continue  # a function or a module took its place, which code that reads it has to expect
+            if what := _difference(held, found.get(name)):
+                yield GlobalDifference(module_name, name, held.line, what)
+
+
+def bindings_of(source: bytes) -> tuple[dict[str, int], frozenset[str]]:
+    """Return the names that a source binds at its top, with the line of each, and those that it imports.
+
+    Functions are neither.
+
+    >>> bindings_of(b"import os\\nif os.sep:\\n    A = B = []\\ndef f():\\n    C = 1\\n")
+    ({'A': 3, 'B': 3}, frozenset({'os'}))
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return {}, frozenset()
+    bound: dict[str, int] = {}
+    imported: set[str] = set()
+    waiting: list[ast.AST] = list(reversed(tree.body))
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case ast.Name(ctx=ast.Store()):
+                bound.setdefault(node.id, node.lineno)
+            case ast.ClassDef():
+                bound.setdefault(node.name, node.lineno)
+            case ast.Import() | ast.ImportFrom():
+                imported |= {(one.asname or one.name).partition(".")[0] for one in node.names}
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                pass
+            case _:
+                waiting.extend(reversed(list(ast.iter_child_nodes(node))))
+    return bound, frozenset(imported - bound.keys())
+
+
+def held_of_plain(plain: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Held]]:
+    """Return what was written as plain data."""
+    return {
+        module: {
+            name: Held(**{**one, "parts": None if one["parts"] is None else tuple(one["parts"])})
+            for name, one in names.items()
+        }
+        for module, names in plain.items()
+    }
+
+
+def _held(module: str, names: Mapping[str, Any]) -> Iterator[tuple[str, Held]]:
+    """Yield what names hold; of a class of the module what its attributes do."""
+    for name, value in names.items():
+        if type(value) in (ModuleType, FunctionType) or _NOT_LOOKED_AT.search(name):
+            continue
+        if not isinstance(value, type):
+            yield name, held(value)
+        elif _name_of(value) == f"{module}.{type.__getattribute__(value, '__qualname__')}":
+            for key, attribute in list(type.__getattribute__(value, "__dict__").items()):
+                if not _NOT_LOOKED_AT.search(key) and type(attribute) in _PLAIN | _MAPPINGS | _SEQUENCES:
+                    yield f"{name}.{key}", held(attribute)
+
+
+def held(value: Any) -> Held:
+    """Return what a value is, as far as it can be said without running anything of it.
+
+    >>> held(["b", "a"]).parts, held({"x": object()}).parts, held(3).value, held(object()).value
+    (("'a'", "'b'"), ("'x'",), '3', None)
+    """
+    cls = type(value)
+    if cls in _PLAIN:
+        return Held(cls.__name__, _text(value))
+    kind = demangle(_name_of(cls)).removeprefix("builtins.")
+    if cls in _MAPPINGS | _SEQUENCES:
+        return Held(kind, None, len(value), _parts(list(value)))
+    return Held(kind)
+
+
+def _name_of(cls: type) -> str:
+    """Return the dotted name of a class; one that `exec` made may lack a module."""
+    try:
+        module = type.__getattribute__(cls, "__module__")
+    except AttributeError:
+        module = ""
+    name: str = type.__getattribute__(cls, "__qualname__")
+    return f"{module}.{name}" if module and type(module) is str else name
+
+
+def _parts(values: Sequence[Any]) -> tuple[str, ...] | None:
+    if len(values) > _MOST_PARTS or any(type(value) not in _PLAIN for value in values):
+        return None
+    return tuple(sorted(_text(value) for value in values))
+
+
+def _text(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}... ({len(text):,} characters)"
+
+
+def _difference(here: Held, there: Held | None) -> str:
+    """Say in what two differ; "" where they do not."""
+    if there is None:
+        return f"is {_said(here)} here, and not there at all"
+    if here.kind != there.kind:
+        return f"is {_said(here)} here and {_said(there)} there"
+    if here.value != there.value:
+        return f"is {here.value} here and {there.value} there"
+    if here.parts is not None and there.parts is not None:
+        return _difference_of_parts(here, there)
+    if here.size != there.size:
+        return f"holds {_entries(here.size)} here and {_entries(there.size)} there"
+    return ""
+
+
+def _difference_of_parts(here: Held, there: Held) -> str:
+    missing = [one for one in here.parts or () if one not in (there.parts or ())]
+    more = [one for one in there.parts or () if one not in (here.parts or ())]
+    if here.size == there.size and not missing and not more:
+        return ""
+    texts = [f"holds {_entries(here.size)} here and {_entries(there.size)} there"]
+    for what, names in (("not there", missing), ("not here", more)):
+        if names:
+            rest = f" and {len(names) - _MOST_TOLD} more" if len(names) > _MOST_TOLD else ""
+            texts.append(f"{what}: {', '.join(names[:_MOST_TOLD])}{rest}")
+    return "; ".join(texts)
+
+
+def _said(held: Held) -> str:
+    if held.value is not None:
+        return held.value
+    return f"a {held.kind}" + ("" if held.size is None else f" of {_entries(held.size)}")
+
+
+def _entries(size: int | None) -> str:
+    return "nothing" if not size else "1 entry" if size == 1 else f"{size:,} entries"

@@ -102,7 +102,8 @@ def test_values_are_compared_and_never_run(told):
         loud, many = Loud(), [Loud()]
         class Net: pass
     """
-    change = "layered.loud = type('Louder', (layered.Loud,), {'__module__': 'layered'})(); layered.many.append(layered.loud)"
+    change = "Louder = type('Louder', (layered.Loud,), {'__module__': 'layered'})\nlayered.loud = Louder()\n"
+    change += "layered.many.append(layered.loud)"
     first, second = told(source, change)
     assert first.startswith("layered.loud is a layered.Louder here and a layered.Loud there (layered.py:7)")
     assert second.startswith("layered.many holds 2 entries here and 1 entry there (layered.py:7)")

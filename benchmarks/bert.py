@@ -43,7 +43,7 @@ def _tokens(sentences: int, tokens: int) -> tuple[np.ndarray, np.ndarray]:
 def _kellet(sentences: int, tokens: int) -> Contender:
     import kellet
 
-    model = _our_model()
+    model = our_model()
     ids, mask = (kellet.tensor(array) for array in _tokens(sentences, tokens))
 
     @kellet.no_grad()
@@ -70,7 +70,7 @@ def _torch(sentences: int, tokens: int) -> Contender:
 
 
 @cache
-def _our_model() -> Any:
+def our_model() -> Any:
     import kellet
     from fixtures.models import bert
 
@@ -86,7 +86,7 @@ def _their_model() -> Any:
     from fixtures.models.bert.checkpoints import huggingface
     from packager.migrations import migrate
 
-    ours = _our_model()
+    ours = our_model()
     sizes = {
         "vocab_size": ours.config.vocabulary,
         "hidden_size": ours.config.width,

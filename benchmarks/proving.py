@@ -1,0 +1,89 @@
+"""What the proof costs: an export that opens its archive in a clean process, beside the same export without.
+
+The proof is a start of Python, the imports of the frameworks and one load, so that it costs a small model
+many times what writing does. Both write the same bytes, which is compared before anything is timed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from benchmarks.row import Contender, Row
+
+SECTION = "Exporting, with and without the proof"
+WHY = "a process starts, imports NumPy and the model's framework, loads the archive and encodes it again."
+
+
+def rows() -> list[Row]:
+    models: dict[str, Callable[[], Any]] = {
+        "three layers of kellet": _layers,
+        "three layers of PyTorch": _torch_layers,
+        "sentence encoder, 90 MB": _encoder,
+    }
+    return [
+        Row(
+            SECTION,
+            title,
+            "ms",
+            {
+                "packager": lambda make=make: _export(make, prove=True),
+                "without": lambda make=make: _export(make, prove=False),
+            },
+            subject="packager",
+            why=WHY,
+            most_rounds=7,
+        )
+        for title, make in models.items()
+    ]
+
+
+@cache
+def _folder() -> str:
+    folder = tempfile.TemporaryDirectory(prefix="benchmark-")
+    atexit.register(folder.cleanup)
+    return folder.name
+
+
+def _export(make: Callable[[], Any], *, prove: bool) -> Contender:
+    from packager import PackageExporter
+
+    model = make()
+    target = os.path.join(_folder(), f"{make.__name__}-{prove}.kellet")
+
+    def run() -> None:
+        with PackageExporter(target, policy="auto", fsync=False, prove=prove) as exporter:
+            exporter.save_object("model", "model", model)
+
+    def result() -> list[np.ndarray]:
+        run()
+        return [np.fromfile(target, np.uint8)]
+
+    return Contender(run, result=result)
+
+
+@cache
+def _layers() -> Any:
+    from kellet import nn
+
+    return nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8))
+
+
+@cache
+def _torch_layers() -> Any:
+    import torch
+
+    return torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8))
+
+
+@cache
+def _encoder() -> Any:
+    from benchmarks.bert import our_model
+
+    return our_model()

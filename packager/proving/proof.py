@@ -79,6 +79,14 @@ class Effect:
 
 
 @dataclass(frozen=True)
+class MissedImport:
+    """A module that code of the archive imported in vain, and the line of its code."""
+
+    module: str
+    place: ProofFrame
+
+
+@dataclass(frozen=True)
 class GlobalDifference:
     """A global of a stored module that does not hold in the clean process what it holds here.
 
@@ -98,10 +106,10 @@ class Proof:
 
     `steps` are what was done, in order; `trusted` are the names, and `pickles` the entries, that loaders
     refuse unless they are told to trust them, and that were granted here. `modules` are the stored modules
-    that were imported, by their own names; `differences` are the globals of these that are otherwise in the
-    exporting process. `notes` say what could not be compared. `in_process` says that
-    nothing of the archive is run when it is loaded, so that it was loaded where it was made; `unproved` why
-    no process could be started.
+    that were imported, by their own names; `missed` are others that their code imported in vain and went on
+    without; `differences` are globals of theirs that the exporting process has otherwise. `notes` say what
+    could not be compared. `in_process` says that nothing of the archive is run when it is loaded, so that it
+    was loaded where it was made; `unproved` why no process could be started.
     """
 
     steps: tuple[str, ...] = ()
@@ -110,6 +118,7 @@ class Proof:
     trusted: tuple[str, ...] = ()
     pickles: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    missed: tuple[MissedImport, ...] = ()
     differences: tuple[GlobalDifference, ...] = ()
     notes: tuple[str, ...] = ()
     in_process: bool = False
@@ -123,10 +132,8 @@ class Proof:
     @property
     def is_plain(self) -> bool:
         """Whether everything came back, and there is nothing to tell of it."""
-        found = (
-            self.failures or self.effects or self.differences or self.trusted or self.pickles or self.notes
-        )
-        return not (found or self.unproved)
+        told = (self.effects, self.differences, self.missed, self.trusted, self.pickles, self.notes)
+        return self.ok and not any(told)
 
     def as_plain(self) -> dict[str, Any]:
         """Return the proof as plain data, for JSON."""
@@ -143,6 +150,7 @@ class Proof:
                 ProofFailure(**{**one, "frames": frames_of_plain(one["frames"])}) for one in plain["failures"]
             ),
             effects=tuple(Effect(**{**one, "place": ProofFrame(**one["place"])}) for one in plain["effects"]),
+            missed=tuple(MissedImport(one["module"], ProofFrame(**one["place"])) for one in plain["missed"]),
             differences=tuple(GlobalDifference(**one) for one in plain["differences"]),
             in_process=plain["in_process"],
             unproved=plain["unproved"],

@@ -43,7 +43,9 @@ def main(folder: str) -> None:
         watcher = Watcher(places, [sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev", *_folders(order)])
         watcher.watch()
         proof = _proof(order, places, steps)
-        whole = dataclasses.replace(proof, effects=tuple(watcher.effects.values()))
+        whole = dataclasses.replace(
+            proof, effects=tuple(watcher.effects.values()), missed=tuple(watcher.missed.values())
+        )
         _write(os.path.join(folder, "answer.json"), whole.as_plain())
         sys.stdout.flush()
         sys.stderr.flush()

@@ -69,8 +69,23 @@ class ProofFindings:
             for entry in self._proof.pickles
         ]
         done = [f"in the proof, code of the archive {effect}" for effect in self._proof.effects]
-        globals_ = [f"{self._global(one)}" for one in self._proof.differences]
-        return (*globals_, *done, *pickles, *(f"in the proof, {note}" for note in self._proof.notes))
+        globals_ = [self._global(one) for one in self._proof.differences]
+        return (
+            *self._missed(),
+            *globals_,
+            *done,
+            *pickles,
+            *(f"in the proof, {note}" for note in self._proof.notes),
+        )
+
+    def _missed(self) -> Iterator[str]:
+        """Say which imports failed there that work here, where code went on without."""
+        failed = {failure.module for failure in self._proof.failures}
+        for one in self._proof.missed:
+            if one.module in sys.modules and one.module not in failed:
+                what = f"in the proof, {one.place} went on without {one.module}, which is imported here"
+                advice, fix = self._missing_module(ProofFailure("import", "", "", (one.place,), one.module))
+                yield f"{what}: {advice}: {fix}"
 
     def _global(self, one: GlobalDifference) -> str:
         """Say of a global what it is here and there, where it is bound, and what helps."""

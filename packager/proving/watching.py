@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from packager.names import demangle_text
 
-from .proof import Effect, EffectKind, ProofFrame
+from .proof import Effect, EffectKind, MissedImport, ProofFrame
 
 _MOST_EFFECTS: Final = 100
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -77,6 +77,7 @@ class Watcher:
 
     def __init__(self, places: CodePlaces, ignored: Iterable[str]) -> None:
         self.effects: dict[tuple[str, str], Effect] = {}
+        self.missed: dict[str, MissedImport] = {}
         self._places = places
         self._ignored = tuple(os.path.join(os.path.realpath(folder), "") for folder in ignored)
         self._is_noting = False
@@ -91,6 +92,8 @@ class Watcher:
         self._is_noting = True  # what this looks at raises events of its own
         try:
             with contextlib.suppress(Exception):  # what goes wrong here is no concern of the code that runs
+                if event == "packager.import_failed":
+                    self._miss(arguments[0], sys._getframe(1))
                 found = self._effect(event, arguments)
                 if found is not None and found not in self.effects:
                     place = self._places.running(sys._getframe(1))
@@ -98,6 +101,14 @@ class Watcher:
                         self.effects[found] = Effect(*found, place)
         finally:
             self._is_noting = False
+
+    def _miss(self, module: str, frame: FrameType | None) -> None:
+        """Note an import in vain, where code of the archive asked for it and not another package."""
+        while frame is not None and _is_between(frame.f_code.co_filename):
+            frame = frame.f_back
+        if frame is not None and self._places.entry_of(frame.f_code.co_filename) is not None:
+            place = self._places.frame(frame.f_code, frame.f_lineno)
+            self.missed.setdefault(module, MissedImport(module, place))
 
     def _effect(self, event: str, arguments: tuple[Any, ...]) -> tuple[EffectKind, str] | None:
         if event == "open":

@@ -51,6 +51,7 @@ from packager.exporting import (
     make_pickle,
     mocked_in,
     require_sound,
+    resource_entry,
     sources_in,
     sources_of,
     with_wheels,
@@ -779,10 +780,16 @@ class PackageExporter:
         from packager.proving import Proof, ProofError, ProofStartError, prove_archive
 
         modules = tuple(one.name for one in self._request.of(ModuleRequest) if one.dependencies)
+        unread = tuple(
+            resource_entry(one.package, one.resource)
+            for one in self._request.of(ResourceRequest)
+            if one.kind == "pickle" and not one.dependencies
+        )
         try:
             self.proof = prove_archive(
                 file,
                 modules=modules,
+                unread=unread,
                 installed=self._decisions.installed,
                 progress=partial(self._tell, "proving"),
             )

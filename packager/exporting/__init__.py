@@ -27,7 +27,7 @@ else:
             "planning": "Planner",
             "real_pickles": "Reduced globals_in make_pickle",
             "request": "CheckRequest EntryRequest Item ModuleRequest ObjectRequest Request ResourceRequest "
-            "SourceRequest StateDictRequest sources_in",
+            "SourceRequest StateDictRequest resource_entry sources_in",
             "surveying": "Survey Surveyor Why",
         },
     )

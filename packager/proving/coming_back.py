@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final
 
 from packager.archive import ArchiveReader, EntryPoint, ObjectRecord, StateDictRecord, TensorReader
@@ -55,9 +56,14 @@ class ComingBack:
     """The steps of a proof over an open archive; `notes` gathers what could not be compared."""
 
     def __init__(
-        self, importer: PackageImporter, modules: Sequence[str], held: Mapping[str, Mapping[str, Any]]
+        self,
+        importer: PackageImporter,
+        modules: Sequence[str] = (),
+        held: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+        unread: Sequence[str] = (),
     ) -> None:
-        self.notes: list[str] = []
+        self.notes = [f"{entry} was saved without its dependencies, and was not read" for entry in unread]
+        self._unread = unread
         self.differences: list[GlobalDifference] = []
         self._held = held
         self._importer = importer
@@ -78,6 +84,8 @@ class ComingBack:
             label = f"state dict {state.package}/{state.resource}"
             yield Step("state dict", label, partial(self._state_dict, state))
         for entry in pickles_of(self._importer.archive):
+            if entry in self._unread:
+                continue
             yield Step("pickle", f"pickle {entry}", partial(self._pickle, entry))
         if self._held:
             yield Step("globals", "globals of modules", self._globals)

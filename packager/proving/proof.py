@@ -20,7 +20,7 @@ class ProofOrder:
     `path` are the folders of installed packages; `places` maps a name that lies elsewhere (an extern in
     the project's folder, or installed in place) to the folders that it alone is found in; `hidden` are
     the stored modules' first parts that nothing else brings to a target. `held` are the globals of stored
-    modules as they are in the exporting process, as plain data.
+    modules as they are in the exporting process, as plain data; `unread` are pickles that are not to be read.
     """
 
     archive: str
@@ -29,6 +29,7 @@ class ProofOrder:
     places: Mapping[str, tuple[str, ...]]
     hidden: tuple[str, ...]
     held: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

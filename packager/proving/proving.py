@@ -44,6 +44,7 @@ def prove_archive(
     path: str | os.PathLike[str],
     *,
     modules: Sequence[str] = (),
+    unread: Sequence[str] = (),
     installed: Distributions | None = None,
     timeout: float = TIMEOUT,
     progress: Progress | None = None,
@@ -52,9 +53,10 @@ def prove_archive(
 
     There nothing of the project can be imported, stored packages are hidden, and the working directory is
     an empty folder. `modules` are imported; every object and state dict is loaded and, but for what a
-    factory makes, encoded again; entry points are made, golden calls repeated. An archive that runs
-    nothing when it is loaded is loaded in this process. `installed` is what is installed here,
-    `progress(done, total)` is called with steps, `timeout` is in seconds.
+    factory makes, encoded again; entry points are made, golden calls repeated; pickles are read, but for
+    those among `unread`. An archive that runs nothing when it is loaded is loaded in this process.
+    `installed` is what is installed here, `progress(done, total)` is called with steps, `timeout` is in
+    seconds.
 
     Whatever goes wrong there is in the answer, also where the process dies. Raises ProofStartError where
     it cannot be started, ArchiveError and OSError for an archive that cannot be read.
@@ -74,6 +76,7 @@ def prove_archive(
         if _runs_nothing(reader, modules):
             return _prove_here(file)
         order = order_for(file, reader, tuple(modules), installed or Distributions())
+        order = dataclasses.replace(order, unread=tuple(unread))
         total = _count_of_steps(reader, modules) + bool(order.held)
     with temporary_folder("proving") as folder:
         os.mkdir(os.path.join(folder, "work"))
@@ -94,7 +97,7 @@ def _runs_nothing(reader: ArchiveReader, modules: Sequence[str]) -> bool:
 def _prove_here(file: str) -> Proof:
     """Load plain data, tensors and texts in this process."""
     with PackageImporter(file, environment="ignore", digests="none", bytecode=None) as importer:
-        coming_back = ComingBack(importer, (), {})
+        coming_back = ComingBack(importer)
         done, failures = [], []
         for step in coming_back.steps():
             done.append(f"{step.kind}: {step.subject}")

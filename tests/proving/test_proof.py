@@ -111,6 +111,19 @@ def test_names_to_trust_and_own_pickles_are_granted_and_listed(export):
     assert all(line in str(warning.message) for line in told)
 
 
+def test_a_pickle_that_was_saved_without_its_dependencies_is_not_read(project, tmp_path):
+    project({"alone.py": "class Kept: pass\n"})
+    import alone
+
+    exporter = PackageExporter(tmp_path / "kept.kellet", policy="auto")
+    exporter.save_pickle("model", "kept.pkl", alone.Kept(), dependencies=False)
+    exporter.save_pickle("model", "sizes.pkl", [8, 8])
+    with pytest.warns(PackagingWarning, match=r"model/kept\.pkl was saved without its dependencies"):
+        exporter.close()
+    assert exporter.proof.ok
+    assert exporter.proof.steps == ("pickle: pickle model/sizes.pkl",)
+
+
 def test_a_plan_is_proved_on_a_temporary_file(project, tmp_path):
     project({"flat.py": "import json\nwith open('limits.json') as file:\n    LIMITS = json.load(file)\n"})
     exporter = PackageExporter(tmp_path / "flat.kellet", policy="auto")

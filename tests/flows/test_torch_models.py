@@ -56,8 +56,10 @@ STEP = """
         print(net.eval()(x).detach().numpy().tobytes().hex())
 """
 EXPORT = """
+    import warnings
     import torch, torchnet
-    from packager import PackageExporter
+    from packager import PackageExporter, PackagingWarning
+    warnings.simplefilter("ignore", PackagingWarning)  # of gradients, which are left out
     torch.set_num_threads(1)
     torch.manual_seed(0)
     x = torch.arange(12.0).reshape(3, 4) / 7

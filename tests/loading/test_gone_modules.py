@@ -91,9 +91,7 @@ def test_special_names_are_not_there(module: GoneModule) -> None:
         "made.__setitem__('a', 1)",
     ],
 )
-def test_a_use_raises_the_error_of_the_archive_but_where_a_task_is_read(
-    use: str, module: GoneModule
-) -> None:
+def test_a_use_raises_the_error_of_the_archive_but_where_a_task_is_read(use: str, module: GoneModule) -> None:
     names = {"layer": module.Layer, "made": read("layer()", layer=module.Layer)}
     read(use, **names)
     with pytest.raises(ArchiveMovedError, match=r"^net\.pt is gone$"):

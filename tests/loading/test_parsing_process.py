@@ -215,6 +215,12 @@ def test_each_order_is_answered_before_the_next_is_read(monkeypatch: pytest.Monk
         parsing_process.main()
         assert warnings.filters[0][0] == "ignore"
     fault = json.dumps("entry 'm.py', line 1: this Python cannot parse it: invalid syntax")
-    assert orders.seen == ["", "ready\n", "ready\nnull\n", f"ready\nnull\n{fault}\n", f"ready\nnull\n{fault}\nnull\n"]
+    assert orders.seen == [
+        "",
+        "ready\n",
+        "ready\nnull\n",
+        f"ready\nnull\n{fault}\n",
+        f"ready\nnull\n{fault}\nnull\n",
+    ]
     assert limits == [1 << 20]
     assert sys.stdout is other  # what parsing prints is no answer

@@ -192,7 +192,9 @@ def test_a_class_method_to_which_its_name_does_not_lead_is_refused(method: Any) 
 
 @pytest.mark.parametrize("obj", [eval, os.system, getattr])
 def test_what_turns_data_into_code_has_no_name(obj: Any) -> None:
-    assert re.fullmatch(r"\w+:\w+ turns data into code, and is refused in every archive", _refusal(obj).reason)
+    assert re.fullmatch(
+        r"\w+:\w+ turns data into code, and is refused in every archive", _refusal(obj).reason
+    )
 
 
 # --- what a manifest says of names ---

@@ -73,7 +73,9 @@ def test_a_way_to_make_an_object(reduced: tuple[Any, ...], recipe: Recipe) -> No
 
 def test_items_and_pairs_are_handed_on() -> None:
     items, pairs = iter([1]), iter([(1, 2)])
-    assert recipe_of(Reduced(dict, (), None, items, pairs), None) == Recipe("call", dict, (), None, items, pairs)
+    assert recipe_of(Reduced(dict, (), None, items, pairs), None) == Recipe(
+        "call", dict, (), None, items, pairs
+    )
     assert recipe_of(Reduced(dict, (), None, items, pairs, None), None).items is items  # type: ignore[union-attr]
 
 

@@ -1,4 +1,4 @@
-"""What stands for modules of an archive that is gone: read by a worker's process, it is made; used, it raises."""
+"""What stands for modules of an archive that is gone: made where a task is read; used, it raises."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from packager.loading.loaded_archive import ArchiveMovedError
 from packager.loading.gone_modules import GoneModule, gone_module, gone_spec, is_read_for_a_worker
+from packager.loading.loaded_archive import ArchiveMovedError
 
 ERROR = ArchiveMovedError("net.pt is gone")
 READERS = ("multiprocessing.queues", "multiprocessing.connection")
@@ -77,8 +77,8 @@ def test_special_names_are_not_there(module: GoneModule) -> None:
     layer = module.Layer
     made = read("layer()", layer=layer)
     for holder in (module, layer, made):
-        with pytest.raises(AttributeError, match="^__wrapped__$"):
-            holder.__wrapped__  # noqa: B018 - the look-up is what is tried
+        with pytest.raises(AttributeError, match=r"^__wrapped__$"):
+            holder.__wrapped__
 
 
 @pytest.mark.parametrize(

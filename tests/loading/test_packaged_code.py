@@ -1,4 +1,4 @@
-"""What an archive holds of code, by name: which modules, which folders, what may be imported, what is unpacked."""
+"""What an archive holds of code, by name: its modules and folders, what may be imported, what is unpacked."""
 
 from __future__ import annotations
 

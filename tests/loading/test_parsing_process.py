@@ -207,8 +207,10 @@ def test_each_order_is_answered_before_the_next_is_read(monkeypatch: pytest.Monk
     answers = Pipe()
     monkeypatch.setattr(sys, "stdout", answers)
     lines = [(json.dumps({**SETTINGS, "memory": 1 << 20}).encode() + b"\n", b"")]
-    for content in (b"x = 1\n", b"f(:\n", b"x = 2\n"):
-        lines.append((json.dumps({**SOURCE, "size": len(content)}).encode() + b"\n", content))
+    lines += [
+        (json.dumps({**SOURCE, "size": len(content)}).encode() + b"\n", content)
+        for content in (b"x = 1\n", b"f(:\n", b"x = 2\n")
+    ]
     orders = Asking(lines, answers)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=orders))
     with warnings.catch_warnings():

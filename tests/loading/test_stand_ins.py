@@ -7,7 +7,7 @@ import copy
 import importlib
 import importlib.metadata
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -39,10 +39,10 @@ def stand_ins(archive: Any) -> StandIns:
 
 
 @pytest.fixture
-def real() -> Iterator[ModuleType]:
+def real() -> ModuleType:
     made = ModuleType("kellet_test_real", "Says.")
     made.value, made.sub = 1, sys  # type: ignore[attr-defined]  # a module made by hand
-    yield made
+    return made
 
 
 def test_a_stand_in_is_made_once_and_only_for_what_needs_one(stand_ins: StandIns) -> None:
@@ -182,7 +182,7 @@ def test_builtins_of_code_are_a_dict_of_their_own(archive: Any) -> None:
     del found["kellet_word"]
     assert "kellet_word" not in found
     with pytest.raises(AttributeError, match=r"^module 'builtins' has no attribute '__none__'$"):
-        found.__none__  # noqa: B018 - the look-up is what is tried
+        found.__none__
     assert copy.copy(found) is copy.deepcopy([found])[0] is found
     assert found.__reduce__() == (__import__, ("builtins",))
 

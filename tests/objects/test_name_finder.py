@@ -200,6 +200,7 @@ def test_what_turns_data_into_code_has_no_name(obj: Any) -> None:
 # --- what a manifest says of names ---
 
 A, B = ("m:a", "call"), ("m:b", "create")
+NOT_SAID, NOT_NAMED = "which the manifest does not say", "which its records do not name"
 
 
 @pytest.mark.parametrize(
@@ -210,8 +211,7 @@ A, B = ("m:a", "call"), ("m:b", "create")
         (
             {A, B},
             [("m:a", "value")],
-            "its records name m:a (call), m:b, which the manifest does not say; "
-            "the manifest says m:a (value), which its records do not name",
+            f"its records name m:a (call), m:b, {NOT_SAID}; the manifest says m:a (value), {NOT_NAMED}",
         ),
         (
             [(f"m:{n}", "call") for n in range(5)],

@@ -325,6 +325,6 @@ def _read(path: str) -> Compiled | None:
     except OSError:
         return None
     content = memoryview(data)[4:]
-    if len(data) < 4 or crc32(content).to_bytes(4, "little") != data[:4]:
+    if len(data) <= 4 or crc32(content).to_bytes(4, "little") != data[:4]:
         return None
     return Compiled(*marshal.loads(content))

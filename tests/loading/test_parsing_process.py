@@ -7,6 +7,7 @@ import json
 import re
 import resource
 import sys
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -173,26 +174,55 @@ def test_what_is_taken_is_counted_in_pages(text: str | None, monkeypatch: pytest
     assert parsing_process._used() == (7 * resource.getpagesize() if text else 1 << 30)
 
 
-def test_orders_are_answered_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    good, bad = b"x = 1\n", b"x = (\n"
-    orders = [
-        json.dumps({**SETTINGS, "memory": 1 << 20}).encode() + b"\n",
-        *(json.dumps({**SOURCE, "size": len(text)}).encode() + b"\n" + text for text in (good, bad, good)),
-    ]
-    limited: list[int] = []
-    answers, other = io.StringIO(), io.StringIO()
-    monkeypatch.setattr(parsing_process, "_limit", limited.append)
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"".join(orders))))
-    monkeypatch.setattr(sys, "stdout", answers)
+# --- the orders, one at a time ---
+
+
+class Pipe(io.StringIO):
+    """What the process says, as far as it has been handed over."""
+
+    said = ""
+
+    def flush(self) -> None:
+        self.said = self.getvalue()
+
+
+class Asking(io.BytesIO):
+    """Orders, each of which is read when the answer to the one before has been handed over."""
+
+    def __init__(self, lines: list[tuple[bytes, bytes]], answers: Pipe) -> None:
+        super().__init__(b"".join(line + content for line, content in lines))
+        self.answers = answers
+        self.seen: list[str] = []
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        self.seen.append(self.answers.said)
+        return super().readline(-1 if size is None else size)
+
+
+def test_each_order_is_answered_before_the_next_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[int] = []
+    other = io.StringIO()
     monkeypatch.setattr(sys, "stderr", other)
-    shown: list[str] = []
-    monkeypatch.setattr(parsing_process.warnings, "simplefilter", shown.append)
-    parsing_process.main()
-    assert shown == ["ignore"]
+    monkeypatch.setattr(parsing_process, "_limit", limits.append)
+    answers = Pipe()
+    monkeypatch.setattr(sys, "stdout", answers)
+    lines = [(json.dumps({**SETTINGS, "memory": 1 << 20}).encode() + b"\n", b"")]
+    lines += [
+        (json.dumps({**SOURCE, "size": len(content)}).encode() + b"\n", content)
+        for content in (b"x = 1\n", b"f(:\n", b"x = 2\n")
+    ]
+    orders = Asking(lines, answers)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=orders))
+    with warnings.catch_warnings():
+        parsing_process.main()
+        assert warnings.filters[0][0] == "ignore"
+    fault = json.dumps("entry 'm.py', line 1: this Python cannot parse it: invalid syntax")
+    assert orders.seen == [
+        "",
+        "ready\n",
+        "ready\nnull\n",
+        f"ready\nnull\n{fault}\n",
+        f"ready\nnull\n{fault}\nnull\n",
+    ]
+    assert limits == [1 << 20]
     assert sys.stdout is other  # what parsing prints is no answer
-    lines = answers.getvalue().splitlines()
-    assert (limited, lines[0], [json.loads(line) is None for line in lines[1:]]) == (
-        [1 << 20],
-        "ready",
-        [True, False, True],
-    )

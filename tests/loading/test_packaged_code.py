@@ -1,0 +1,231 @@
+"""What an archive holds of code, by name: its modules and folders, what may be imported, what is unpacked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packager.errors import ArchiveError, UndeclaredImportError
+from packager.loading import packaged_code
+from packager.loading.packaged_code import ImportRules, PackagedCode, Unpacker
+from tests.loading.conftest import TextArchive
+
+TREE = {
+    "top.py": "x = 1\n",
+    "pkg/__init__.py": "",
+    "pkg/data/a.txt": "a",
+    "space/below/leaf.py": "",
+    "net-1.0.dist-info/METADATA": "Name: net\n",
+    ".data/hidden": "h",
+}
+
+
+def code_of(tree: Any = TREE, externs: Any = ("numpy.linalg",), mocks: Any = ("gone.below",)) -> PackagedCode:
+    archive: Any = TextArchive(tree, externs, mocks)
+    return PackagedCode(archive)
+
+
+def test_what_it_owns_stores_and_declares() -> None:
+    code = code_of(externs=("numpy.linalg", "pkg.fast"))
+    assert code.owned == {"top", "pkg", "space", "gone"}
+    assert code.declared == {"numpy"}
+    assert code.stored == {"top", "pkg", "space.below.leaf"}
+
+
+def test_a_parent_without_a_record_is_a_namespace_package() -> None:
+    code = code_of()
+    found = {name: (one.action, one.rule, one.entry, one.is_package) for name, one in code.modules.items()}
+    namespace = ("intern", "namespace package", None, True)
+    assert (found["space"], found["space.below"], found["gone"]) == (namespace,) * 3
+    assert code.modules["space.below"].because == "it is the folder of space.below.leaf"
+    assert set(found) == {"top", "pkg", "space", "space.below", "space.below.leaf", "gone", "gone.below"}
+    assert [one.name for one in code.children("space")] == ["space.below"]
+    assert [one.name for one in code.children("")] == ["gone", "pkg", "space", "top"]
+    assert code.children("none") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("pkg.data", True),
+        ("pkg", True),
+        ("pkg.none", False),
+        ("none", False),
+        ("gone.below", False),
+        ("", False),
+    ],
+)
+def test_a_folder_of_resources_inside_a_stored_package(name: str, is_one: bool) -> None:
+    found = code_of().resource_folder(name)
+    assert (found is not None) is is_one
+    if found is not None:
+        assert (found.name, found.action, found.entry, found.is_package) == (name, "intern", None, True)
+
+
+def test_folders_and_entries_by_path() -> None:
+    code = code_of()
+    assert code.folder("pkg") == {"__init__.py": "pkg/__init__.py", "data": {"a.txt": "pkg/data/a.txt"}}
+    assert set(code.folder("") or ()) == {"top.py", "pkg", "space", "net-1.0.dist-info"}
+    assert [code.folder(path) for path in ("top.py", "none", "pkg/data/a.txt", "top.py/x")] == [None] * 4
+    assert [code.entry_at(path) for path in ("top.py", "pkg/data/a.txt", "pkg/data", "none/x", "none")] == [
+        "top.py",
+        "pkg/data/a.txt",
+        None,
+        None,
+        None,
+    ]
+    assert code.metadata_folders() == ["net-1.0.dist-info"]
+
+
+def test_a_closed_one_knows_nothing_and_a_released_one_its_names() -> None:
+    code = code_of()
+    assert (code.read("top.py"), code.source_digest("space")) == (b"x = 1\n", None)
+    code.release()
+    assert "top" in code.modules
+    for ask in (lambda: code.read("top.py"), lambda: code.source_digest("top")):
+        with pytest.raises(ArchiveError, match=r"^the archive is closed; open it again to read more$"):
+            ask()
+    code.close()
+    assert (code.modules, code.children(""), code.folder("pkg"), code.metadata_folders()) == (
+        {},
+        [],
+        None,
+        [],
+    )
+    later = code_of()
+    later.close()
+    assert later.folder("pkg") is None
+
+
+# --- what may be imported ---
+
+RULES: dict[str, tuple[str, str | None]] = {
+    "an own name": ("pkg", "pkg__w1"),
+    "below an own name": ("pkg.sub.leaf", "pkg__w1.sub.leaf"),
+    "a mocked one": ("gone.below", "gone__w1.below"),
+    "a declared one": ("numpy.fft", "numpy.fft"),
+    "the library": ("json.decoder", "json.decoder"),
+    "its own in this process": ("pkg__w1.sub", "pkg__w1.sub"),
+    "the script": ("__main__", "__main__"),
+    "no name": ("", ""),
+    "another": ("scipy.linalg", None),
+    "an own name's ending": ("xpkg", None),
+    "one of another archive": ("pkg__w2", None),
+}
+
+
+@pytest.mark.parametrize(("name", "found"), RULES.values(), ids=RULES.keys())
+def test_a_name_is_called_in_this_process_as_its_owner_says(name: str, found: str | None) -> None:
+    rules = ImportRules(code_of(), "__w1", "error")
+    if found is not None:
+        assert rules.in_process(name) == found
+        return
+    with pytest.raises(UndeclaredImportError) as refused:
+        rules.in_process(name)
+    top = name.partition(".")[0]
+    assert (refused.value.name, refused.value.module) == (top, name)
+    assert str(refused.value).startswith(f"packaged code imports {name!r}, but {top!r} is not in the archive")
+    assert ImportRules(code_of(), "__w1", "allow").in_process(name) == name
+
+
+def test_an_installed_archive_takes_no_name_for_its_own_by_how_it_ends() -> None:
+    rules = ImportRules(code_of(), "", "error")
+    assert rules.in_process("pkg.sub") == "pkg.sub"
+    with pytest.raises(UndeclaredImportError):
+        rules.in_process("scipy")
+
+
+@pytest.mark.parametrize(
+    ("package", "found"), [("pkg.sub", "pkg__w1.sub"), ("scipy.sub", "scipy.sub"), ("pkgs", "pkgs")]
+)
+def test_relative_names_start_from_what_a_package_is_called(package: str, found: str) -> None:
+    assert ImportRules(code_of(), "__w1", "error").package_in_process(package) == found
+
+
+# --- what is unpacked ---
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_one_package_is_unpacked_at_a_time_and_stays(cache: Path) -> None:
+    unpacker = Unpacker(code_of(), "abc")
+    assert unpacker.path_of("pkg/data/a.txt") == os.path.join(unpacker.root, "pkg", "data", "a.txt")
+    assert not unpacker.root.exists()
+    assert unpacker.unpack("pkg") == unpacker.root / "pkg"
+    assert (unpacker.root / "pkg/data/a.txt").read_bytes() == b"a"
+    assert sorted(os.listdir(unpacker.root)) == ["pkg"]
+    assert unpacker.unpack("top") == unpacker.root / "top"
+    assert (unpacker.root / "top.py").read_bytes() == b"x = 1\n"
+    (unpacker.root / "top.py").write_bytes(b"mine")
+    (unpacker.root / "pkg/data/a.txt").write_bytes(b"mine")
+    again = Unpacker(code_of(), "abc")
+    again.unpack("top"), again.unpack("pkg")
+    assert (
+        (unpacker.root / "top.py").read_bytes() == (unpacker.root / "pkg/data/a.txt").read_bytes() == b"mine"
+    )
+    unpacker.close()
+    assert (unpacker.root / "pkg").is_dir()
+
+
+def test_what_was_unpacked_is_not_looked_at_again(cache: Path) -> None:
+    code = code_of()
+    unpacker = Unpacker(code, "abc")
+    unpacker.unpack("pkg")
+    (unpacker.root / "pkg/data/a.txt").unlink()
+    code.close()
+    assert unpacker.unpack("pkg") == unpacker.root / "pkg"
+
+
+def test_without_a_cache_a_temporary_folder_is_made_once_and_goes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(packaged_code, "usable_cache", lambda *where: None)
+    monkeypatch.setattr(packaged_code, "_temporary_folder", lambda: str(tmp_path))
+    unpacker = Unpacker(code_of(), "abc")
+    assert unpacker.root.parent == tmp_path
+    assert unpacker.root.name.startswith("kellet-code-")
+    assert len(unpacker.root.name) == len("kellet-code-") + 16
+    assert not unpacker.root.exists()
+    unpacker.close()
+    unpacker.unpack("pkg")
+    unpacker.unpack("top")
+    assert sorted(os.listdir(unpacker.root)) == ["pkg", "top.py"]
+    unpacker.close()
+    assert not unpacker.root.exists()
+
+
+def test_closing_an_archive_takes_its_temporary_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pack: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr(packaged_code, "usable_cache", lambda *where: None)
+    monkeypatch.setattr(packaged_code, "_temporary_folder", lambda: str(tmp_path))
+    loaded = pack(TREE)
+    root = loaded.archive.unpacker.root
+    loaded.archive.unpacker.unpack("pkg")
+    assert root.is_dir()
+    loaded.close()
+    assert not root.exists()
+
+
+def test_a_cache_is_one_whose_nearest_folder_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert packaged_code._can_be_made(tmp_path / "a" / "b")
+    assert packaged_code._can_be_made(tmp_path)
+    assert not packaged_code._can_be_made(tmp_path / "file")
+    assert not packaged_code._can_be_made(tmp_path / "file" / "below")
+
+
+def test_where_there_is_no_temporary_folder_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gettempdir() -> str:
+        raise FileNotFoundError("none")
+
+    monkeypatch.setattr("tempfile.gettempdir", gettempdir)
+    assert packaged_code._temporary_folder() == os.path.join(os.sep, "tmp")

@@ -1,0 +1,244 @@
+"""How a name is looked for: what lists a thing, what says where it lives, and what leads to it."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import sys
+from collections.abc import Callable
+from types import MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from packager.codecs import CannotStore
+from packager.graph import sys_importer
+from packager.objects.naming import NameFinder, require_said
+
+
+class TwoNames:
+    """An importer of modules by hand, which knows everything by one name."""
+
+    def __init__(self, modules: dict[str, ModuleType], name: tuple[str, str]) -> None:
+        self._modules = modules
+        self._name = name
+
+    def get_name(self, obj: Any, name: str | None = None) -> tuple[str, str]:
+        return self._name
+
+    def import_module(self, name: str) -> ModuleType:
+        if name not in self._modules:
+            raise ImportError(name)
+        return self._modules[name]
+
+
+def _module(name: str, **contents: Any) -> ModuleType:
+    made = ModuleType(name)
+    vars(made).update(contents)
+    return made
+
+
+class Thing:
+    class Part:
+        pass
+
+    @classmethod
+    def make(cls) -> None: ...
+
+
+def _found(obj: Any, name: tuple[str, str] = ("a.b.c", "Thing"), **packages: Any) -> tuple[str, str]:
+    modules = {one.replace("_", "."): _module(one, **contents) for one, contents in packages.items()}
+    return NameFinder(TwoNames(modules, name)).find(obj)  # type: ignore[arg-type]  # two methods are asked
+
+
+LISTED = {"__all__": ["Thing"], "Thing": Thing}
+
+
+@pytest.mark.parametrize(
+    ("packages", "found"),
+    [
+        ({}, "a.b.c:Thing"),
+        ({"a": LISTED, "a_b": LISTED}, "a:Thing"),
+        ({"a_b": LISTED}, "a.b:Thing"),
+        ({"a": {**LISTED, "__all__": ("Thing",)}}, "a:Thing"),
+        ({"a": {**LISTED, "__all__": "Thing"}, "a_b": LISTED}, "a.b:Thing"),
+        ({"a": {"Thing": Thing}, "a_b": LISTED}, "a.b:Thing"),
+        ({"a": {"__all__": ["Thing"]}, "a_b": LISTED}, "a.b:Thing"),
+        ({"a": {"__all__": ["Thing"], "Thing": int}, "a_b": LISTED}, "a.b:Thing"),
+        ({"a": {"__all__": ["Other"], "Thing": Thing}}, "a.b.c:Thing"),
+        ({"a_b_c": LISTED}, "a.b.c:Thing"),
+    ],
+)
+def test_the_shortest_package_that_lists_the_thing_itself(packages: Any, found: str) -> None:
+    assert ":".join(_found(Thing, **packages)) == found
+
+
+def test_a_part_is_found_through_its_class_or_by_its_own_name() -> None:
+    assert _found(Thing.Part, ("a.b", "Thing.Part"), a=LISTED) == ("a", "Thing.Part")
+    alone = {"__all__": ["Part"], "Part": Thing.Part}
+    both = {**LISTED, **alone, "__all__": ["Part", "Thing"]}
+    assert _found(Thing.Part, ("a.b", "Thing.Part"), a=alone) == ("a", "Part")
+    assert _found(Thing.Part, ("a.b", "Thing.Part"), a=both) == ("a", "Thing.Part")
+
+
+def test_what_is_gone_again_does_not_give_its_name_to_what_takes_its_place() -> None:
+    finder = NameFinder(sys_importer)
+    makers: list[Callable[[], Any]] = [
+        lambda: dict.fromkeys,
+        lambda: bytes.fromhex,
+        lambda: float.fromhex,
+        lambda: int.from_bytes,
+    ]
+    assert [finder.find(make()) for make in makers] == [
+        ("builtins", "dict.fromkeys"),
+        ("builtins", "bytes.fromhex"),
+        ("builtins", "float.fromhex"),
+        ("builtins", "int.from_bytes"),
+    ]
+
+
+def test_a_thing_is_looked_for_once_under_each_name() -> None:
+    asked = []
+
+    class Counting(TwoNames):
+        def get_name(self, obj: Any, name: str | None = None) -> tuple[str, str]:
+            asked.append(name)
+            return super().get_name(obj, name)
+
+    finder = NameFinder(Counting({}, ("a", "Thing")))  # type: ignore[arg-type]  # two methods are asked
+    assert [finder.find(Thing), finder.find(Thing), finder.find(Thing, "Other")] == [("a", "Thing")] * 3
+    assert asked == [Thing.__qualname__, "Other"]
+
+
+@pytest.mark.parametrize(
+    ("obj", "found"),
+    [
+        (type(None), "types:NoneType"),
+        (type(...), "types:EllipsisType"),
+        (type(NotImplemented), "types:NotImplementedType"),
+        (len, "builtins:len"),
+        (math.sqrt, "math:sqrt"),
+        (np.sqrt, "numpy:sqrt"),
+        (dict.fromkeys, "builtins:dict.fromkeys"),
+        (Thing.make, f"{__name__}:Thing.make"),
+    ],
+)
+def test_what_says_little_of_its_home_is_found_in_a_common_one(obj: Any, found: str) -> None:
+    assert ":".join(NameFinder(sys_importer).find(obj)) == found
+
+
+class Nameless:
+    pass
+
+
+def _refusal(obj: Any, name: str | None = None, importer: Any = sys_importer) -> CannotStore:
+    with pytest.raises(CannotStore) as refused:
+        NameFinder(importer).find(obj, name)
+    return refused.value
+
+
+def test_what_has_no_name_is_refused() -> None:
+    assert _refusal(Nameless()).reason == "Nameless has no name by which it could be found again"
+    odd = Nameless()
+    odd.__qualname__ = 3  # type: ignore[attr-defined]  # an object may say what it likes
+    assert _refusal(odd).reason == "Nameless has no name by which it could be found again"
+    named = Nameless()
+    named.__name__ = "named"  # type: ignore[attr-defined]  # the same
+    assert "Nameless 'named' cannot be found by its name" in _refusal(named).reason
+
+
+def test_what_is_made_inside_a_function_is_refused_with_what_helps() -> None:
+    class Inner: ...
+
+    assert _refusal(Inner).reason == (
+        "type 'test_what_is_made_inside_a_function_is_refused_with_what_helps.<locals>.Inner' has no home: "
+        "it is made inside a function, and no import leads to it"
+    )
+    assert _refusal(lambda: 1).reason.startswith("a lambda has no home")
+    assert len(_refusal(Inner).options) == 3
+
+
+def test_what_an_importer_raises_is_told() -> None:
+    class Lazy(TwoNames):
+        def get_name(self, obj: Any, name: str | None = None) -> tuple[str, str]:
+            raise RuntimeError("not today")
+
+    error = _refusal(Thing, importer=Lazy({}, ("", "")))
+    assert error.reason == "type 'Thing' cannot be found by its name: not today"
+
+
+class Other:
+    @classmethod
+    def make(cls) -> None: ...
+
+    @staticmethod
+    def plain() -> None: ...
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        MethodType(Other.make.__func__, Thing),
+        MethodType(Other.plain, Other),
+        MethodType(Other.make.__func__, Nameless),
+    ],
+    ids=["of another class", "a static method", "of a class without it"],
+)
+def test_a_class_method_to_which_its_name_does_not_lead_is_refused(method: Any) -> None:
+    assert "a class method to which" in _refusal(method).reason
+
+
+@pytest.mark.parametrize("obj", [eval, os.system, getattr])
+def test_what_turns_data_into_code_has_no_name(obj: Any) -> None:
+    assert re.fullmatch(
+        r"\w+:\w+ turns data into code, and is refused in every archive", _refusal(obj).reason
+    )
+
+
+# --- what a manifest says of names ---
+
+A, B = ("m:a", "call"), ("m:b", "create")
+NOT_SAID, NOT_NAMED = "which the manifest does not say", "which its records do not name"
+
+
+@pytest.mark.parametrize(
+    ("found", "said", "message"),
+    [
+        ({A}, (), "its records name m:a, which the manifest does not say"),
+        ((), [A], "the manifest says m:a, which its records do not name"),
+        (
+            {A, B},
+            [("m:a", "value")],
+            f"its records name m:a (call), m:b, {NOT_SAID}; the manifest says m:a (value), {NOT_NAMED}",
+        ),
+        (
+            [(f"m:{n}", "call") for n in range(5)],
+            (),
+            "its records name m:0, m:1, m:2, m:3, m:4, which the manifest does not say",
+        ),
+        (
+            [(f"m:{n}", "call") for n in range(7)],
+            (),
+            "its records name m:0, m:1, m:2, m:3, m:4, and 2 more, which the manifest does not say",
+        ),
+    ],
+)
+def test_names_that_differ_from_those_of_a_manifest_are_told(found: Any, said: Any, message: str) -> None:
+    text = f"object m/o: {message}; the archive was not written by packager: do not load it"
+    with pytest.raises(Exception, match=f"^{re.escape(text)}$"):
+        require_said(found, said, "object m/o")
+
+
+def test_names_that_a_manifest_says_are_no_fault() -> None:
+    require_said({A, B}, [B, A, A], "object m/o")
+
+
+def test_a_module_that_fails_to_be_imported_lists_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gone_pkg", None)  # type: ignore[arg-type]  # what an import refuses
+    thing = type("Thing", (), {"__module__": "gone_pkg.below"})
+    below = _module("gone_pkg.below", Thing=thing)
+    monkeypatch.setitem(sys.modules, "gone_pkg.below", below)
+    finder = NameFinder(TwoNames({}, ("gone_pkg.below", "Thing")))  # type: ignore[arg-type]  # the same
+    assert finder.find(thing) == ("gone_pkg.below", "Thing")

@@ -63,6 +63,7 @@ class Asking:
         nearness = Nearness(self._root, session.items)
         for file in sorted({fault.file for fault in self._faults}):  # some are loaded when they are needed
             import_module(file.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+        gc.unfreeze()  # what was put aside when the tests were collected is not listed
         gc.collect()
         self._functions = _functions_below(self._root / "packager")
         gc.freeze()  # what is here stays shared with the children

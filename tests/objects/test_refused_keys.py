@@ -1,0 +1,124 @@
+"""Keys that are read off a table: which records have some, what is spelled out, and what collides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from packager.archive import FREE_KEYS, MAX_KEY_DEPTH
+from packager.objects.keys import _spelled_out, refused_keys
+from packager.objects.records import Kind as K
+from packager.objects.records import spelled_int
+from packager.objects.safeguards import MISSING
+
+WRAP = 2**61 - 1
+COUNT = FREE_KEYS + 200
+NUMBERS = [at * WRAP for at in range(1, COUNT + 1)]
+SPELLED = [[K.INT, spelled_int(number)] for number in NUMBERS]
+REFERENCES = [-1 - at for at in range(COUNT)]
+COLLIDING = f"{COUNT} keys whose hashes collide, so that each would be compared with all others"
+
+
+def pairs(keys: list[Any]) -> list[Any]:
+    return [part for key in keys for part in (key, 0)]
+
+
+HOLDERS: dict[str, list[list[Any]]] = {
+    "a set": [[K.SET, *REFERENCES]],
+    "a frozenset": [[K.FROZENSET, *REFERENCES]],
+    "a dict": [[K.DICT, *pairs(REFERENCES)]],
+    "members": [[K.SET], [K.ADD, -1 - COUNT, *REFERENCES]],
+    "more pairs": [[K.DICT], [K.UPDATE, -1 - COUNT, *pairs(REFERENCES)]],
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS.keys())
+def test_numbers_that_collide_are_refused_wherever_they_are_keys(holder: list[list[Any]]) -> None:
+    at = COUNT + len(holder) - 1
+    assert list(refused_keys([*SPELLED, *holder])) == [(at, COLLIDING)]
+    few = [[*record[: 2 * FREE_KEYS // 2]] for record in holder]
+    assert list(refused_keys([*SPELLED, *few])) == []
+
+
+def test_values_and_items_may_be_alike() -> None:
+    flat = [part for at, number in enumerate(REFERENCES) for part in (at, number)]
+    for holder in ([K.DICT, *flat], [K.LIST, *REFERENCES], [K.TUPLE, *REFERENCES]):
+        assert list(refused_keys([*SPELLED, holder])) == []
+
+
+def test_keys_of_a_packed_dict_are_looked_at_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[list[Any], bool]] = []
+
+    def require(self: Any, values: Any, *, in_set: bool = False) -> None:
+        asked.append((list(values), in_set))
+        raise ValueError("crowded")
+
+    monkeypatch.setattr("packager.objects.keys.FREE_KEYS", 5)
+    monkeypatch.setattr("packager.objects.keys.KeyChecks.require", require)
+    few, many = [K.PACKED_DICT, -1, 0, -2, 0], [K.PACKED_DICT, -1, 0, -2, 0, -3, 0]
+    assert list(refused_keys([few, [K.PACKED_LIST, 1, 2, 3, 4, 5, 6], many])) == [(2, "crowded")]
+    assert asked == [([-1, -2, -3], False)]
+
+
+def test_sets_and_dicts_are_looked_at_as_each_is_probed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[list[Any], bool]] = []
+
+    def require(self: Any, values: Any, *, in_set: bool = False) -> None:
+        asked.append((list(values), in_set))
+
+    monkeypatch.setattr("packager.objects.keys.KeyChecks.require", require)
+    records: list[list[Any]] = [
+        [K.SET, 1],
+        [K.FROZENSET, 2],
+        [K.DICT, 3, 4],
+        [K.ADD, -1, 5],
+        [K.UPDATE, -3, 6, 7],
+        [K.LIST, 8],
+    ]
+    assert list(refused_keys(records)) == []
+    assert asked == [([1], True), ([2], True), ([3], False), ([5], True), ([6], False)]
+
+
+def test_one_that_is_refused_is_no_key_of_another() -> None:
+    deep: list[list[Any]] = [[K.PACKED_TUPLE, 1]]
+    deep += [[K.TUPLE, -1 - at] for at in range(MAX_KEY_DEPTH)]
+    holder = [K.FROZENSET, -len(deep)]
+    outer = [K.FROZENSET, -1 - len(deep)]
+    ((at, reason),) = refused_keys([*deep, holder, outer])
+    assert (at, reason.startswith("a key, or a member of a set, is nested more than")) == (len(deep), True)
+
+
+def test_large_numbers_are_measured_from_where_they_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("packager.objects.keys.FREE_KEY_PARTS", 8)
+    monkeypatch.setattr("packager.objects.keys.KEY_PARTS_PER_OPERAND", 0)
+    large = [K.INT, spelled_int(1 << 10_000)]
+    assert list(refused_keys([[K.TUPLE, 1, 2], [K.SET, -1], [K.SET, -1]])) == []
+    ((at, reason),) = refused_keys([large, [K.SET, -1]])
+    assert (at, reason) == (1, "keys, or members of sets, of 20 parts in all; 8 are allowed")
+    assert list(refused_keys([large, [K.LIST, -1]])) == []
+
+
+SPELLINGS: list[tuple[list[Any], Any]] = [
+    ([K.INT, b"\x01\x00"], 256),
+    ([K.INT, b"\xff"], -1),
+    ([K.INT, -5], -5),
+    ([K.STR, "a"], "a"),
+    ([K.STR, b"\xed\xb0\x80"], b"\xed\xb0\x80"),
+    ([K.BYTES, b"b"], b"b"),
+    ([K.PACKED_TUPLE, 1, -1], (1, -1)),
+    ([K.TUPLE, 1, -1], (1, "x")),
+    ([K.FROZENSET, 1, -1], frozenset({1, "x"})),
+    ([K.TUPLE, 1, -2], MISSING),
+    ([K.FROZENSET, -1, -2], MISSING),
+    ([K.TUPLE], ()),
+    ([K.LIST, 1], MISSING),
+    ([K.SET, 1], MISSING),
+    ([K.PACKED_LIST, 1], MISSING),
+]
+
+
+@pytest.mark.parametrize(("record", "made"), SPELLINGS)
+def test_what_a_table_spells_out(record: list[Any], made: Any) -> None:
+    found = _spelled_out(record, {0: "x"})
+    assert (found, type(found)) == (made, type(made))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -156,8 +157,9 @@ class Walk:
     def project_files(self, names: Iterable[str]) -> tuple[Sequence[DataFile], Sequence[str]]:
         """Return the files in no package that followed modules `names` reach, and what is told of others."""
         modules = [self._table[name] for name in names if self._follower.decisions[name].follow]
-        if not any(module.scan.literals for module in modules):
-            return (), ()
+        literals = (one.text for module in modules for one in module.scan.literals)
+        if not any(module.scan.own_path for module in modules) and not any(map(os.path.isfile, literals)):
+            return (), ()  # as most projects are: no code asks where it lies, nor names what lies here
         from .project_files import ProjectFiles
 
         found = ProjectFiles(modules, self._listings)

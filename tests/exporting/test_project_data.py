@@ -1,4 +1,4 @@
-"""A file that code needs is found, or named; what is secret or hidden stays out; all is told with its size."""
+"""A file that code needs is found, or named; secrets stay out; each is told with its size."""
 
 from __future__ import annotations
 
@@ -292,8 +292,8 @@ def test_a_file_relative_to_the_working_directory_is_named(
     assert plan.data_files == ()
     (warning,) = plan.warnings
     assert warning == (
-        "stock.py:2 names data/prices.csv, which is here in the working directory, and is not stored: open it "
-        "from the module's own folder, os.path.dirname(__file__), and it goes along"
+        "stock.py:2 names data/prices.csv, which is here in the working directory, and is not stored: open "
+        "it from the module's own folder, os.path.dirname(__file__), and it goes along"
     )
 
 

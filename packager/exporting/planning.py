@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from packager.archive import MIGRATIONS, EntryPoint, GuardRecord
 from packager.calls import EntryMethodError, entry_method
 from packager.environment import environment_facts, requirement_for
-from packager.graph import DataFile, Edge, reason_to_leave_out
+from packager.graph import DataFile, Edge, is_library, reason_to_leave_out
 from packager.names import demangle, source_path
 from packager.policy import Decision, Origin
 
@@ -79,7 +80,12 @@ class Planner:
             environment=self._environment(externs),
             problems=tuple(checks.problems()),
             left_out=tuple(self._left_out(entries)),
-            warnings=(*checks.warnings(), *self._project_files[1], *size_warnings),
+            warnings=(
+                *checks.warnings(),
+                *self._project_files[1],
+                *_machine_code_warnings(entries),
+                *size_warnings,
+            ),
             questions=tuple(one for one in questions if not checks.in_libraries(one)),
             library_warnings=tuple(checks.library_warnings()),
             library_questions=tuple(one for one in questions if checks.in_libraries(one)),
@@ -344,6 +350,17 @@ class Planner:
 
 def _entry(name: str, kind: str, data: bytes) -> PlannedEntry:
     return PlannedEntry(name, kind, len(data), "", partial(bytes, data))
+
+
+def _machine_code_warnings(entries: Iterable[PlannedEntry]) -> Iterator[str]:
+    """Warn of libraries that go along beside the code: they are for one system and processor."""
+    for entry in entries:
+        if entry.kind == "resource" and entry.because and is_library(entry.name):
+            here = f"{platform.system()} {platform.machine()}"
+            yield (
+                f"{entry.name} is machine code ({entry.because}), and can be opened on {here} alone; for "
+                "others, leave the package to the target, with a wheel for each"
+            )
 
 
 def _package_of(name: str, packages: Collection[str]) -> str | None:

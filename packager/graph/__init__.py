@@ -18,7 +18,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "datafiles": "reason_to_leave_out",
+            "datafiles": "is_library reason_to_leave_out",
             "digraph": "DiGraph",
             "encodings": "source_encoding source_text",
             "importers": "Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",

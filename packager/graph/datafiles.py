@@ -16,6 +16,7 @@ from .module_table import SourceModule
 from .records import DataFile
 
 _CODE = (*all_suffixes(), ".pyi", ".pyo", ".pyd", ".dll", ".dylib", ".so", ".a", ".o")
+_LIBRARY = re.compile(r"\.(so(\.[0-9.]+)?|dylib|dll)$")
 _NOT_DATA = frozenset(["py.typed", "__pycache__"])
 _OF_TOOLS = frozenset(
     ".git .hg .svn .mypy_cache .pytest_cache .ruff_cache .ipynb_checkpoints .venv .tox .idea .vscode".split()
@@ -57,6 +58,10 @@ def find_data_files(
             for kind, place in _meant(module, literal.text, by_path, by_name, with_code=runs_files):
                 if _ORDER[kind] < _ORDER[files[place].kind]:
                     files[place] = replace(files[place], kind=kind, because=because)
+    if opener := _opens_libraries(captured):
+        for place in codes:
+            if files[place].kind != "found" and is_library(place[1]):
+                files[place] = replace(files[place], kind="found", because=opener)
     kept = [file for place, file in files.items() if place not in codes or file.kind == "found"]
     return sorted(kept, key=lambda file: (_ORDER[file.kind], file.package, file.resource))
 
@@ -174,6 +179,28 @@ def _key(package: str, resource: str) -> str:
 def is_code(resource: str) -> bool:
     """Say whether a file is code, by its name."""
     return resource.endswith(_CODE)
+
+
+def is_library(resource: str) -> bool:
+    """Say whether a file is a library of machine code, and no module of Python's, by its name.
+
+    >>> [is_library(name) for name in ("libdsp.so", "libdsp.so.2", "dsp.dll", "_fast.abi3.so")]
+    [True, True, True, False]
+    """
+    name = posixpath.basename(resource)
+    return _LIBRARY.search(name) is not None and ".cpython-" not in name and ".abi3." not in name
+
+
+def opens_libraries(module: SourceModule) -> int:
+    """Return the line where a module imports what opens libraries of machine code; 0 where none does."""
+    names = ((one.line, one.module or "") for one in module.scan.imports)
+    line = next((line for line, name in names if name.partition(".")[0] in ("ctypes", "cffi")), 0)
+    return line or (1 if module.mentions("ctypeslib") else 0)
+
+
+def _opens_libraries(modules: Iterable[SourceModule]) -> str:
+    """Return the place of the first import of what opens libraries; "" where there is none."""
+    return next((f"{one.found.file}:{line}" for one in modules if (line := opens_libraries(one))), "")
 
 
 def is_package(folder: str, listings: Listings) -> bool:

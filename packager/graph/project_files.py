@@ -17,7 +17,7 @@ from functools import partial
 
 from packager.sizes import size_text
 
-from .datafiles import is_code, is_package
+from .datafiles import is_code, is_library, is_package, opens_libraries
 from .module_finder import Listings
 from .module_table import SourceModule
 from .records import DataFile, Found
@@ -62,12 +62,13 @@ class ProjectFiles:
         packages = {module.name for module in modules if module.found.is_package and "." not in module.name}
         asks_place = any(module.scan.own_path for module in modules)
         for module in modules:
-            loads_files = loads_code(module)
+            loads_files, loads_libraries = loads_code(module), bool(opens_libraries(module))
             for literal in module.scan.literals:
                 text, place = _relative(literal.text), f"{module.found.file}:{literal.line}"
                 if not text or text.partition("/")[0] in packages:
                     continue
-                if asks_place and self._take(root, text, place, with_code=loads_files):
+                with_code = loads_files or (loads_libraries and is_library(text))
+                if asks_place and self._take(root, text, place, with_code=with_code):
                     continue
                 if literal.block in module.live:
                     self._tell(root, text, place, literal, asks_place=asks_place)

@@ -250,6 +250,57 @@ def test_what_is_secret_or_hidden_is_left_out_and_listed(
     assert (line in str(plan)) == (line in plan.concerns()) == bool(left_out)
 
 
+NATIVE = "import ctypes, os\nHERE = os.path.dirname(__file__)\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "module", "library"),
+    [
+        (
+            {
+                "dsp/__init__.py": "",
+                "dsp/native.py": NATIVE + "lib = ctypes.CDLL(os.path.join(HERE, 'bin', 'lib' + 'dsp.so'))\n",
+                "dsp/bin/libdsp.so": "\x7fELF",
+            },
+            "dsp.native",
+            ("dsp/bin/libdsp.so", "dsp/native.py:1"),
+        ),
+        (
+            {
+                "dsp/__init__.py": "import numpy.ctypeslib as c\nlib = c.load_library('libdsp', __path__[0])\n",
+                "dsp/libdsp.dll": "MZ",
+            },
+            "dsp",
+            ("dsp/libdsp.dll", "dsp/__init__.py:1"),
+        ),
+        (
+            {
+                "native.py": NATIVE + "lib = ctypes.CDLL(os.path.join(HERE, 'libdsp.so'))\n",
+                "libdsp.so": "\x7fELF",
+                "_fast.cpython-311-x86_64-linux-gnu.so": "",
+            },
+            "native",
+            ("libdsp.so", "native.py:3"),
+        ),
+    ],
+)
+def test_a_library_that_ctypes_opens_comes_along_and_is_said_for_what_it_is(
+    project: Project, files: Mapping[str, str], module: str, library: tuple[str, str]
+) -> None:
+    project(files)
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module(module)
+    plan = exporter.plan()
+    assert [(file.name, file.because) for file in plan.data_files] == [library]
+    (warning,) = plan.warnings
+    assert warning.startswith(f"{library[0]} is machine code ({library[1]}), and can be opened on ")
+
+
+def test_a_library_that_nothing_opens_stays(project: Project) -> None:
+    project({"dsp/__init__.py": "import os\n", "dsp/libdsp.so": "x"})
+    assert planned("dsp").data_files == ()
+
+
 def test_a_secret_beside_a_module_stays_out_although_code_names_it(project: Project) -> None:
     project({"bank.py": READ + "def read(): return open(os.path.join(HERE, '.env')).read()\n", ".env": "K=1"})
     plan = planned("bank")

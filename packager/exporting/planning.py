@@ -258,7 +258,8 @@ class Planner:
             whole = self._decisions.origin(top).is_at_hand
             inside = self._walk.data_files(top, whole=whole)
             files += [file for file in inside if file.package in self._packages]
-        stored, left_out = [], []
+        stored: list[PlannedEntry] = []
+        left_out: list[PlannedEntry] = []
         for file in files:
             reason = reason_to_leave_out(file)
             because = reason or file.because or f"beside the code of {file.package}"

@@ -202,7 +202,7 @@ def test_no_mock_of_ones_own_package_is_offered(project: Project, module: str, f
 
 def test_what_is_absent_here_is_not_demanded_there(project: Project, tmp_path: Path) -> None:
     project({"gull.py": "def log():\n    import wandb_of_old\n" + CLASS.format("Gull")})
-    import gull  # type: ignore[import-not-found]
+    gull = importlib.import_module("gull")
 
     exporter = PackageExporter(tmp_path / "gull.kellet", policy="auto")
     exporter.extern("wandb_of_old")
@@ -266,7 +266,7 @@ def test_a_factory_that_cannot_be_called_is_told_in_the_plan(
     project: Project, factory: str, config: dict[str, Any], why: str, by_name: bool
 ) -> None:
     project({"loom.py": FACTORIES})
-    import loom  # type: ignore[import-not-found]
+    loom = importlib.import_module("loom")
 
     exporter = PackageExporter(io.BytesIO(), policy="auto")
     given = f"loom:{factory}" if by_name else getattr(loom, factory)
@@ -278,7 +278,7 @@ def test_a_factory_that_cannot_be_called_is_told_in_the_plan(
 def test_an_archive_without_any_code_is_a_warning(installed: Callable[..., None], project: Project) -> None:
     project({"here.py": ""})
     installed("ledger-kit", {"ledger.py": CLASS.format("Book")}, archive_info={})
-    import ledger  # type: ignore[import-not-found]
+    ledger = importlib.import_module("ledger")
 
     exporter = PackageExporter(io.BytesIO(), policy="auto")
     exporter.save_object("model", "model", ledger.Book())
@@ -310,7 +310,7 @@ def test_a_package_that_imports_all_of_itself_is_asked_about(project: Project, n
     )
     project({**STEPS, "brew/steps/__init__.py": text})
     assert planned("brew.steps").ok  # nothing says that it loads any
-    import brew.steps  # type: ignore[import-not-found]  # noqa: F401 - it loads what lies in it
+    importlib.import_module("brew.steps")  # it loads what lies in it
 
     plan = planned("brew.steps")
     assert [(one.subject, one.fix) for one in plan.problems] == [
@@ -333,3 +333,32 @@ def test_all_of_nothing_is_a_problem(project: Project, asked: str) -> None:
     (problem,) = exporter.plan().problems
     assert (problem.reason, problem.subject) == ('Answer "all" has nothing to load.', asked)
     assert problem.context.startswith("no computed import there has candidates: name the modules")
+
+
+@pytest.mark.parametrize("name", ["profile", "trace"])
+def test_a_class_of_a_module_that_loaders_refuse_by_its_name_says_to_rename_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    file = project({f"{name}.py": CLASS.format("User")}) / f"{name}.py"
+    user = importlib.import_module(name).User()
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", user)
+    (problem,) = exporter.plan().problems
+    assert problem.context == (
+        f"model: {name}:User is of {file}, but has the name of a module of Python that turns data into code, "
+        f"and loaders refuse it by that name (give the module {name} another name)"
+    )
+
+
+def test_an_enumeration_that_no_name_leads_to_says_what_to_keep(project: Project) -> None:
+    """As `torch.nn.attention.SDPBackend`, whose type has another name than its module gives it."""
+
+    backend = type("_Backend", (), {"__members__": {"MATH": 0}, "__module__": "kinds"})
+    project({"kinds.py": ""})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", [backend()])
+    (problem,) = exporter.plan().problems
+    assert problem.context.endswith(
+        "(keep the numbers of its members, int(member), and make members of them again)"
+    )

@@ -267,7 +267,7 @@ NATIVE = "import ctypes, os\nHERE = os.path.dirname(__file__)\n"
         ),
         (
             {
-                "dsp/__init__.py": "import numpy.ctypeslib as c\nlib = c.load_library('libdsp', __path__[0])\n",
+                "dsp/__init__.py": "import numpy.ctypeslib as c\nc.load_library('libdsp', __path__[0])\n",
                 "dsp/libdsp.dll": "MZ",
             },
             "dsp",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 __all__ = ["OWN_NAME", "OWN_PACKAGES", "installed_version", "is_namesake"]
 
@@ -21,17 +22,24 @@ _OWN_FOLDERS = {
 
 
 def is_namesake(name: str, path: str) -> bool:
-    """Check whether the source at `path` of module `name` only has the name of one of our packages.
+    """Check whether the source at `path` only has the name of one of our packages, or of Python's.
+
+    Python's own are those of the standard library; what is installed under such a name comes after them.
 
     >>> is_namesake("packager", __file__), is_namesake("packager", "/shop/packager.py")
     (False, True)
+    >>> is_namesake("json", "/shop/json.py"), is_namesake("json", os.__file__)
+    (True, False)
     >>> is_namesake("shop", "/shop/packager.py")
     False
     """
-    folders = _OWN_FOLDERS.get(name.partition(".")[0])
-    return folders is not None and not os.path.abspath(path).startswith(
-        tuple(os.path.join(folder, "") for folder in folders)
-    )
+    top, place = name.partition(".")[0], os.path.abspath(path)
+    folders = _OWN_FOLDERS.get(top)
+    if folders is None and top in sys.stdlib_module_names:
+        if any(f"{os.sep}{site}{os.sep}" in place for site in ("site-packages", "dist-packages")):
+            return False
+        folders = (os.path.dirname(os.path.abspath(os.__file__)), os.path.join(sys.base_prefix, "DLLs"))
+    return folders is not None and not place.startswith(tuple(os.path.join(folder, "") for folder in folders))
 
 
 def installed_version() -> str | None:

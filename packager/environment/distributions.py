@@ -197,4 +197,6 @@ def _closure(distributions: Iterable[str], installed: Distributions) -> dict[str
 def _kind(owner: Installed) -> OriginKind:
     if owner.is_compiled:
         return "compiled"
-    return "editable" if owner.editable else "installed"
+    if owner.editable:
+        return "editable"
+    return "local" if owner.is_local else "installed"

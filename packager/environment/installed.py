@@ -64,6 +64,21 @@ class Installed:
         return tuple(dict.fromkeys([*self._editable_map.values(), *([root] if is_editable else [])]))
 
     @cached_property
+    def is_local(self) -> bool:
+        """Whether it was installed from a folder at hand (`pip install .`), in place or as a copy.
+
+        What conda installs names the folder of its build, on another machine: that is no project of ours.
+        """
+        if self.editable:
+            return True
+        stated = self._text("direct_url.json")
+        return (
+            bool(_local_place(stated)[0])
+            and '"dir_info"' in stated
+            and "conda" not in self._text("INSTALLER")
+        )
+
+    @cached_property
     def place(self) -> str:
         """The folder, file or address it was installed from, where that was no index; empty for all others.
 

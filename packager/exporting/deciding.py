@@ -7,6 +7,7 @@ no decision: it is asked anew when a rule has come.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -205,10 +206,7 @@ class Decisions:
             return Decision("intern", "asked for", "saved by name")
         if self._is_folder_of_resources(name):
             return Decision("intern", "resources", "resources are saved under it")
-        top = name.partition(".")[0]
-        path = self.sources.find(top).path if top in OWN_PACKAGES else None
-        namesake = path is not None and is_namesake(name, path)
-        decision = self.policy.decide(name, self.origin(name), is_namesake=namesake)
+        decision = self.policy.decide(name, self.origin(name), is_namesake=self._is_namesake(name))
         if decision.action == "intern" and name in self._mocked:
             return Decision("mock", "mocked before", "it is a mock in the archive that it comes from")
         if decision.action == "undecided" and name in self._parents:
@@ -219,10 +217,23 @@ class Decisions:
         """Say whether `name` is no module, but a package because something is saved under it."""
         return name in self.request.resource_packages and self.sources.find(name).kind == "resources"
 
+    def _is_namesake(self, name: str) -> bool:
+        """Say whether `name` is the project's, under a name of ours or of the standard library.
+
+        What is imported already is what code here has got by that name.
+        """
+        top = name.partition(".")[0]
+        if top not in OWN_PACKAGES and top not in sys.stdlib_module_names:
+            return False
+        path = self.sources.find(top).path
+        if path is None or not is_namesake(name, path):
+            return False
+        loaded = getattr(sys.modules.get(top), "__file__", path)
+        return top in OWN_PACKAGES or loaded == path
+
     def _find_origin(self, name: str, found: Found) -> Origin:
-        reason = implicit_reason(name)
-        if reason == "standard library":
-            return self.installed.origin(name)
+        if implicit_reason(name) == "standard library":
+            return Origin("project") if self._is_namesake(name) else self.installed.origin(name)
         if found.kind in _OUTSIDE_THE_ENVIRONMENT:
             return Origin("project")
         origin = self.installed.origin(name, found.path)

@@ -89,7 +89,7 @@ class SourcesOfRequest:
         if source.text is None:
             return Found("__main__", "unknown", problem=source.problem)
         text = source.text
-        return Found("__main__", "main", file="__main__.py", read=lambda: text)
+        return Found("__main__", "main", file="__main__.py", path=source.path, read=lambda: text)
 
     def submodules(self, name: str) -> Sequence[str]:
         """Return the modules directly inside package `name`."""

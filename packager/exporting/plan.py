@@ -21,6 +21,7 @@ from packager.sizes import size_text
 from packager.texts import in_lines
 
 _PYTHON = ("stdlib", "builtin")  # origins that every Python brings
+_LEFT_OUT = "data files left out (save_binary stores one)"
 _HEADINGS: dict[Action, str] = {"intern": "stored in the archive", "mock": "mocked", "deny": "denied"}
 
 
@@ -106,8 +107,10 @@ class ExportPlan:
     `warnings` do not stop an export; `questions` are computed imports that were taken to load
     nothing. Those in functions of installed packages are apart from the others, as `library_questions` and
     `library_warnings`: large packages have dozens that no model ever comes to, and they are counted in one
-    line. `carried` is what goes along beside the model, a loader and wheels; wheels are
-    fetched when it is written, for the targets in `wheels_for`. `dead_rules` are rules that matched no
+    line. `left_out` are data files beside the code that do not go along, each with the
+    reason; those of kind "unreached" lie in sub-packages that nothing imports.
+    `carried` is what goes along beside the model, a loader and wheels; wheels are fetched when it is written,
+    for the targets in `wheels_for`. `dead_rules` are rules that matched no
     module. A rule given with `allow_empty=False` among them is in `empty_rules`,
     which stops an export that has no other problem.
 
@@ -123,6 +126,7 @@ class ExportPlan:
     modules: tuple[PlannedModule, ...] = ()
     externs: tuple[PlannedExtern, ...] = ()
     entries: tuple[PlannedEntry, ...] = ()
+    left_out: tuple[PlannedEntry, ...] = ()
     tensors: tuple[PlannedTensors, ...] = ()
     carried: tuple[PlannedEntry, ...] = ()
     wheels_for: tuple[str, ...] = ()
@@ -193,9 +197,8 @@ class ExportPlan:
             lines += _section(heading, _modules(self.by_action(action)))
         lines += _section("left to the target", _externs(self))
         lines += _section("objects and state dicts", _stored(self))
-        lines += _section(
-            "data files", (f"{file.name}  {size_text(file.size)}  {file.because}" for file in self.data_files)
-        )
+        lines += _section("data files", _files(self.data_files))
+        lines += _section(_LEFT_OUT, _files(file for file in self.left_out if file.kind == "unreached"))
         lines += _section("wheels, fetched when it is written", self.wheels_for)
         lines += _section("size", (f"{kind}  {size_text(count)}" for kind, count in self.cost().items()))
         if whole:
@@ -299,6 +302,10 @@ def _externs(plan: ExportPlan) -> Iterator[str]:
         yield f"standard library: {', '.join(python)}"
 
 
+def _files(files: Iterable[PlannedEntry]) -> Iterator[str]:
+    return (f"{file.name}  {size_text(file.size)}  {file.because}" for file in files)
+
+
 def _stored(plan: ExportPlan) -> Iterator[str]:
     for record in plan.objects:
         how = f"made by {record.factory}" if record.factory else f"{len(record.types)} names"
@@ -311,6 +318,7 @@ def _concerns(plan: ExportPlan) -> list[str]:
     # A rule for all that others leave is no typing error where they leave nothing.
     dead = (rule for rule in plan.dead_rules if not rule.endswith("('**')"))
     return [
+        *_section(_LEFT_OUT, _files(file for file in plan.left_out if file.kind != "unreached")),
         *_section("rules that matched nothing", dead),
         *_section("questions", _questions(plan.questions)),
         *_section("warnings", plan.warnings),

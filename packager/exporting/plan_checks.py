@@ -7,9 +7,10 @@ here. The first five are worded as in torch.package.PackagingErrorReason, which 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from packager.archive import name_problems
 from packager.graph import Edge, Module, Problem, Question
@@ -17,6 +18,7 @@ from packager.objects import TrustContext, judge
 from packager.policy import Action, Decision, Origin, preset_action
 
 from .plan import PlanProblem, chain_of
+from .request import ObjectRequest
 from .stored import StoredObject, StoredState, finding_text
 from .surveying import Survey, Use
 
@@ -107,6 +109,12 @@ class PlanChecks:
         for unread in self._unread():
             if unread.reason == "extension":
                 yield Found(unread.module, fix=self._other_rule("extern", unread.module))
+        for name, module in self._without_distribution("extension"):
+            context = (
+                f"{module.path} is compiled code of the project itself. Build the project as a wheel, "
+                "install it at the target, and leave the package to it"
+            )
+            yield Found(name, context, f'exporter.extern("{_top(name)}.**")')
 
     @problem("Dependency resolution failed.")
     def _unresolved(self) -> Iterator[Found]:
@@ -136,7 +144,9 @@ class PlanChecks:
     def _missing(self) -> Iterator[Found]:
         for name, _ in self._undecided():
             if not self._needs_rule(name) and self._is_absent(name) and self._is_needed(name):
-                yield Found(name, self._modules[name].problem, self._preset_rule(name))
+                path = self._modules[name].path
+                saved = f'exporter.save_source_file("{name}", {path!r})' if path else ""
+                yield Found(name, self._modules[name].problem, saved or self._preset_rule(name))
         for unread in self._unread():
             if unread.reason == "missing":
                 yield self._unreadable(unread)
@@ -151,10 +161,15 @@ class PlanChecks:
         for unread in self._unread():
             if unread.reason not in _OF_OTHER_KINDS:
                 yield self._unreadable(unread)
+        for name, module in self._without_distribution("bytecode"):
+            context = f"{module.path}: {module.problem}. Put the source beside it, or leave it to the target"
+            yield Found(name, context, f'exporter.extern("{_top(name)}.**")')
 
     @problem("Module has no known distribution, so the target cannot be told what to install.")
     def _of_unknown_origin(self) -> Iterator[Found]:
         for name, decision in self._undecided():
+            if self._modules[name].kind in ("extension", "bytecode"):
+                continue  # told above, for what it is
             if not self._needs_rule(name) and not self._is_absent(name):
                 yield Found(name, decision.because, self._preset_rule(name))
 
@@ -187,6 +202,29 @@ class PlanChecks:
         if main is not None and main.action == "intern":
             yield from (Found("__main__", context) for context in self._survey.main_problems)
 
+    @problem("Factory cannot be called with its configuration.")
+    def _uncallable_factories(self) -> Iterator[Found]:
+        for one in self._decisions.request.of(ObjectRequest):
+            if one.factory is not None and (why := _why_not_called(one.factory, one.config or {})):
+                yield Found(f"{one.package}/{one.resource}", why)
+
+    @problem('Answer "all" has nothing to load.')
+    def _empty_answers(self) -> Iterator[Found]:
+        ids = [question.id for question in self._walk.questions()]
+        for answered in self._walk.empty_answers:
+            asked = f"; the questions are {', '.join(ids)}" if ids else ""
+            yield Found(answered, f"no computed import there has candidates: name the modules{asked}")
+
+    @problem("A computed import runs with its module, and nothing says what it loads.")
+    def _unanswered_at_import(self) -> Iterator[Found]:
+        for question in self._walk.questions():
+            loaded = [found.name for found in question.candidates if found.name in sys.modules]
+            if loaded and not question.function and not self._is_installed(question.importer):
+                context = (
+                    f"{question.file}:{question.line}: {question.text}; here it loads {', '.join(loaded)}"
+                )
+                yield Found(question.importer, context, f'exporter.answer("{question.id}", "all")')
+
     @problem("Entry point cannot be called.")
     def _uncallable_entries(self) -> Iterator[Found]:
         yield from (Found(f"entry point {name}", why) for name, why in self._refused_entries.items())
@@ -214,6 +252,12 @@ class PlanChecks:
                 continue
             if name in self._decisions.undecided:
                 yield name, self._decisions.undecided[name]
+
+    def _without_distribution(self, kind: str) -> Iterator[tuple[str, Module]]:
+        """Yield the undecided modules of one kind that has no source, of no installed distribution."""
+        for name, _ in self._undecided():
+            if self._modules[name].kind == kind and not self._needs_rule(name):
+                yield name, self._modules[name]
 
     def _unread(self) -> Iterator[Problem]:
         """Return what the walk could not read of the modules to be stored."""
@@ -271,13 +315,18 @@ class PlanChecks:
     def _other_rule(self, action: Action, name: str) -> str:
         """Return the rule to paste, and before which one it must stand; "" where no rule would help."""
         rule = self._standing[name].rule
-        if rule in _WITHOUT_A_RULE:
+        if rule in _WITHOUT_A_RULE or name == "__main__":
             return ""
         before = f"  # before {rule}" if rule.endswith(")") else ""
         return f'exporter.{action}("{name}"){before}'
 
     def _preset_rule(self, name: str) -> str:
-        return paste_rule(name, self._decisions.origin(name))
+        origin = self._decisions.origin(name)
+        if name == "__main__" and not origin.is_at_hand:
+            return ""  # nothing stands in for what is stored itself
+        if origin.kind == "unknown" and self._decisions.origin(_top(name)).is_at_hand:
+            return f'exporter.mock("{name}.**")  # {origin}, in a package of the project'
+        return paste_rule(name, origin)
 
     # --- warnings ---
 
@@ -294,8 +343,11 @@ class PlanChecks:
                 if module is not None and module.caveat:
                     yield module.caveat
         yield from self._absent(in_libraries=False)
+        yield from self._code_left_outside()
         yield from self._names_to_trust()
         for question in self._walk.unused_answers:
+            if question in self._walk.empty_answers:
+                continue  # a problem
             yield f"{question} was answered, and no computed import is there; see the plan for those that are"
 
     def library_warnings(self) -> Iterator[str]:
@@ -304,7 +356,12 @@ class PlanChecks:
 
     def in_libraries(self, question: Question) -> bool:
         """Say whether a computed import stands in a function of an installed package."""
-        return bool(question.function) and self._decisions.origin(question.importer).distribution is not None
+        return bool(question.function) and self._is_installed(question.importer)
+
+    def _is_installed(self, name: str) -> bool:
+        """Say whether a module is of an installed package, and not of the project."""
+        origin = self._decisions.origin(name)
+        return origin.distribution is not None and not origin.is_at_hand
 
     def _absent(self, *, in_libraries: bool) -> Iterator[str]:
         """Yield a warning for each package that is missed where its imports may not run.
@@ -317,7 +374,7 @@ class PlanChecks:
                 found.setdefault(name.partition(".")[0], []).append(name)
         for names in found.values():
             edges = [edge for name in names for edge in self._edges_to.get(name, ()) if edge.kind != "parent"]
-            own = [edge for edge in edges if self._decisions.origin(edge.importer).distribution is None]
+            own = [edge for edge in edges if not self._is_installed(edge.importer)]
             if in_libraries == (not own):
                 places = [f" ({edge.file}:{edge.line})" for edge in own or edges if edge.line]
                 warning = "was not found here; code that imports it will fail there as it does here"
@@ -327,10 +384,33 @@ class PlanChecks:
         origin = self._decisions.origin(name)
         if origin.distribution is not None or origin.kind in ("stdlib", "builtin"):
             return
-        if decision.rule == "implicit" and origin.kind == "unknown":
+        missing = name in self._modules and self._modules[name].kind == "missing"
+        if origin.kind == "unknown" and (missing or decision.rule == "implicit"):
             yield f"{name} was not found here; code that imports it takes the target's, if there is one"
         else:
             yield f"{name} is extern without a known distribution ({origin}): the target must bring it"
+
+    def _code_left_outside(self) -> Iterator[str]:
+        """Warn where nothing of the code is stored, although the class of an object could be."""
+        if any(one.action == "intern" and one.rule != "resources" for one in self._standing.values()):
+            return
+        told = set()
+        for use in self._survey.uses:
+            decision, origin = self._standing.get(use.module), self._decisions.origin(use.module)
+            is_python = use.module in self._modules and self._modules[use.module].kind in ("source", "zip")
+            if decision is None or decision.rule == "implicit" or use.module in told or not use.qualname:
+                continue
+            if is_python and (origin.is_at_hand or origin.kind in ("installed", "compiled")):
+                told.add(use.module)
+                label, store = (
+                    use.label.partition(",")[0],
+                    f'exporter.intern("{_top(use.module)}.**") stores it',
+                )
+                way_out = "install it there" if origin.kind == "compiled" else store
+                yield (
+                    f"no module is stored: {use.module}:{use.qualname}, the class of {label}, is left to the "
+                    f"target ({origin}); {way_out}"
+                )
 
     def _names_to_trust(self) -> Iterator[str]:
         """Warn of what loaders refuse by default; at the load, the one who exports is far away."""
@@ -365,6 +445,33 @@ def paste_rule(name: str, origin: Origin) -> str:
     if action == "undecided":
         return f'exporter.mock("{top}.**")  # {origin}; extern it where the target brings it'
     return f'exporter.{action}("{top}.**")  # {origin}'
+
+
+def _top(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _why_not_called(factory: Callable[..., Any] | str, config: Mapping[str, Any]) -> str:
+    """Say why a call of the factory would fail before it runs; "" where it would not, or nobody knows."""
+    from inspect import signature  # where there is a factory
+
+    found: Any = factory
+    if isinstance(factory, str):
+        module, _, name = factory.partition(":")
+        found = sys.modules.get(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+    else:
+        factory = f"{factory.__module__}:{getattr(factory, '__qualname__', factory)}"
+    try:
+        parameters = signature(found)
+    except (TypeError, ValueError):  # no function at all, or a compiled one that does not say
+        return "" if callable(found) or found is None else f"{factory} is no function and no class: {found!r}"
+    try:
+        parameters.bind(**config)
+    except TypeError as error:
+        return f"{factory}: {error}; it takes {parameters}, and config has {sorted(config)}"
+    return ""
 
 
 def _refused_by_loaders(

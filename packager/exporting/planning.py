@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import platform
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
 from packager.archive import MIGRATIONS, EntryPoint, GuardRecord
 from packager.calls import EntryMethodError, entry_method
 from packager.environment import environment_facts, requirement_for
-from packager.graph import Edge
+from packager.graph import DataFile, Edge, is_library, reason_to_leave_out
 from packager.names import demangle, source_path
 from packager.policy import Decision, Origin
 
@@ -78,7 +79,13 @@ class Planner:
             guards=self._guards(),
             environment=self._environment(externs),
             problems=tuple(checks.problems()),
-            warnings=(*checks.warnings(), *size_warnings),
+            left_out=tuple(self._left_out(entries)),
+            warnings=(
+                *checks.warnings(),
+                *self._project_files[1],
+                *_machine_code_warnings(entries),
+                *size_warnings,
+            ),
             questions=tuple(one for one in questions if not checks.in_libraries(one)),
             library_warnings=tuple(checks.library_warnings()),
             library_questions=tuple(one for one in questions if checks.in_libraries(one)),
@@ -153,11 +160,12 @@ class Planner:
     def _externs(self) -> Iterator[PlannedExtern]:
         """Yield one for each top-level name, or one for each distribution that fills a namespace.
 
-        What is extern without having been asked for, and is not here either, is not asked of the target.
+        What is not here either is not asked of the target, whatever rule made it extern.
         """
         tops: dict[str, dict[Origin, list[str]]] = {}
         for module in self._modules:
-            absent = module.rule == "implicit" and module.origin.kind == "unknown"
+            missing = self._walk.modules[module.name].kind == "missing"
+            absent = module.origin.kind == "unknown" and (missing or module.rule == "implicit")
             if module.action == "extern" and not absent:
                 top = module.name.partition(".")[0]
                 tops.setdefault(top, {}).setdefault(module.origin, []).append(module.name)
@@ -203,7 +211,7 @@ class Planner:
         for entry in (*self._sources(), *self._resources(), *self._stored(), *self._metadata()):
             taken.add(entry.name)
             yield entry
-        for entry in (*self._data_files(), *self._archived_files()):
+        for entry in (*self._data_files[0], *self._archived_files()):
             if entry.name not in taken and not excluded.matches(entry.name):
                 taken.add(entry.name)
                 yield entry
@@ -238,14 +246,41 @@ class Planner:
         """The interned packages, beside whose code data files lie."""
         return frozenset(one.name for one in self._modules if one.action == "intern" and one.is_package)
 
-    def _data_files(self) -> Iterator[PlannedEntry]:
-        """Yield the files beside interned packages: all of them, as an installed package has."""
+    @cached_property
+    def _data_files(self) -> tuple[tuple[PlannedEntry, ...], tuple[PlannedEntry, ...]]:
+        """The data files that go along with the code, and those that are left out, each with the reason.
+
+        Beside interned packages that are all, as an installed package has them, but for secrets and
+        what is hidden; of the project also those that its code names outside of its packages.
+        """
+        files = list(self._project_files[0])
         for top in sorted({name.partition(".")[0] for name in self._packages}):
-            for file in self._walk.data_files(top):
-                if file.package in self._packages:
-                    because = file.because or f"beside the code of {file.package}"
-                    name = resource_entry(file.package, file.resource)
-                    yield PlannedEntry(name, "resource", file.bytes, because, file.read)
+            whole = self._decisions.origin(top).is_at_hand
+            inside = self._walk.data_files(top, whole=whole)
+            files += [file for file in inside if file.package in self._packages]
+        stored: list[PlannedEntry] = []
+        left_out: list[PlannedEntry] = []
+        for file in files:
+            reason = reason_to_leave_out(file)
+            because = reason or file.because or f"beside the code of {file.package}"
+            name = resource_entry(file.package, file.resource)
+            kind = file.kind if reason and file.kind in ("unreached", "hidden") else "resource"
+            entry = PlannedEntry(name, kind, file.bytes, because, file.read)
+            (left_out if reason else stored).append(entry)
+        return tuple(stored), tuple(left_out)
+
+    @cached_property
+    def _project_files(self) -> tuple[Sequence[DataFile], Sequence[str]]:
+        """What the project's code names outside of its packages: the files, and what is told of others."""
+        own = [one.name for one in self._modules if one.action == "intern" and one.origin.is_at_hand]
+        return self._walk.project_files(name for name in own if name in self._texts)
+
+    def _left_out(self, entries: Iterable[PlannedEntry]) -> Iterator[PlannedEntry]:
+        """Yield the data files that are left out, unless the user saved or excluded them."""
+        taken = {entry.name for entry in entries}
+        for entry in self._data_files[1]:
+            if entry.name not in taken and not self._decisions.policy.exclude_data.matches(entry.name):
+                yield entry
 
     def _archived_files(self) -> Iterator[PlannedEntry]:
         """Yield what lies beside packages that are packed again, in the archive that they come from.
@@ -316,6 +351,17 @@ class Planner:
 
 def _entry(name: str, kind: str, data: bytes) -> PlannedEntry:
     return PlannedEntry(name, kind, len(data), "", partial(bytes, data))
+
+
+def _machine_code_warnings(entries: Iterable[PlannedEntry]) -> Iterator[str]:
+    """Warn of libraries that go along beside the code: they are for one system and processor."""
+    for entry in entries:
+        if entry.kind == "resource" and entry.because and is_library(entry.name):
+            here = f"{platform.system()} {platform.machine()}"
+            yield (
+                f"{entry.name} is machine code ({entry.because}), and can be opened on {here} alone; for "
+                "others, leave the package to the target, with a wheel for each"
+            )
 
 
 def _package_of(name: str, packages: Collection[str]) -> str | None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .datafiles import *
     from .digraph import *
     from .encodings import *
     from .importers import *
@@ -17,13 +18,16 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
+            "datafiles": "is_library reason_to_leave_out",
             "digraph": "DiGraph",
             "encodings": "source_encoding source_text",
             "importers": "Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
             "loaders": "COMPILED ChainedSources LoaderSources found_by_loader",
             "main_source": "main_definitions",
             "module_finder": "Sources",
-            "records": "Candidate Decide Edge Found Module Problem Question SourceFinder WalkDecision",
+            "records": (
+                "Candidate DataFile Decide Edge Found Module Problem Question SourceFinder WalkDecision"
+            ),
             "walk": "Walk",
         },
     )

@@ -31,6 +31,7 @@ _OF_PACKAGES = frozenset(
 READERS_OF_RESOURCES = frozenset(["importlib.resources", "importlib_resources", "pkgutil", "pkg_resources"])
 _ATTRIBUTE_READERS = frozenset(["getattr", "hasattr", "attrgetter", "methodcaller", "getattr_static"])
 _PACKAGES = {"__name__": "name", "__package__": "package", "__spec__.parent": "package"}
+_PLACES = ("__file__", "__path__", "__spec__", "co_filename", "getfile", "getsourcefile", "getabsfile")
 _COMPUTED = {
     "exec": "exec",
     "entry_points": "entry points",
@@ -116,7 +117,7 @@ class Expressions:
         self.resource_functions: set[str] = set()
         self.literals: list[Literal] = []
         text = source if isinstance(source, str) else source.decode("latin-1")
-        self.own_path = "__file__" in text or "__path__" in text
+        self.own_path = any(word in text for word in _PLACES)
         self.texts: dict[str, list[ast.expr]] = {}
 
     def collect(self, root: ast.AST, used: Collected, block: int) -> list[FoundDynamic]:
@@ -251,7 +252,7 @@ class Expressions:
             "import",
             self.text(call),
             level,
-            pattern.strip("*") and pattern,
+            pattern if pattern.strip("*") or level else "",  # "*" alone means all below a package
             anchor or "package",
             literal,
         )

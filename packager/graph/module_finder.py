@@ -230,14 +230,17 @@ class Sources:
                 if found is not None:
                     return found
         loaded = sys.modules.get(name)
-        if loaded is not None:
-            return Found(
-                name,
-                "unknown",
-                is_package=hasattr(loaded, "__path__"),
-                problem="it is imported already, but no finder knows where it comes from",
-            )
-        return None
+        return None if loaded is None else _known_to_nobody(name, loaded)
+
+
+def _known_to_nobody(name: str, loaded: Any) -> Found:
+    """Describe a module that was put into `sys.modules` by hand, as with `spec_from_file_location`."""
+    file = getattr(loaded, "__file__", None)
+    path = file if isinstance(file, str) and os.path.isfile(file) else None
+    problem = "it is imported already, but no finder knows where it comes from"
+    if path is not None:
+        problem = f"it was loaded from its file {path}, and cannot be imported by its name"
+    return Found(name, "unknown", hasattr(loaded, "__path__"), path=path, problem=problem)
 
 
 def _main() -> Found:

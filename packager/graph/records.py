@@ -199,7 +199,8 @@ class DataFile:
     """A file beside the code of a captured package: `resource` is its path below `package`.
 
     `kind` is "found" (a literal names it), "suggested" (the file's name or folder occurs in the
-    code) or "beside" (it lies there); `because` is the place of the literal ("pkg/io.py:12").
+    code), "beside" (it lies there), "unreached" (it lies in a sub-package that nothing imports) or
+    "hidden" (a hidden folder, as a whole); `because` is the place of the literal ("pkg/io.py:12").
     `read` gives the content, also out of a zip file.
     """
 

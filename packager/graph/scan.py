@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-SCAN_VERSION = 16
+SCAN_VERSION = 18
 """Raise it with every change of what a scan holds or how it is read off the source."""
 
 MODULE_BLOCK = 0
@@ -158,8 +158,9 @@ class Scan(NamedTuple):
     """Everything read off one source. `error` is (line, message) of a syntax error, or None.
 
     `lazy` is None for ordinary modules, else (name, module, line) of the lazy table, where the
-    module is spelt as in the source. `own_path` says that the code asks for `__file__` or
-    `__path__`; `rewritable` that it is an `__init__` of the kind that import_follower.py rewrites.
+    module is spelt as in the source. `own_path` says that the code asks for `__file__`,
+    `co_filename` or the like; `rewritable` that it is an `__init__` of the kind that
+    import_follower.py rewrites.
     """
 
     error: tuple[int, str] | None

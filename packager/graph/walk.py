@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import MappingProxyType
@@ -134,13 +135,35 @@ class Walk:
         asked = {self._site(key).id for key in self._follower.dynamics}
         return tuple(question for question in self._answers if question not in asked)
 
-    def data_files(self, package: str) -> Sequence[DataFile]:
-        """List the data files below a top-level package that the walk followed, those named by code first."""
+    @property
+    def empty_answers(self) -> Sequence[str]:
+        """The ids that were answered with "all" where no candidate is, or no computed import."""
+        found = {site.id: site.candidate_names() for site in map(self._site, self._follower.dynamics)}
+        return tuple(
+            asked for asked, names in self._answers.items() if names == "all" and not found.get(asked)
+        )
+
+    def data_files(self, package: str, *, whole: bool = False) -> Sequence[DataFile]:
+        """List the data files below a top-level package that the walk followed, those named by code first.
+
+        With `whole` those of sub-packages that nothing imports, too.
+        """
         modules = [
             self._table[name] for name, decision in self._follower.decisions.items() if decision.follow
         ]
         inside = [module for module in modules if module.name.partition(".")[0] == package]
-        return tuple(find_data_files(inside, self._listings))
+        return tuple(find_data_files(inside, self._listings, whole=whole))
+
+    def project_files(self, names: Iterable[str]) -> tuple[Sequence[DataFile], Sequence[str]]:
+        """Return the files in no package that followed modules `names` reach, and what is told of others."""
+        modules = [self._table[name] for name in names if self._follower.decisions[name].follow]
+        literals = (one.text for module in modules for one in module.scan.literals)
+        if not any(module.scan.own_path for module in modules) and not any(map(os.path.isfile, literals)):
+            return (), ()  # as most projects are: no code asks where it lies, nor names what lies here
+        from .project_files import ProjectFiles
+
+        found = ProjectFiles(modules, self._listings)
+        return found.stored, found.told
 
     def graph(self) -> DiGraph:
         """Return the followed edges as a graph."""

@@ -39,8 +39,11 @@ else:
     Loader = object
 
 
-_PLACES = frozenset({"__file__", "__path__"})
-_BASIS = f"{sys.implementation.cache_tag} {sys.flags.optimize} ".encode() + MAGIC_NUMBER
+# What code asks that wants to know where it lies; `inspect` and code objects know it, too.
+_PLACES = frozenset(
+    "__file__ __path__ __spec__ co_filename getfile getsourcefile getabsfile get_filename".split()
+)
+_BASIS = f"{sys.implementation.cache_tag} {sys.flags.optimize} {sorted(_PLACES)} ".encode() + MAGIC_NUMBER
 # What `import` and `inspect` ask of any module: a mock must not claim to have it.
 _NOT_MOCKED = ("__path__", "__all__", "__wrapped__", "__file__", "__getattr__")
 
@@ -248,7 +251,7 @@ def fill_mock(module: ModuleType, true_name: str) -> None:
 
 
 class Compiled(NamedTuple):
-    """A module's code, and whether it asks where it lies: it names `__file__` or `__path__`."""
+    """A module's code, and whether it asks where it lies: it names `__file__`, `co_filename` or the like."""
 
     code: CodeType
     names_its_file: bool

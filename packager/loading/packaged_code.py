@@ -4,10 +4,11 @@ Nothing here imports or compiles code of the archive: it answers by name, from t
 archive's bytes.
 
 Every archive has a folder of its own under the cache, named by its identity: there `__file__` of its
-modules points. As long as no packaged code names `__file__` or `__path__` nothing is written; then the
-whole top-level package is unpacked in one rename, sources and data files alike, so that
-`open(os.path.join(os.path.dirname(__file__), ...))` works. What is executed still comes from the verified
-archive, never from that folder. What only writing needs is imported where files are written.
+modules points. As long as no packaged code names `__file__` or the like nothing is written; then the
+whole top-level package is unpacked in one rename, sources and data files alike, and what lies beside it and
+is of no package, so that `open(os.path.join(os.path.dirname(__file__), ...))` works. What is executed still
+comes from the verified archive, never from that folder. What only writing needs is imported where files are
+written.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class PackagedCode:
         self._children: dict[str, list[ModuleRecord]] | None = None
         self._tree: Folder | None = None
         self._names = [entry.name for entry in manifest.entries]
+        self._entries = manifest.entries
 
     def source_digest(self, name: str) -> str | None:
         """Return the sha256 that the manifest gives for the source of module `name`, if there is one."""
@@ -86,7 +88,7 @@ class PackagedCode:
         """Release the archive: functions of packaged code that live on keep this object, and so little."""
         self._archive = None
         self.modules = {}
-        self._children, self._tree, self._names = {}, {}, []
+        self._children, self._tree, self._names, self._entries = {}, {}, [], ()
 
     def children(self, package: str) -> list[ModuleRecord]:
         """List the modules directly inside `package`, sorted by name."""
@@ -124,6 +126,13 @@ class PackagedCode:
     def metadata_folders(self) -> list[str]:
         """List the folders that describe interned distributions: "name-version.dist-info"."""
         return [name for name, below in self._root().items() if name.endswith(".dist-info") and below]
+
+    def files_of_no_package(self) -> list[str]:
+        """List the data files beside the top-level modules, which code reaches from its own place."""
+        packages = {_top(name) for name, record in self.modules.items() if record.is_package}
+        data = [entry.name for entry in self._entries if entry.kind == "resource"]
+        tops = ((name, name.partition("/")[0]) for name in data if not name.startswith(".data/"))
+        return [name for name, top in tops if top not in packages and not top.endswith(".dist-info")]
 
     def _opened(self) -> ArchiveReader:
         if self._archive is None:
@@ -258,6 +267,9 @@ class Unpacker:
         if folder is not None and not (self.root / top).exists():
             with keep_folder(self.root / top) as part:
                 self._write_folder(folder, part)
+        for entry in self._code.files_of_no_package():
+            if not (self.root / entry).exists():
+                keep_file(self.root / entry, self._code.read_file(entry))
 
     def _write_folder(self, folder: Folder, path: Path) -> None:
         """Write `folder` as `path`, without recursion: names may nest deeply."""

@@ -16,6 +16,7 @@ from typing import Any, Final
 from packager.codecs import CannotStore, Role
 from packager.errors import ArchiveError
 from packager.graph import Importer
+from packager.version import is_namesake
 
 from .trust import is_never_stored, numpy_ufunc, walk_classes
 
@@ -98,6 +99,13 @@ class NameFinder:
     def _find(self, obj: Any, name: str | None) -> tuple[str, str]:
         module, qualname = self._named(obj, name)
         if is_never_stored(module, qualname):
+            file = getattr(sys.modules.get(module), "__file__", None)
+            if file and is_namesake(module, file):
+                raise CannotStore(
+                    f"{module}:{qualname} is of {file}, but has the name of a module of Python that turns "
+                    "data into code, and loaders refuse it by that name",
+                    f"give the module {module.partition('.')[0]} another name",
+                )
             raise CannotStore(
                 f"{module}:{qualname} turns data into code, and is refused in every archive",
                 "write a small function of your own package around it, and refer to that",
@@ -126,7 +134,10 @@ class NameFinder:
         except Exception as error:  # lazy modules raise whatever they like when they are asked for a name
             raise CannotStore(
                 f"{type(obj).__name__} {qualname!r} cannot be found by its name: {error}",
-                "make it a top-level name of an importable module",
+                # An enumeration that C++ made, as those of pybind11, often has another name there.
+                "keep the numbers of its members, int(member), and make members of them again"
+                if isinstance(obj, type) and isinstance(getattr(obj, "__members__", None), dict)
+                else "make it a top-level name of an importable module",
             ) from error
 
     def _common_home(self, obj: Any) -> tuple[str, str] | None:

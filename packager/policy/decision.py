@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Action = Literal["intern", "extern", "mock", "deny", "undecided"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
-OriginKind = Literal["stdlib", "builtin", "installed", "compiled", "editable", "project", "unknown"]
+OriginKind = Literal["stdlib", "builtin", "installed", "compiled", "editable", "local", "project", "unknown"]
 
 _FORMS = (("exporter", "name", "decision"), ("exporter", "name"))
 _SHORT_FORM = 1
@@ -47,6 +47,7 @@ class Origin:
     - `stdlib`, `builtin`: Python's own, as source or inside the interpreter;
     - `installed`: a distribution without compiled modules; `compiled`: one with any;
     - `editable`: a distribution installed in place, its source in a folder at hand;
+    - `local`: one that was installed from a folder at hand, as `pip install .` does;
     - `project`: source on `sys.path` that no distribution claims: the code at hand;
     - `unknown`: found nowhere, or in a folder of installed packages under no distribution.
 
@@ -58,6 +59,11 @@ class Origin:
     distribution: str | None = None
     version: str | None = None
     place: str = field(default="", compare=False, repr=False)
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether it is the code of the one who exports: the project, installed or not."""
+        return self.kind in ("project", "editable", "local")
 
     def __str__(self) -> str:
         if self.distribution is None:
@@ -72,6 +78,7 @@ _KIND_NAMES: dict[OriginKind, str] = {
     "installed": "installed distribution",
     "compiled": "compiled distribution",
     "editable": "editable install",
+    "local": "install of a folder",
     "project": "project code",
     "unknown": "unknown origin",
 }

@@ -43,6 +43,7 @@ _ACTIONS: dict[Preset, dict[OriginKind, Action]] = {
         "compiled": "extern",
         "installed": "extern",
         "editable": "intern",
+        "local": "intern",
         "project": "intern",
     },
     "hermetic": {
@@ -51,6 +52,7 @@ _ACTIONS: dict[Preset, dict[OriginKind, Action]] = {
         "compiled": "extern",
         "installed": "intern",
         "editable": "intern",
+        "local": "intern",
         "project": "intern",
     },
     "strict": {},

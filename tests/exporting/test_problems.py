@@ -219,7 +219,7 @@ def test_a_module_among_installed_packages_without_a_distribution_has_no_origin(
     )
 
 
-def test_an_extern_without_a_distribution_is_a_warning_where_a_rule_asked_for_it(project: Project) -> None:
+def test_an_extern_that_is_not_here_is_a_warning_where_a_rule_asked_for_it(project: Project) -> None:
     project({"app.py": "import plugin\n"})
     exporter = PackageExporter(io.BytesIO(), policy="auto")
     exporter.extern("plugin")
@@ -227,8 +227,9 @@ def test_an_extern_without_a_distribution_is_a_warning_where_a_rule_asked_for_it
     plan = exporter.plan()
     assert plan.ok
     assert plan.warnings == (
-        "plugin is extern without a known distribution (unknown origin): the target must bring it",
+        "plugin was not found here; code that imports it takes the target's, if there is one",
     )
+    assert plan.externs == ()
 
 
 def test_an_implicit_extern_that_is_not_here_is_not_asked_of_the_target(

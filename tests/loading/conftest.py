@@ -27,7 +27,10 @@ class TextArchive:
         self.manifest = SimpleNamespace(
             modules=tuple(modules),
             externs=tuple(ExternRecord(name, "installed") for name in externs),
-            entries=tuple(SimpleNamespace(name=name) for name in self.files),
+            entries=tuple(
+                SimpleNamespace(name=name, kind="source" if name.endswith(".py") else "resource")
+                for name in self.files
+            ),
             stored_modules=frozenset(module.name for module in modules if module.action == "intern"),
         )
 

@@ -1,0 +1,188 @@
+"""Files of the project that lie in no package, and that its code reaches from its own place.
+
+The folder above the top-level modules is the root of an archive. What code names below it goes along at the
+same path: `os.path.join(os.path.dirname(__file__), "words.txt")` beside a module, `ROOT / "conf" / "eu.toml"`
+one package up, a folder that a configuration file names. What lies higher, or relative to the working
+directory, has no place in an archive, and is told.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import translate
+from functools import partial
+
+from packager.sizes import size_text
+
+from .datafiles import is_code, is_library, is_package, opens_libraries
+from .module_finder import Listings
+from .module_table import SourceModule
+from .records import DataFile, Found
+from .scan import Literal
+
+# A folder that is named as a whole and is larger than this is told, and not stored.
+LARGEST_FOLDER = 64 * 2**20
+_CONFIGURATION = (".json", ".toml", ".yaml", ".yml", ".ini", ".cfg", ".conf")
+_LARGEST_CONFIGURATION = 256 * 2**10
+_VALUE = re.compile(r"[:=\[,]\s*[\"']?([\w.-]+(?:/[\w.-]+)*)/?[\"']?\s*(?=[\],}#;\r\n]|$)")
+_HIGHER = 2
+
+
+class ProjectFiles:
+    """What the code of the project names outside of its packages; `modules` are those that are stored.
+
+    `stored` are the files, each with an empty package; `told` are sentences about those without a place.
+    """
+
+    def __init__(self, modules: Iterable[SourceModule], listings: Listings) -> None:
+        self._listings = listings
+        self._stored: dict[str, DataFile] = {}
+        self._told: dict[str, str] = {}
+        by_root: dict[str, list[SourceModule]] = {}
+        for module in modules:
+            if (root := root_of(module.found)) is not None:
+                by_root.setdefault(root, []).append(module)
+        for root, members in by_root.items():
+            self._look(root, members)
+
+    @property
+    def stored(self) -> Sequence[DataFile]:
+        """The files in the order in which the code names them; what comes first has the path."""
+        return tuple(self._stored.values())
+
+    @property
+    def told(self) -> Sequence[str]:
+        """What is named and not stored, a sentence each."""
+        return tuple(self._told.values())
+
+    def _look(self, root: str, modules: list[SourceModule]) -> None:
+        packages = {module.name for module in modules if module.found.is_package and "." not in module.name}
+        asks_place = any(module.scan.own_path for module in modules)
+        for module in modules:
+            loads_files, loads_libraries = loads_code(module), bool(opens_libraries(module))
+            for literal in module.scan.literals:
+                text, place = _relative(literal.text), f"{module.found.file}:{literal.line}"
+                if not text or text.partition("/")[0] in packages:
+                    continue
+                with_code = loads_files or (loads_libraries and is_library(text))
+                if asks_place and self._take(root, text, place, with_code=with_code):
+                    continue
+                if literal.block in module.live:
+                    self._tell(root, text, place, literal, asks_place=asks_place)
+        if asks_place:
+            self._follow_configuration(root, packages)
+
+    def _take(self, root: str, text: str, place: str, *, with_code: bool) -> bool:
+        """Store what a path below the root names: a file, files by a pattern, a folder; say if it did."""
+        if "*" in text:
+            fixed = posixpath.dirname(text.partition("*")[0])
+            matches = re.compile(translate(text)).match
+            names = [name for name in self._below(root, fixed, with_code=with_code) if matches(name)]
+        elif self._is_file(root, text):
+            names = [text] if with_code or not is_code(text) else []
+        elif self._is_folder(root, text):
+            names = list(self._below(root, text, with_code=with_code))
+            size = sum(self._listings.size(os.path.join(root, name)) for name in names)
+            if size > LARGEST_FOLDER:
+                self._told[text] = (
+                    f"{place} names folder {text}, which is not stored: {size_text(size)} in {len(names)} "
+                    "files. Name the files that are needed, or store them with save_binary"
+                )
+                return True
+        else:
+            return False
+        for name in names:
+            self._store(root, name, place)
+        return bool(names)
+
+    def _store(self, root: str, name: str, place: str) -> None:
+        path = os.path.join(root, name)
+        read = partial(self._listings.read, path)
+        file = DataFile("", name, path, self._listings.size(path), place, "found", read)
+        self._stored.setdefault(name, file)
+
+    def _follow_configuration(self, root: str, packages: set[str]) -> None:
+        """Store what the values of stored configuration files name, below the root or beside them."""
+        waiting = list(self._stored.values())
+        for file in waiting:  # grows while it is walked
+            if not file.resource.endswith(_CONFIGURATION) or file.bytes > _LARGEST_CONFIGURATION:
+                continue
+            beside = posixpath.dirname(file.resource)
+            for value in dict.fromkeys(_VALUE.findall(file.read().decode("utf-8", "replace"))):
+                for text in dict.fromkeys(_relative(posixpath.join(base, value)) for base in ("", beside)):
+                    if text and text.partition("/")[0] not in packages:
+                        known = len(self._stored)
+                        self._take(root, text, f"named in {file.resource}", with_code=False)
+                        waiting.extend(list(self._stored.values())[known:])
+
+    def _tell(self, root: str, text: str, place: str, literal: Literal, *, asks_place: bool) -> None:
+        """Tell of a file that is there, but has no place in an archive."""
+        if "*" in text or is_code(text):
+            return
+        higher = root
+        for _ in range(_HIGHER if asks_place and "/" in text else 0):
+            higher = os.path.dirname(higher)
+            if self._is_file(higher, text):
+                self._told[text] = (
+                    f"{place} names {text}, which lies in {higher}, above the top-level packages, and is not "
+                    "stored: move it into a package, and open it from there"
+                )
+                return
+        if not asks_place and self._is_file(os.getcwd(), text):
+            self._told[text] = (
+                f"{place} names {text}, which is here in the working directory, and is not stored: open it "
+                "from the module's own folder, os.path.dirname(__file__), and it goes along"
+            )
+
+    def _below(self, root: str, folder: str, *, with_code: bool) -> Iterator[str]:
+        """Yield the files below a folder, by their paths from the root; no packages, nothing hidden."""
+        waiting = [folder]
+        while waiting:
+            current = waiting.pop()
+            listing = self._listings.get(os.path.join(root, current) if current else root)
+            for name in sorted(listing.files):
+                if not is_code(name) or (with_code and name.endswith(".py")):
+                    yield posixpath.join(current, name)
+            inner = (posixpath.join(current, name) for name in sorted(listing.folders, reverse=True))
+            waiting.extend(path for path in inner if self._is_folder(root, path))
+
+    def _is_file(self, root: str, text: str) -> bool:
+        folder, name = posixpath.split(text)
+        return name in self._listings.get(os.path.join(root, folder) if folder else root).files
+
+    def _is_folder(self, root: str, text: str) -> bool:
+        """Say whether there is a folder of data: no package, nothing hidden, nothing that Python makes."""
+        folder, name = posixpath.split(text)
+        if name.startswith(".") or name == "__pycache__":
+            return False
+        below = os.path.join(root, text)
+        there = name in self._listings.get(os.path.join(root, folder) if folder else root).folders
+        return there and not is_package(below, self._listings)
+
+
+def root_of(found: Found) -> str | None:
+    """Return the folder that holds the top-level module or package of a module on disk; None for others."""
+    if found.path is None or found.kind not in ("source", "main"):
+        return None
+    root = os.path.dirname(os.path.abspath(found.path))
+    for _ in range(found.name.count(".") + (1 if found.is_package else 0)):
+        root = os.path.dirname(root)
+    return root
+
+
+def loads_code(module: SourceModule) -> bool:
+    """Say whether code of a module runs files by their paths, as `spec_from_file_location` does."""
+    return any(dynamic.kind in ("file", "run") for dynamic in module.scan.dynamics)
+
+
+def _relative(text: str) -> str:
+    """Return a path as it would be below the root; "" for what is no path below anything."""
+    if text.startswith("/"):
+        return ""
+    path = posixpath.normpath(text)
+    while path.startswith("../"):
+        path = path[3:]
+    return "" if path in (".", "..") else path

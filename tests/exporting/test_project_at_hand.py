@@ -1,0 +1,364 @@
+"""What belongs to the project goes in, however it is laid out, and what cannot is said for what it is."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import sys
+from collections.abc import Callable, Mapping
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packager import PackageExporter, PackageImporter, PackagingWarning
+from packager.exporting import ExportPlan
+
+Project = Callable[[Mapping[str, str]], Path]
+CLASS = """
+class {0}:
+    def __init__(self):
+        self.size = 3
+    def total(self):
+        return self.size
+"""
+
+
+def planned(*modules: str) -> ExportPlan:
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    for module in modules:
+        exporter.save_module(module)
+    return exporter.plan()
+
+
+def found(plan: ExportPlan) -> list[tuple[str, str, str]]:
+    return [(problem.subject, problem.context, problem.fix) for problem in plan.problems]
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Install a distribution as pip does from a folder: `installed("ledger", {"ledger.py": "..."})`."""
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    monkeypatch.syspath_prepend(site)
+
+    def install(name: str, files: Mapping[str, str], *, by: str = "pip", **stated: Any) -> None:
+        info = site / f"{name}-1.2.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
+        (info / "INSTALLER").write_text(f"{by}\n")
+        (info / "RECORD").write_text("".join(f"{path},,\n" for path in files))
+        url = {"url": (tmp_path / "work").as_uri(), **(stated or {"dir_info": {}})}
+        (info / "direct_url.json").write_text(json.dumps(url))
+        for path, text in files.items():
+            (site / path).parent.mkdir(parents=True, exist_ok=True)
+            (site / path).write_text(text)
+
+    return install
+
+
+@pytest.mark.parametrize(
+    ("how", "action"),
+    [
+        ({}, "intern"),
+        ({"dir_info": {"editable": False}}, "intern"),
+        ({"archive_info": {}}, "extern"),
+        ({"by": "conda"}, "extern"),
+    ],
+)
+def test_what_pip_installed_from_a_folder_is_the_project(
+    installed: Callable[..., None], how: dict[str, Any], action: str
+) -> None:
+    """A wheel is none, and what conda installs names the folder of its build, on another machine."""
+    installed("ledger-kit", {"ledger/__init__.py": "", "ledger/book.py": ""}, **how)
+    plan = planned_extern("import ledger.book\n")
+    assert [module.action for module in plan.modules if module.name.startswith("ledger")] == [action] * 2
+
+
+def planned_extern(text: str) -> ExportPlan:
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_source_string("uses", text)
+    return exporter.plan()
+
+
+def test_questions_of_an_installed_project_are_asked(installed: Callable[..., None]) -> None:
+    text = "import importlib\ndef load(name):\n    return importlib.import_module(name)\n"
+    installed("ledger-kit", {"ledger.py": text})
+    plan = planned("ledger")
+    assert [question.id for question in plan.questions] == ["ledger.py:3:load"]
+    assert plan.library_questions == ()
+
+
+def test_two_distributions_of_one_namespace_go_in_together(installed: Callable[..., None]) -> None:
+    installed("orchard-trees", {"orchard/trees/__init__.py": "HEIGHT = 5\n"})
+    installed("orchard-fruit", {"orchard/fruit.py": "from orchard.trees import HEIGHT\n"})
+    plan = planned("orchard.fruit")
+    assert plan.ok
+    assert [module.name for module in plan.by_action("intern")] == [
+        "orchard",
+        "orchard.fruit",
+        "orchard.trees",
+    ]
+
+
+@pytest.mark.parametrize("name", ["colorsys", "sched", "chunk"])
+@pytest.mark.parametrize("as_package", [False, True])
+def test_a_module_named_like_one_of_python_is_the_projects(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, as_package: bool
+) -> None:
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    file = f"{name}/__init__.py" if as_package else f"{name}.py"
+    project({file: "LEVEL = 4\n", "mixer.py": f"import json\nfrom {name} import LEVEL\n"})
+    with PackageExporter(tmp_path / "mixer.kellet", policy="auto") as exporter:
+        exporter.save_module("mixer")
+        assert {one.name: one.action for one in exporter.plan().modules} == {
+            "mixer": "intern",
+            name: "intern",
+            "json": "extern",
+        }
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    with PackageImporter(tmp_path / "mixer.kellet") as importer:
+        assert importer.import_module("mixer").LEVEL == 4
+    assert getattr(sys.modules.get(name), "LEVEL", None) is None
+
+
+def test_what_is_imported_already_is_what_code_here_has_got(project: Project) -> None:
+    project({"json.py": "", "mixer.py": "import json\n"})
+    assert {one.name: one.action for one in planned("mixer").modules} == {"mixer": "intern", "json": "extern"}
+
+
+def test_compiled_code_of_the_project_says_what_it_is(project: Project) -> None:
+    compiled = f"sieve/_fast{EXTENSION_SUFFIXES[0]}"
+    folder = project({"sieve/__init__.py": "", "sieve/core.py": "from ._fast import twice\n", compiled: ""})
+    plan = planned("sieve.core")
+    assert plan.problems[0].reason == (
+        "Module is a C extension module. packager supports Python modules only."
+    )
+    assert found(plan) == [
+        (
+            "sieve._fast",
+            (
+                f"{folder / compiled} is compiled code of the project itself. Build the project as a wheel, "
+                "install it at the target, and leave the package to it"
+            ),
+            'exporter.extern("sieve.**")',
+        )
+    ]
+
+
+def test_bytecode_without_source_says_what_it_is(project: Project) -> None:
+    folder = project(
+        {"locked/__init__.py": "", "locked/sauce.pyc": "", "locked/api.py": "from . import sauce\n"}
+    )
+    assert found(planned("locked.api")) == [
+        (
+            "locked.sauce",
+            (
+                f"{folder}/locked/sauce.pyc: only bytecode is here, without its source. Put the source "
+                "beside it, or leave it to the target"
+            ),
+            'exporter.extern("locked.**")',
+        )
+    ]
+
+
+def test_a_module_that_was_loaded_from_its_file_is_saved_by_the_line_to_paste(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = project({"tools/odd.py": CLASS.format("Odd")}) / "tools" / "odd.py"
+    spec = importlib.util.spec_from_file_location("odd_tool", file)
+    assert spec is not None
+    assert spec.loader is not None
+    odd = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "odd_tool", odd)
+    spec.loader.exec_module(odd)
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", odd.Odd())
+    ((subject, context, fix),) = found(exporter.plan())
+    assert (subject, context) == (
+        "odd_tool",
+        f"it was loaded from its file {file}, and cannot be imported by its name",
+    )
+    with PackageExporter(tmp_path / "odd.kellet", policy="auto") as exporter:
+        exec(fix, {"exporter": exporter})
+        exporter.save_object("model", "model", odd.Odd())
+    with PackageImporter(tmp_path / "odd.kellet") as importer:
+        assert importer.load_object("model", "model").total() == 3
+
+
+@pytest.mark.parametrize(
+    ("module", "fix"),
+    [
+        ("fern.gone", 'exporter.mock("fern.gone.**")  # unknown origin, in a package of the project'),
+        ("gone", 'exporter.mock("gone.**")  # unknown origin; extern it where the target brings it'),
+    ],
+)
+def test_no_mock_of_ones_own_package_is_offered(project: Project, module: str, fix: str) -> None:
+    project({"fern/__init__.py": "", "fern/leaf.py": f"import {module}\n"})
+    assert [one.fix for one in planned("fern.leaf").problems if one.subject == module] == [fix]
+
+
+def test_what_is_absent_here_is_not_demanded_there(project: Project, tmp_path: Path) -> None:
+    project({"gull.py": "def log():\n    import wandb_of_old\n" + CLASS.format("Gull")})
+    gull = importlib.import_module("gull")
+
+    exporter = PackageExporter(tmp_path / "gull.kellet", policy="auto")
+    exporter.extern("wandb_of_old")
+    exporter.save_module("gull")
+    exporter.save_object("model", "model", gull.Gull())
+    plan = exporter.plan()
+    with pytest.warns(PackagingWarning, match="wandb_of_old was not found here"):
+        exporter.close()
+    assert plan.externs == ()
+    assert plan.warnings == (
+        "wandb_of_old was not found here; code that imports it takes the target's, if there is one",
+    )
+    with PackageImporter(tmp_path / "gull.kellet") as importer:
+        assert importer.load_object("model", "model").total() == 3
+        with pytest.raises(ModuleNotFoundError, match="wandb_of_old"):
+            importer.import_module("gull").log()
+
+
+FACTORIES = """
+class Net:
+    def __init__(self, width, depth):
+        pass
+
+def build(*, rate):
+    return Net(1, 2)
+
+def anything(**options):
+    return Net(1, 2)
+
+table = {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("factory", "config", "why"),
+    [
+        (
+            "Net",
+            {"widht": 3},
+            "missing a required argument: 'width'; it takes (width, depth), and config has ['widht']",
+        ),
+        (
+            "Net",
+            {"width": 3, "deep": 1, "depth": 2},
+            (
+                "got an unexpected keyword argument 'deep'; it takes (width, depth), and config has "
+                "['deep', 'depth', 'width']"
+            ),
+        ),
+        (
+            "build",
+            {"rate": 1, "hue": 2},
+            "got an unexpected keyword argument 'hue'; it takes (*, rate), and config has ['hue', 'rate']",
+        ),
+        ("build", {"rate": 1}, ""),
+        ("anything", {"widht": 1}, ""),
+    ],
+)
+@pytest.mark.parametrize("by_name", [False, True])
+def test_a_factory_that_cannot_be_called_is_told_in_the_plan(
+    project: Project, factory: str, config: dict[str, Any], why: str, by_name: bool
+) -> None:
+    project({"loom.py": FACTORIES})
+    loom = importlib.import_module("loom")
+
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    given = f"loom:{factory}" if by_name else getattr(loom, factory)
+    exporter.save_object("model", "model", loom.Net(1, 2), factory=given, config=config)
+    expected = [("model/model", f"loom:{factory}: {why}")] if why else []
+    assert [(one.subject, one.context) for one in exporter.plan().problems] == expected
+
+
+def test_an_archive_without_any_code_is_a_warning(installed: Callable[..., None], project: Project) -> None:
+    project({"here.py": ""})
+    installed("ledger-kit", {"ledger.py": CLASS.format("Book")}, archive_info={})
+    ledger = importlib.import_module("ledger")
+
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", ledger.Book())
+    assert exporter.plan().warnings[0] == (
+        "no module is stored: ledger:Book, the class of object model/model, is left to the target (installed "
+        'distribution ledger-kit 1.2); exporter.intern("ledger.**") stores it'
+    )
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.intern("ledger.**")
+    exporter.save_object("model", "model", ledger.Book())
+    assert exporter.plan().warnings == ()
+
+
+STEPS = {
+    "brew/__init__.py": "",
+    "brew/steps/mash.py": "",
+    "brew/steps/boil.py": "",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["f'{__name__}.{name}'", "__name__ + '.' + name", "f'{__package__}.{name}'", "'.' + name, __package__"],
+)
+def test_a_package_that_imports_all_of_itself_is_asked_about(project: Project, name: str) -> None:
+    text = (
+        "import importlib, pkgutil\nfor _, name, _ in pkgutil.iter_modules(__path__):\n"
+        f"    importlib.import_module({name})\n"
+    )
+    project({**STEPS, "brew/steps/__init__.py": text})
+    assert planned("brew.steps").ok  # nothing says that it loads any
+    importlib.import_module("brew.steps")  # it loads what lies in it
+
+    plan = planned("brew.steps")
+    assert [(one.subject, one.fix) for one in plan.problems] == [
+        ("brew.steps", 'exporter.answer("brew/steps/__init__.py:3", "all")')
+    ]
+    assert plan.problems[0].context.endswith("; here it loads brew.steps.boil, brew.steps.mash")
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exec(plan.problems[0].fix, {"exporter": exporter})
+    exporter.save_module("brew.steps")
+    assert exporter.plan().ok
+    assert "brew.steps.mash" in exporter.interned_modules()
+
+
+@pytest.mark.parametrize("asked", ["app.py:3:load", "app.py:99"])
+def test_all_of_nothing_is_a_problem(project: Project, asked: str) -> None:
+    project({"app.py": "import importlib\ndef load(name):\n    return importlib.import_module(name)\n"})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("app")
+    exporter.answer(asked, "all")
+    (problem,) = exporter.plan().problems
+    assert (problem.reason, problem.subject) == ('Answer "all" has nothing to load.', asked)
+    assert problem.context.startswith("no computed import there has candidates: name the modules")
+
+
+@pytest.mark.parametrize("name", ["profile", "trace"])
+def test_a_class_of_a_module_that_loaders_refuse_by_its_name_says_to_rename_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    file = project({f"{name}.py": CLASS.format("User")}) / f"{name}.py"
+    user = importlib.import_module(name).User()
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", user)
+    (problem,) = exporter.plan().problems
+    assert problem.context == (
+        f"model: {name}:User is of {file}, but has the name of a module of Python that turns data into code, "
+        f"and loaders refuse it by that name (give the module {name} another name)"
+    )
+
+
+def test_an_enumeration_that_no_name_leads_to_says_what_to_keep(project: Project) -> None:
+    """As `torch.nn.attention.SDPBackend`, whose type has another name than its module gives it."""
+
+    backend = type("_Backend", (), {"__members__": {"MATH": 0}, "__module__": "kinds"})
+    project({"kinds.py": ""})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", [backend()])
+    (problem,) = exporter.plan().problems
+    assert problem.context.endswith(
+        "(keep the numbers of its members, int(member), and make members of them again)"
+    )

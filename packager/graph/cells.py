@@ -76,7 +76,9 @@ def _untimed(text: str) -> str:
     lines = text.split("\n")
     for statement in parsed(text):
         match statement:
-            case ast.Expr(ast.Call(ast.Attribute(attr="run_line_magic"), [ast.Constant("time"), ast.Constant(run)])):
+            case ast.Expr(
+                ast.Call(ast.Attribute(attr="run_line_magic"), [ast.Constant("time"), ast.Constant(run)])
+            ):
                 lines[statement.lineno - 1] = run if parsed(str(run)) else lines[statement.lineno - 1]
     return "\n".join(lines)
 

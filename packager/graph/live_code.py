@@ -56,7 +56,9 @@ def _live_codes(value: Any, name: str) -> Iterator[CodeType]:
     elif isinstance(value, type) and value.__module__ == "__main__":
         for item in vars(value).values():
             for function in (item, *(getattr(item, part, None) for part in ("__func__", "fget", "fset"))):
-                if isinstance(function, FunctionType) and function.__code__.co_qualname.startswith(f"{name}."):
+                if isinstance(function, FunctionType) and function.__code__.co_qualname.startswith(
+                    f"{name}."
+                ):
                     yield function.__code__
 
 

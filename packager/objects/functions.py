@@ -18,6 +18,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from packager.codecs import CannotStore
+from packager.names import demangle, is_mangled
 
 
 def digest_of_live(function: FunctionType) -> str:
@@ -62,9 +63,12 @@ def name_in_script(function: FunctionType) -> str | None:
     Raises CannotStore where no name of the script leads to it.
     """
     first = function.__code__.co_qualname.partition(".")[0]
-    if function.__globals__.get("__name__") != "__main__" or not first.startswith("<"):
+    home = str(function.__globals__.get("__name__"))
+    if demangle(home) != "__main__" or not first.startswith("<"):
         return None
     names = [name for name, value in function.__globals__.items() if value is function]
+    if is_mangled(home) and not names:
+        return None  # that of an archive is stored as it is there
     if names:
         return min(names, key=lambda name: name.startswith("_"))  # a notebook keeps its last result as `_`
     raise CannotStore(

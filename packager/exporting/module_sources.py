@@ -84,12 +84,26 @@ class SourcesOfRequest:
         return found
 
     def _main(self) -> Found:
+        if (stored := self._main_of_archive()) is not None:
+            self.main_problems = ()
+            return stored
         source = main_definitions(self.main_names)
         self.main_problems = source.problems
         if source.text is None:
             return Found("__main__", "unknown", problem=source.problem)
         text = source.text
         return Found("__main__", "main", file="__main__.py", path=source.path, read=lambda: text)
+
+    def _main_of_archive(self) -> Found | None:
+        """Return the `__main__` of an open archive, where one is asked before the running Python."""
+        finders = self.finder.finders if isinstance(self.finder, ChainedSources) else [self.finder]
+        for finder in finders:
+            if not isinstance(finder, ArchiveSources):
+                return None
+            found = finder.find("__main__")
+            if found.read is not None:
+                return Found("__main__", "main", file="__main__.py", read=found.read)
+        return None
 
     def submodules(self, name: str) -> Sequence[str]:
         """Return the modules directly inside package `name`."""

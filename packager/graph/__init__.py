@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .cells import *
+    from .codes import *
     from .datafiles import *
     from .digraph import *
     from .encodings import *
@@ -18,6 +20,8 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
+            "cells": "cells_of",
+            "codes": "codes_in same_code",
             "datafiles": "is_library reason_to_leave_out",
             "digraph": "DiGraph",
             "encodings": "source_encoding source_text",

@@ -9,6 +9,7 @@ as `append` and `register`. A call that is not known may read, train or draw lot
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,13 +20,13 @@ from .statements import is_main_guard, root_of
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
-_BUILTINS: Final = frozenset(
+BUILTIN_CALLS: Final = frozenset(
     "abs all any bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate filter "
     "float format frozenset getattr hasattr hex int isinstance issubclass iter len list map max memoryview "
     "min object oct ord pow property range repr reversed round set slice sorted staticmethod str sum super "
     "tuple type zip".split()
 )
-_PURE_METHODS: Final = frozenset(
+PURE_METHODS: Final = frozenset(
     "absolute as_posix astype bfloat16 bool capitalize casefold copy count cpu decode difference double "
     "encode endswith expanduser fetch find float fromkeys get half index int intersection is_absolute "
     "isdigit item items join joinpath keys ljust long lower lstrip partition removeprefix removesuffix "
@@ -109,15 +110,35 @@ def has_evident_effect(node: ast.AST, names: ScriptNames) -> bool:
 def _is_plain_call(call: ast.Call, names: ScriptNames, seen: frozenset[str]) -> bool:
     spelt = dotted(call.func)
     top = spelt.partition(".")[0]
+    if names.full_name(call.func).rpartition(".")[2] in _CALLING and not all(
+        _is_plain_to_call(one, names, seen) for one in (*call.args, *(word.value for word in call.keywords))
+    ):
+        return False
     if spelt in names.functions:
         return spelt in seen or _is_plain_body(names.functions[spelt], names, seen | {spelt})
     if spelt in names.classes:
         return spelt in seen or _is_plain_class(spelt, names, seen | {spelt})
     if top in names.imports:
         return _LIBRARY.fullmatch(names.full_name(call.func)) is not None
-    if spelt in _BUILTINS:
+    if spelt in BUILTIN_CALLS:
         return True
-    return isinstance(call.func, ast.Attribute) and call.func.attr in _PURE_METHODS
+    return isinstance(call.func, ast.Attribute) and call.func.attr in PURE_METHODS
+
+
+_CALLING: Final = frozenset(
+    "map filter sorted min max sort reduce accumulate starmap groupby takewhile".split()
+)
+
+
+def _is_plain_to_call(node: ast.expr, names: ScriptNames, seen: frozenset[str]) -> bool:
+    """Say whether an argument that is called with plain values, if it is a function, gives plain ones."""
+    if isinstance(node, ast.Lambda):
+        return is_plain(node.body, names, seen)
+    spelt = dotted(node)
+    called = spelt in names.functions or spelt in names.classes or spelt.partition(".")[0] in names.imports
+    if called or (spelt not in BUILTIN_CALLS and callable(getattr(builtins, spelt, None))):
+        return _is_plain_call(ast.Call(node, [], []), names, seen)
+    return True
 
 
 def _is_plain_class(name: str, names: ScriptNames, seen: frozenset[str]) -> bool:

@@ -1,6 +1,6 @@
 """What a script's wanted names need of it, and what stands against storing that.
 
-Kept are functions, classes, imports and plain constants, in their order. What is needed and is none of
+Kept are functions, classes, imports, plain constants and what fills these, in their order. What is needed and is none of
 these would run again wherever it is loaded; what is not kept but changes something that is would be lost
 there; and a literal that the running program has changed since (`random.shuffle(LAYERS)`, `exec`, another
 module) would be what it was. All of these are problems, with their place.
@@ -10,16 +10,24 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from .effects import Effects, FunctionNode, ScriptNames, has_evident_effect, is_plain
+from .fills import is_fill
+from .live_code import differing_definitions
+from .live_values import changed_values
 from .statements import Statement, aliases_of, binds_anew, is_main_guard, names_of, root_of
 
 _WAY_OUT = (
     "move it into a module, or into the class or function that uses it; what only the program needs may "
     'stand under `if __name__ == "__main__":`'
+)
+_VALUE_WAY_OUT = (
+    "let the object that needs it hold its value (an attribute that `__init__` is given), write it as a literal, "
+    "or move it into a module"
 )
 _LOST_WAY_OUT = "assign it where it is defined, or move both into a module"
 
@@ -42,41 +50,56 @@ class Script:
         self._names = _script_names(statements)
         self._effects = Effects(self._names, _quiet_names(statements, self._names))
         self._changes = [self._effects.of(one.node) for one in statements]
+        self._fills = {at for at, one in enumerate(statements) if is_fill(one.node, self._names)}
         self._binders: dict[str, list[int]] = {}
         for at, one in enumerate(statements):
             for name in one.names.binds:
                 self._binders.setdefault(name, []).append(at)
         self._because: dict[str, str] = {}
 
-    def kept(self) -> set[int]:
-        """Return the numbers of the statements that are needed."""
+    def kept(self, leaves: Collection[int] = ()) -> set[int]:
+        """Return the numbers of the statements that are needed; what `leaves` among them need does not count."""
         kept = {at for at, one in enumerate(self._statements) if _is_future(one.node)}
         while True:
-            wanted = self._wanted(kept)
+            wanted = self._wanted(kept.difference(leaves))
             more = {
                 at for name in wanted for at in self._binders.get(name, ()) if at >= self._start(name, kept)
             }
             if any(name not in self._binders and not hasattr(builtins, name) for name in wanted):
                 more |= set(self._binders.get("*", ()))  # it may come from any star
-            more |= self._registrations(kept)
+            more |= self._registrations(kept) | self._filling(kept)
             if more <= kept:
                 return kept
             kept |= more
 
     def problems(self, kept: Collection[int], running: Mapping[str, Any]) -> Iterator[MainProblem]:
         """Yield what must not be kept, what would be lost, and what is not there to be kept."""
+        again = {at: [*self._running_again(self._statements[at])] for at in kept}
+        # What only these need goes when they go, and needs no mending of its own.
+        kept = self.kept({at for at, problems in again.items() if problems})
         for at in sorted(kept):
-            yield from self._running_again(self._statements[at])
-        yield from self._lost(kept)
+            yield from again[at]
+        told = {at for at in kept if again[at]}
+        yield from self._lost(kept - told, told)
         yield from self._absent(kept, running)
         yield from self._changed(kept, running)
+        yield from self._differing(kept, running)
 
     def _running_again(self, one: Statement) -> Iterator[MainProblem]:
         needed = sorted(name for name in one.names.binds if name in self._because)
-        why = f"; {', '.join(needed)} is needed by {self._because[needed[0]]}" if needed else ""
+        why = self._chain(needed[0]) if needed else ""
         for node in _running(one.node, self._names):
-            reason = f"`{_spelt(node)}` runs code, and would run it again where it is loaded{why}: {_WAY_OUT}"
+            way_out = _VALUE_WAY_OUT if isinstance(node, ast.Assign | ast.AnnAssign) else _WAY_OUT
+            reason = f"`{_spelt(node)}` runs code, and would run it again where it is loaded{why}: {way_out}"
             yield MainProblem(one.cell, node.lineno, reason)
+
+    def _chain(self, name: str) -> str:
+        """Return which names need a name, up to one that is stored."""
+        chain = [name]
+        while (user := self._because.get(chain[-1])) and user not in chain:
+            chain.append(user)
+        links = [f"{needed} is needed by {user}" for needed, user in pairwise(chain)]
+        return f"; {', '.join(links)}" if links else ""
 
     def _wanted(self, kept: Collection[int]) -> set[str]:
         wanted = set(self._asked)
@@ -114,16 +137,25 @@ class Script:
             and any(name in own and at > self._start(name, kept) for name in self._changes[at])
         }
 
+    def _filling(self, kept: Collection[int]) -> set[int]:
+        """Find the statements that fill something kept, and may run again."""
+        own = self._own_names(kept)
+        return {
+            at
+            for at in self._fills
+            if any(name in own and at > self._start(name, kept) for name in self._changes[at])
+        }
+
     def _own_names(self, kept: Collection[int]) -> set[str]:
         """Return the names that kept statements bind, but for imported ones."""
         bound = {name for at in kept for name in self._statements[at].names.binds}
         return bound - {name for name in bound if name in self._names.imports}
 
-    def _lost(self, kept: Collection[int]) -> Iterator[MainProblem]:
+    def _lost(self, kept: Collection[int], told: Collection[int]) -> Iterator[MainProblem]:
         own = self._own_names(kept)
         aliases: dict[str, frozenset[str]] = {}
         for at, one in enumerate(self._statements):
-            if at in kept:
+            if at in kept or at in told:
                 continue
             aliases |= aliases_of(one.node, aliases)
             changes = (
@@ -151,13 +183,24 @@ class Script:
             if is_main_guard(one.node)
             for name in names_of(one.node).binds
         }
+        for name in sorted(name for name in self._asked - bound if name.isidentifier()):
+            if name in guarded:
+                yield MainProblem(
+                    *guarded[name],
+                    f"{name} is defined in the main block alone, and nothing can import it from there: define it "
+                    "outside",
+                )
+            elif running:
+                yield MainProblem(0, 0, f"{name} is stored, and {_NOWHERE}")
         for at in sorted(kept):
             one = self._statements[at]
             for name in sorted(one.names.reads - bound):
-                if hasattr(builtins, name) or name.startswith("__") or name in _OF_NOTEBOOKS:
-                    continue
                 user = next(iter(sorted(one.names.binds)), "")
-                if name in guarded:
+                if name in _OF_NOTEBOOKS and running and not _is_tried(one.node, name):
+                    yield MainProblem(one.cell, _line_of(one.node, name), _OF_NOTEBOOKS[name].format(user))
+                elif hasattr(builtins, name) or name.startswith("__") or name in _OF_NOTEBOOKS:
+                    continue
+                elif name in guarded:
                     yield MainProblem(
                         *guarded[name],
                         f"{name} is bound in the main block alone, and needed by {user}, which would not "
@@ -167,19 +210,53 @@ class Script:
                     yield MainProblem(
                         one.cell,
                         one.first,
-                        f"{user} needs {name}, which no statement binds that could be stored: {_WAY_OUT}",
+                        f"{user} needs {name}, and {_NOWHERE}",
                     )
 
     def _changed(self, kept: Collection[int], running: Mapping[str, Any]) -> Iterator[MainProblem]:
         """Yield the literals that something has changed since."""
         cells = {id(self._statements[at].node): self._statements[at].cell for at in kept}
         nodes = [self._statements[at].node for at in sorted(kept)]
-        for node, name, values in changed_values(nodes, self._effects, running):
+        filled = {name for at in kept if at in self._fills for name in self._changes[at]}
+        for node, name, values in changed_values(nodes, self._effects, running, filled):
             reason = f"{name} is {values} where it is loaded: {_LOST_WAY_OUT}"
             yield MainProblem(cells[id(node)], node.lineno, reason)
 
+    def _differing(self, kept: Collection[int], running: Mapping[str, Any]) -> Iterator[MainProblem]:
+        """Yield the definitions that are other ones in memory."""
+        cells = {id(self._statements[at].node): self._statements[at].cell for at in kept}
+        nodes = [self._statements[at].node for at in sorted(kept)]
+        for node, name in differing_definitions(nodes, running):
+            yield MainProblem(
+                cells[id(node)],
+                node.lineno,
+                f"{name} is not the one in memory: this text has changed since, or stopped before it came here; "
+                "run it again, and make the objects again",
+            )
 
-_OF_NOTEBOOKS = frozenset(["In", "Out", "get_ipython", "display", "exit", "quit"])
+
+_NOWHERE = (
+    "no statement binds it that could be stored (it was made by `exec`, `%run`, a magic, or under another name): "
+    "define it by `def`, `class` or `=` in the script or in a cell, or import it from a module"
+)
+_OF_NOTEBOOKS = {
+    "display": "{} needs display, which is there in notebooks alone: `from IPython.display import display`",
+    "get_ipython": "{} needs a magic or get_ipython(), which is there in notebooks alone: take it out of what is "
+    "stored, or put it into a `try`",
+    "In": "{} needs In, which is there in notebooks alone: give the cell's text a name",
+    "Out": "{} needs Out, which is there in notebooks alone: give the result a name",
+}
+
+
+def _is_tried(node: ast.stmt, name: str) -> bool:
+    """Say whether a name stands in a `try` wherever it is read."""
+    tried = [inner for part in ast.walk(node) if isinstance(part, ast.Try) for inner in ast.walk(part)]
+    here = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == name]
+    return all(any(part is inner for inner in tried) for part in here)
+
+
+def _line_of(node: ast.stmt, name: str) -> int:
+    return min(part.lineno for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == name)
 
 
 def _script_names(statements: Sequence[Statement]) -> ScriptNames:
@@ -241,7 +318,9 @@ def _is_quiet(node: ast.stmt, names: ScriptNames) -> bool:
 
 
 def _running(node: ast.stmt, names: ScriptNames) -> Iterator[ast.stmt]:
-    """Yield the statements of a kept one that are neither definition, import nor plain constant."""
+    """Yield the statements of a kept one that are neither definition, import, plain constant nor fill."""
+    if is_fill(node, names):
+        return
     if isinstance(node, FunctionNode):
         head = [*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one)]
         if any(has_evident_effect(one, names) for one in head):
@@ -293,83 +372,3 @@ def _spelt(node: ast.stmt, line: int = 0) -> str:
 
 def _is_future(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"
-
-
-_SCALARS = (int, float, complex, bool, str, bytes, type(None), type(...))
-
-
-def changed_values(
-    nodes: Sequence[ast.stmt], effects: Effects, running: Mapping[str, Any]
-) -> Iterable[tuple[ast.stmt, str, str]]:
-    """Yield the statements of `nodes` that bind a literal to a name with another value by now.
-
-    Each comes with the name, and what is there and here. A name that stored functions write to, or hand on,
-    is state that they look after themselves (a cache), and left alone.
-    """
-    bound = [name for node in nodes for name in _stored(node)]
-    managed = {name for node in nodes for name in _managed(node, effects)}
-    for node in nodes:
-        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-        target = node.target if isinstance(node, ast.AnnAssign) else target
-        if not isinstance(target, ast.Name) or bound.count(target.id) != 1 or target.id in managed:
-            continue
-        try:
-            literal = ast.literal_eval(node.value)  # type: ignore[attr-defined]  # both kinds have a value
-        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            continue
-        if target.id in running and not _same(literal, running[target.id]):
-            yield node, target.id, f"{_short(running[target.id])} here, and would be {_short(literal)}"
-
-
-def _stored(node: ast.stmt) -> Iterable[str]:
-    """Yield the names that a statement binds or writes into, as often as it does."""
-    for part in ast.walk(node) if not isinstance(node, FunctionNode | ast.ClassDef) else ():
-        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
-            yield part.id
-        elif isinstance(part, ast.Attribute | ast.Subscript) and not isinstance(part.ctx, ast.Load):
-            yield from (inner.id for inner in ast.walk(part) if isinstance(inner, ast.Name))
-
-
-def _managed(node: ast.stmt, effects: Effects) -> Iterable[str]:
-    """Yield the names that functions of a stored statement write to, or hand to other code."""
-    for part in ast.walk(node):
-        if isinstance(part, FunctionNode):
-            yield from effects.of_function(part)
-            yield from (name.id for inner in ast.walk(part) for name in _handed_on(inner))
-        elif isinstance(part, ast.ClassDef):
-            yield from effects.of(part)
-
-
-def _handed_on(node: ast.AST) -> Iterable[ast.Name]:
-    values: list[ast.expr | None] = []
-    if isinstance(node, ast.Call):
-        values = [*node.args, *(keyword.value for keyword in node.keywords)]
-    elif isinstance(node, ast.Assign | ast.AnnAssign | ast.Return | ast.NamedExpr):
-        values = [node.value]
-    return [value for value in values if isinstance(value, ast.Name)]
-
-
-def _same(literal: Any, value: Any) -> bool:
-    """Say whether a value is what a literal makes; compared without asking foreign types."""
-    if type(literal) is not type(value):
-        return False
-    if isinstance(literal, _SCALARS):
-        return repr(literal) == repr(value)
-    if isinstance(literal, dict):
-        return len(literal) == len(value) and all(
-            _same(one, other) for one, other in zip(literal.items(), value.items(), strict=True)
-        )
-    if isinstance(literal, set):
-        return all(isinstance(one, _SCALARS) for one in value) and literal == value
-    return len(literal) == len(value) and all(
-        _same(one, other) for one, other in zip(literal, value, strict=True)
-    )
-
-
-def _short(value: Any) -> str:
-    """Return a plain value in a few words; of others only the type, as their `repr` is code."""
-    if isinstance(value, _SCALARS) and type(value) in _SCALARS:
-        return repr(value) if len(repr(value)) <= 30 else f"{repr(value)[:27]}..."
-    if type(value) in (list, tuple, set, dict):
-        return f"a {type(value).__name__} of {len(value)}"
-    return f"a {type(value).__name__}"

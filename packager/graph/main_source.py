@@ -7,19 +7,16 @@ it is loaded, because it is not `__main__` there. An export takes what stored na
 from __future__ import annotations
 
 import ast
-import linecache
-import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
+from .cells import cells_of, is_notebook, parsed
 from .main_script import MainProblem, Script
 from .statements import read_statement
-
-_MAGIC = re.compile(r"^\s*[%!?].*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +43,11 @@ def main_source(main: ModuleType | None = None) -> MainSource:
             return MainSource(Path(path).read_bytes(), path, package)
         except OSError as error:
             return MainSource(None, path, package, f"its file cannot be read: {error}")
-    cells = _cells(main)
+    cells = cells_of(main)
     defined = [
         node.name
         for cell in cells
-        for node in _parsed(cell)
+        for node in parsed(cell)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     ]
     return replace(main_definitions(defined, main), problems=())
@@ -60,9 +57,9 @@ def main_definitions(names: Collection[str], main: ModuleType | None = None) -> 
     """Return the source of what `names` of `main` need, with the problems that stand against storing it."""
     main = sys.modules["__main__"] if main is None else main
     path, package = getattr(main, "__file__", None), getattr(main, "__package__", None) or ""
-    notebook = isinstance(getattr(main, "In", None), list)
+    notebook = is_notebook(main)
     try:
-        cells = [Path(path).read_text(encoding="utf-8")] if path and not notebook else _cells(main)
+        cells = [Path(path).read_text(encoding="utf-8")] if path and not notebook else cells_of(main)
     except (OSError, UnicodeDecodeError) as error:
         return MainSource(None, path, package, f"its file cannot be read: {error}")
     if not cells:
@@ -98,7 +95,7 @@ def needed_definitions(
     >>> needed_definitions(["table = []\\ntable.append(3)\\ndef f(): return table"], ["f"]).problems[0].line
     2
     """
-    statements = [read_statement(cell, node) for cell, text in enumerate(cells) for node in _parsed(text)]
+    statements = [read_statement(cell, node) for cell, text in enumerate(cells) for node in parsed(text)]
     script = Script(statements, names)
     kept = script.kept()
     problems = sorted(
@@ -117,48 +114,12 @@ def _told(found: MainDefinitions, path: str | None) -> tuple[str, ...]:
     return tuple(f"{path or f'In[{one.cell}]'}:{one.line}: {one.reason}" for one in found.problems)
 
 
-def _cells(main: ModuleType) -> Sequence[str]:
-    """Return the cells of a notebook as they ran, or what an interpreter kept of its input."""
-    inputs = vars(main).get("In")
-    if isinstance(inputs, list) and all(isinstance(cell, str) for cell in inputs):
-        return ["" if cell.startswith("%%") else _without_magic(cell) for cell in inputs]
-    found: dict[str, str] = {}
-    for code in _codes(vars(main).values()):
-        text = "".join(linecache.getlines(code.co_filename, vars(main)))
-        if text and code.co_filename.startswith("<") and code.co_filename != "<string>":
-            found[code.co_filename] = text
-    return list(found.values())
-
-
-def _without_magic(cell: str) -> str:
-    """Return a cell without the lines for the notebook itself; one that is Python as it is stays so."""
-    return cell if _parsed(cell) else _MAGIC.sub("", cell)
-
-
-def _codes(values: Iterable[Any]) -> Iterator[CodeType]:
-    for value in list(values):
-        if getattr(value, "__module__", None) != "__main__":
-            continue
-        if isinstance(value, FunctionType):
-            yield value.__code__
-        elif isinstance(value, type):
-            methods = (getattr(item, "__func__", item) for item in vars(value).values())
-            yield from (method.__code__ for method in methods if isinstance(method, FunctionType))
-
-
-def _parsed(text: str) -> list[ast.stmt]:
-    try:
-        return ast.parse(text).body
-    except (SyntaxError, ValueError):
-        return []
-
-
 def _kept_text(text: str, nodes: Sequence[ast.stmt], package: str) -> str:
     """Return the lines of the kept statements, everything else blank; empty where nothing is kept."""
     if not nodes:
         return ""
     lines, kept = text.splitlines(), [""] * max(node.end_lineno or 0 for node in nodes)
-    whole = _parsed(text)
+    whole = parsed(text)
     for node in nodes:
         first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
         last = node.end_lineno or first

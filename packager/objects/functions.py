@@ -11,13 +11,14 @@ import ast
 import hashlib
 import linecache
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from packager.codecs import CannotStore
+from packager.names import demangle, is_mangled
 
 
 def digest_of_live(function: FunctionType) -> str:
@@ -25,19 +26,23 @@ def digest_of_live(function: FunctionType) -> str:
 
     Raises CannotStore when the source is not there, or has changed since it was imported.
     """
+    from packager.graph import same_code
+
     code = function.__code__
     home = function.__globals__.get("__name__")
     where = f"function {home}:{code.co_qualname}"
     module = sys.modules.get(str(home))
-    source = source_of(module) if module is not None else None
-    if source is None:
+    sources = _sources(module) if module is not None else ()
+    if not sources:
         raise CannotStore(
             f"{where}: the source of its module is not available", "make it a top-level function"
         )
     matching = (
         digest
+        for source, is_whole in sources
         for candidate, digest in _definitions(source, code.co_qualname)
-        if candidate.co_firstlineno == code.co_firstlineno and _same_code(candidate, code)
+        # A magic such as `%%time` has counted the lines of its cell anew.
+        if (candidate.co_firstlineno == code.co_firstlineno or not is_whole) and same_code(candidate, code)
     )
     digest = next(matching, None)
     if digest is None:
@@ -58,9 +63,12 @@ def name_in_script(function: FunctionType) -> str | None:
     Raises CannotStore where no name of the script leads to it.
     """
     first = function.__code__.co_qualname.partition(".")[0]
-    if function.__globals__.get("__name__") != "__main__" or not first.startswith("<"):
+    home = str(function.__globals__.get("__name__"))
+    if demangle(home) != "__main__" or not first.startswith("<"):
         return None
     names = [name for name, value in function.__globals__.items() if value is function]
+    if is_mangled(home) and not names:
+        return None  # that of an archive is stored as it is there
     if names:
         return min(names, key=lambda name: name.startswith("_"))  # a notebook keeps its last result as `_`
     raise CannotStore(
@@ -109,6 +117,26 @@ def source_of(module: ModuleType | None) -> str | None:
     return "".join(linecache.getlines(file)) or None if isinstance(file, str) else None
 
 
+def _sources(module: ModuleType) -> Sequence[tuple[str, bool]]:
+    """Return the source of a running module, and whether it is whole; of a notebook each cell, the last first."""
+    source = source_of(module)
+    if source is not None:
+        return [(source, True)]
+    if module.__name__ != "__main__":
+        return ()
+    from packager.graph import cells_of
+
+    return [(cell, False) for cell in reversed(cells_of(module)) if _compiles(cell)]
+
+
+def _compiles(cell: str) -> bool:
+    """Say whether a cell is Python that stands alone: one that awaits is not, and holds no such function."""
+    try:
+        return bool(_parsed(cell, "<module>"))
+    except (SyntaxError, ValueError):
+        return False
+
+
 def _definitions(source: str, qualname: str, file: str | None = None) -> list[tuple[CodeType, str]]:
     """Every code object of that qualified name, with the digest of its source."""
     return _parsed(source, file or "<module>").get(qualname, [])
@@ -122,11 +150,13 @@ def _parsed(source: str, file: str) -> dict[str, list[tuple[CodeType, str]]]:
     its own in every Python: its digest is that of the statement it stands in, and of its number
     among the lambdas there.
     """
+    from packager.graph import codes_in
+
     lines = source.splitlines(keepends=True)
     definitions, statements = _spans(ast.parse(source))
     found: dict[str, list[tuple[CodeType, str]]] = {}
     lambdas: dict[tuple[str, int, int], list[CodeType]] = {}
-    for code in _codes(compile(source, file, "exec", dont_inherit=True)):
+    for code in codes_in(compile(source, file, "exec", dont_inherit=True)):
         if code.co_name == "<lambda>":
             first, last = _innermost(statements, code.co_firstlineno)
             alike = lambdas.setdefault((code.co_qualname, first, last), [])
@@ -161,26 +191,3 @@ def _innermost(statements: list[tuple[int, int]], line: int) -> tuple[int, int]:
     around = [(last - first, first, last) for first, last in statements if first <= line <= last]
     _, first, last = min(around, default=(0, line, line))
     return first, last
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    stack = [code]
-    while stack:
-        code = stack.pop()
-        yield code
-        stack.extend(const for const in reversed(code.co_consts) if isinstance(const, CodeType))
-
-
-def _same_code(left: CodeType, right: CodeType) -> bool:
-    """Whether two code objects do the same, wherever their file lies."""
-    plain = left.co_code == right.co_code and all(
-        getattr(left, name) == getattr(right, name) for name in ("co_names", "co_freevars", "co_varnames")
-    )
-    if not plain or len(left.co_consts) != len(right.co_consts):
-        return False
-    return all(
-        _same_code(one, other)
-        if isinstance(one, CodeType) and isinstance(other, CodeType)
-        else type(one) is type(other) and repr(one) == repr(other)
-        for one, other in zip(left.co_consts, right.co_consts, strict=True)
-    )

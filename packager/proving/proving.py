@@ -83,7 +83,10 @@ def prove_archive(
         with open(os.path.join(folder, "order.json"), "w", encoding="utf-8") as written:
             json.dump(dataclasses.asdict(order), written)
         ended = _run(folder, timeout, lambda: progress and progress(_steps_begun(folder)[0], total))
-        return _answer(folder) or _died(folder, ended, timeout)
+        answer = _answer(folder)
+        if answer is not None and progress is not None:
+            progress(total, total)  # the last steps may be done sooner than anybody looks
+        return answer or _died(folder, ended, timeout)
 
 
 def _runs_nothing(reader: ArchiveReader, modules: Sequence[str]) -> bool:

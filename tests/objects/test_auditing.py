@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import re
 import types
-from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -248,6 +247,12 @@ def _audited(*records: list[Any], by: str = "interned") -> Any:
     return audit(table, TrustContext.with_code(names, ["m"]), ["m:A", "m:B"] if by == "trust" else [])
 
 
+INSTALL = (
+    "Install the versions that the archive was recorded with, or load the state dict into a module made by "
+    "today's code."
+)
+
+
 def test_each_name_is_imported_once_and_what_is_missing_is_told_together() -> None:
     audited = _audited([K.GLOBAL, "m", "A"], [K.GLOBAL, "m", "B"], by="trust")
     asked: list[str] = []
@@ -261,8 +266,7 @@ def test_each_name_is_imported_once_and_what_is_missing_is_told_together() -> No
     assert str(missing.value).splitlines() == [
         "object: names that do not exist here:",
         "    m:B: module 'm' has no attribute 'B'",
-        "Install the versions that the archive was recorded with, or load the state dict into a module made "
-        "by today's code.",
+        INSTALL,
     ]
     assert asked == ["m", "m"]
     found = resolve_names(audited, lambda name: _module(name, A=Home, B=len))
@@ -314,14 +318,10 @@ def test_a_module_of_functions_is_known_by_its_source() -> None:
 
 def test_what_c_code_makes_is_made_from_arguments_without_names() -> None:
     name = [K.GLOBAL, "scipy.sparse", "csr_matrix"]
-    call: Callable[[Any], Any] = lambda keywords: (
-        forge.table_of(
-            [name, [K.PACKED_TUPLE, 2, 3], [K.TUPLE, -2], [K.DICT, *keywords], [K.CALL_KW, -1, -3, -4]]
-        ).records
-    )
 
     def made(keywords: Any) -> Any:
-        audited = audit(call(keywords), CODE, ["scipy.sparse:csr_matrix"])
+        records = [name, [K.PACKED_TUPLE, 2, 3], [K.TUPLE, -2], [K.DICT, *keywords], [K.CALL_KW, -1, -3, -4]]
+        audited = audit(forge.table_of(records).records, CODE, ["scipy.sparse:csr_matrix"])
         import scipy.sparse
 
         return build(audited, {("scipy.sparse", "csr_matrix"): scipy.sparse.csr_matrix})

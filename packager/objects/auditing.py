@@ -419,8 +419,5 @@ _MEETS: Final[dict[str, Callable[[Any], bool]]] = {
         or _is_subclass_of("torch.nn", "Module")(obj)  # averaged models
     ),
     "kellet module": _is_subclass_of("kellet.nn", "Module"),
-    "kellet optimizer": lambda obj: (
-        _is_subclass_of("kellet.optim", "Optimizer")(obj)
-        or _is_subclass_of("kellet.optim.lr_scheduler", "LRScheduler")(obj)
-    ),
+    "kellet optimizer": _is_subclass_of("kellet.optim", "Optimizer"),
 }

@@ -9,7 +9,9 @@ import pytest
 from packager.objects import TrustContext
 from packager.objects.records import Kind as K
 from tests.objects.test_forms import (
+    ARRAY,
     DATE,
+    DTYPE,
     HOOK,
     MODULE,
     NORM,
@@ -139,3 +141,11 @@ def test_beside_code_a_stored_class_takes_what_it_is_given_and_an_extern_does_no
     given_state = [[K.NEW, -1], [K.STATE, -2, 1]]
     assert forms([sklearn, *given_state], context=TrustContext.with_code(["n"], ["sklearn"])) == []
     assert [index for index, _, _ in forms([sklearn, *given_state])] == [1]
+
+
+@pytest.mark.parametrize(("dtype", "refused"), [("|O", []), (["string", True, False], [0])])
+def test_an_array_of_strings_holds_plain_data_and_one_of_objects_what_it_likes(
+    dtype: Any, refused: list[int]
+) -> None:
+    array = [K.CODEC, ARRAY, ["ndarray", "elements", 2], -2, 1, -1]
+    assert [index for index, _, _ in forms([OURS, [K.CODEC, DTYPE, dtype], array])] == refused

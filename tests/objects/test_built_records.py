@@ -1,0 +1,218 @@
+"""What each kind of record makes, and what is said where something cannot be made."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from kellet import nn
+from packager.objects import ObjectBuildError, TrustContext, audit, build
+from packager.objects.functions import FunctionHome
+from packager.objects.records import Kind as K
+from tests.attacks import object_forger as forge
+
+CODE = TrustContext.with_code(["m"], ["far"])
+DATA = TrustContext.data_only()
+
+
+class Slotted:
+    __slots__ = ("a", "b")
+
+
+class Thing:
+    def method(self) -> str:
+        return "ran"
+
+    value = 3
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+class Bare:
+    pass
+
+
+class Base:
+    def __new__(cls, *args: Any, **more: Any) -> Any:
+        made = object.__new__(cls)
+        made.given = args, more  # type: ignore[attr-defined]  # any attribute may be set
+        return made
+
+
+NAMES: dict[tuple[str, str], Any] = {
+    ("m", "Slotted"): Slotted,
+    ("m", "Thing"): Thing,
+    ("m", "Bare"): Bare,
+    ("m", "Base"): Base,
+    ("m", "dict"): dict,
+    ("m", "list"): list,
+    ("m", "tuple"): lambda *args, **more: (args, more),
+    ("far", "Base"): Base,
+    ("builtins", "list"): list,
+    ("m", ""): FunctionHome({}, "def f():\n    def g(): pass\n", None),
+}
+
+
+def made(*records: list[Any], root: int = 0, context: TrustContext = CODE, **options: Any) -> Any:
+    codecs = options.pop("codecs", ())
+    table = forge.table_of(records, root=root, codecs=codecs).records
+    audited = audit(table, context, ["builtins:list"], storages=options.pop("storages", None))
+    return build(audited, NAMES, options.pop("tensors", None), **options)
+
+
+def name(qualname: str, module: str = "m") -> list[Any]:
+    return [K.GLOBAL, module, qualname]
+
+
+VALUES: dict[str, tuple[list[list[Any]], int, Any]] = {
+    "a number": ([[K.INT, -1]], 0, -1),
+    "a long number": ([[K.INT, b"\x01" + bytes(8)]], 0, 1 << 64),
+    "a long negative number": ([[K.INT, b"\xfe" + bytes(8)]], 0, -(1 << 65)),
+    "a text": ([[K.STR, "x" * 65]], 0, "x" * 65),
+    "half a pair": ([[K.STR, b"\xed\xb0\x80"]], 0, "\udc00"),
+    "bytes": ([[K.BYTES, b"a"]], 0, b"a"),
+    "a tuple": ([[K.PACKED_TUPLE, -1], [K.TUPLE, 1, -1]], 0, (1, (-1,))),
+    "a list": ([[K.PACKED_LIST, -1], [K.LIST, 1, -1]], 0, [1, [-1]]),
+    "a dict": ([[K.PACKED_DICT, "a", -1], [K.DICT, 1, -1, "b", 2]], 0, {1: {"a": -1}, "b": 2}),
+    "sets": ([[K.FROZENSET, 1, 2], [K.SET, -1, 3]], 0, {frozenset({1, 2}), 3}),
+    "members": ([[K.SET, 1], [K.ADD, -1, 2, 3]], -1, {1, 2, 3}),
+    "items": ([[K.LIST, 1], [K.EXTEND, -1, 2, 3]], -1, [1, 2, 3]),
+    "pairs": ([[K.DICT, 1, 2], [K.UPDATE, -1, 3, 4, 1, 5]], -1, {1: 5, 3: 4}),
+    "a call": ([name("tuple"), [K.CALL, -1, 1, 2]], 0, ((1, 2), {})),
+    "a call by names": (
+        [name("tuple"), [K.PACKED_TUPLE, 1], [K.PACKED_DICT, "a", 2], [K.CALL_KW, -1, -2, -3]],
+        0,
+        ((1,), {"a": 2}),
+    ),
+    "a call with the importer": ([name("tuple"), [K.PACKAGE_CALL, -1, 2]], 0, (("importer", 2), {})),
+}
+
+
+@pytest.mark.parametrize(("records", "root", "value"), VALUES.values(), ids=VALUES.keys())
+def test_a_record_makes_its_value(records: list[list[Any]], root: int, value: Any) -> None:
+    found = made(*records, root=root, importer="importer")
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_instances_have_their_slots_and_attributes() -> None:
+    slotted = made(name("Slotted"), [K.SHAPE, -1, None, "b"], [K.OBJ, -2, 2], [K.FILL, -3, "a", 1], root=-3)
+    assert (type(slotted), slotted.a, slotted.b) == (Slotted, 1, 2)
+    bare = made(name("Bare"), [K.SHAPE, -1, None, "b", "a"], [K.OBJ, -2, 2, 1], [K.FILL, -3, "b", 3], root=-3)
+    assert [*vars(bare).items()] == [("a", 1), ("b", 3)]  # what is set later comes later
+    assert vars(made(name("Bare"), [K.SHAPE, -1, None], [K.OBJ, -2])) == {}
+    with pytest.raises(ObjectBuildError, match="AttributeError: 'Slotted' object has no attribute 'c'"):
+        made(name("Slotted"), [K.SHAPE, -1, None, "c"], [K.OBJ, -2, 2])
+
+
+def test_classes_are_made_as_they_say_and_those_of_externs_as_objects() -> None:
+    assert made(name("Base"), [K.NEW, -1]).given == ((), {})
+    assert made(name("Base"), [K.NEW, -1, 1, 2]).given == ((1, 2), {})
+    keywords = [[K.PACKED_TUPLE, 1], [K.PACKED_DICT, "a", 2]]
+    assert made(name("Base"), *keywords, [K.NEW_KW, -1, -2, -3]).given == ((1,), {"a": 2})
+    far = made(name("Base", "far"), [K.NEW, -1])
+    assert (type(far), vars(far)) == (Base, {})
+
+
+def test_states_go_to_the_class_that_takes_them() -> None:
+    assert made(name("Thing"), [K.NEW, -1], [K.STATE, -2, 5], root=-2).state == 5
+    with pytest.raises(ObjectBuildError, match="ValueError: Bare has no __setstate__"):
+        made(name("Bare"), [K.NEW, -1], [K.STATE, -2, 5], root=-2)
+
+
+def test_methods_are_those_that_a_class_has_in_python() -> None:
+    owner, method = made(name("Thing"), [K.NEW, -1], [K.METHOD, -2, "method"], [K.LIST, -2, -3])
+    assert (method.__self__ is owner, method.__func__ is Thing.method, method()) == (True, True, "ran")
+    for missing in ("none", "value"):
+        with pytest.raises(ObjectBuildError, match=f"Thing has no method '{missing}' written in Python"):
+            made(name("Thing"), [K.NEW, -1], [K.METHOD, -2, missing])
+
+
+def test_a_function_whose_source_is_another_is_not_made() -> None:
+    record = [K.FUNCTION, "m", "f.<locals>.g", "0" * 64, None, None, None, None, None]
+    with pytest.raises(ObjectBuildError, match=r"the source of m has no f\.<locals>\.g as it was stored"):
+        made(record)
+
+
+FAILURES: list[tuple[list[list[Any]], int, str]] = [
+    ([name("Bare"), [K.CALL, -1, 1]], 0, "obj cannot be built (record 1, CALL): TypeError: Bare() takes no"),
+    (
+        [name("Bare"), [K.CALL, -1, 1], [K.LIST, -2]],
+        0,
+        "obj[0] cannot be built (record 1, CALL): TypeError: Bare() takes no",
+    ),
+    (
+        [name("Bare"), [K.NEW, -1], [K.STATE, -2, 1], [K.DICT, "a", -2]],
+        0,
+        "obj['a'] cannot be built (record 2, STATE): ValueError: Bare has no",
+    ),
+]
+
+
+@pytest.mark.parametrize(("records", "root", "message"), FAILURES)
+def test_what_cannot_be_built_is_told_with_its_place(
+    records: list[list[Any]], root: int, message: str
+) -> None:
+    with pytest.raises(ObjectBuildError, match=f"^object: {re.escape(message)}"):
+        made(*records, root=root)
+
+
+def test_storages_are_asked_for_once_and_have_to_be_given() -> None:
+    storages = {"w": ("F32", 24)}
+    asked: list[str] = []
+
+    def tensors(storage: str) -> memoryview:
+        asked.append(storage)
+        return memoryview(bytearray(24))
+
+    tensor = [K.TENSOR, "w", "F32", [2, 3], None, 0]
+    array = [K.CODEC, 1, ["ndarray", "<f4"], -1]
+    other = [K.TENSOR, "w", "F32", [2], [2], 4]
+    records = [tensor, array, other, [K.CODEC, 1, ["ndarray", "<f4"], -3], [K.LIST, -2, -4]]
+    options: Mapping[str, Any] = {"storages": storages, "codecs": ["numpy.ndarray"]}
+    whole, part = made(*records, **options, tensors=tensors)
+    assert asked == ["w"]
+    assert [(one.shape, one.strides) for one in (whole, part)] == [((2, 3), (12, 4)), ((2,), (8,))]
+    part[0] = 7
+    assert whole[0, 1] == 7
+    with pytest.raises(ObjectBuildError, match="no tensors were given, and a record refers to 'w'"):
+        made(*records, **options)
+
+
+# --- in data alone ---
+
+
+def test_in_data_alone_a_dict_and_a_set_are_given_keys_once() -> None:
+    for first, second in (([K.SET], [K.ADD, -1, 1]), ([K.DICT], [K.UPDATE, -1, 1, 2])):
+        assert made(first, second, second, root=-1)
+        with pytest.raises(
+            ObjectBuildError, match=f"a {'set' if first == [K.SET] else 'dict'} is given keys"
+        ):
+            made(first, second, second, root=-1, context=DATA)
+
+
+def test_in_data_alone_no_attribute_takes_the_place_of_a_method() -> None:
+    names = {("types", "SimpleNamespace"): types.SimpleNamespace}
+    table = [name("SimpleNamespace", "types"), [K.CALL, -1], [K.FILL, -2, "__eq__", 1]]
+    records = forge.table_of(table, root=-2).records
+    with pytest.raises(ObjectBuildError, match="__eq__ of SimpleNamespace is a"):
+        build(audit(records, DATA), names)
+    for context, trust in ((DATA, ["types:SimpleNamespace"]), (CODE, [])):
+        assert vars(build(audit(records, context, trust), names)) == {"__eq__": 1}
+
+
+def test_in_data_alone_a_class_that_a_codec_knows_is_made_by_it() -> None:
+    names = {("kellet.nn", "ReLU"): nn.ReLU}
+    for table in (
+        [name("ReLU", "kellet.nn"), [K.NEW, -1]],
+        [name("ReLU", "kellet.nn"), [K.SHAPE, -1, None], [K.OBJ, -2]],
+    ):
+        records = forge.table_of(table).records
+        with pytest.raises(ObjectBuildError, match=r"ReLU is made by the codec 'kellet\.module', which was"):
+            build(audit(records, DATA), names)
+        for context, trust in ((DATA, ["kellet.nn:ReLU"]), (CODE, [])):
+            assert type(build(audit(records, context, trust), names)) is nn.ReLU

@@ -288,6 +288,7 @@ class Planner:
         The metadata of distributions too: an archive does not say which of its modules each one brought.
         """
         interned = [module.name for module in self._modules if module.action == "intern"]
+        asking = [name for name in interned if self._walk.modules[name].uses_path]
         for archive in archives_in(self._decisions.sources):
             is_used = any(archive.find(name).kind != "missing" for name in interned)
             for name, size, read in archive.resources():
@@ -296,6 +297,10 @@ class Planner:
                     yield PlannedEntry(name, "resource", size, f"beside the code of {package}", read)
                 elif is_used and name.endswith(".dist-info/METADATA"):
                     yield PlannedEntry(name, "resource", size, "", read)
+                elif package is None and archive.find(name.partition("/")[0]).kind == "missing":
+                    names = (one for one in asking if archive.find(one).kind != "missing")
+                    if asks := next(names, ""):
+                        yield PlannedEntry(name, "resource", size, f"beside the code of {asks}", read)
 
     def _metadata(self) -> Iterator[PlannedEntry]:
         """Yield the head of the METADATA of interned distributions, for `importlib.metadata.version`."""

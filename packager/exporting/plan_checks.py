@@ -61,7 +61,7 @@ class PlanChecks:
 
     `refused_entries` and `failed_calls` give the reasons for entry points and golden calls, by name;
     `entries` are the names of the files to be written, `unchecked` the entry points that lack a golden
-    call where one is demanded.
+    call where one is demanded, `clashes` the paths that two files would have, each with the reason.
     """
 
     def __init__(
@@ -71,7 +71,9 @@ class PlanChecks:
         failed_calls: Mapping[str, str],
         entries: Sequence[str] = (),
         unchecked: Sequence[str] = (),
+        clashes: Sequence[tuple[str, str]] = (),
     ) -> None:
+        self._clashes = clashes
         self._entries = entries
         self._unchecked = unchecked
         self._survey = survey
@@ -154,7 +156,7 @@ class PlanChecks:
 
     @problem("File has a name that no archive can hold, or not beside another one.")
     def _misnamed(self) -> Iterator[Found]:
-        for name, wrong in name_problems(self._entries):
+        for name, wrong in (*name_problems(self._entries), *self._clashes):
             yield Found(name, wrong)
 
     @problem("Module has no source that could be stored.")

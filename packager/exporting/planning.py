@@ -59,7 +59,8 @@ class Planner:
         externs = tuple(self._externs())
         entries = tuple(self._entries())
         unchecked = self._unchecked(points) if self._calls_demanded else ()
-        checks = PlanChecks(survey, refused, failed, [entry.name for entry in entries], unchecked)
+        names = [entry.name for entry in entries]
+        checks = PlanChecks(survey, refused, failed, names, unchecked, self._project_files[2])
         tensors = (*self._members(), *(member for call in calls for member in call.members))
         questions = self._walk.questions()
         whole = any(extern.name == "packager" for extern in externs)
@@ -270,7 +271,7 @@ class Planner:
         return tuple(stored), tuple(left_out)
 
     @cached_property
-    def _project_files(self) -> tuple[Sequence[DataFile], Sequence[str]]:
+    def _project_files(self) -> tuple[Sequence[DataFile], Sequence[str], Sequence[tuple[str, str]]]:
         """What the project's code names outside of its packages: the files, and what is told of others."""
         own = [one.name for one in self._modules if one.action == "intern" and one.origin.is_at_hand]
         return self._walk.project_files(name for name in own if name in self._texts)

@@ -43,6 +43,7 @@ class ProjectFiles:
         self._listings = listings
         self._stored: dict[str, DataFile] = {}
         self._told: dict[str, str] = {}
+        self._clashes: dict[str, str] = {}
         by_root: dict[str, list[SourceModule]] = {}
         for module in modules:
             if (root := root_of(module.found)) is not None:
@@ -59,6 +60,11 @@ class ProjectFiles:
     def told(self) -> Sequence[str]:
         """What is named and not stored, a sentence each."""
         return tuple(self._told.values())
+
+    @property
+    def clashes(self) -> Sequence[tuple[str, str]]:
+        """The paths that two files would have, each with the files and where code names them."""
+        return tuple(self._clashes.items())
 
     def _look(self, root: str, modules: list[SourceModule]) -> None:
         packages = {module.name for module in modules if module.found.is_package and "." not in module.name}
@@ -98,14 +104,19 @@ class ProjectFiles:
         else:
             return False
         for name in names:
-            self._store(root, name, place)
+            self._store(root, name, place, "found" if name == text else "suggested")
         return bool(names)
 
-    def _store(self, root: str, name: str, place: str) -> None:
+    def _store(self, root: str, name: str, place: str, kind: str) -> None:
         path = os.path.join(root, name)
         read = partial(self._listings.read, path)
-        file = DataFile("", name, path, self._listings.size(path), place, "found", read)
-        self._stored.setdefault(name, file)
+        file = DataFile("", name, path, self._listings.size(path), place, kind, read)
+        other = self._stored.setdefault(name, file)
+        if other.path != path:
+            self._clashes[name] = (
+                f"{place} names {path}, and {other.because} names {other.path}: both would lie at {name}; "
+                "give one of them another name"
+            )
 
     def _follow_configuration(self, root: str, packages: set[str]) -> None:
         """Store what the values of stored configuration files name, below the root or beside them."""

@@ -1,11 +1,13 @@
-"""Golden calls: an entry point is called with given arrays, and inputs and result are stored.
+"""Calls that are made, or tried, before anything is written: golden calls, and the factories of objects.
 
-It is called twice: a result that differs the second time is refused as random.
+A golden call is an entry point called with given arrays; inputs and result are stored. It is
+made twice: a result that differs the second time is refused as random.
 """
 
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -121,3 +123,26 @@ def _member(name: str, arrays: Mapping[str, Any]) -> PlannedTensors:
         odd = ", ".join(f"{key} ({numpy.asarray(value).dtype})" for key, value in arrays.items())
         raise CheckStoreError(f"only dtypes of safetensors can be stored in a check, got {odd}")
     return member_of_state(name, encoded)
+
+
+def why_not_called(factory: Callable[..., Any] | str, config: Mapping[str, Any]) -> str:
+    """Say why a call of the factory would fail before it runs; "" where it would not, or nobody knows."""
+    from inspect import signature  # where there is a factory
+
+    found: Any = factory
+    if isinstance(factory, str):
+        module, _, name = factory.partition(":")
+        found = sys.modules.get(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+    else:
+        factory = f"{factory.__module__}:{getattr(factory, '__qualname__', factory)}"
+    try:
+        parameters = signature(found)
+    except (TypeError, ValueError):  # no function at all, or a compiled one that does not say
+        return "" if callable(found) or found is None else f"{factory} is no function and no class: {found!r}"
+    try:
+        parameters.bind(**config)
+    except TypeError as error:
+        return f"{factory}: {error}; it takes {parameters}, and config has {sorted(config)}"
+    return ""

@@ -10,13 +10,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from packager.archive import name_problems
 from packager.graph import Edge, Module, Problem, Question
 from packager.objects import TrustContext, judge
 from packager.policy import Action, Decision, Origin, preset_action
 
+from .golden_calls import why_not_called
 from .plan import PlanProblem, chain_of
 from .request import ObjectRequest
 from .stored import StoredObject, StoredState, finding_text
@@ -60,7 +61,7 @@ class PlanChecks:
 
     `refused_entries` and `failed_calls` give the reasons for entry points and golden calls, by name;
     `entries` are the names of the files to be written, `unchecked` the entry points that lack a golden
-    call where one is demanded.
+    call where one is demanded, `clashes` the paths that two files would have, each with the reason.
     """
 
     def __init__(
@@ -70,7 +71,9 @@ class PlanChecks:
         failed_calls: Mapping[str, str],
         entries: Sequence[str] = (),
         unchecked: Sequence[str] = (),
+        clashes: Sequence[tuple[str, str]] = (),
     ) -> None:
+        self._clashes = clashes
         self._entries = entries
         self._unchecked = unchecked
         self._survey = survey
@@ -153,7 +156,7 @@ class PlanChecks:
 
     @problem("File has a name that no archive can hold, or not beside another one.")
     def _misnamed(self) -> Iterator[Found]:
-        for name, wrong in name_problems(self._entries):
+        for name, wrong in (*name_problems(self._entries), *self._clashes):
             yield Found(name, wrong)
 
     @problem("Module has no source that could be stored.")
@@ -205,7 +208,7 @@ class PlanChecks:
     @problem("Factory cannot be called with its configuration.")
     def _uncallable_factories(self) -> Iterator[Found]:
         for one in self._decisions.request.of(ObjectRequest):
-            if one.factory is not None and (why := _why_not_called(one.factory, one.config or {})):
+            if one.factory is not None and (why := why_not_called(one.factory, one.config or {})):
                 yield Found(f"{one.package}/{one.resource}", why)
 
     @problem('Answer "all" has nothing to load.')
@@ -449,29 +452,6 @@ def paste_rule(name: str, origin: Origin) -> str:
 
 def _top(name: str) -> str:
     return name.partition(".")[0]
-
-
-def _why_not_called(factory: Callable[..., Any] | str, config: Mapping[str, Any]) -> str:
-    """Say why a call of the factory would fail before it runs; "" where it would not, or nobody knows."""
-    from inspect import signature  # where there is a factory
-
-    found: Any = factory
-    if isinstance(factory, str):
-        module, _, name = factory.partition(":")
-        found = sys.modules.get(module)
-        for part in name.split("."):
-            found = getattr(found, part, None)
-    else:
-        factory = f"{factory.__module__}:{getattr(factory, '__qualname__', factory)}"
-    try:
-        parameters = signature(found)
-    except (TypeError, ValueError):  # no function at all, or a compiled one that does not say
-        return "" if callable(found) or found is None else f"{factory} is no function and no class: {found!r}"
-    try:
-        parameters.bind(**config)
-    except TypeError as error:
-        return f"{factory}: {error}; it takes {parameters}, and config has {sorted(config)}"
-    return ""
 
 
 def _refused_by_loaders(

@@ -59,7 +59,8 @@ class Planner:
         externs = tuple(self._externs())
         entries = tuple(self._entries())
         unchecked = self._unchecked(points) if self._calls_demanded else ()
-        checks = PlanChecks(survey, refused, failed, [entry.name for entry in entries], unchecked)
+        names = [entry.name for entry in entries]
+        checks = PlanChecks(survey, refused, failed, names, unchecked, self._project_files[2])
         tensors = (*self._members(), *(member for call in calls for member in call.members))
         questions = self._walk.questions()
         whole = any(extern.name == "packager" for extern in externs)
@@ -270,7 +271,7 @@ class Planner:
         return tuple(stored), tuple(left_out)
 
     @cached_property
-    def _project_files(self) -> tuple[Sequence[DataFile], Sequence[str]]:
+    def _project_files(self) -> tuple[Sequence[DataFile], Sequence[str], Sequence[tuple[str, str]]]:
         """What the project's code names outside of its packages: the files, and what is told of others."""
         own = [one.name for one in self._modules if one.action == "intern" and one.origin.is_at_hand]
         return self._walk.project_files(name for name in own if name in self._texts)
@@ -288,6 +289,7 @@ class Planner:
         The metadata of distributions too: an archive does not say which of its modules each one brought.
         """
         interned = [module.name for module in self._modules if module.action == "intern"]
+        asking = [name for name in interned if self._walk.modules[name].uses_path]
         for archive in archives_in(self._decisions.sources):
             is_used = any(archive.find(name).kind != "missing" for name in interned)
             for name, size, read in archive.resources():
@@ -296,6 +298,10 @@ class Planner:
                     yield PlannedEntry(name, "resource", size, f"beside the code of {package}", read)
                 elif is_used and name.endswith(".dist-info/METADATA"):
                     yield PlannedEntry(name, "resource", size, "", read)
+                elif package is None and archive.find(name.partition("/")[0]).kind == "missing":
+                    names = (one for one in asking if archive.find(one).kind != "missing")
+                    if asks := next(names, ""):
+                        yield PlannedEntry(name, "resource", size, f"beside the code of {asks}", read)
 
     def _metadata(self) -> Iterator[PlannedEntry]:
         """Yield the head of the METADATA of interned distributions, for `importlib.metadata.version`."""

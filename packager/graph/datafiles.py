@@ -16,6 +16,7 @@ from .module_table import SourceModule
 from .records import DataFile
 
 _CODE = (*all_suffixes(), ".pyi", ".pyo", ".pyd", ".dll", ".dylib", ".so", ".a", ".o")
+_OF_TESTS = frozenset(["test", "tests", "testing"])
 _LIBRARY = re.compile(r"\.(so(\.[0-9.]+)?|dylib|dll)$")
 _NOT_DATA = frozenset(["py.typed", "__pycache__"])
 _OF_TOOLS = frozenset(
@@ -41,7 +42,7 @@ def find_data_files(
 
     First what literals name, then files whose name alone occurs in the code, then all others.
     Files of code are data where code names them and they are not captured as modules. With `whole` also
-    those of sub-packages that nothing imports ("unreached" where nothing names them either), and of hidden
+    those of sub-packages that nothing imports ("unreached" where no code can mean them), and of hidden
     folders ("hidden", one for the folder).
     """
     captured = list(modules)
@@ -62,6 +63,10 @@ def find_data_files(
         for place in codes:
             if files[place].kind != "found" and is_library(place[1]):
                 files[place] = replace(files[place], kind="found", because=opener)
+    if any(module.scan.own_path or module.mentions("resources") for module in captured):
+        for place, file in files.items():  # with a name that is computed, all of it may be meant
+            if file.kind == "unreached" and not _OF_TESTS.intersection(place[1].split("/")):
+                files[place] = replace(file, kind="beside")
     kept = [file for place, file in files.items() if place not in codes or file.kind == "found"]
     return sorted(kept, key=lambda file: (_ORDER[file.kind], file.package, file.resource))
 

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import translate
 from functools import partial
+from itertools import islice
 
 from packager.sizes import size_text
 
@@ -23,8 +24,9 @@ from .module_table import SourceModule
 from .records import DataFile, Found
 from .scan import Literal
 
-# A folder that is named as a whole and is larger than this is told, and not stored.
+# A folder that is named as a whole and holds more than this is told, and not stored.
 LARGEST_FOLDER = 64 * 2**20
+MOST_FILES = 10_000
 _CONFIGURATION = (".json", ".toml", ".yaml", ".yml", ".ini", ".cfg", ".conf")
 _LARGEST_CONFIGURATION = 256 * 2**10
 _VALUE = re.compile(r"[:=\[,]\s*[\"']?([\w.-]+(?:/[\w.-]+)*)/?[\"']?\s*(?=[\],}#;\r\n]|$)")
@@ -41,6 +43,7 @@ class ProjectFiles:
         self._listings = listings
         self._stored: dict[str, DataFile] = {}
         self._told: dict[str, str] = {}
+        self._clashes: dict[str, str] = {}
         by_root: dict[str, list[SourceModule]] = {}
         for module in modules:
             if (root := root_of(module.found)) is not None:
@@ -57,6 +60,11 @@ class ProjectFiles:
     def told(self) -> Sequence[str]:
         """What is named and not stored, a sentence each."""
         return tuple(self._told.values())
+
+    @property
+    def clashes(self) -> Sequence[tuple[str, str]]:
+        """The paths that two files would have, each with the files and where code names them."""
+        return tuple(self._clashes.items())
 
     def _look(self, root: str, modules: list[SourceModule]) -> None:
         packages = {module.name for module in modules if module.found.is_package and "." not in module.name}
@@ -80,13 +88,14 @@ class ProjectFiles:
         if "*" in text:
             fixed = posixpath.dirname(text.partition("*")[0])
             matches = re.compile(translate(text)).match
-            names = [name for name in self._below(root, fixed, with_code=with_code) if matches(name)]
+            below = self._below(root, fixed, with_code=with_code, deep="/" in text[len(fixed) + 1 :])
+            names = [name for name in islice(below, MOST_FILES) if matches(name)]
         elif self._is_file(root, text):
             names = [text] if with_code or not is_code(text) else []
         elif self._is_folder(root, text):
-            names = list(self._below(root, text, with_code=with_code))
+            names = list(islice(self._below(root, text, with_code=with_code), MOST_FILES + 1))
             size = sum(self._listings.size(os.path.join(root, name)) for name in names)
-            if size > LARGEST_FOLDER:
+            if size > LARGEST_FOLDER or len(names) > MOST_FILES:
                 self._told[text] = (
                     f"{place} names folder {text}, which is not stored: {size_text(size)} in {len(names)} "
                     "files. Name the files that are needed, or store them with save_binary"
@@ -95,14 +104,19 @@ class ProjectFiles:
         else:
             return False
         for name in names:
-            self._store(root, name, place)
+            self._store(root, name, place, "found" if name == text else "suggested")
         return bool(names)
 
-    def _store(self, root: str, name: str, place: str) -> None:
+    def _store(self, root: str, name: str, place: str, kind: str) -> None:
         path = os.path.join(root, name)
         read = partial(self._listings.read, path)
-        file = DataFile("", name, path, self._listings.size(path), place, "found", read)
-        self._stored.setdefault(name, file)
+        file = DataFile("", name, path, self._listings.size(path), place, kind, read)
+        other = self._stored.setdefault(name, file)
+        if other.path != path:
+            self._clashes[name] = (
+                f"{place} names {path}, and {other.because} names {other.path}: both would lie at {name}; "
+                "give one of them another name"
+            )
 
     def _follow_configuration(self, root: str, packages: set[str]) -> None:
         """Store what the values of stored configuration files name, below the root or beside them."""
@@ -137,8 +151,11 @@ class ProjectFiles:
                 "from the module's own folder, os.path.dirname(__file__), and it goes along"
             )
 
-    def _below(self, root: str, folder: str, *, with_code: bool) -> Iterator[str]:
-        """Yield the files below a folder, by their paths from the root; no packages, nothing hidden."""
+    def _below(self, root: str, folder: str, *, with_code: bool, deep: bool = True) -> Iterator[str]:
+        """Yield the files in a folder, by their paths from the root, and with `deep` those below it.
+
+        Nothing of packages is among them, and nothing of hidden folders.
+        """
         waiting = [folder]
         while waiting:
             current = waiting.pop()
@@ -146,6 +163,8 @@ class ProjectFiles:
             for name in sorted(listing.files):
                 if not is_code(name) or (with_code and name.endswith(".py")):
                     yield posixpath.join(current, name)
+            if not deep:
+                return
             inner = (posixpath.join(current, name) for name in sorted(listing.folders, reverse=True))
             waiting.extend(path for path in inner if self._is_folder(root, path))
 

@@ -154,16 +154,21 @@ class Walk:
         inside = [module for module in modules if module.name.partition(".")[0] == package]
         return tuple(find_data_files(inside, self._listings, whole=whole))
 
-    def project_files(self, names: Iterable[str]) -> tuple[Sequence[DataFile], Sequence[str]]:
-        """Return the files in no package that followed modules `names` reach, and what is told of others."""
+    def project_files(
+        self, names: Iterable[str]
+    ) -> tuple[Sequence[DataFile], Sequence[str], Sequence[tuple[str, str]]]:
+        """Return the files in no package that followed modules `names` reach, and what is told of others.
+
+        Last come the paths that two files would have, each with the reason.
+        """
         modules = [self._table[name] for name in names if self._follower.decisions[name].follow]
         literals = (one.text for module in modules for one in module.scan.literals)
         if not any(module.scan.own_path for module in modules) and not any(map(os.path.isfile, literals)):
-            return (), ()  # as most projects are: no code asks where it lies, nor names what lies here
+            return (), (), ()  # as most projects are: no code asks where it lies, nor names what lies here
         from .project_files import ProjectFiles
 
         found = ProjectFiles(modules, self._listings)
-        return found.stored, found.told
+        return found.stored, found.told, found.clashes
 
     def graph(self) -> DiGraph:
         """Return the followed edges as a graph."""

@@ -370,6 +370,53 @@ def test_a_file_above_the_top_level_packages_is_named(
     )
 
 
+def test_two_files_that_would_lie_at_one_path_are_a_problem(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "from pathlib import Path\nPATH = Path(__file__).parent / 'cfg.txt'\n"
+    folder = project(
+        {"a/one.py": text, "a/cfg.txt": "A", "b/two.py": f"import one\n{text}", "b/cfg.txt": "B"}
+    )
+    monkeypatch.syspath_prepend(folder / "a")
+    monkeypatch.syspath_prepend(folder / "b")
+    (problem,) = planned("two").problems
+    assert problem.subject == "cfg.txt"
+    assert sorted(problem.context.split(": ")[0].split(", and ")) == [
+        f"one.py:2 names {folder}/a/cfg.txt",
+        f"two.py:3 names {folder}/b/cfg.txt",
+    ]
+    assert problem.context.endswith(": both would lie at cfg.txt; give one of them another name")
+
+
+def test_a_file_with_a_computed_name_in_a_package_that_nothing_imports_comes_along(project: Project) -> None:
+    """Not so those of tests, which the listing of what is left out names."""
+    tree = {
+        "kit/__init__.py": READ + "def read(*names): return open(os.path.join(HERE, *names))\n",
+        "kit/langs/__init__.py": "",
+        "kit/langs/fr.json": "oui",
+        "kit/tests/__init__.py": "",
+        "kit/tests/big.csv": "1",
+    }
+    project(tree)
+    plan = planned("kit")
+    assert [file.name for file in plan.data_files] == ["kit/langs/fr.json"]
+    assert [file.name for file in plan.left_out] == ["kit/tests/big.csv"]
+
+
+def test_what_is_hidden_in_a_folder_that_code_names_stays_out(project: Project) -> None:
+    project(
+        {
+            "lamp.py": READ + "def read(n): return open(os.path.join(HERE, 'runs', n))\n",
+            "runs/a.bin": "x",
+            "runs/.DS_Store": "x",
+            "runs/.old/b.bin": "x",
+        }
+    )
+    plan = planned("lamp")
+    assert [file.name for file in plan.data_files] == ["runs/a.bin"]
+    assert [file.name for file in plan.left_out] == ["runs/.DS_Store"]
+
+
 def test_a_large_folder_is_named_and_not_stored(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     from packager.graph import project_files
 

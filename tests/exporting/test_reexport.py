@@ -136,3 +136,25 @@ def test_modules_come_from_any_importer_by_their_loaders() -> None:
     assert exporter.interned_modules() == ["made", "made.by", "made.by.hand"]
     with ArchiveReader(buffer) as reader:
         assert reader.read("made/__init__.py") == b"import made.by.hand\n"
+
+
+def test_files_of_no_package_come_along_again(project: Project, tmp_path: Path) -> None:
+    folder = project(
+        {
+            "lamp.py": (
+                "from pathlib import Path\n"
+                "def read(): return (Path(__file__).parent / 'conf' / 'eu.txt').read_text()\n"
+            ),
+            "conf/eu.txt": "dim",
+        }
+    )
+    first, second = tmp_path / "first.kellet", tmp_path / "second.kellet"
+    with PackageExporter(first, policy="auto") as exporter:
+        exporter.save_module("lamp")
+    (folder / "conf" / "eu.txt").unlink()
+    (folder / "lamp.py").unlink()
+    with PackageImporter(first) as importer:
+        with PackageExporter(second, policy="auto", importer=[importer, sys_importer]) as exporter:
+            exporter.save_module("lamp")
+        assert importer.import_module("lamp").read() == "dim"
+    assert second.read_bytes() == first.read_bytes()

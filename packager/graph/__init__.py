@@ -19,7 +19,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "cells": "cells_of",
+            "cells": "cells_of statements_apart",
             "codes": "codes_in same_code",
             "digraph": "DiGraph",
             "encodings": "source_encoding source_text",

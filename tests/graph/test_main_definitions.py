@@ -415,8 +415,10 @@ def test_a_needed_name_that_no_statement_binds_is_a_problem() -> None:
     (problem,) = needed_definitions([script], ["f"], running={"X": 3, "f": 4}).problems
     assert (problem.line, problem.reason.partition(":")[0]) == (
         3,
-        "f needs X, and no statement binds it that could be stored (it was made by `exec`, `%run`, a magic, or "
-        "under another name)",
+        (
+            "f needs X, and no statement binds it that could be stored (it was made by `exec`, `%run`, a magic, "
+            "or under another name)"
+        ),
     )
 
 

@@ -25,7 +25,7 @@ else:
             "encodings": "source_encoding source_text",
             "importers": "Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
             "loaders": "COMPILED ChainedSources LoaderSources found_by_loader",
-            "main_source": "main_definitions",
+            "main_source": "main_definitions names_bound_in",
             "module_finder": "Sources",
             "records": "Candidate Decide Edge Found Module Problem Question SourceFinder WalkDecision",
             "walk": "Walk",

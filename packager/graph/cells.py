@@ -69,7 +69,9 @@ def python_of(cell: str, transform: Callable[[str], str] | None = None) -> str:
     if at < len(lines) and lines[at].lstrip().startswith("%%"):
         return ""
     body = "\n".join(lines[at:])
-    if body.strip() and not parsed(body):
+    if not body.strip():
+        return ""
+    if not parsed(body):
         body = _MAGIC.sub("", body) if transform is None else _untimed(transform(body))
     return "\n" * at + body
 

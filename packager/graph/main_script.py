@@ -2,8 +2,8 @@
 
 Kept are functions, classes, imports, plain constants and what fills these, in their order. What is needed
 and is none of these would run again wherever it is loaded; what is not kept but changes something that is
-would be lost there; and what the running program has otherwise by now than its text (`random.shuffle(LAYERS)`,
-`exec`, a file that was edited) would be what it was. All of these are problems, with their place.
+would be lost there; and what has another value or other code by now (`random.shuffle(LAYERS)`, `exec`, a file
+that was edited since) would be what its text says. All of these are problems, with their place.
 """
 
 from __future__ import annotations

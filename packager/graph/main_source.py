@@ -69,6 +69,12 @@ def main_definitions(names: Collection[str], main: ModuleType | None = None) -> 
     return MainSource(found.text.encode(), path, package, "", _told(found, None if notebook else path))
 
 
+def names_bound_in(text: bytes) -> frozenset[str]:
+    """Return the names that the statements of a stored `__main__` bind."""
+    statements = [read_statement(0, node) for node in parsed(text.decode("utf-8", "replace"))]
+    return frozenset().union(*(one.names.binds for one in statements))
+
+
 @dataclass(frozen=True, slots=True)
 class MainDefinitions:
     """The source of what is needed, and the problems with it, in the order of their lines."""

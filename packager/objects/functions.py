@@ -69,16 +69,15 @@ def name_in_script(function: FunctionType) -> str | None:
     home = str(function.__globals__.get("__name__"))
     if demangle(home) != "__main__" or not first.startswith("<"):
         return None
-    names = [name for name, value in function.__globals__.items() if value is function]
-    if is_mangled(home):  # loaded from an archive, where a function is made anew
-        names = [
-            name
-            for name, value in function.__globals__.items()
-            if getattr(value, "__code__", None) == function.__code__
-        ]
-        return min(names, default=None)
-    if names:
-        return min(names, key=lambda name: name.startswith("_"))  # a notebook keeps its last result as `_`
+    is_loaded = is_mangled(home)  # from an archive, where a function is made anew
+    names = [
+        name
+        for name, value in function.__globals__.items()
+        if value is function or (is_loaded and getattr(value, "__code__", None) == function.__code__)
+    ]
+    if names or is_loaded:
+        # A notebook keeps its last result as `_`.
+        return min(names, key=lambda name: name.startswith("_"), default=None)
     raise CannotStore(
         "a lambda outside of the functions and classes of a script, which no name there leads to, so that "
         "what makes it cannot be told from the rest of the script",

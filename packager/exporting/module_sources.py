@@ -151,10 +151,10 @@ class ArchiveSources(LoaderSources):
 
 
 def _two_mains(theirs: Collection[str], mine: Collection[str]) -> str:
+    loaded, own = ", ".join(sorted(theirs)), ", ".join(sorted(mine))
     return (
-        f"{', '.join(sorted(theirs))} of an archive's __main__, and {', '.join(sorted(mine))} of this program "
-        "would be one module: move one of them into a module with a name, or save what was loaded in an "
-        "archive of its own"
+        f"{loaded} of an archive's __main__, and {own} of this program would be one module: move one "
+        "of them into a module with a name, or save what was loaded in an archive of its own"
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.machinery
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -20,6 +21,7 @@ from packager.graph import (
     Sources,
     found_by_loader,
     main_definitions,
+    names_bound_in,
     sys_importer,
 )
 
@@ -84,26 +86,33 @@ class SourcesOfRequest:
         return found
 
     def _main(self) -> Found:
-        if (stored := self._main_of_archive()) is not None:
+        stored, theirs = self._main_of_archive()
+        mine = {name for name in self.main_names - theirs if name.isidentifier()}
+        if stored is not None and not mine:
             self.main_problems = ()
-            return stored
-        source = main_definitions(self.main_names)
+            return Found("__main__", "main", file="__main__.py", read=stored.read)
+        source = main_definitions(self.main_names - theirs)
         self.main_problems = source.problems
+        if stored is not None:
+            self.main_problems += (_two_mains(theirs, mine),)
         if source.text is None:
             return Found("__main__", "unknown", problem=source.problem)
         text = source.text
         return Found("__main__", "main", file="__main__.py", path=source.path, read=lambda: text)
 
-    def _main_of_archive(self) -> Found | None:
-        """Return the `__main__` of an open archive, where one is asked before the running Python."""
+    def _main_of_archive(self) -> tuple[Found | None, frozenset[str]]:
+        """Return the `__main__` of an open archive with the needed names that come from there."""
         finders = self.finder.finders if isinstance(self.finder, ChainedSources) else [self.finder]
+        running: frozenset[str] = frozenset()
         for finder in finders:
-            if not isinstance(finder, ArchiveSources):
-                return None
-            found = finder.find("__main__")
-            if found.read is not None:
-                return Found("__main__", "main", file="__main__.py", read=found.read)
-        return None
+            if isinstance(finder, ArchiveSources):
+                found = finder.find("__main__")
+                theirs = self.main_names & names_bound_in(found.read()) if found.read else frozenset()
+                if theirs - running:
+                    return found, theirs - running
+            elif isinstance(finder, Sources):
+                running = frozenset(vars(sys.modules["__main__"]))
+        return None, frozenset()
 
     def submodules(self, name: str) -> Sequence[str]:
         """Return the modules directly inside package `name`."""
@@ -139,6 +148,14 @@ class ArchiveSources(LoaderSources):
             # Below `.data/` lies what belongs to an archive, not to its packages: a loader, wheels.
             if entry.kind == "resource" and not entry.name.startswith(".data/"):
                 yield entry.name, entry.size, partial(self._archive.load_binary, "", entry.name)
+
+
+def _two_mains(theirs: Collection[str], mine: Collection[str]) -> str:
+    loaded, own = ", ".join(sorted(theirs)), ", ".join(sorted(mine))
+    return (
+        f"{loaded} of an archive's __main__, and {own} of this program would be one module: move one "
+        "of them into a module with a name, or save what was loaded in an archive of its own"
+    )
 
 
 def archives_in(finder: SourceFinder) -> tuple[ArchiveSources, ...]:

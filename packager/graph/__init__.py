@@ -20,14 +20,14 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "cells": "cells_of",
+            "cells": "cells_of statements_apart",
             "codes": "codes_in same_code",
             "datafiles": "is_library reason_to_leave_out",
             "digraph": "DiGraph",
             "encodings": "source_encoding source_text",
             "importers": "Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
             "loaders": "COMPILED ChainedSources LoaderSources found_by_loader",
-            "main_source": "main_definitions",
+            "main_source": "main_definitions names_bound_in",
             "module_finder": "Sources",
             "records": (
                 "Candidate DataFile Decide Edge Found Module Problem Question SourceFinder WalkDecision"

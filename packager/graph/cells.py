@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -27,7 +28,7 @@ def is_notebook(main: ModuleType) -> bool:
 
 
 def cells_of(main: ModuleType) -> Sequence[str]:
-    """Return the cells of a notebook in the order in which they ran, or what an interpreter kept of its input.
+    """Return the cells of a notebook, as they ran, or what an interpreter kept of its input.
 
     The number of a cell is that of its `In[...]`, and its lines have the numbers that they have there.
     """
@@ -40,6 +41,16 @@ def cells_of(main: ModuleType) -> Sequence[str]:
         if text and code.co_filename.startswith("<") and code.co_filename != "<string>":
             found[code.co_filename] = text
     return list(found.values())
+
+
+def definitions_in_cells(name: str) -> tuple[str, ...]:
+    """Return the cells of the running notebook that define a function or class of that name, as `In[3]`."""
+    main = sys.modules["__main__"]
+    return tuple(
+        f"In[{at}]"
+        for at, cell in enumerate(cells_of(main) if is_notebook(main) else ())
+        if any(getattr(one, "name", None) == name for one in parsed(cell))
+    )
 
 
 def python_of(cell: str, transform: Callable[[str], str] | None = None) -> str:
@@ -58,7 +69,9 @@ def python_of(cell: str, transform: Callable[[str], str] | None = None) -> str:
     if at < len(lines) and lines[at].lstrip().startswith("%%"):
         return ""
     body = "\n".join(lines[at:])
-    if body.strip() and not parsed(body):
+    if not body.strip():
+        return ""
+    if not parsed(body):
         body = _MAGIC.sub("", body) if transform is None else _untimed(transform(body))
     return "\n" * at + body
 
@@ -71,8 +84,18 @@ def parsed(text: str) -> list[ast.stmt]:
         return []
 
 
+def statements_apart(cell: str) -> list[str]:
+    """Return each statement of a cell as a text of its own: so IPython compiles them, one after another."""
+    lines = cell.split("\n")
+    firsts = [
+        (min([one.lineno, *(deco.lineno for deco in getattr(one, "decorator_list", ()))]), one.end_lineno)
+        for one in parsed(cell)
+    ]
+    return ["\n".join([*[""] * (first - 1), *lines[first - 1 : last], ""]) for first, last in firsts]
+
+
 def _untimed(text: str) -> str:
-    """Return a transformed cell with what `%time` runs: `%time net = train()` binds as the plain line does."""
+    """Return a transformed cell with what `%time` runs: `%time net = f()` binds as the plain line does."""
     lines = text.split("\n")
     for statement in parsed(text):
         match statement:

@@ -37,7 +37,7 @@ def is_fill(node: ast.stmt, names: ScriptNames) -> bool:
 
 
 def _is_filling(call: ast.Call, names: ScriptNames) -> bool:
-    """Say whether a call puts plain values into a container, or an attribute on a definition of the script."""
+    """Say whether a call puts plain values into a container, or an attribute on a definition."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     if not all(is_plain(one, names) for one in given):
         return False

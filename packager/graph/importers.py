@@ -80,6 +80,13 @@ class Importer(ABC):
         mine, where_mine = self._home(obj, name)
         other, where_other = self._home(found, name)
         if where_mine == where_other:
+            runs = _cells_that_define(name) if mine == "__main__" else ()
+            if len(runs) > 1:
+                return (
+                    f"The name {mine}:{name} leads to another object, {found!r}: it is defined by "
+                    f"{' and '.join(runs)}, and this one is of an earlier run. Make the objects again, or "
+                    "restart the notebook and run all cells."
+                )
             return (
                 f"The name {mine}:{name} leads to another object, {found!r}: this one was made while code "
                 f"ran (a class made by a function, something decorated), or {mine} was imported twice. Give "
@@ -196,6 +203,12 @@ def _reduced_to_name(obj: Any) -> str | None:
     except Exception:  # whatever a foreign __reduce__ raises, the object then has no such name
         return None
     return value if isinstance(value, str) else None
+
+
+def _cells_that_define(name: str) -> tuple[str, ...]:
+    from .cells import definitions_in_cells
+
+    return definitions_in_cells(name.partition(".")[0])
 
 
 def _walk_attributes(module: ModuleType, name: str) -> Any:

@@ -24,14 +24,19 @@ def differing_definitions(
     What a decorator makes of a function may have any code, and is not compared.
     """
     futures = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    imports = [
+        node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) and node not in futures
+    ]
     last = {one.name: (node, one) for node in nodes for one in _definitions(node)}
     for name, (node, definition) in last.items():
         live = list(_live_codes(running.get(name), name))
         if not live or not _keeps_its_code(definition):
             continue
         expected: dict[str, list[CodeType]] = {}
-        for code in codes_in(compile(ast.Module([*futures, node], []), "<main>", "exec", dont_inherit=True)):
-            expected.setdefault(code.co_qualname, []).append(code)
+        # A script is compiled whole, a cell by statements; what is imported beside it tells in the code.
+        for whole in ([*futures, *imports, node], [*futures, node], [node]):
+            for code in codes_in(compile(ast.Module(whole, []), "<main>", "exec", dont_inherit=True)):
+                expected.setdefault(code.co_qualname, []).append(code)
         decorated = set(_decorated(definition))
         for code in live:
             known = expected.get(code.co_qualname, ())

@@ -16,8 +16,8 @@ def changed_values(
 ) -> Iterable[tuple[ast.stmt, str, str]]:
     """Yield the statements of `nodes` that bind a literal to a name with another value by now.
 
-    `filled` are names that others of `nodes` fill. Each comes with the name, and what is there and here. A name that stored functions write to, or hand on,
-    is state that they look after themselves (a cache), and left alone.
+    Each comes with the name, and what is there and here. A name that stored functions write to, or hand on,
+    is state that they look after themselves, and left alone; so are `filled`, which others of `nodes` fill.
     """
     bound = [name for node in nodes for name in _stored(node)]
     managed = {name for node in nodes for name in _managed(node, effects)}.union(filled)

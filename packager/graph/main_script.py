@@ -1,9 +1,9 @@
 """What a script's wanted names need of it, and what stands against storing that.
 
-Kept are functions, classes, imports, plain constants and what fills these, in their order. What is needed and is none of
-these would run again wherever it is loaded; what is not kept but changes something that is would be lost
-there; and a literal that the running program has changed since (`random.shuffle(LAYERS)`, `exec`, another
-module) would be what it was. All of these are problems, with their place.
+Kept are functions, classes, imports, plain constants and what fills these, in their order. What is needed
+and is none of these would run again wherever it is loaded; what is not kept but changes something that is
+would be lost there; and what has another value or other code by now (`random.shuffle(LAYERS)`, `exec`, a file
+that was edited since) would be what its text says. All of these are problems, with their place.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _WAY_OUT = (
     'stand under `if __name__ == "__main__":`'
 )
 _VALUE_WAY_OUT = (
-    "let the object that needs it hold its value (an attribute that `__init__` is given), write it as a literal, "
-    "or move it into a module"
+    "let the object that needs it hold its value (an attribute that `__init__` is given), write it as a "
+    "literal, or move it into a module"
 )
 _LOST_WAY_OUT = "assign it where it is defined, or move both into a module"
 
@@ -58,8 +58,8 @@ class Script:
         self._because: dict[str, str] = {}
 
     def kept(self, leaves: Collection[int] = ()) -> set[int]:
-        """Return the numbers of the statements that are needed; what `leaves` among them need does not count."""
-        kept = {at for at, one in enumerate(self._statements) if _is_future(one.node)}
+        """Return the numbers of the statements that are needed, not counting what `leaves` need."""
+        kept = {at for at, one in enumerate(self._statements) if is_future(one.node)}
         while True:
             wanted = self._wanted(kept.difference(leaves))
             more = {
@@ -81,9 +81,9 @@ class Script:
             yield from again[at]
         told = {at for at in kept if again[at]}
         yield from self._lost(kept - told, told)
-        yield from self._absent(kept, running)
-        yield from self._changed(kept, running)
-        yield from self._differing(kept, running)
+        yield from self._absent(kept, told, running)
+        yield from self._changed(kept - told, running)
+        yield from self._differing(kept - told, running)
 
     def _running_again(self, one: Statement) -> Iterator[MainProblem]:
         needed = sorted(name for name in one.names.binds if name in self._because)
@@ -172,7 +172,9 @@ class Script:
                         f"{_LOST_WAY_OUT}",
                     )
 
-    def _absent(self, kept: Collection[int], running: Mapping[str, Any]) -> Iterator[MainProblem]:
+    def _absent(
+        self, kept: Collection[int], told: Collection[int], running: Mapping[str, Any]
+    ) -> Iterator[MainProblem]:
         """Yield needed names that only the program binds, or that code has put there."""
         bound = {name for at in kept for name in self._statements[at].names.binds}
         if "*" in bound:
@@ -187,12 +189,11 @@ class Script:
             if name in guarded:
                 yield MainProblem(
                     *guarded[name],
-                    f"{name} is defined in the main block alone, and nothing can import it from there: define it "
-                    "outside",
+                    f"{name} is bound in the main block alone, and is stored: bind it outside",
                 )
             elif running:
                 yield MainProblem(0, 0, f"{name} is stored, and {_NOWHERE}")
-        for at in sorted(kept):
+        for at in sorted(set(kept).difference(told)):
             one = self._statements[at]
             for name in sorted(one.names.reads - bound):
                 user = next(iter(sorted(one.names.binds)), "")
@@ -230,19 +231,19 @@ class Script:
             yield MainProblem(
                 cells[id(node)],
                 node.lineno,
-                f"{name} is not the one in memory: this text has changed since, or stopped before it came here; "
-                "run it again, and make the objects again",
+                f"{name} is not the one in memory: this text has changed since, or stopped before it came "
+                "here; run it again, and make the objects again",
             )
 
 
 _NOWHERE = (
-    "no statement binds it that could be stored (it was made by `exec`, `%run`, a magic, or under another name): "
-    "define it by `def`, `class` or `=` in the script or in a cell, or import it from a module"
+    "no statement binds it that could be stored (it was made by `exec`, `%run`, a magic, or under another "
+    "name): define it by `def`, `class` or `=` in the script or in a cell, or import it from a module"
 )
 _OF_NOTEBOOKS = {
     "display": "{} needs display, which is there in notebooks alone: `from IPython.display import display`",
-    "get_ipython": "{} needs a magic or get_ipython(), which is there in notebooks alone: take it out of what is "
-    "stored, or put it into a `try`",
+    "get_ipython": "{} needs a magic or get_ipython(), which is there in notebooks alone: take it out of "
+    "what is stored, or put it into a `try`",
     "In": "{} needs In, which is there in notebooks alone: give the cell's text a name",
     "Out": "{} needs Out, which is there in notebooks alone: give the result a name",
 }
@@ -370,5 +371,6 @@ def _spelt(node: ast.stmt, line: int = 0) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _is_future(node: ast.stmt) -> bool:
+def is_future(node: ast.stmt) -> bool:
+    """Say whether this is an import from `__future__`."""
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from .cells import cells_of, is_notebook, parsed
-from .main_script import MainProblem, Script
+from .main_script import MainProblem, Script, is_future
 from .statements import read_statement
 
 
@@ -69,6 +69,12 @@ def main_definitions(names: Collection[str], main: ModuleType | None = None) -> 
     return MainSource(found.text.encode(), path, package, "", _told(found, None if notebook else path))
 
 
+def names_bound_in(text: bytes) -> frozenset[str]:
+    """Return the names that the statements of a stored `__main__` bind."""
+    statements = [read_statement(0, node) for node in parsed(text.decode("utf-8", "replace"))]
+    return frozenset().union(*(one.names.binds for one in statements))
+
+
 @dataclass(frozen=True, slots=True)
 class MainDefinitions:
     """The source of what is needed, and the problems with it, in the order of their lines."""
@@ -102,23 +108,34 @@ def needed_definitions(
         {*script.problems(kept, running or {})}, key=lambda one: (one.cell, one.line, one.reason)
     )
     nodes = [(statements[at].cell, statements[at].node) for at in sorted(kept)]
+    early, late = _futures(nodes)
     texts = [
-        _kept_text(text, [node for own, node in nodes if own == cell], package)
+        _kept_text(text, [node for own, node in nodes if own == cell and node not in late], package)
         for cell, text in enumerate(cells)
     ]
-    return MainDefinitions("".join(text for text in texts if text), tuple(problems))
+    return MainDefinitions("".join(text for text in (early, *texts) if text), tuple(problems))
+
+
+def _futures(nodes: Sequence[tuple[int, ast.stmt]]) -> tuple[str, list[ast.stmt]]:
+    """Return a first line for the `__future__` imports that stand in a later cell, and these."""
+    others = [at for at, (_, node) in enumerate(nodes) if not is_future(node)]
+    late = [node for node in (node for _, node in nodes[min(others, default=0) :]) if is_future(node)]
+    return "".join(f"{ast.unparse(node)}\n" for node in late), late
 
 
 def _told(found: MainDefinitions, path: str | None) -> tuple[str, ...]:
     """Return the problems with their places; a cell is named as IPython does, `In[3]`."""
-    return tuple(f"{path or f'In[{one.cell}]'}:{one.line}: {one.reason}" for one in found.problems)
+    return tuple(
+        f"{path or f'In[{one.cell}]'}:{one.line}: {one.reason}" if one.line else one.reason
+        for one in found.problems
+    )
 
 
 def _kept_text(text: str, nodes: Sequence[ast.stmt], package: str) -> str:
     """Return the lines of the kept statements, everything else blank; empty where nothing is kept."""
     if not nodes:
         return ""
-    lines, kept = text.splitlines(), [""] * max(node.end_lineno or 0 for node in nodes)
+    lines, kept = text.split("\n"), [""] * max(node.end_lineno or 0 for node in nodes)
     whole = parsed(text)
     for node in nodes:
         first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])

@@ -10,15 +10,18 @@ from __future__ import annotations
 import ast
 import hashlib
 import linecache
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 from packager.codecs import CannotStore
 from packager.names import demangle, is_mangled
+
+_LINES: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 def digest_of_live(function: FunctionType) -> str:
@@ -66,11 +69,15 @@ def name_in_script(function: FunctionType) -> str | None:
     home = str(function.__globals__.get("__name__"))
     if demangle(home) != "__main__" or not first.startswith("<"):
         return None
-    names = [name for name, value in function.__globals__.items() if value is function]
-    if is_mangled(home) and not names:
-        return None  # that of an archive is stored as it is there
-    if names:
-        return min(names, key=lambda name: name.startswith("_"))  # a notebook keeps its last result as `_`
+    is_loaded = is_mangled(home)  # from an archive, where a function is made anew
+    names = [
+        name
+        for name, value in function.__globals__.items()
+        if value is function or (is_loaded and getattr(value, "__code__", None) == function.__code__)
+    ]
+    if names or is_loaded:
+        # A notebook keeps its last result as `_`.
+        return min(names, key=lambda name: name.startswith("_"), default=None)
     raise CannotStore(
         "a lambda outside of the functions and classes of a script, which no name there leads to, so that "
         "what makes it cannot be told from the rest of the script",
@@ -118,15 +125,17 @@ def source_of(module: ModuleType | None) -> str | None:
 
 
 def _sources(module: ModuleType) -> Sequence[tuple[str, bool]]:
-    """Return the source of a running module, and whether it is whole; of a notebook each cell, the last first."""
+    """Return the source of a running module, and whether it is whole; of a notebook its cells, last first."""
     source = source_of(module)
     if source is not None:
         return [(source, True)]
     if module.__name__ != "__main__":
         return ()
-    from packager.graph import cells_of
+    from packager.graph import cells_of, statements_apart
 
-    return [(cell, False) for cell in reversed(cells_of(module)) if _compiles(cell)]
+    # The last that ran comes first; `%%time` compiles a cell whole, else each statement is on its own.
+    parts = (part for cell in reversed(cells_of(module)) for part in (*statements_apart(cell)[::-1], cell))
+    return [(part, False) for part in parts if _compiles(part)]
 
 
 def _compiles(cell: str) -> bool:
@@ -152,7 +161,7 @@ def _parsed(source: str, file: str) -> dict[str, list[tuple[CodeType, str]]]:
     """
     from packager.graph import codes_in
 
-    lines = source.splitlines(keepends=True)
+    lines = _LINES.findall(source)  # those of the parser: a form feed ends none
     definitions, statements = _spans(ast.parse(source))
     found: dict[str, list[tuple[CodeType, str]]] = {}
     lambdas: dict[tuple[str, int, int], list[CodeType]] = {}

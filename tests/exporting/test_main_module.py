@@ -294,3 +294,97 @@ def test_a_lambda_of_a_script_is_stored_by_its_name_there_and_refused_without_on
         "print(found['named'].call(2), found['triple'] is found['named'].call)\n"
     )
     assert run("-c", load, target, cwd=tmp_path) == "6 True\n"
+
+
+LOADED = """
+import sys
+from packager import PackageExporter, PackageImporter, PackagingError, sys_importer
+
+class Other:
+    pass
+
+with PackageImporter(sys.argv[1]) as old:
+    found = old.load_object("model", "model")
+    orders = {"first": (old, sys_importer), "last": (sys_importer, old)}
+    for name, importer in orders.items():
+        with PackageExporter(name + ".kellet", policy="auto", prove=False, importer=importer) as exporter:
+            exporter.save_object("model", "model", found)
+        print(name, open(name + ".kellet", "rb").read() == open(sys.argv[1], "rb").read())
+        mixed = Other()
+        mixed.part = found["named"]
+        exporter = PackageExporter("mixed.kellet", policy="auto", prove=False, importer=importer)
+        exporter.save_object("model", "model", mixed)
+        (problem,) = exporter.plan().problems
+        print(problem.context)
+"""
+
+
+def test_what_was_loaded_from_the_main_of_an_archive_is_packed_again(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(LAMBDAS)
+    (tmp_path / "again.py").write_text(LOADED)
+    target = tmp_path / "net.kellet"
+    run("script.py", target, cwd=tmp_path)
+    first, told, last, same = run("again.py", target, cwd=tmp_path).splitlines()
+    assert (first, last, same) == ("first True", "last True", told)
+    assert told == (
+        "Box, triple of an archive's __main__, and Other of this program would be one module: move one of them into "
+        "a module with a name, or save what was loaded in an archive of its own"
+    )
+
+
+def in_cells(*cells: str) -> str:
+    """A program that runs cells one after another, each as a text of its own, as IPython does."""
+    return (
+        "import sys, linecache\n"
+        f"In = ['', *{cells!r}]\n"
+        "for number, cell in enumerate(In):\n"
+        "    exec(compile(cell, f'<cell {number}>', 'exec'), globals())\n"
+    )
+
+
+EXPORT = (
+    "import sys\n"
+    "from packager import PackageExporter, PackagingError\n"
+    "try:\n"
+    "    with PackageExporter(sys.argv[1], policy='auto', prove=False) as exporter:\n"
+    "        exporter.save_object('model', 'model', model)\n"
+    "except PackagingError as error:\n"
+    "    print(error)\n"
+)
+
+
+CALLS_PARTS = """
+import math
+class Net:
+    def __init__(self, *parts): self.parts = parts
+    def __call__(self, x): return [part(x) for part in self.parts]
+"""
+
+
+def test_a_closure_and_a_lambda_of_a_notebook_come_back(tmp_path: Path) -> None:
+    cells = (
+        CALLS_PARTS,
+        "\n\ndef power(n):\n    def inner(x): return math.floor(x ** n)\n    return inner",
+        "half = lambda x: x / 2\nmodel = Net(power(3), half)",
+    )
+    target = tmp_path / "net.kellet"
+    assert run("-c", in_cells(*cells, EXPORT), target, cwd=tmp_path) == ""
+    assert run("-c", CALL, target, cwd=tmp_path) == "[1000, 5.0]\n"
+
+
+def test_an_object_of_an_earlier_run_of_a_cell_is_told_the_cells(tmp_path: Path) -> None:
+    cells = ("class Net:\n    size = 3", "model = Net()", "class Net:\n    size = 3")
+    printed = run("-c", in_cells(*cells, EXPORT), tmp_path / "net.kellet", cwd=tmp_path)
+    assert "it is defined by In[1] and In[3], and this one is of an earlier run." in printed
+    assert not (tmp_path / "net.kellet").exists()
+
+
+def test_a_script_that_was_edited_while_it_ran_is_not_stored_as_it_is_now(tmp_path: Path) -> None:
+    script = (
+        "class Net:\n    def __call__(self, x): return x + 1\nmodel = Net()\n"
+        "text = open(__file__).read()\nopen(__file__, 'w').write(text.replace('x + 1', 'x + 2', 1))\n"
+    )
+    (tmp_path / "script.py").write_text(script + EXPORT)
+    printed = run("script.py", tmp_path / "net.kellet", cwd=tmp_path)
+    assert "script.py:1: Net.__call__ is not the one in memory: this text has changed since" in printed
+    assert not (tmp_path / "net.kellet").exists()

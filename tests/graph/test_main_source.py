@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from packager.graph.cells import cells_of, definitions_in_cells, statements_apart
 from packager.graph.main_source import main_source
 
 SCRIPT = """
@@ -97,3 +98,79 @@ def test_where_no_source_is_kept_the_reason_is_told() -> None:
     source = main_source(module)
     assert source.text is None
     assert "it was typed in, and its source is nowhere" in source.problem
+
+
+class Shell:
+    """What IPython keeps of its input: as it was typed; `transform` is what it makes Python by."""
+
+    def __init__(self, raw: list[str], transform: dict[str, str]) -> None:
+        self.history_manager = self
+        self.input_hist_raw = ["", *raw]
+        self._transform = transform
+
+    def transform_cell(self, cell: str) -> str:
+        return self._transform[cell]
+
+
+def shell_notebook(raw: list[str], transform: dict[str, str], inputs: list[str] | None = None) -> ModuleType:
+    module = notebook(*(inputs or raw))
+    shell = Shell(raw, transform)
+    vars(module)["get_ipython"] = lambda: shell
+    return module
+
+
+def test_cells_below_a_magic_that_runs_them_here_are_read_with_their_lines() -> None:
+    raw = [
+        "%%time\nWIDTH = 3",
+        "\n\n%%capture out\n%%time\ndef area(r): return r * WIDTH",
+        "%%prun -l 3\nclass Net: pass",
+        "%%bash\nWIDTH = 4",
+        "%%writefile x.py\nWIDTH = 5",
+        "%%timeit\nWIDTH = 6",
+        "%%timely\nWIDTH = 7",
+    ]
+    inputs = [f"get_ipython().run_cell_magic({cell!r})" for cell in raw]
+    assert cells_of(shell_notebook(raw, {}, inputs)) == [
+        "",
+        "\nWIDTH = 3",
+        "\n\n\n\ndef area(r): return r * WIDTH",
+        "\nclass Net: pass",
+        "",
+        "",
+        "",
+        "",
+    ]
+
+
+def test_magics_are_read_as_the_shell_reads_them() -> None:
+    raw = ["%time net = 3\n%time\n!ls", "text = '''\n%time x = 3\n'''\nrest = 7 \\\n  % 4"]
+    made = (
+        "get_ipython().run_line_magic('time', 'net = 3')\nget_ipython().run_line_magic('time', '')\n"
+        "get_ipython().system('ls')\n"
+    )
+    assert cells_of(shell_notebook(raw, {raw[0]: made}))[1:] == [
+        made.replace("get_ipython().run_line_magic('time', 'net = 3')", "net = 3"),
+        raw[1],
+    ]
+
+
+def test_a_history_that_does_not_fit_the_inputs_is_not_used() -> None:
+    module = shell_notebook(["x = 1", "x = 2"], {}, ["x = 3"])
+    assert cells_of(module) == ["", "x = 3"]
+
+
+def test_the_cells_that_define_a_name_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = notebook("class Net: pass", "x = 3", "def Net(): pass")
+    monkeypatch.setitem(sys.modules, "__main__", module)
+    assert definitions_in_cells("Net") == ("In[1]", "In[3]")
+    monkeypatch.delitem(vars(module), "In")
+    assert definitions_in_cells("Net") == ()
+
+
+def test_statements_of_a_cell_stand_apart_with_their_lines() -> None:
+    cell = "import a\n@a.b\ndef f():\n    return 1\nx = [\n 1]"
+    assert statements_apart(cell) == [
+        "import a\n",
+        "\n@a.b\ndef f():\n    return 1\n",
+        "\n\n\n\nx = [\n 1]\n",
+    ]

@@ -1,0 +1,89 @@
+"""Notebooks as people write them, run by nbclient: what they export comes back elsewhere, or says what to do.
+
+Each is a file of `fixtures/notebooks`: its cells, the order in which they run where that is another one, and
+what the refusal says where it is refused. The last cells make `model`, which is called with three numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "fixtures" / "notebooks").glob("*.json"))
+
+RUN = """
+import json, sys
+import nbformat
+from nbclient import NotebookClient
+
+cells = [*json.loads(sys.argv[1])]
+notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+client = NotebookClient(notebook, timeout=60, kernel_name="python3")
+with client.setup_kernel():
+    for at in json.loads(sys.argv[2]):
+        client.execute_cell(notebook.cells[at], at)
+"""
+
+EXPORT = """
+import json
+from packager import PackageExporter, PackagingError
+try:
+    with PackageExporter("out.kellet", policy="auto", prove=False) as exporter:
+        exporter.save_object("model", "model", model)
+    told = json.dumps([repr(model(number)) for number in (1, 2, 5)])
+except PackagingError as error:
+    told = str(error)
+_ = open("told.txt", "w").write(told)
+"""
+
+LOAD = """
+import json, sys
+from packager import PackageImporter
+with PackageImporter(sys.argv[1]) as importer:
+    model = importer.load_object("model", "model")
+    print(json.dumps([repr(model(number)) for number in (1, 2, 5)]), end="")
+"""
+
+
+def python(code: str, *arguments: object, cwd: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=cwd,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")]),
+            "IPYTHONDIR": str(cwd.parent / "ipython"),
+            "XDG_CACHE_HOME": str(cwd.parent / "cache"),
+            "PYTHONWARNINGS": "ignore",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+def test_a_notebook_comes_back_or_is_refused_with_the_way_out(file: Path, tmp_path: Path) -> None:
+    case = json.loads(file.read_text(encoding="utf-8"))
+    cells = ["\n".join(lines) for lines in case["cells"]]
+    order = [*case.get("order", range(len(cells))), len(cells)]
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    here.mkdir()
+    elsewhere.mkdir()
+    python(RUN, json.dumps([*cells, EXPORT]), json.dumps(order), cwd=here)
+    told = (here / "told.txt").read_text(encoding="utf-8")
+    if "refused" in case:
+        assert case["refused"] in told
+        assert not (here / "out.kellet").exists()
+        return
+    assert python(LOAD, here / "out.kellet", cwd=elsewhere) == told
+    assert list(elsewhere.iterdir()) == []

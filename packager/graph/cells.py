@@ -102,7 +102,8 @@ def _untimed(text: str) -> str:
             case ast.Expr(
                 ast.Call(ast.Attribute(attr="run_line_magic"), [ast.Constant("time"), ast.Constant(run)])
             ):
-                lines[statement.lineno - 1] = run if parsed(str(run)) else lines[statement.lineno - 1]
+                if isinstance(run, str) and parsed(run):
+                    lines[statement.lineno - 1] = run
     return "\n".join(lines)
 
 

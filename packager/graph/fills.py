@@ -64,7 +64,8 @@ def _is_step(node: ast.stmt, names: ScriptNames, carried: set[str]) -> bool:
         return False
     if isinstance(node, ast.Assign):
         plain = all(is_plain(part, names) for part in ast.iter_child_nodes(node))
-        bound = {part.id for one in node.targets for part in ast.walk(one) if _is_stored_name(part)}
+        parts = [part for one in node.targets for part in ast.walk(one)]
+        bound = {part.id for part in parts if isinstance(part, ast.Name) and _is_stored_name(part)}
         return plain and not bound & carried
     if isinstance(node, ast.If):
         return is_plain(node.test, names) and all(

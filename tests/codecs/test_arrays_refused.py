@@ -346,7 +346,7 @@ def test_a_seed_is_made_of_ints(entropy: Any, key: Any) -> None:
     refuses(lambda: decoded("numpy.seed_sequence", [4, 0], entropy, key), INTS)
 
 
-@pytest.mark.parametrize("entropy", [7, None, [1, [2]], (3, 4), np.arange(3), np.uint8(9)])
+@pytest.mark.parametrize("entropy", [7, None, [1, 2], (3, 4), np.arange(3), np.uint8(9)])
 def test_seeds_come_back(entropy: Any) -> None:
     made = decoded("numpy.seed_sequence", [8, 3], entropy, (1, 2))
     assert (made.pool_size, made.n_children_spawned, made.spawn_key) == (8, 3, (1, 2))

@@ -770,6 +770,8 @@ class PackageExporter:
 
     def _warn(self, plan: ExportPlan) -> None:
         """Warn once of all that stops nothing; where warnings are errors, nothing is written."""
+        if not (plan.warnings or plan.questions or plan.dead_rules or plan.left_out):
+            return
         if concerns := plan.concerns():
             name = str(self._target) if isinstance(self._target, str | os.PathLike) else "the archive"
             text = in_lines(f"{name}: what may turn out wrong where it is loaded", concerns)

@@ -140,8 +140,9 @@ class Framework:
             if strict:
                 count += 1
                 distinct.add(id(module))
-                if count > FREE_MODULE_PATHS + PATHS_PER_MODULE * len(distinct):
-                    raise ValueError(f"{len(distinct)} modules hold each other under more than {count} names")
+                most = FREE_MODULE_PATHS + PATHS_PER_MODULE * len(distinct)
+                if count > most:
+                    raise ValueError(f"{len(distinct)} modules hold each other under more than {most} names")
                 if not isinstance(module, self.base()) or len(path) > MAX_MODULE_PATH:
                     raise ValueError(f"what stands at {path[:80]!r} is no module, or a module holds itself")
                 if not (isinstance(module._modules, dict) and _are_names(module._modules)):

@@ -232,7 +232,7 @@ ARCHIVE: dict[str, Row] = {
     "FREE_MODULE_PATHS": Row(
         lambda n, folder: walked(wide(n)),
         42,
-        "2 modules hold each other under more than 43 names",
+        "2 modules hold each other under more than 42 names",
         {"codecs.frameworks.FREE_MODULE_PATHS": 10},
     ),
     "MAX_TEMPLATE": Row(

@@ -109,11 +109,7 @@ def test_all_names_that_are_taken_are_told(monkeypatch: pytest.MonkeyPatch) -> N
 def test_an_archive_is_announced_when_all_its_names_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loaded_archive, "_policies", {"a__w0_0": "{}"})
     for names, found in ((["a__w0_0"], True), (["a__w0_0", "b__w0_0"], False), (["b__w0_0"], False)):
-<<<<<<< HEAD
-        assert is_announced(SimpleNamespace(top_level_names=names)) is found  # type: ignore[arg-type]  # names are all that is asked of it
-=======
         assert is_announced(SimpleNamespace(top_level_names=names)) is found  # type: ignore[arg-type]  # the same
->>>>>>> w-mut2
 
 
 # --- what is asked before code runs ---

@@ -38,11 +38,7 @@ def __newobj_ex__(cls: type, args: Any, kwargs: Any) -> Any:  # the same
 
 MADE: dict[str, tuple[tuple[Any, ...], Recipe]] = {
     "a call": ((dict, (1, 2)), Recipe("call", dict, (1, 2))),
-<<<<<<< HEAD
-    "an object": ((copyreg.__newobj__, (Plain, 1)), Recipe("new", Plain, (1,))),  # type: ignore[attr-defined]  # not in the stubs
-=======
     "an object": ((copyreg.__newobj__, (Plain, 1)), Recipe("new", Plain, (1,))),  # type: ignore[attr-defined]  # what is tried
->>>>>>> w-mut2
     "an object by another's": ((__newobj__, (Plain,)), Recipe("new", Plain)),
     "an object by names": ((__newobj_ex__, (Plain, [1], {"a": 2})), Recipe("new", Plain, (1,), {"a": 2})),
     "an object by no names": ((__newobj_ex__, (Plain, [1], {})), Recipe("new", Plain, (1,))),
@@ -80,11 +76,7 @@ def test_items_and_pairs_are_handed_on() -> None:
     assert recipe_of(Reduced(dict, (), None, items, pairs), None) == Recipe(
         "call", dict, (), None, items, pairs
     )
-<<<<<<< HEAD
-    assert recipe_of(Reduced(dict, (), None, items, pairs, None), None).items is items  # type: ignore[union-attr]  # it is a recipe here
-=======
     assert recipe_of(Reduced(dict, (), None, items, pairs, None), None).items is items  # type: ignore[union-attr]  # what is tried
->>>>>>> w-mut2
 
 
 class Stated(Reduced):

@@ -327,8 +327,8 @@ def test_what_was_loaded_from_the_main_of_an_archive_is_packed_again(tmp_path: P
     first, told, last, same = run("again.py", target, cwd=tmp_path).splitlines()
     assert (first, last, same) == ("first True", "last True", told)
     assert told == (
-        "Box, triple of an archive's __main__, and Other of this program would be one module: move one of them into "
-        "a module with a name, or save what was loaded in an archive of its own"
+        "Box, triple of an archive's __main__, and Other of this program would be one module: move one of "
+        "them into a module with a name, or save what was loaded in an archive of its own"
     )
 
 

@@ -107,9 +107,10 @@ class SourcesOfRequest:
         for finder in finders:
             if isinstance(finder, ArchiveSources):
                 found = finder.find("__main__")
-                theirs = self.main_names & names_bound_in(found.read()) if found.read else frozenset()
-                if theirs - running:
-                    return found, theirs - running
+                theirs = names_bound_in(found.read()) - running if found.read else frozenset()
+                # Before anything has told its names, what matters is that there is a source.
+                if theirs & self.main_names or (theirs and not self.main_names):
+                    return found, theirs & self.main_names
             elif isinstance(finder, Sources):
                 running = frozenset(vars(sys.modules["__main__"]))
         return None, frozenset()

@@ -100,10 +100,9 @@ def _untimed(text: str) -> str:
     for statement in parsed(text):
         match statement:
             case ast.Expr(
-                ast.Call(ast.Attribute(attr="run_line_magic"), [ast.Constant("time"), ast.Constant(run)])
+                ast.Call(ast.Attribute(attr="run_line_magic"), [ast.Constant("time"), ast.Constant(str(run))])
             ):
-                if isinstance(run, str) and parsed(run):
-                    lines[statement.lineno - 1] = run
+                lines[statement.lineno - 1] = run if parsed(run) else lines[statement.lineno - 1]
     return "\n".join(lines)
 
 

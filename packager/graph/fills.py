@@ -64,9 +64,8 @@ def _is_step(node: ast.stmt, names: ScriptNames, carried: set[str]) -> bool:
         return False
     if isinstance(node, ast.Assign):
         plain = all(is_plain(part, names) for part in ast.iter_child_nodes(node))
-        parts = [part for one in node.targets for part in ast.walk(one)]
-        bound = {part.id for part in parts if isinstance(part, ast.Name) and _is_stored_name(part)}
-        return plain and not bound & carried
+        parts = [part for one in node.targets for part in ast.walk(one) if isinstance(part, ast.Name)]
+        return plain and not {part.id for part in parts if isinstance(part.ctx, ast.Store)} & carried
     if isinstance(node, ast.If):
         return is_plain(node.test, names) and all(
             _is_step(one, names, carried) for one in (*node.body, *node.orelse)
@@ -84,10 +83,6 @@ def _read_before_bound(loop: ast.For) -> set[str]:
         if isinstance(statement, ast.Assign):
             bound |= {part.id for part in parts if isinstance(part.ctx, ast.Store)}
     return carried
-
-
-def _is_stored_name(part: ast.AST) -> bool:
-    return isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
 
 
 def _is_light(node: ast.AST, names: ScriptNames) -> bool:

@@ -98,7 +98,7 @@ def needed_definitions(
     x = 2
     def f():
         return x
-    >>> needed_definitions(["table = []\\ntable.append(3)\\ndef f(): return table"], ["f"]).problems[0].line
+    >>> needed_definitions(["x = []\\nx.append(input())\\ndef f(): return x"], ["f"]).problems[0].line
     2
     """
     statements = [read_statement(cell, node) for cell, text in enumerate(cells) for node in parsed(text)]

@@ -361,6 +361,42 @@ class Net:
 """
 
 
+CLOSURES = """
+import sys
+from packager import PackageExporter
+def power(n):
+    def inner(x): return x ** n
+    return inner
+with PackageExporter(sys.argv[1], policy="auto", prove=False) as exporter:
+    exporter.save_object("model", "model", {"cube": power(3), "same": power(1)})
+"""
+
+AGAIN = """
+import sys
+from packager import PackageExporter, PackageImporter, sys_importer
+for order in (1, -1):
+    with PackageImporter(sys.argv[1]) as old:
+        found = old.load_object("model", "model")
+        importers = (old, sys_importer)[::order]
+        with PackageExporter("again.kellet", policy="auto", prove=False, importer=importers) as exporter:
+            exporter.save_object("model", "model", found)
+    same = open("again.kellet", "rb").read() == open(sys.argv[1], "rb").read()
+    print(found["cube"](2), found["same"](2), same)
+"""
+
+
+@pytest.mark.parametrize("how", ["script", "typed in"])
+def test_closures_that_were_loaded_from_the_main_of_an_archive_are_packed_again(
+    tmp_path: Path, how: str
+) -> None:
+    (tmp_path / "script.py").write_text(CLOSURES)
+    (tmp_path / "again.py").write_text(AGAIN)
+    target = tmp_path / "net.kellet"
+    run("script.py", target, cwd=tmp_path)
+    program = ["again.py"] if how == "script" else ["-c", AGAIN]
+    assert run(*program, target, cwd=tmp_path) == "8 2 True\n" * 2
+
+
 def test_a_closure_and_a_lambda_of_a_notebook_come_back(tmp_path: Path) -> None:
     cells = (
         CALLS_PARTS,

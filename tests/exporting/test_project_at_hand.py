@@ -290,6 +290,7 @@ def test_an_archive_without_any_code_is_a_warning(installed: Callable[..., None]
     exporter.intern("ledger.**")
     exporter.save_object("model", "model", ledger.Book())
     assert exporter.plan().warnings == ()
+    del sys.modules["ledger"]
 
 
 STEPS = {

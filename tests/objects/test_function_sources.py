@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from packager.codecs import CannotStore
+from packager.graph import same_code
 from packager.objects.functions import (
     FunctionHome,
     _definitions,
     _innermost,
-    _same_code,
     digest_of_live,
     name_in_script,
     source_of,
@@ -118,7 +118,7 @@ BASE = "def f(a):\n    return a.b + 1"
     ],
 )
 def test_code_that_does_the_same(other: str, same: bool) -> None:
-    assert _same_code(_code(BASE), _code(other)) is same
+    assert same_code(_code(BASE), _code(other)) is same
     outer = "def g():\n    def f(a):\n        {}\n    return f"
     inner = [
         outer.format(text.strip().partition("\n")[2].strip().replace("\n", "\n    "))
@@ -126,7 +126,7 @@ def test_code_that_does_the_same(other: str, same: bool) -> None:
     ]
     arguments_differ = "def f(c)" in other
     if not arguments_differ:
-        assert _same_code(*map(_code, inner)) is same
+        assert same_code(*map(_code, inner)) is same
 
 
 def test_a_free_name_is_part_of_what_code_does() -> None:
@@ -136,7 +136,7 @@ def test_a_free_name_is_part_of_what_code_does() -> None:
         )()
         for name in ("a", "b")
     )
-    assert not _same_code(one.__code__, other.__code__)
+    assert not same_code(one.__code__, other.__code__)
 
 
 # --- functions that live ---

@@ -48,7 +48,9 @@ _FOLDER_FLAGS: Final = (
     os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 )
 # Temporary folders of ours, which are known by their lock as parts are.
-_OURS: Final = re.compile(r"kellet-(?:code|env|lock|proving|stubs|tool|vendored|wheels)-[a-z0-9_]{8,16}")
+_OURS: Final = re.compile(
+    r"kellet-(?:archive|code|env|lock|proving|stubs|tool|vendored|wheels)-[a-z0-9_]{8,16}"
+)
 _NAME_BYTES: Final = 100  # of the target's name in a part's; a whole name may have 255
 
 
@@ -68,37 +70,52 @@ class ReplacedFile:
         self._mode = _mode_of(self.path)
         if not os.path.isdir(self.folder):
             raise FileNotFoundError(errno.ENOENT, "there is no such folder", self.folder)
+        self._made: list[str] = []
+        self._held: list[int] = []
+        self._removal: weakref.finalize[..., ReplacedFile] | None = None
 
     @contextlib.contextmanager
-    def open(self, *, fsync: bool, check: Callable[[str], None] | None = None) -> Iterator[int]:
+    def open(self, *, fsync: bool) -> Iterator[int]:
         """Give a descriptor to write to; the file is replaced when the block ends without an error.
 
         With `fsync` the content is on the disk before the rename; `sync_folder` makes the rename last.
-        `check` is called with the path of the part before that; where it raises, nothing is replaced.
+        """
+        try:  # entered before anything is made: a signal may end this at any line
+            yield self.begin()
+            self.finish(fsync=fsync)
+        finally:
+            self.discard()
+
+    def begin(self) -> int:
+        """Make the part, and return a descriptor to write to it, until `finish` or `discard`.
+
+        The part also goes with the last reference to this object, or when the process ends. Raises OSError.
         """
         _remove_stale(self.folder, folders=False)
-        made: list[str] = []
-        held: list[int] = []
-        try:  # entered before anything is made: a signal may end this at any line
-            descriptor = self._create(made, held)
-            yield descriptor
-            if fsync:
-                os.fsync(descriptor)
-            # What a file system says only when a file is closed (NFS: no room, an error of the disk) is
-            # asked for before the rename, through a second number: the first holds the lock.
-            os.close(os.dup(descriptor))
-            if check is not None:
-                check(made[-1])
-            os.rename(made[-1], self.path)
-        except BaseException:
-            for part in made:
-                with contextlib.suppress(OSError):
-                    os.unlink(part)
-            raise
-        finally:
-            for number in held:
-                with contextlib.suppress(OSError):
-                    os.close(number)
+        self._removal = weakref.finalize(self, _remove_part, self._made, self._held, os.getpid())
+        return self._create(self._made, self._held)
+
+    def finish(self, *, fsync: bool, check: Callable[[str], None] | None = None) -> None:
+        """Put the part into its place; what a descriptor of it is still needed for comes before.
+
+        `check` is called with the path of the part before that; where it raises, nothing is replaced.
+        Raises OSError.
+        """
+        if fsync:
+            os.fsync(self._held[-1])
+        # What a file system says only when a file is closed (NFS: no room, an error of the disk) is
+        # asked for before the rename, through a second number: the first holds the lock.
+        os.close(os.dup(self._held[-1]))
+        if check is not None:
+            check(self._made[-1])
+        os.rename(self._made[-1], self.path)
+        self._made.clear()
+        self.discard()
+
+    def discard(self) -> None:
+        """Remove the part, where there is one; the file is as it was."""
+        if self._removal is not None:
+            self._removal()
 
     def sync_folder(self) -> None:
         """Make the rename last, where the folder can be synchronised at all. Raises OSError."""
@@ -123,6 +140,17 @@ class ReplacedFile:
             # Between creating and locking, another writer may have taken the file for a stale one.
             if _lock(held[-1], wait=True) and os.fstat(held[-1]).st_nlink:
                 return held[-1]
+            os.close(held.pop())
+
+
+def _remove_part(made: list[str], held: list[int], owner: int) -> None:
+    if os.getpid() != owner:  # a forked child leaves it to its parent
+        return
+    while made:
+        with contextlib.suppress(OSError):
+            os.unlink(made.pop())
+    while held:
+        with contextlib.suppress(OSError):
             os.close(held.pop())
 
 

@@ -6,12 +6,12 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
+from packager.archive import ArchiveIOError
 from packager.arguments import (
     check_choice,
     check_file,
@@ -29,6 +29,7 @@ from packager.errors import ArgumentError, PackagingWarning
 from packager.errors import EmptyMatchError as EmptyMatchError
 from packager.errors import PackagingError as PackagingError
 from packager.exporting import (
+    BegunArchive,
     CheckRequest,
     Decisions,
     EntryRequest,
@@ -98,13 +99,15 @@ class PackageExporter:
     number; the total is 0, as it is not known yet), while bytes are written, and with the steps of the
     proof. `identity` is that of the archive once it is written, None before.
 
-    Objects and state dicts are taken as they are at the call, but for the bytes of their tensors: these
-    are read at `close()`, and a tensor that changed in between is a problem of the plan, by its key.
-    `close()` writes the whole archive or, on any error, nothing: an old file stays as it was. As a
-    context manager it closes at the end, and writes nothing when the body fails.
+    Objects and state dicts are taken as they are at the call: their tensors are written then, to a
+    temporary file beside `f`, so that three checkpoints of one model are three, and nothing is copied in
+    memory. What has the same bytes in several saves is stored once. `close()` writes the rest and puts the
+    archive in place or, on any error, leaves nothing behind: an old file stays as it was. As a context
+    manager it closes at the end, and leaves nothing when the body fails.
 
     Raises ArgumentError for an argument of the wrong kind and for a preset that is not known,
-    EnvironmentBuildError for a target of wheels, PolicyFileError and OSError for a policy file.
+    ArchiveIOError for a target that cannot be written to, EnvironmentBuildError for a target of wheels,
+    PolicyFileError and OSError for a policy file.
 
     Whatever adds to an export raises PackagingError after its end. That (but for `save_text` and
     `save_binary`) and questions raise RuntimeError inside a hook, as modules are being decided then. A save
@@ -154,8 +157,6 @@ class PackageExporter:
         self.proof: Proof | None = None
         self.progress: Callable[[str, int, int], None] | None = None
         self._target = f
-        self._digests = digests
-        self._fsync = fsync
         self._prove = prove
         self._runnable = runnable
         self._wheel_targets = parse_targets(vendor_wheels) if vendor_wheels else ()
@@ -178,8 +179,8 @@ class PackageExporter:
             guards=guards,
             parents=parents,
             tell=partial(self._tell, "reading modules"),
-            sha256=digests != "crc",
         )
+        self._archive = BegunArchive(f, digests=digests, fsync=fsync, progress=partial(self._tell, "writing"))
 
     # --- rules and hooks ---
 
@@ -568,7 +569,7 @@ class PackageExporter:
     def plan(self, *, prove: bool = False) -> ExportPlan:
         """Return what `close()` would write as things stand, with all that is wrong; frozen, printable.
 
-        What was saved is compared with what it is now, which reads all tensors. With `prove` a plan without
+        With `prove` a plan without
         problems is written to a temporary file and proved, as `close()` does; what is found is in it.
 
         >>> import io
@@ -588,9 +589,7 @@ class PackageExporter:
                     runnable=self._runnable,
                     wheels_for=tuple(map(str, self._wheel_targets)),
                 ).plan()
-        changes = () if self._state == "closed" else self._surveyor.changes()
-        plan = replace(self._plan, problems=(*self._plan.problems, *changes)) if changes else self._plan
-        return self._proved_plan(plan) if prove and plan.ok else plan
+        return self._proved_plan(self._plan) if prove and self._plan.ok else self._plan
 
     def why(self, module_name: str) -> Why:
         """Say why a module is in the plan: the decision, and the chain of imports with file and line.
@@ -721,27 +720,24 @@ class PackageExporter:
             return
         self._decisions.require_outside_hooks("close the exporter")
         try:
-            plan = self.plan()
-        except BaseException:
-            self._state = "abandoned"
-            raise
+            self._close()
+            self._state = "closed"
+        finally:
+            if self._state != "closed":
+                self._abandon()
+
+    def _close(self) -> None:
+        """Prove and write what is planned."""
+        plan = self.plan()
         self._state = "abandoned"
         require_sound(plan, debug=self.debug)
         if not self._prove:
             self._warn(plan)
         targets = self._wheel_targets
         with with_wheels(plan, targets, self._find_links) if targets else nullcontext(plan) as whole:
-            self.identity = write_plan(
-                whole,
-                self._target,
-                digests=self._digests,
-                fsync=self._fsync,
-                debug=self.debug,
-                progress=partial(self._tell, "writing"),
-                check=partial(self._check_and_warn, whole) if self._prove else None,
-            )
+            check = partial(self._check_and_warn, whole) if self._prove else None
+            self.identity = self._archive.finish(whole, check=check)
             self._plan = self._found(whole)
-        self._state = "closed"
 
     def __enter__(self) -> PackageExporter:
         return self
@@ -751,8 +747,12 @@ class PackageExporter:
     ) -> None:
         if kind is None:
             self.close()
-        else:
-            self._state = "abandoned"
+        elif self._state == "open":
+            self._abandon()
+
+    def _abandon(self) -> None:
+        self._state = "abandoned"
+        self._archive.discard()
 
     # --- the proof ---
 
@@ -834,8 +834,12 @@ class PackageExporter:
         if self._request.is_repeated:
             return
         self._request.require_free(item)
-        with AnswerRequired(f"saving {item.package}/{item.resource}"):
-            self._surveyor.take(item)
+        try:
+            with AnswerRequired(f"saving {item.package}/{item.resource}"):
+                self._surveyor.take(item, self._archive)
+        except ArchiveIOError:
+            self._abandon()
+            raise
         self._add(item)
 
     def _add(self, item: Item) -> None:

@@ -185,7 +185,7 @@ class BoundedFile:
 
 
 # A map has a descriptor of its own, until Python 3.13 whether it is needed or not.
-_UNTRACKED: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
+UNTRACKED: Final[dict[str, Any]] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
 
 
 class MappedFile(BoundedFile):
@@ -195,7 +195,7 @@ class MappedFile(BoundedFile):
 
     def __init__(self, descriptor: int, name: str) -> None:
         # A map of length zero means the whole file, which cannot be empty here.
-        self._view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ, **_UNTRACKED))
+        self._view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ, **UNTRACKED))
         super().__init__(descriptor, name)
         self._view = self._view[: self.size]
 

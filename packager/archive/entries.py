@@ -22,6 +22,7 @@ from typing import Any, Final
 from packager.errors import ArchiveError, IntegrityError
 
 from .bounds import CHUNK, MAX_PACKED
+from .entry_names import check_listed_order
 
 try:
     from isal.isal_zlib import crc32 as _crc32
@@ -167,8 +168,8 @@ class Listing:
     def load(cls, columns: Any, digests: str) -> Listing:
         """Check columns of plain data against each other.
 
-        Raises ArchiveError for ragged columns, unknown codes, and digests that do not fit the sizes.
-        Names are checked where they are compared with the ZIP's own list.
+        Raises ArchiveError for ragged columns, unknown codes, another order than that of the format, and
+        digests that do not fit the sizes. Names are checked where they are compared with the ZIP's own list.
         """
         kinds_of_columns = (str, bytes, bytes, bytes, bytes, bytes)
         if type(columns) is not list or tuple(map(type, columns)) != kinds_of_columns:
@@ -189,6 +190,10 @@ class Listing:
                 "manifest, entries: an entry of kind tensors is not aligned; expected 64 bytes"
             )
         names = joined.split("\n") if joined else []
+        tensors = kinds.count(_TENSORS)
+        if kinds[:tensors].count(_TENSORS) != tensors:
+            raise ArchiveError("manifest, entries: tensors stand behind another entry; expected them first")
+        check_listed_order(names, tensors)
         listing = cls(names, kinds, little_endian(array("Q", packed_sizes)).tolist(), aligns, crcs, sha256s)
         listing._check_lengths()
         listing._check_digests(digests)

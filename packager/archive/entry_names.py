@@ -116,27 +116,45 @@ def name_problems(names: Sequence[str]) -> Iterator[tuple[str, str]]:
 def check_order(names: Sequence[str]) -> int:
     """Return how many entries come before the manifest; they are the ones that it lists.
 
-    Raises ArchiveError unless the order is that of the format: ordinary entries by name, then the
-    manifest, its digest, and signatures by name.
+    Raises ArchiveError unless these are followed by the manifest, its digest, and signatures by name, and
+    by nothing else. In which order they stand themselves is for `check_listed_order`.
     """
     listed = names.index(MANIFEST) if MANIFEST in names else len(names)
-    ordinary, after = names[:listed], names[listed + 2 :]
     if names[listed : listed + 2] != [MANIFEST, DIGEST]:
         raise ArchiveError(
             f"archive of {len(names)} entries: {MANIFEST} and {DIGEST} do not stand behind them; this is "
             "another kind of ZIP, or was packed anew by another tool: unpack it and open the folder instead"
         )
-    signatures_first = bisect_left(ordinary, SIGNATURES)
+    after = names[listed + 2 :]
     misplaced = [name for name in after if not name.startswith(SIGNATURES)]
-    misplaced += [name for name in ordinary[signatures_first : signatures_first + 1] if is_reserved(name)]
-    for part in (ordinary, after):
-        misplaced += [name for name, right in zip(part, sorted(part), strict=True) if name != right]
-    if misplaced:
-        raise ArchiveError(
-            f"entry {misplaced[0]!r}: out of order; expected entries sorted by name, then the manifest, its "
-            "digest and signatures; the file was packed anew by another tool: unpack it and open the folder"
-        )
+    if misplaced := misplaced or _out_of_order(after):
+        raise _misplaced(misplaced[0])
     return listed
+
+
+def check_listed_order(names: Sequence[str], tensors: int) -> None:
+    """Raise ArchiveError unless what follows the first `tensors` names is sorted, and none is reserved.
+
+    Tensors come first, in the order in which they were saved.
+    """
+    rest = names[tensors:]
+    firsts = (bisect_left(rest, first) for first in (MANIFEST, DIGEST, SIGNATURES))
+    candidates = [*names[:tensors], *(name for at in firsts for name in rest[at : at + 1])]
+    misplaced = [name for name in candidates if is_reserved(name)]
+    if misplaced := misplaced or _out_of_order(rest):
+        raise _misplaced(misplaced[0])
+
+
+def _out_of_order(names: Sequence[str]) -> list[str]:
+    return [name for name, right in zip(names, sorted(names), strict=True) if name != right]
+
+
+def _misplaced(name: str) -> ArchiveError:
+    return ArchiveError(
+        f"entry {name!r}: out of order; expected tensors first, then entries sorted by name, then the "
+        "manifest, its digest and signatures; the file was packed anew by another tool: unpack it and open "
+        "the folder"
+    )
 
 
 def _are_plain(names: Sequence[str], lines: str) -> bool:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import mmap
 import os
-import tempfile
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,10 +17,11 @@ from pickle import PickleBuffer
 from types import TracebackType
 from typing import Any, BinaryIO, Final
 
-from packager.atomic import ReplacedFile, os_error_mend, temporary_folder
+from packager.atomic import ReplacedFile, TemporaryFolder, os_error_mend
 
 from .archive_errors import ArchiveIOError
 from .bounds import CHUNK
+from .byte_sources import UNTRACKED
 from .entries import crc32, thread_count
 
 _BATCH: Final = 8 * CHUNK
@@ -28,71 +30,95 @@ _MOST_WAITING: Final = 8  # batches that wait for a digest, two a thread: a stre
 
 
 class PathTarget:
-    """A path to be replaced, as `ReplacedFile` says; `check` sees the whole file before it is in place.
+    """A path to be replaced, as `ReplacedFile` says.
 
-    Raises ArchiveIOError when the target cannot be written to; nothing has been created then.
+    Every OSError becomes an ArchiveIOError that names the target. Raises it when the target cannot be
+    written to; nothing has been created then.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], *, fsync: bool, check: Callable[[str], None] | None = None
-    ) -> None:
-        self._asked_for = os.fspath(path)
+    def __init__(self, path: str | os.PathLike[str], *, fsync: bool) -> None:
+        self.name = os.fspath(path)
         self._fsync = fsync
-        self._check = check
-        with _reported(self._asked_for):
+        with reported(self.name):
             self._file = ReplacedFile(path)
 
-    @contextlib.contextmanager
-    def open(self) -> Iterator[int]:
-        """Give a descriptor to write to; the target is replaced when the block ends without an error.
+    def begin(self) -> int:
+        """Return a descriptor to write to, and to read from, until `finish` or `discard`."""
+        with reported(self.name):
+            return self._file.begin()
 
-        Raises ArchiveIOError for every OSError, with nothing left behind.
-        """
-        opened = self._file.open(fsync=self._fsync, check=self._check)
-        with _reported(self._asked_for), opened as descriptor:
-            yield descriptor
+    def finish(self, check: Callable[[str], None] | None = None) -> None:
+        """Replace the target; `check` is called with the path of the whole file before it is in place."""
+        with reported(self.name):
+            self._file.finish(fsync=self._fsync, check=check)
         if self._fsync:
             try:
                 self._file.sync_folder()
             except OSError as error:
                 raise ArchiveIOError(
-                    f"{self._asked_for}: the archive is written, but its folder cannot be synchronised: "
+                    f"{self.name}: the archive is written, but its folder cannot be synchronised: "
                     f"{error.strerror}; it is in place, but may not survive a power cut; look after the disk",
                     error,
-                    self._asked_for,
+                    self.name,
                 ) from error
+
+    def discard(self) -> None:
+        """Leave nothing behind; the target is as it was. After `finish` this does nothing."""
+        self._file.discard()
 
 
 class FileTarget:
-    """A binary file object; it receives the finished archive in one go, from where it stands.
+    """A binary file object; it receives the finished archive in one go, from where it stands."""
 
-    With a `check` the temporary file has a name, by which it is checked before.
-    """
+    name = "the temporary file"
 
-    def __init__(self, file: BinaryIO, *, check: Callable[[str], None] | None = None) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._check = check
+        self._folder: TemporaryFolder | None = None
+        self._path = ""
+        self._held: list[int] = []
 
-    @contextlib.contextmanager
-    def open(self) -> Iterator[int]:
-        """Give a descriptor of a temporary file, whose content is written to the file object afterwards."""
-        with contextlib.ExitStack() as stack:
-            with _reported("the temporary file"):
-                path, temporary = self._temporary(stack)
-            with _reported("the temporary file"):
-                yield temporary.fileno()
-                temporary.seek(0)
-            if self._check is not None:
-                self._check(path)
-            while piece := temporary.read(1 << 20):
-                _write_all(self._file, piece)
+    def begin(self) -> int:
+        """Return a descriptor of a temporary file, to write to and to read from."""
+        with reported(self.name):
+            self._folder = TemporaryFolder("archive")
+            self._path = os.path.join(self._folder.path, "archive.kellet")
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_BINARY", 0)
+            self._held.append(os.open(self._path, flags, 0o600))
+        weakref.finalize(self, _close, self._held)
+        return self._held[-1]
 
-    def _temporary(self, stack: contextlib.ExitStack) -> tuple[str, Any]:
-        """Open a temporary file, gone with the stack; its path is "" where it needs none."""
-        if self._check is None:
-            return "", stack.enter_context(tempfile.TemporaryFile(buffering=0))
-        path = os.path.join(stack.enter_context(temporary_folder("proving")), "archive.kellet")
-        return path, stack.enter_context(open(path, "w+b", buffering=0))
+    def finish(self, check: Callable[[str], None] | None = None) -> None:
+        """Write the content to the file object; `check` is called with the path of the whole file before."""
+        with reported(self.name):
+            os.lseek(self._held[-1], 0, os.SEEK_SET)
+        if check is not None:
+            check(self._path)
+        while piece := os.read(self._held[-1], 1 << 20):
+            _write_all(self._file, piece)
+        self.discard()
+
+    def discard(self) -> None:
+        """Remove the temporary file."""
+        _close(self._held)
+        if self._folder is not None:
+            self._folder.close()
+
+
+@contextlib.contextmanager
+def written_file(path: str | os.PathLike[str], *, fsync: bool) -> Iterator[int]:
+    """Give a descriptor to write to; `path` is replaced when the block ends without an error.
+
+    Raises ArchiveIOError for every OSError, with nothing left behind.
+    """
+    target = PathTarget(path, fsync=fsync)
+    try:
+        descriptor = target.begin()
+        with reported(target.name):
+            yield descriptor
+        target.finish()
+    finally:
+        target.discard()
 
 
 class BatchedFile:
@@ -133,6 +159,21 @@ class BatchedFile:
     def patch(self, position: int, data: bytes) -> None:
         """Write over bytes that have been flushed."""
         os.pwrite(self._descriptor, data, position)
+
+    def holds(self, position: int, data: memoryview) -> bool:
+        """Say whether the bytes at a place, which have been flushed, are these."""
+        return all(
+            os.pread(self._descriptor, len(piece), position + at) == bytes(piece)
+            for at in range(0, len(data), CHUNK)
+            for piece in (data[at : at + CHUNK],)
+        )
+
+    def map(self, position: int, size: int) -> memoryview:
+        """Map bytes that have been flushed, read-only. Raises OSError where that cannot be done."""
+        first = position - position % mmap.ALLOCATIONGRANULARITY
+        length = position + size - first
+        mapped = mmap.mmap(self._descriptor, length, access=mmap.ACCESS_READ, offset=first, **UNTRACKED)
+        return memoryview(mapped)[position - first :]
 
 
 class ChunkDigests:
@@ -241,7 +282,7 @@ def _digests_of(batch: list[list[memoryview]], sha256: bool) -> tuple[bytes, byt
 
 
 @contextlib.contextmanager
-def _reported(target: str) -> Iterator[None]:
+def reported(target: str) -> Iterator[None]:
     """Turn OSErrors into errors of ours that name the target."""
     try:
         yield
@@ -254,6 +295,11 @@ def _reported(target: str) -> Iterator[None]:
             error,
             target,
         ) from error
+
+
+def _close(held: list[int]) -> None:
+    while held:
+        os.close(held.pop())
 
 
 def _write_all(file: Any, data: bytes) -> None:

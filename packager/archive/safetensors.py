@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import prod
 from typing import Any, Final
 
@@ -28,8 +28,8 @@ from .entry_names import index_name
 from .output_files import flat_view
 from .packed import pack
 from .safetensors_header import METADATA
-from .stored_tensors import DTYPES, TensorSpec
-from .writer import ArchiveWriter
+from .stored_tensors import DTYPES, Place, TensorSpec
+from .writer import SHARED_FROM, ArchiveWriter
 
 _DTYPE_NUMBERS: Final = {dtype: number for number, dtype in enumerate(DTYPES)}
 _COMPACT: Final[Mapping[str, Any]] = {"ensure_ascii": False, "separators": (",", ":")}
@@ -43,13 +43,16 @@ def add_tensors(
     storages: Sequence[Any],
     *,
     metadata: Mapping[str, str] | None = None,
-) -> None:
-    """Add a safetensors member and its index to an archive being made.
+) -> tuple[Place, ...]:
+    """Add a safetensors member and its index to an archive being made; return where each storage lies.
 
-    `storages` are C-contiguous buffers, little-endian, not copied; each is written once, however
-    many tensors lie in it. In the safetensors header a storage has the key of the first tensor that
-    fills it in C order; a storage that no tensor fills so has the key of the first tensor in it with
-    `#storage` behind, and is flat. The other tensors are in our index alone.
+    `storages` are C-contiguous buffers, little-endian; each is written once, however many tensors lie in
+    it. In the safetensors header a storage has the key of the first tensor that fills it in C order; a
+    storage that no tensor fills so has the key of the first tensor in it with `#storage` behind, and is
+    flat. The other tensors are in our index alone.
+
+    A storage of `SHARED_FROM` bytes or more that lies in a member which was added before is not written
+    again: the index says where it lies, and the header's metadata, under `ELSEWHERE`, in which members.
 
     Raises ArchiveError, for all tensors together, for keys given twice or holding NUL, unknown
     dtypes, tensors that do not lie inside their storage, and storages without a tensor.
@@ -60,7 +63,7 @@ def add_tensors(
     >>> with ArchiveWriter(file) as writer:
     ...     rows = TensorSpec("w", "U8", (2, 3), (3, 1), 0, 0)
     ...     columns = TensorSpec("w.T", "U8", (3, 2), (1, 3), 0, 0)
-    ...     add_tensors(writer, "net/weights", [rows, columns], [weight])
+    ...     places = add_tensors(writer, "net/weights", [rows, columns], [weight])
     ...     identity = writer.seal(Manifest())
     >>> with ArchiveReader(file) as reader:
     ...     stored = TensorReader(reader, "net/weights")
@@ -68,10 +71,26 @@ def add_tensors(
     (['w', 'w.T'], b'\\x00\\x01\\x02\\x03\\x04\\x05')
     """
     views = [flat_view(storage) for storage in storages]
-    plan = plan_member(tensors, [len(view) for view in views], metadata or {})
+    sizes = [len(view) for view in views]
+    places = _written_before(writer, views)
+    plan = plan_member(tensors, sizes, metadata or {}, places)
     content = [memoryview(plan.header), *(views[number] for number in plan.order)]
     writer.add(member, content, kind="tensors", align=ALIGNMENT)
     writer.add(index_name(member), plan.index, kind="index")
+    ends = accumulate((sizes[number] for number in plan.order), initial=len(plan.header))
+    for number, (start, stop) in zip(plan.order, pairwise(ends), strict=True):
+        places[number] = Place(member, start, stop)
+    return tuple(places[number] for number in range(len(views)))
+
+
+def _written_before(writer: ArchiveWriter, storages: Sequence[memoryview]) -> dict[int, Place]:
+    """Return where storages lie in other members already; no two have the same place, as they are two."""
+    found: dict[Place, int] = {}
+    for number, storage in enumerate(storages):
+        place = writer.find(storage) if len(storage) >= SHARED_FROM else None
+        if place is not None:
+            found.setdefault(place, number)
+    return {number: place for place, number in found.items()}
 
 
 def spell_header(
@@ -104,6 +123,9 @@ class MemberPlan:
     order: list[int]
 
 
+ELSEWHERE: Final = "kellet.elsewhere"
+"""The metadata of a header that names the members in which some of its tensors lie, one a line."""
+
 # A storage as the header names it, in the order of their bytes. Those of whole cache lines come first,
 # so that most arrays lie as a fresh allocation would: kernels round otherwise where they do not. Then
 # wide elements, so that every storage starts at a multiple of its element's size; one whose size is no
@@ -113,20 +135,31 @@ _Named = tuple[bool, bool, int, str, str, tuple[int, ...], int, int]
 
 
 def plan_member(
-    tensors: Sequence[TensorSpec], sizes: Sequence[int], metadata: Mapping[str, str]
+    tensors: Sequence[TensorSpec],
+    sizes: Sequence[int],
+    metadata: Mapping[str, str],
+    elsewhere: Mapping[int, Place] | None = None,
 ) -> MemberPlan:
     """Plan a member for tensors in storages of the given sizes in bytes.
 
+    `elsewhere` says of some storages, by number, in which other member they lie already.
+
     Raises ArchiveError for everything that cannot be stored, gathered.
     """
+    away = elsewhere or {}
     filling = [_fills(tensor, sizes) for tensor in tensors]
     _check(tensors, sizes, filling)
-    named = sorted(_named_storages(tensors, sizes, filling))
-    header = spell_header([storage[3:7] for storage in named], metadata)
-    _check_header(header, sum(len(storage[5]) for storage in named), metadata)
+    _check_metadata(metadata)
+    named = sorted(one for one in _named_storages(tensors, sizes, filling) if one[7] not in away)
+    members = {place.member: b"" for place in sorted(away.values())}
+    told = {**metadata, ELSEWHERE: "\n".join(members)} if away else metadata
+    header = spell_header([storage[3:7] for storage in named], told)
+    _check_header(header, sum(len(storage[5]) for storage in named), told)
     order = [storage[7] for storage in named]
-    place = {number: at for at, number in enumerate(order)}
-    places = [place[tensor.storage] for tensor in tensors]
+    numbers = {number: at for at, number in enumerate([*order, *sorted(away, key=away.__getitem__)])}
+    places = [numbers[tensor.storage] for tensor in tensors]
+    for place in sorted(away.values()):
+        members[place.member] += little_endian(array("Q", [place.start, place.stop])).tobytes()
     columns = [
         array("Q", [n for tensor in tensors for n in tensor.shape]),
         array("I", places),
@@ -141,6 +174,7 @@ def plan_member(
             *(little_endian(column).tobytes() for column in columns),
             _views(tensors, filling),
             dict(metadata),
+            [[member, places] for member, places in members.items()],
         ]
     )
     return MemberPlan(header, index, order)
@@ -175,6 +209,14 @@ def _check(tensors: Sequence[TensorSpec], sizes: Sequence[int], filling: Sequenc
     if problems:
         raise ArchiveError(
             in_lines("the tensors cannot be stored:", *(f"  {problem}" for problem in problems))
+        )
+
+
+def _check_metadata(metadata: Mapping[str, str]) -> None:
+    if ELSEWHERE in metadata:
+        raise ArchiveError(
+            f"the tensors cannot be stored: their metadata has the key {ELSEWHERE!r}, which is for tensors "
+            "that lie in other members of an archive; take these from there, or leave the key out"
         )
 
 

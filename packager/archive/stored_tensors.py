@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import prod
 from threading import Lock
 from typing import Any, Final
@@ -33,11 +33,20 @@ DTYPES: Final = tuple(DTYPE_BITS)
 
 _LOOKUPS_WITHOUT_TABLE: Final = 8
 
-# Count, names, dtypes, ranks, dims, storages, ends, views, metadata.
-_COLUMNS: Final = (int, str, bytes, bytes, bytes, bytes, bytes, list, dict)
+# Count, names, dtypes, ranks, dims, storages, ends, views, metadata, elsewhere.
+_COLUMNS: Final = (int, str, bytes, bytes, bytes, bytes, bytes, list, dict, list)
 
 Views = Mapping[int, tuple[int, tuple[int, ...] | None]]
 """Offset and strides of tensors by number; strides are None where the elements lie in C order."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where bytes lie: in the entry `member`, from its byte `start` to before `stop`."""
+
+    member: str
+    start: int
+    stop: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +101,9 @@ class TensorReader(Mapping[str, TensorSpec]):
         # size is reserved, and taken page by page where a copy is written.
         self._arena: memoryview | None = None
         self._copied: set[int] = set()
+        # Of storages that lie in other members: what is written to here is not seen by those.
+        self._members: dict[str, PrivateEntry] = {}
+        self._copies: dict[int, memoryview] = {}
 
     def __getitem__(self, key: str) -> TensorSpec:
         return self._index.spec(self._number_of(key), key)
@@ -109,8 +121,7 @@ class TensorReader(Mapping[str, TensorSpec]):
         TensorReader show the same memory, which no other reader sees. They start at a multiple of 64
         bytes, as freshly allocated arrays do: a storage that does not lie so in the file is copied.
         """
-        start, stop = self._index.storage_range(number)
-        return self._part(number, 0, stop - start, private)
+        return self._part(number, 0, self.storage_size(number), private)
 
     def private_storage(self, key: str) -> memoryview:
         """Return the checked bytes of the storage that `key` lies in, to be written to, copy on write."""
@@ -118,8 +129,7 @@ class TensorReader(Mapping[str, TensorSpec]):
 
     def storage_size(self, number: int) -> int:
         """Return how many bytes a storage has."""
-        start, stop = self._index.storage_range(number)
-        return stop - start
+        return self._index.storage_size(number)
 
     def part(self, number: int, low: int, high: int) -> memoryview:
         """Return the checked bytes `low` to `high` of a storage. Raises ValueError where it has none."""
@@ -169,10 +179,17 @@ class TensorReader(Mapping[str, TensorSpec]):
     def strided(self) -> Iterator[TensorSpec]:
         """Return every tensor that `contiguous()` does not give."""
         keys = list(self._numbers)
-        return (self._index.spec(number, keys[number]) for number in self._index.views)
+        return (self._index.spec(number, keys[number]) for number in self._index.others)
+
+    @property
+    def elsewhere(self) -> tuple[Place, ...]:
+        """Where the storages lie that are not in this member; their numbers follow those that are."""
+        return self._index.elsewhere
 
     def _part(self, number: int, low: int, high: int, private: bool) -> memoryview:
         """Return bytes of a storage; private ones in memory that starts at a multiple of 64."""
+        if number >= len(self._index.ends):
+            return self._part_elsewhere(number, low, high, private)
         start, stop = self._index.storage_range(number)
         if not private or (self._data_start + start) % ALIGNMENT == 0:
             return self._bytes(start + low, start + high, private)
@@ -184,6 +201,28 @@ class TensorReader(Mapping[str, TensorSpec]):
                 self._arena[place : place + stop - start] = self._bytes(start, stop, False)
                 self._copied.add(number)
             return self._arena[place + low : place + high]
+
+    def _part_elsewhere(self, number: int, low: int, high: int, private: bool) -> memoryview:
+        """Return bytes of a storage in another member; private ones are of this reader alone."""
+        place = self._index.place_elsewhere(number)
+        entry = self._reader.entry(place.member) if place.member in self._reader else None
+        if entry is None or entry.kind != "tensors" or place.stop > entry.size:
+            raise damaged(
+                f"index of {self._member!r}",
+                f"a storage at {place}",
+                "one inside another member with tensors",
+            )
+        if not private:
+            return self._reader.view(place.member, place.start + low, place.start + high)
+        with self._lock:
+            if place.start % ALIGNMENT == 0:
+                if place.member not in self._members:
+                    self._members[place.member] = self._reader.private(place.member)
+                return self._members[place.member].view(place.start + low, place.start + high)
+            if number not in self._copies:
+                self._copies[number] = anonymous(place.stop - place.start)
+                self._copies[number][:] = self._reader.view(place.member, place.start, place.stop)
+            return self._copies[number][low:high]
 
     def _bytes(self, start: int, stop: int, private: bool) -> memoryview:
         start, stop = self._data_start + start, self._data_start + stop
@@ -225,7 +264,8 @@ class TensorIndex:
     `names` holds all keys with NUL between them, `ranks` the number of dimensions of each tensor,
     `dims` all dimensions one after another, `storages` the number of each tensor's storage, `ends`
     where each storage ends in the data section, `views` the offset and strides of those tensors
-    that do not start their storage in C order (strides None where only the offset differs).
+    that do not start their storage in C order (strides None where only the offset differs). `elsewhere`
+    are the places of storages in other members, whose numbers follow.
     """
 
     count: int
@@ -237,6 +277,7 @@ class TensorIndex:
     ends: array[int]
     views: Views
     metadata: Mapping[str, str]
+    elsewhere: tuple[Place, ...] = ()
 
     @classmethod
     def load(cls, data: bytes, *, what: str) -> TensorIndex:
@@ -247,8 +288,8 @@ class TensorIndex:
         """
         columns = unpack(data, what=what)
         if type(columns) is not list or tuple(map(type, columns)) != _COLUMNS:
-            raise damaged(what, "other columns", "the nine of the format")
-        count, names, dtypes, ranks, dims, storages, ends, views, metadata = columns
+            raise damaged(what, "other columns", "the ten of the format")
+        count, names, dtypes, ranks, dims, storages, ends, views, metadata, elsewhere = columns
         keys = names.count("\0") + 1 if names or count else 0
         lengths = (keys, len(dtypes), len(ranks), len(storages) / 4, count + sum(ranks) - len(dims) / 8)
         if count > MAX_TENSORS or any(length != count for length in lengths) or len(ends) % 8:
@@ -257,8 +298,18 @@ class TensorIndex:
             raise damaged(f"{what}, metadata", "other values", "strings")
         packed = (("Q", dims), ("I", storages), ("Q", ends))
         numbers = [little_endian(array(code, column)) for code, column in packed]
-        checked_views = _checked_views(views, count, what)
-        return cls(count, names, dtypes, ranks, numbers[0], numbers[1], numbers[2], checked_views, metadata)
+        return cls(
+            count,
+            names,
+            dtypes,
+            ranks,
+            numbers[0],
+            numbers[1],
+            numbers[2],
+            _checked_views(views, count, what),
+            metadata,
+            _checked_places(elsewhere, count, what),
+        )
 
     @property
     def data_size(self) -> int:
@@ -269,8 +320,32 @@ class TensorIndex:
     def _first_dims(self) -> list[int]:
         return list(accumulate(self.ranks, initial=0))
 
+    @cached_property
+    def others(self) -> list[int]:
+        """The numbers of the tensors that do not start a storage of this member in C order, rising."""
+        if not self.elsewhere:
+            return list(self.views)
+        own = len(self.ends)
+        away = [number for number, storage in enumerate(self.storages) if storage >= own]
+        return sorted({*self.views, *away})
+
+    def place_elsewhere(self, number: int) -> Place:
+        """Return where a storage lies that is in another member. Raises ArchiveError when it lies nowhere."""
+        own = len(self.ends)
+        if not own <= number < own + len(self.elsewhere):
+            raise damaged(f"storage {number}", f"{own + len(self.elsewhere)} storages", "one of this number")
+        return self.elsewhere[number - own]
+
+    def storage_size(self, number: int) -> int:
+        """Return how many bytes a storage has. Raises ArchiveError when it lies nowhere."""
+        if number >= len(self.ends):
+            place = self.place_elsewhere(number)
+            return place.stop - place.start
+        start, stop = self.storage_range(number)
+        return stop - start
+
     def storage_range(self, number: int) -> tuple[int, int]:
-        """Return where a storage lies in the data section. Raises ArchiveError when it lies nowhere."""
+        """Return where a storage lies in the data section. Raises ArchiveError when it is not there."""
         if number >= len(self.ends):
             raise damaged(f"storage {number}", f"{len(self.ends)} storages", "one of this number")
         start, stop = self.ends[number - 1] if number else 0, self.ends[number]
@@ -292,13 +367,13 @@ class TensorIndex:
         if len(strides) != len(shape):
             raise damaged(f"tensor {key!r}", f"strides {strides}", f"one for each dimension of {shape}")
         spec = TensorSpec(key, DTYPES[code], shape, strides, offset, self.storages[number])
-        start, stop = self.storage_range(spec.storage)
-        if not fits(shape, strides, offset, DTYPE_BITS[spec.dtype], stop - start):
+        size = self.storage_size(spec.storage)
+        if not fits(shape, strides, offset, DTYPE_BITS[spec.dtype], size):
             low, high = span(shape, strides, offset)
             raise damaged(
                 f"tensor {key!r}",
                 f"elements {low} to {high}",
-                f"them inside the {stop - start} bytes of its storage",
+                f"them inside the {size} bytes of its storage",
             )
         return spec
 
@@ -308,7 +383,8 @@ class TensorIndex:
         Checks the same as `spec`, for many tensors at once.
         """
         ends, dims = self.ends.tolist(), self.dims.tolist()
-        if ends != sorted(ends) or (self.storages and max(self.storages) >= len(ends)):
+        known = len(ends) + len(self.elsewhere)
+        if ends != sorted(ends) or (self.storages and max(self.storages) >= known):
             raise damaged("tensor index", "ends that do not rise, or a storage beyond them", "rising ends")
         starts = [0, *ends]
         sizes: dict[tuple[int, tuple[int, ...]], int] = {}  # tensors share few dtypes and shapes
@@ -318,7 +394,7 @@ class TensorIndex:
         ):
             shape = tuple(dims[first : first + rank])
             first += rank
-            if number in self.views:
+            if number in self.views or storage >= len(ends):
                 continue
             size = sizes.get((code, shape))
             if size is None:
@@ -377,6 +453,25 @@ def _checked_views(rows: list[Any], count: int, what: str) -> Views:
     if list(views) != sorted(views) or len(views) != len(rows) or any(not 0 <= i < count for i in views):
         raise damaged(f"{what}, views", "numbers that do not rise", f"numbers below {count}, each once")
     return views
+
+
+def _checked_places(rows: list[Any], count: int, what: str) -> tuple[Place, ...]:
+    """Check where storages lie in other members: one row for each of those, with the places in it."""
+    for row in rows:
+        if type(row) is not list or tuple(map(type, row)) != (str, bytes) or not row[1] or len(row[1]) % 16:
+            raise damaged(f"{what}, elsewhere", repr(row)[:80], "a member, and sixteen bytes for each place")
+    found = sum(len(packed) // 16 for _, packed in rows)
+    if found > count:
+        raise damaged(f"{what}, elsewhere", f"{found} places", f"at most one for each of {count} tensors")
+    places: list[Place] = []
+    for member, packed in rows:
+        bounds = little_endian(array("Q", packed)).tolist()
+        places += map(Place, [member] * (len(bounds) // 2), bounds[::2], bounds[1::2])
+    if any(place.start > place.stop for place in places):
+        raise damaged(f"{what}, elsewhere", "a place that stops before it starts", "its start, then its stop")
+    if any(before >= after for before, after in pairwise(places)):
+        raise damaged(f"{what}, elsewhere", "places that do not rise", "each once, by member and byte")
+    return tuple(places)
 
 
 def _is_view(row: Any) -> bool:

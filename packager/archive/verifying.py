@@ -88,6 +88,7 @@ def verify(
         done += entry.size
         if progress is not None:
             progress(done, total)
+    problems += _sharing_problems(reader)
     problems += _manifest_problems(reader)
     problems += _signature_problems(reader)
     return Verification(reader.identity, reader.digests, len(reader.names()), reader.size, tuple(problems))
@@ -95,6 +96,25 @@ def verify(
 
 def _along(progress: Callable[[int, int], None], done: int, total: int, here: int) -> None:
     progress(done + here, total)
+
+
+def _sharing_problems(reader: ArchiveReader) -> Iterator[Problem]:
+    """Yield the members that refer to other bytes than those of a storage in a member before them."""
+    before: dict[str, frozenset[tuple[int, int]]] = {}
+    for name in reader.names():
+        if reader.entry(name).kind != "tensors":
+            return  # tensors come first
+        try:
+            index = TensorIndex.load(reader.read(index_name(name)), what=f"index of {name!r}")
+            first = reader.entry(name).size - index.data_size
+            ranges = [index.storage_range(number) for number in range(len(index.ends))]
+        except PackageError:
+            continue  # it has been told
+        for place in index.elsewhere:
+            if (place.start, place.stop) not in before.get(place.member, ()):
+                yield Problem(name, f"it refers to {place}, which is no storage of a member before it")
+                break
+        before[name] = frozenset((first + start, first + stop) for start, stop in ranges)
 
 
 def _manifest_problems(reader: ArchiveReader) -> Iterator[Problem]:
@@ -165,9 +185,12 @@ def _check_tensors(reader: ArchiveReader, entry: EntryRecord) -> None:
     header = parse_header(member, entry.size, what=what)
     stored = TensorReader(reader, entry.name)
     index = TensorIndex.load(reader.read(index_name(entry.name)), what=f"index of {entry.name!r}")
-    sizes = [stop - start for start, stop in map(index.storage_range, range(len(index.ends)))]
-    plan = plan_member(list(stored.values()), sizes, index.metadata)
-    if plan.order != list(range(len(sizes))) or plan.index != reader.read(index_name(entry.name)):
+    own = len(index.ends)
+    sizes = list(map(index.storage_size, range(own + len(index.elsewhere))))
+    plan = plan_member(
+        list(stored.values()), sizes, index.metadata, dict(enumerate(index.elsewhere, start=own))
+    )
+    if plan.order != list(range(own)) or plan.index != reader.read(index_name(entry.name)):
         raise damaged(
             f"index of {entry.name!r}", "storages or tensors in another order", "the order of the format"
         )

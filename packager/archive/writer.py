@@ -1,19 +1,20 @@
-"""The writer: collects entries, then writes one canonical archive beside the target and renames it.
+"""The writer: tensors as they come, then everything else in the order of the format, beside the target.
 
-Everything is written by `seal`, in the order of the format, so that it does not matter in which
-order entries were added. Sizes are known before the first byte is written; digests are not, and the
-CRC-32 of a large entry is patched into its local header afterwards.
+Tensors are written by `add`, so that they are what they were then; everything else by `seal`, so that it
+does not matter in which order it was added. Sizes are known before the first byte is written; digests are
+not, and the CRC-32 of a large entry is patched into its local header afterwards.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 from packager.arguments import check_path
 from packager.errors import ArchiveError
@@ -22,16 +23,34 @@ from .bounds import CHUNK
 from .entries import ALIGNMENT, DIGESTS, KINDS, EntryRecord, combined_crc, crc32, crcs_of, sha256s_of
 from .entry_names import DIGEST, MANIFEST, check_name, check_names, digest_line, is_reserved
 from .manifest import Manifest, dump_manifest, load_manifest
-from .output_files import BatchedFile, ChunkDigests, Digester, FileTarget, PathTarget, flat_view, in_batches
+from .output_files import (
+    BatchedFile,
+    ChunkDigests,
+    Digester,
+    FileTarget,
+    PathTarget,
+    flat_view,
+    in_batches,
+    reported,
+)
+from .stored_tensors import Place
 from .zip_container import CRC_POSITION, ZIP64_LIMIT, ZipEntry, central_directory, local_header
+
+SHARED_FROM: Final = 4096
+"""How many bytes a buffer of tensors has at least, to be stored once where it is added several times."""
+
+_SAMPLES: Final = 16
+_SAMPLE: Final = 64  # bytes
+_MOST_ALIKE: Final = 8  # places that are compared: buffers that differ may be alike in their samples
 
 
 class ArchiveWriter:
-    """Make one archive: `add` entries in any order, then `seal`.
+    """Make one archive: `add` entries, then `seal`. Tensors stand in the order in which they were added.
 
     `target` is a path, or a binary file object, which then receives the finished archive in one go.
-    Nothing is written before `seal`; buffers given to `add` must keep their content until then and
-    are not copied. Leaving the `with` block without sealing writes nothing.
+    Tensors are written to a temporary file when they are added, everything else by `seal`: buffers of it
+    must keep their content until then and are not copied. Leaving the `with` block without sealing leaves
+    nothing behind, and so does an error while writing, which ends the writer.
 
     `digests="crc"` leaves out the sha256 of aligned (tensor) entries, which is faster; the
     archive's identity then does not cover the tensors. `fsync=False` skips waiting for the disk.
@@ -54,29 +73,26 @@ class ArchiveWriter:
         digests: str = "sha256",
         fsync: bool = True,
         progress: Callable[[int, int], None] | None = None,
-        check: Callable[[str], None] | None = None,
         zip64_limit: int = ZIP64_LIMIT,
     ) -> None:
         """Check the target; nothing is created yet.
 
-        `progress(done, total)` is called with bytes while they are written, `check(path)` with the whole
-        archive before it takes its name, or is copied to a file object: where it raises, nothing is left.
-        `zip64_limit` is for
-        tests; the reader must be given the same.
+        `progress(done, total)` is called with bytes while they are written, of those that were added so
+        far. `zip64_limit` is for tests; the reader must be given the same.
         """
         if digests not in DIGESTS:
             raise ValueError(f"digests={digests!r} is unknown; choose one of {', '.join(map(repr, DIGESTS))}")
         if isinstance(target, str | os.PathLike):
             check_path("target", target)
         self._target = (
-            PathTarget(target, fsync=fsync, check=check)
-            if isinstance(target, (str, os.PathLike))
-            else FileTarget(target, check=check)
+            PathTarget(target, fsync=fsync) if isinstance(target, str | os.PathLike) else FileTarget(target)
         )
         self._digests = digests
         self._progress = progress
         self._limit = zip64_limit
         self._pending: dict[str, _Pending] | None = {}
+        self._body: _Body | None = None
+        self._total = 0
 
     def __contains__(self, name: object) -> bool:
         """Return whether an entry of this name was added."""
@@ -86,11 +102,11 @@ class ArchiveWriter:
         """Add an entry: one C-contiguous buffer, or an iterable of buffers written one after another.
 
         `kind` is one of `KINDS`; `align=64` for bytes that will be mapped. An iterable that is not a
-        list or tuple needs its total `size` in bytes; it is consumed once, by `seal`, and may not
+        list or tuple needs its total `size` in bytes; it is consumed once, when it is written, and may not
         use a buffer again that it has handed out.
 
         Raises ArchiveError for a name that the format refuses or that was added before, and
-        ValueError for other arguments.
+        ValueError for other arguments; for tensors also what `seal` raises.
         """
         pending = self._open()
         check_name(name)
@@ -118,41 +134,83 @@ class ArchiveWriter:
             size = found
         if size is None:
             raise ValueError(f"entry {name!r}: the content is an iterable; give its size in bytes")
-        pending[name] = _Pending(name, kind, align, size, content)
+        entry = _Pending(name, kind, align, size, content)
+        self._total += size
+        if kind == "tensors":
+            with self._writing() as body:
+                self._write(body, [entry])
+        pending[name] = dataclasses.replace(entry, content=()) if kind == "tensors" else entry
 
-    def seal(self, manifest: Manifest) -> str:
+    def find(self, data: memoryview) -> Place | None:
+        """Return where bytes lie that were written already, as a buffer of tensors of their own.
+
+        Whoever asks for as many as `SHARED_FROM` bytes may refer to that place instead of writing them again.
+        """
+        return None if self._body is None else self._body.find(data)
+
+    def written(self, name: str) -> memoryview:
+        """Map the bytes of tensors that were added, read-only; the map outlives the writer.
+
+        Raises ArchiveError for another name, and OSError where nothing can be mapped.
+        """
+        body = self._body
+        if body is None or name not in body.starts:
+            raise ArchiveError(f"entry {name!r}: no tensors of this name have been written")
+        return body.map(name)
+
+    def seal(self, manifest: Manifest, *, check: Callable[[str], None] | None = None) -> str:
         """Write the archive and return its identity, the sha256 of the manifest.
 
         `manifest.entries` and `manifest.digests` are filled in here. The target is replaced in one
-        step after everything has reached the disk.
+        step after everything has reached the disk. `check` is called before that with the path of the whole
+        archive; where it raises, nothing is left.
 
         Raises ArchiveError for names that collide, a manifest that cannot be stored, and content
         that has another size than was said; ArchiveIOError (also OSError, with errno) when the
         archive cannot be written. Then nothing is left behind and an old file is untouched.
         """
         pending = self._open()
-        ordered = [pending[name] for name in sorted(pending)]
         check_names([*pending, MANIFEST, DIGEST])
         dump_manifest(dataclasses.replace(manifest, entries=()))  # before anything is written
-        total = sum(entry.size for entry in ordered)
-        report = self._progress or (lambda done, total: None)
-        with self._target.open() as descriptor, Digester(sha256=self._digests == "sha256") as digester:
-            file = BatchedFile(descriptor, lambda done: report(min(done, total), total))
-            body = _Body(file, digester, self._digests, self._limit)
-            for entry in ordered:
-                body.add(entry)
+        with self._writing() as body:
+            self._write(body, [pending[name] for name in sorted(pending) if pending[name].kind != "tensors"])
             identity = body.finish(manifest)
+            self._target.finish(check)
         self._pending = None
         return identity
 
     def abort(self) -> None:
-        """Forget everything that was added. Nothing has been written."""
-        self._pending = None
+        """Forget everything that was added, and remove what has been written."""
+        self._pending = self._body = None
+        self._target.discard()
 
     def _open(self) -> dict[str, _Pending]:
         if self._pending is None:
             raise ValueError("the archive is sealed or aborted; make a new writer")
         return self._pending
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[_Body]:
+        """Give the body, begun where there is none yet; an error ends the writer."""
+        try:
+            if self._body is None:
+                file = BatchedFile(self._target.begin(), self._tell)
+                self._body = _Body(file, self._digests, self._limit)
+            with reported(self._target.name):
+                yield self._body
+        except BaseException:
+            self.abort()
+            raise
+
+    def _write(self, body: _Body, entries: Iterable[_Pending]) -> None:
+        with Digester(sha256=self._digests == "sha256") as digester:
+            for entry in entries:
+                body.add(entry, digester)
+            body.settle()
+
+    def _tell(self, position: int) -> None:
+        if self._progress is not None:
+            self._progress(min(position, self._total), self._total)
 
     def __enter__(self) -> ArchiveWriter:
         return self
@@ -184,42 +242,83 @@ class _Written:
 
 
 class _Body:
-    """The bytes of one archive, in the order of the format: `add` for each entry in order, then `finish`."""
+    """The bytes of one archive: `add` for entries in the order of the format and `settle`, then `finish`.
 
-    def __init__(self, file: BatchedFile, digester: Digester, digests: str, limit: int) -> None:
+    `starts` says where the bytes of each entry of tensors begin.
+    """
+
+    def __init__(self, file: BatchedFile, digests: str, limit: int) -> None:
+        self.starts: dict[str, int] = {}
         self._file = file
-        self._digester = digester
         self._digests = digests
         self._limit = limit
-        self._written: list[_Written] = []
+        self._unsettled: list[_Written] = []
+        self._entries: list[EntryRecord] = []
+        self._records: list[ZipEntry] = []
+        self._shared: dict[tuple[int, int], list[Place]] = {}
 
-    def add(self, entry: _Pending) -> None:
+    def add(self, entry: _Pending, digester: Digester) -> None:
         """Write one entry. A large one is digested by other threads, and its CRC-32 patched in later."""
         offset = self._file.position
         if isinstance(entry.content, list) and entry.size <= CHUNK:
             digests = self._write_small(entry, b"".join(entry.content))
         else:
             self._file.write(local_header(self._record(entry, offset, 0), self._limit))
-            digests = self._write_large(entry)
-        self._written.append(_Written(entry, offset, digests))
+            digests = self._write_large(entry, digester)
+        self._unsettled.append(_Written(entry, offset, digests))
+        if entry.kind == "tensors":
+            self.starts[entry.name] = self._file.position - entry.size
+            self._note(entry)
+
+    def settle(self) -> None:
+        """Wait for the digests of what was added; its buffers are not needed any more."""
+        self._file.flush()
+        for written in self._unsettled:
+            entry, (crcs, sha256s) = written.entry, written.digests.result()
+            self._entries.append(EntryRecord(entry.name, entry.kind, entry.size, entry.align, crcs, sha256s))
+            self._records.append(self._record(entry, written.offset, combined_crc(crcs, entry.size)))
+            if written.digests.late:
+                crc = self._records[-1].crc.to_bytes(4, "little")
+                self._file.patch(written.offset + CRC_POSITION, crc)
+        self._unsettled.clear()
 
     def finish(self, manifest: Manifest) -> str:
-        """Wait for the digests, write everything that follows the entries, and return the identity."""
-        self._file.flush()
-        entries, records = [], []
-        for written in self._written:
-            entry, (crcs, sha256s) = written.entry, written.digests.result()
-            entries.append(EntryRecord(entry.name, entry.kind, entry.size, entry.align, crcs, sha256s))
-            records.append(self._record(entry, written.offset, combined_crc(crcs, entry.size)))
-            if written.digests.late:
-                self._file.patch(written.offset + CRC_POSITION, records[-1].crc.to_bytes(4, "little"))
-        data = dump_manifest(dataclasses.replace(manifest, entries=tuple(entries), digests=self._digests))
+        """Write everything that follows the entries, which are settled, and return the identity."""
+        entries = tuple(self._entries)
+        data = dump_manifest(dataclasses.replace(manifest, entries=entries, digests=self._digests))
         load_manifest(data).open()  # what a reader would refuse is never written
         identity = hashlib.sha256(data).hexdigest()
-        records += [self._write_reserved(MANIFEST, data), self._write_reserved(DIGEST, digest_line(identity))]
+        records = [
+            *self._records,
+            self._write_reserved(MANIFEST, data),
+            self._write_reserved(DIGEST, digest_line(identity)),
+        ]
         self._file.write(central_directory(records, self._file.position, self._limit))
         self._file.flush()
         return identity
+
+    def map(self, name: str) -> memoryview:
+        """Map the bytes of tensors."""
+        size = next(entry.size for entry in self._entries if entry.name == name)
+        return self._file.map(self.starts[name], size)
+
+    def find(self, data: memoryview) -> Place | None:
+        """Return where these bytes lie in tensors that are settled."""
+        for place in self._shared.get((len(data), _sample(data)), ()):
+            if self._file.holds(self.starts[place.member] + place.start, data):
+                return place
+        return None
+
+    def _note(self, entry: _Pending) -> None:
+        """Remember where the buffers of tensors lie: what has the same bytes may refer to them."""
+        start = 0
+        for buffer in entry.content if isinstance(entry.content, list) else ():
+            stop = start + len(buffer)
+            if start and len(buffer) >= SHARED_FROM:  # the first is the header
+                places = self._shared.setdefault((len(buffer), _sample(buffer)), [])
+                if len(places) < _MOST_ALIKE:
+                    places.append(Place(entry.name, start, stop))
+            start = stop
 
     def _write_small(self, entry: _Pending, data: bytes) -> ChunkDigests:
         view = memoryview(data)
@@ -229,11 +328,11 @@ class _Body:
         self._file.write(view)
         return ChunkDigests.known(crcs, sha256s_of(view) if self._wants_sha256(entry) else b"")
 
-    def _write_large(self, entry: _Pending) -> ChunkDigests:
+    def _write_large(self, entry: _Pending, digester: Digester) -> ChunkDigests:
         digests = ChunkDigests()
         with_sha256 = self._wants_sha256(entry)
         for batch in in_batches(_exactly(entry)):
-            digests.append(self._digester.submit(batch, sha256=with_sha256))
+            digests.append(digester.submit(batch, sha256=with_sha256))
             for chunk in batch:
                 for piece in chunk:
                     self._file.write(piece)
@@ -266,6 +365,12 @@ def _exactly(entry: _Pending) -> Iterator[memoryview]:
         raise ArchiveError(
             f"entry {entry.name!r}: its content has {found}; expected the {entry.size} bytes that were said"
         )
+
+
+def _sample(data: memoryview) -> int:
+    """Return a CRC-32 of some of the bytes, from all over: a first look at whether others are the same."""
+    step = max(len(data) // _SAMPLES, _SAMPLE)
+    return crc32(b"".join([data[at : at + _SAMPLE] for at in range(0, len(data), step)]))
 
 
 def _is_buffer(content: Any) -> bool:

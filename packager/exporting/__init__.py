@@ -23,7 +23,7 @@ else:
             "module_sources": "SourcesOfRequest as_importer mocked_in sources_of",
             "plan": "ExportPlan PlanProblem PlannedEntry PlannedExtern PlannedModule PlannedTensors "
             "RefusedPlanError problems_text",
-            "plan_writing": "require_sound write_plan",
+            "plan_writing": "BegunArchive require_sound write_plan",
             "planning": "Planner",
             "real_pickles": "Reduced globals_in make_pickle",
             "request": "CheckRequest EntryRequest Item ModuleRequest ObjectRequest Request ResourceRequest "

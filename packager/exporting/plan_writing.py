@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import BinaryIO
+from dataclasses import replace
+from typing import BinaryIO, Final
 
 from packager.archive import (
     ArchiveWriter,
@@ -12,11 +13,70 @@ from packager.archive import (
     ImportSite,
     Manifest,
     ModuleRecord,
+    Place,
     add_tensors,
 )
 from packager.policy import require_matched
 
-from .plan import ExportPlan, PlannedExtern, PlannedModule, refusal
+from .plan import ExportPlan, PlannedExtern, PlannedModule, PlannedTensors, refusal
+
+_COPIED: Final = 1 << 20  # bytes of tensors that are copied rather than mapped: a map takes a descriptor
+
+
+class BegunArchive:
+    """An archive that has been begun: its tensors are taken as they come, the rest is written with the plan.
+
+    Raises ArchiveIOError for a target that cannot be written to. Nothing is created before the first tensors.
+    """
+
+    def __init__(
+        self,
+        target: str | os.PathLike[str] | BinaryIO,
+        *,
+        digests: str = "sha256",
+        fsync: bool = True,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self._writer = ArchiveWriter(target, digests=digests, fsync=fsync, progress=progress)
+        self._maps: dict[str, memoryview] = {}
+
+    def take(self, member: PlannedTensors) -> PlannedTensors:
+        """Write tensors; return them with what was written, whatever becomes of the memory that they are in.
+
+        Raises ArchiveError for what cannot be stored, ArchiveIOError where it cannot be written, after which
+        there is no archive.
+        """
+        places = add_tensors(
+            self._writer, member.name, member.specs, member.storages, metadata=member.metadata
+        )
+        if member.size <= _COPIED:
+            return replace(member, storages=tuple(memoryview(bytes(one)) for one in member.storages))
+        return replace(member, storages=tuple(self._view(place) for place in places))
+
+    def finish(self, plan: ExportPlan, *, check: Callable[[str], None] | None = None) -> str:
+        """Write everything else, and put the archive in place; return its identity.
+
+        `check` is called with the path of the whole archive before it takes its name. Raises ArchiveError
+        where it cannot be written; then nothing is left behind, and an old file is untouched. What `check`
+        raises goes through.
+        """
+        for member in plan.tensors:
+            if member.name not in self._writer:
+                add_tensors(
+                    self._writer, member.name, member.specs, member.storages, metadata=member.metadata
+                )
+        for entry in (*plan.entries, *plan.carried):
+            self._writer.add(entry.name, entry.read(), kind=entry.kind)
+        return self._writer.seal(manifest_of(plan), check=check)
+
+    def discard(self) -> None:
+        """Leave nothing behind; an old file is as it was."""
+        self._writer.abort()
+
+    def _view(self, place: Place) -> memoryview:
+        if place.member not in self._maps:
+            self._maps[place.member] = self._writer.written(place.member)
+        return self._maps[place.member][place.start : place.stop]
 
 
 def write_plan(
@@ -31,19 +91,16 @@ def write_plan(
 ) -> str:
     """Write the archive that `plan` describes; return its identity.
 
-    `check` is called with the path of the whole archive before it takes its name; see `ArchiveWriter`.
-
     Raises PackagingError for a plan with problems, EmptyMatchError for one whose rules matched
-    nothing though they had to, ArchiveError where the archive cannot be written. In every case
-    nothing is left behind, and an old file is untouched. What `check` raises goes through.
+    nothing though they had to, and what `BegunArchive.finish` does. In every case nothing is left behind, and
+    an old file is untouched.
     """
     require_sound(plan, debug=debug)
-    with ArchiveWriter(target, digests=digests, fsync=fsync, progress=progress, check=check) as writer:
-        for entry in (*plan.entries, *plan.carried):
-            writer.add(entry.name, entry.read(), kind=entry.kind)
-        for member in plan.tensors:
-            add_tensors(writer, member.name, member.specs, member.storages, metadata=member.metadata)
-        return writer.seal(manifest_of(plan))
+    archive = BegunArchive(target, digests=digests, fsync=fsync, progress=progress)
+    try:
+        return archive.finish(plan, check=check)
+    finally:
+        archive.discard()
 
 
 def require_sound(plan: ExportPlan, *, debug: bool = False) -> None:

@@ -20,7 +20,6 @@ from .module_sources import archives_in
 from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule, PlannedTensors
 from .plan_checks import PlanChecks
 from .request import CheckRequest, ObjectRequest, ResourceRequest, SourceRequest, resource_entry
-from .stored import member_of_state
 from .surveying import Survey
 
 
@@ -236,11 +235,8 @@ class Planner:
             yield _entry(MIGRATIONS, "migration", self._survey.migrations.data)
 
     def _members(self) -> Iterator[PlannedTensors]:
-        for stored in self._survey.objects:
-            if stored.member is not None:
-                yield stored.member
-        for state in self._survey.states:
-            yield member_of_state(state.entry, state.encoded)
+        for stored in self._survey.saved:
+            yield from stored.members
 
     @cached_property
     def _packages(self) -> frozenset[str]:

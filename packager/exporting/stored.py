@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +94,21 @@ class StoredState:
         """Refusals and warnings."""
         return self.encoded.refusals, self.encoded.warnings
 
+    @property
+    def members(self) -> tuple[PlannedTensors, ...]:
+        """The safetensors member; of an empty state dict, too."""
+        return (member_of_state(self.entry, self.encoded),)
+
+    @property
+    def may_be_stored(self) -> bool:
+        """Whether it is stored at all, whatever sources are."""
+        return not self.with_sources(_any_module).encoded.refusals
+
+    def with_members(self, members: Sequence[PlannedTensors]) -> StoredState:
+        """Return the state dict with the same bytes in other memory."""
+        (member,) = members
+        return replace(self, encoded=replace(self.encoded, storages=member.storages))
+
     def with_sources(self, is_stored: Callable[[str], bool]) -> StoredState:
         """Return the state dict with the refusals that remain where these sources are stored."""
         return replace(self, encoded=self.encoded.with_sources(is_stored))
@@ -161,8 +176,30 @@ class StoredObject:
         )
 
     @property
+    def members(self) -> tuple[PlannedTensors, ...]:
+        """The safetensors members: its own, where it has tensors, and that of its state dict."""
+        own = () if self.member is None else (self.member,)
+        return own if self.state is None else (*own, *self.state.members)
+
+    @property
+    def may_be_stored(self) -> bool:
+        """Whether it is stored at all, whatever sources are."""
+        own = not self.with_sources(_any_module).encoded.refusals
+        return own and (self.state is None or self.state.may_be_stored)
+
+    def with_members(self, members: Sequence[PlannedTensors]) -> StoredObject:
+        """Return the object with the same bytes in other memory."""
+        state, encoded = self.state, self.encoded
+        if state is not None:
+            *members, last = members
+            state = state.with_members([last])
+        for member in members:
+            encoded = encoded.with_buffers(member.storages)
+        return replace(self, encoded=encoded, state=state)
+
+    @property
     def member(self) -> PlannedTensors | None:
-        """The safetensors member: one tensor for each storage; None without any."""
+        """The safetensors member of its own: one tensor for each storage; None without any."""
         storages = self.encoded.storages
         if not storages:
             return None
@@ -262,6 +299,10 @@ def finding_text(finding: Finding) -> str:
     """Return a refusal or a warning as one line: where, why, and what can be done."""
     options = f" ({'; or '.join(finding.options)})" if finding.options else ""
     return f"{finding}{options}"
+
+
+def _any_module(name: str) -> bool:
+    return True
 
 
 def _encode(obj: Any, root: str, storing: Storing) -> EncodedObject:

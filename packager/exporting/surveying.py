@@ -10,17 +10,26 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from packager.graph import Decide, Edge, Importer, Walk, WalkDecision
 from packager.policy import Answer, Decision
 from packager.texts import in_lines
 
 from .deciding import Decisions
-from .plan import PlanProblem, chain_of
-from .request import ModuleRequest, ObjectRequest, Request, ResourceRequest, SourceRequest, StateDictRequest
+from .plan import chain_of
+from .plan_writing import BegunArchive
+from .request import (
+    Item,
+    ModuleRequest,
+    ObjectRequest,
+    Request,
+    ResourceRequest,
+    SourceRequest,
+    StateDictRequest,
+)
 from .stored import StoredMigrations, StoredObject, StoredState, Storing, frameworks_of, store_migrations
-from .taking import Taken, changes_of, is_as_taken, is_steady, take
+from .taking import Taken, is_as_taken, is_steady, take
 
 
 @dataclass(frozen=True)
@@ -61,17 +70,29 @@ class Why:
 class Survey:
     """What is known once the walk is up to date with the request and the decisions.
 
-    `states` are the state dicts that were saved, and those of objects that a factory makes;
-    `main_problems` what stands against storing definitions of `__main__`, each with file:line.
+    `saved` is what was saved as data, in the order of the calls; `main_problems` what stands against
+    storing definitions of `__main__`, each with file:line.
     """
 
     decisions: Decisions
     walk: Walk
-    objects: tuple[StoredObject, ...]
-    states: tuple[StoredState, ...]
+    saved: tuple[StoredObject | StoredState, ...]
     migrations: StoredMigrations
     uses: tuple[Use, ...]
     main_problems: tuple[str, ...] = ()
+
+    @property
+    def objects(self) -> tuple[StoredObject, ...]:
+        """The objects that were saved."""
+        return tuple(one for one in self.saved if isinstance(one, StoredObject))
+
+    @property
+    def states(self) -> tuple[StoredState, ...]:
+        """The state dicts that were saved, and those of objects that a factory makes."""
+        return (
+            *(one for one in self.saved if isinstance(one, StoredState)),
+            *(one.state for one in self.objects if one.state is not None),
+        )
 
     @property
     def stored(self) -> tuple[StoredObject | StoredState, ...]:
@@ -109,7 +130,6 @@ class Surveyor:
         guards: Literal["here", "all"],
         parents: Literal["eager", "lazy"],
         tell: Callable[[int], None],
-        sha256: bool,
     ) -> None:
         self._request = decisions.request
         self._decisions = decisions
@@ -117,7 +137,6 @@ class Surveyor:
         self._guards = guards
         self._parents = parents
         self._tell = tell
-        self._sha256 = sha256
         self._decided = 0
         self._answers: dict[str, Answer] = dict(decisions.policy.answers)
         self._taken: dict[int, Taken] = {}
@@ -131,31 +150,23 @@ class Surveyor:
         """Keep the answer to a question of the walk for this and every later survey."""
         self._answers[question] = names
 
-    def take(self, request: ObjectRequest | StateDictRequest) -> None:
+    def take(self, request: ObjectRequest | StateDictRequest, archive: BegunArchive) -> None:
         """Take what is saved as it is now; see `taking.take`."""
         first_id = self._request.ids_given
-        self._taken[id(request)] = take(request, self._storing, first_id=first_id, sha256=self._sha256)
-
-    def changes(self) -> tuple[PlanProblem, ...]:
-        """Return what changed between its save and now; reads all tensors."""
-        takes = [self._taken[id(one)] for one in self._request if id(one) in self._taken]
-        return tuple(changes_of(takes, sha256=self._sha256))
+        self._taken[id(request)] = take(request, self._storing, first_id=first_id, archive=archive)
 
     def is_as_saved(self, request: ObjectRequest) -> bool:
         """Say whether an object is as it was when it was saved; True where its encodings never agree."""
         taken = self._taken[id(request)]
-        same = is_as_taken(taken, self._storing, self._request, sha256=self._sha256)
+        same = is_as_taken(taken, self._storing, self._request)
         return same or not is_steady(taken, self._storing, self._request)
 
     def survey(self) -> Survey:
         """Return the survey as things stand; made anew only where something has changed."""
         if self._last is None:
-            objects: tuple[StoredObject, ...] = tuple(map(self._stored, self._request.of(ObjectRequest)))
-            states: tuple[StoredState, ...] = (
-                *map(self._stored, self._request.of(StateDictRequest)),
-                *(stored.state for stored in objects if stored.state is not None),
-            )
-            contents: tuple[StoredObject | StoredState, ...] = (*objects, *states)
+            saved = tuple(self._stored(one) for one in self._request if id(one) in self._taken)
+            states = (one.state for one in saved if isinstance(one, StoredObject) and one.state is not None)
+            contents: tuple[StoredObject | StoredState, ...] = (*saved, *states)
             migrations = store_migrations(self._request.saved(), self._storing.importer)
             uses = (*_uses((*contents, migrations)), *_codec_uses(contents), *_pickle_uses(self._request))
             self._decisions.sources.main_names = frozenset(
@@ -169,10 +180,10 @@ class Surveyor:
                 with self._decisions.policy.rules.looked_ahead():
                     walk = self._walk(uses, self._decisions.foresee)
             main_problems = self._decisions.sources.main_problems
-            self._last = Survey(self._decisions, walk, objects, states, migrations, uses, main_problems)
+            self._last = Survey(self._decisions, walk, saved, migrations, uses, main_problems)
         return self._last
 
-    def _stored(self, request: ObjectRequest | StateDictRequest) -> Any:
+    def _stored(self, request: Item) -> StoredObject | StoredState:
         """Return what was taken of a request, by the decisions as they are now."""
         return self._taken[id(request)].stored.with_sources(self._decisions.is_interned)
 

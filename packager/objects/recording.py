@@ -7,7 +7,7 @@ live object of the model.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
@@ -80,6 +80,11 @@ class EncodedObject:
         if refusals:
             return EncodedObject(b"", (), names, warnings, refusals)
         return replace(self, refusals=())
+
+    def with_buffers(self, buffers: Iterable[memoryview]) -> EncodedObject:
+        """Return the object with the same bytes in other memory."""
+        pairs = zip(self.storages, buffers, strict=True)
+        return replace(self, storages=tuple(replace(storage, buffer=buffer) for storage, buffer in pairs))
 
 
 def settled(

@@ -17,12 +17,12 @@ from packager.archive import (
     ArchiveWriter,
     BatchedFile,
     Manifest,
-    PathTarget,
     StateDictRecord,
     TensorSpec,
     index_name,
     plan_member,
     spell_header,
+    written_file,
 )
 from packager.arguments import check_path
 from packager.errors import MigrationError
@@ -146,7 +146,7 @@ class _Writing:
         )
         self._require_room(total)
         report = self.progress or (lambda done, total: None)
-        with PathTarget(self.target, fsync=self.fsync).open() as descriptor:
+        with written_file(self.target, fsync=self.fsync) as descriptor:
             file = BatchedFile(descriptor, lambda done: report(done, total))
             file.write(header)
             for key, value in ordered:

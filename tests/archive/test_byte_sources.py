@@ -120,7 +120,7 @@ def test_a_stream_is_copied_from_its_start_and_left_where_it_stood(mapped: bool,
     source = open_source(stream, mapped=mapped)  # type: ignore[arg-type]  # any binary file object
     assert (bytes(source.view(0, source.size)), source.steady) == (DATA, mapped)
     assert stream.tell() == (7 if seekable else len(DATA))
-    assert descriptors() == before + (2 if mapped else 1) - (1 if mapped and byte_sources._UNTRACKED else 0)
+    assert descriptors() == before + (2 if mapped else 1) - (1 if mapped and byte_sources.UNTRACKED else 0)
     source.close()
     del source
     assert descriptors() == before

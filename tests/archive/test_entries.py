@@ -138,8 +138,8 @@ def test_numbers_are_turned_on_machines_of_the_other_byte_order(monkeypatch: pyt
 # --- the list of entries ---
 
 ROWS = [
-    record(b"a", "source", name="a"),
     record(bytes(CHUNK + 1), "tensors", 64, "b"),
+    record(b"a", "source", name="a"),
     record(b"", "resource", name="c"),
 ]
 COLUMNS = Listing.of(ROWS).dump()
@@ -156,9 +156,9 @@ def sizes(*values: int) -> bytes:
 def test_columns_come_back() -> None:
     loaded = Listing.load(COLUMNS, "sha256")
     assert list(loaded) == ROWS
-    assert (len(loaded), loaded.kind(1), loaded.all_have_sha256) == (3, "tensors", True)
+    assert (len(loaded), loaded.kind(0), loaded.all_have_sha256) == (3, "tensors", True)
     assert list(Listing.load(Listing.of([]).dump(), "sha256")) == []
-    rows = [ROWS[0], EntryRecord("b", "tensors", CHUNK + 1, 64, ROWS[1].crcs, b""), ROWS[2]]
+    rows = [EntryRecord("b", "tensors", CHUNK + 1, 64, ROWS[0].crcs, b""), *ROWS[1:]]
     crc = Listing.load(Listing.of(rows).dump(), "crc")
     assert (list(crc), crc.all_have_sha256) == (rows, False)
 
@@ -181,10 +181,15 @@ COLUMNS_SAID = "found something else than the six columns of the format"
         (changed(2, sizes(1, 2)), "3 names stand beside 3 kinds, 3 alignments and 16 bytes"),
         (changed(2, COLUMNS[2][:-1]), "3 names stand beside 3 kinds, 3 alignments and 23 bytes"),
         (changed(3, b"\1\1"), "3 names stand beside 3 kinds, 2 alignments and 24 bytes"),
-        (changed(1, bytes([0, 8, len(KINDS)])), CODES),
-        (changed(3, b"\1\x40\x02"), CODES),
-        (changed(3, b"\1\x40\0"), CODES),
+        (changed(1, bytes([8, 0, len(KINDS)])), CODES),
+        (changed(3, b"\x40\1\x02"), CODES),
+        (changed(3, b"\x40\1\0"), CODES),
         (changed(3, b"\1\1\1"), "an entry of kind tensors is not aligned; expected 64 bytes"),
+        (changed(1, bytes([7, 8, 6])), "not aligned"),
+        (
+            [*changed(1, bytes([7, 8, 6]))[:3], b"\1\x40\1", *COLUMNS[4:]],
+            "tensors stand behind another entry; expected them first",
+        ),
         (changed(4, COLUMNS[4] + bytes(4)), "16 bytes of CRC; expected 12"),
         (changed(4, COLUMNS[4][:-4]), "8 bytes of CRC; expected 12"),
         (changed(5, COLUMNS[5] + bytes(32)), '128 bytes of sha256 do not fit .* and digests="sha256"'),
@@ -202,7 +207,7 @@ def test_columns_that_do_not_fit_are_refused(columns: Any, message: str) -> None
 def test_the_sha256_of_tensors_are_all_there_or_none() -> None:
     with pytest.raises(ArchiveError, match=r'64 bytes of sha256 do not fit .* and digests="crc"'):
         Listing.load(changed(5, COLUMNS[5][:64]), "crc")
-    assert len(Listing.load(changed(5, COLUMNS[5][:32]), "crc")) == 3
+    assert len(Listing.load(changed(5, COLUMNS[5][64:]), "crc")) == 3
     assert len(Listing.load(COLUMNS, "crc")) == 3
 
 

@@ -43,6 +43,7 @@ HONEST: list[Any] = [
     numbers("Q", 4, 12),
     [[1, 1, [-1, 1]]],
     {"format": "pt"},
+    [],
 ]
 
 
@@ -66,17 +67,17 @@ def test_columns_say_what_tensors_are() -> None:
     assert list(index.contiguous("ab")) == [("a", "U8", (4,), 0)]
     plain = load({7: []})
     assert list(plain.contiguous("ab")) == [("a", "U8", (4,), 0), ("b", "F32", (2, 1), 4)]
-    empty = TensorIndex.load(pack([0, "", b"", b"", b"", b"", b"", [], {}]), what="index")
+    empty = TensorIndex.load(pack([0, "", b"", b"", b"", b"", b"", [], {}, []]), what="index")
     assert (list(empty.contiguous("")), empty.data_size) == ([], 0)
 
 
-@pytest.mark.parametrize("place", range(9))
-def test_there_are_nine_columns_each_of_its_kind(place: int) -> None:
+@pytest.mark.parametrize("place", range(10))
+def test_there_are_ten_columns_each_of_its_kind(place: int) -> None:
     for wrong in (None, 1.5, True if place == 0 else 1):
-        with pytest.raises(ArchiveError, match="index: found other columns; expected the nine of the format"):
+        with pytest.raises(ArchiveError, match="index: found other columns; expected the ten of the format"):
             load({place: wrong})
     for columns in (HONEST[:place] + HONEST[place + 1 :], [*HONEST, 1]):
-        with pytest.raises(ArchiveError, match="index: found other columns; expected the nine of the format"):
+        with pytest.raises(ArchiveError, match="index: found other columns; expected the ten of the format"):
             TensorIndex.load(pack(columns), what="index")
 
 
@@ -258,7 +259,7 @@ def test_a_member_has_room_for_its_header(size: int) -> None:
     file = io.BytesIO()
     with ArchiveWriter(file) as writer:
         writer.add("net/w", bytes(size), kind="tensors", align=64)
-        writer.add(".data/index/net/w", pack([0, "", b"", b"", b"", b"", b"", [], {}]), kind="index")
+        writer.add(".data/index/net/w", pack([0, "", b"", b"", b"", b"", b"", [], {}, []]), kind="index")
         writer.seal(Manifest())
     if size >= 8:
         assert len(TensorReader(ArchiveReader(file), "net/w")) == 0

@@ -55,8 +55,8 @@ FULL = Manifest(
         "tags": ["a", None, True, 1.5],
     },
     entries=(
-        EntryRecord("a", "source", 3, 1, b"1234", b"s" * 32),
         EntryRecord("b", "tensors", 0, 64, b"", b""),
+        EntryRecord("a", "source", 3, 1, b"1234", b"s" * 32),
     ),
 )
 

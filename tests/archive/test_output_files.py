@@ -185,9 +185,10 @@ class Trickle(io.RawIOBase):
 @pytest.mark.parametrize("most", [1, 3, 100, None])
 def test_a_file_object_may_take_less_than_it_is_given(most: int | None) -> None:
     file = Trickle(most)
-    with FileTarget(file).open() as descriptor:  # type: ignore[arg-type]  # it writes
-        os.write(descriptor, b"abcdefgh")
-        assert file.data == b""
+    written = FileTarget(file)  # type: ignore[arg-type]  # it writes
+    os.write(written.begin(), b"abcdefgh")
+    assert file.data == b""
+    written.finish()
     assert file.data == b"abcdefgh"
 
 
@@ -197,9 +198,8 @@ def test_a_file_object_receives_what_was_checked_by_a_name(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     seen: list[tuple[str, bytes]] = []
     target, much = io.BytesIO(), bytes(range(256)) * (3 * CHUNK // 256) + b"end"
-    with FileTarget(
-        target, check=lambda path: seen.append((path, Path(path).read_bytes()))
-    ).open() as descriptor:
-        os.write(descriptor, much)
+    written = FileTarget(target)
+    os.write(written.begin(), much)
+    written.finish(lambda path: seen.append((path, Path(path).read_bytes())))
     assert [(os.path.basename(path), data == much) for path, data in seen] == [("archive.kellet", True)]
     assert (target.getvalue() == much, os.listdir(tmp_path)) == (True, [])

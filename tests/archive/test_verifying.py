@@ -47,9 +47,10 @@ def test_every_problem_is_gathered(small: bytes) -> None:
     damaged[small.index(b"answer")] ^= 1
     damaged[small.index(bytes(range(24)))] ^= 1
     outcome = verify(ArchiveReader(bytes(damaged), digests="none"))
-    assert [problem.entry for problem in outcome.problems] == ["net/__init__.py", "net/weights"]
+    assert [problem.entry for problem in outcome.problems] == ["net/weights", "net/__init__.py"]
     with pytest.raises(
-        IntegrityError, match=r"has 2 problems:\n  entry 'net/__init__.py': bytes 0 to 12 .*\n  entry"
+        IntegrityError,
+        match=r"has 2 problems:\n  entry 'net/weights': bytes .*\n  entry 'net/__init__.py': bytes 0 to 12 ",
     ):
         outcome.raise_for_problems()
 
@@ -86,7 +87,7 @@ def test_inner_formats_are_checked() -> None:
             source=("source", b"this is not Python"),
         )
     )
-    assert [problem.entry for problem in outcome.problems] == ["extras", "object", "weights"]
+    assert [problem.entry for problem in outcome.problems] == ["weights", "extras", "object"]
 
 
 def test_callers_add_checks_by_kind() -> None:

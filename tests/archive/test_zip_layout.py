@@ -15,10 +15,10 @@ import pytest
 from packager.archive import ArchiveReader, ArchiveWriter, Manifest, verify
 
 ORDER = [
+    "net/weights",
     ".data/index/net/weights",
     "net/__init__.py",
     "net/notes.txt",
-    "net/weights",
     ".data/manifest.msgpack",
     ".data/manifest.sha256",
 ]
@@ -69,7 +69,7 @@ def test_headers_and_records_fill_the_file_without_a_gap(small: bytes) -> None:
 def test_aligned_entry_starts_at_a_multiple_of_64_behind_one_padding_field(length: int) -> None:
     file = io.BytesIO()
     with ArchiveWriter(file) as writer:
-        writer.add("a" * length, b"before", kind="resource")
+        writer.add("a" * length, b"before", kind="tensors", align=64)
         writer.add("b", b"payload", kind="tensors", align=64)
         writer.seal(Manifest())
     data = file.getvalue()

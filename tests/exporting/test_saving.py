@@ -226,9 +226,8 @@ def test_closing_writes_once_and_ends_the_exporter(tmp_path: Path) -> None:
 
 
 def test_a_target_in_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
-    exporter = PackageExporter(tmp_path / "absent" / "out.kellet")
     with pytest.raises(OSError, match="absent"):
-        exporter.close()
+        PackageExporter(tmp_path / "absent" / "out.kellet")
 
 
 def test_digests_are_those_that_were_asked_for(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 from packager.archive import ArchiveReader, ArchiveWriter, Manifest, entry_names
 from packager.archive.bounds import MAX_DIGEST_LINE, MAX_PACKED, MAX_SIGNATURE
 from packager.archive.entry_names import (
+    check_listed_order,
     check_name,
     check_names,
-    check_listed_order,
     check_order,
     check_reserved_size,
     is_reserved,

@@ -1,4 +1,4 @@
-"""Tensors of torch that change between the call and `close()`, in each of the ways in which they can."""
+"""Tensors of torch that change between the call and `close()` are stored as they were."""
 
 from __future__ import annotations
 
@@ -29,30 +29,12 @@ def _without_a_version(model: torch.nn.Linear) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "names"),
-    [
-        (_step, "weight, bias"),
-        (_without_a_version, "weight"),
-        (lambda model: torch.nn.init.zeros_(model.bias), "bias"),
-        (lambda model: model.weight.untyped_storage().resize_(0), "weight"),
-    ],
-)
-def test_a_change_in_place_is_refused_by_key(change: Change, names: str) -> None:
-    model = torch.nn.Linear(2, 1)
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
-    exporter.save_object("run", "model", model)
-    exporter.save_state_dict("run", "weights", model)
-    change(model)
-    found = {problem.subject: problem.context for problem in exporter.plan().problems}
-    assert {subject: context.partition(". Save a copy")[0] for subject, context in found.items()} == {
-        "run/model": f"changed since save_object(): {names}",
-        "run/weights": f"changed since save_state_dict(): {names}",
-    }
-
-
-@pytest.mark.parametrize(
     "change",
     [
+        _step,
+        _without_a_version,
+        lambda model: torch.nn.init.zeros_(model.bias),
+        lambda model: model.weight.untyped_storage().resize_(0),
         lambda model: setattr(model.weight, "data", torch.zeros(1, 2)),
         lambda model: setattr(model, "weight", torch.nn.Parameter(torch.zeros(3, 2))),
         lambda model: model.double(),
@@ -64,7 +46,7 @@ def test_a_change_in_place_is_refused_by_key(change: Change, names: str) -> None
         ),
     ],
 )
-def test_a_tensor_that_was_replaced_is_stored_as_it_was(change: Change) -> None:
+def test_a_tensor_that_changed_or_was_replaced_is_stored_as_it_was(change: Change) -> None:
     model, buffer = torch.nn.Linear(2, 1), io.BytesIO()
     expected = copy.deepcopy(model)
     with PackageExporter(buffer, policy="auto") as exporter:
@@ -81,7 +63,7 @@ def test_a_tensor_that_was_replaced_is_stored_as_it_was(change: Change) -> None:
     assert all(parameter.requires_grad for parameter in loaded.parameters())
 
 
-def test_three_copied_checkpoints_of_a_model_and_its_optimizer_are_three() -> None:
+def test_three_checkpoints_of_a_model_and_its_optimizer_are_three() -> None:
     model, buffer = torch.nn.Linear(2, 1), io.BytesIO()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     expected = []
@@ -90,7 +72,7 @@ def test_three_copied_checkpoints_of_a_model_and_its_optimizer_are_three() -> No
             optimizer.zero_grad()
             model(torch.ones(1, 2)).sum().backward()
             optimizer.step()
-            both = copy.deepcopy({"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+            both = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
             exporter.save_object("run", f"epoch{epoch}", both)
             expected.append(copy.deepcopy(both))
     with PackageImporter(buffer) as importer:

@@ -45,7 +45,7 @@ else:
             "packed": "pack texts_have_bytes unpack",
             "reader": "ArchiveReader",
             "safetensors": "add_tensors plan_member spell_header",
-            "safetensors_header": "parse_header",
+            "safetensors_header": "ELSEWHERE parse_header",
             "stored_tensors": "Place TensorReader TensorSpec storages_of tensor_bytes",
             "verifying": "EntryCheck Problem Verification verify",
             "writer": "ArchiveWriter",

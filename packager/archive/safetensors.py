@@ -27,7 +27,7 @@ from .entries import ALIGNMENT, little_endian
 from .entry_names import index_name
 from .output_files import flat_view
 from .packed import pack
-from .safetensors_header import METADATA
+from .safetensors_header import ELSEWHERE, METADATA
 from .stored_tensors import DTYPES, Place, TensorSpec
 from .writer import SHARED_FROM, ArchiveWriter
 
@@ -122,9 +122,6 @@ class MemberPlan:
     index: bytes
     order: list[int]
 
-
-ELSEWHERE: Final = "kellet.elsewhere"
-"""The metadata of a header that names the members in which some of its tensors lie, one a line."""
 
 # A storage as the header names it, in the order of their bytes. Those of whole cache lines come first,
 # so that most arrays lie as a fresh allocation would: kernels round otherwise where they do not. Then

@@ -27,6 +27,9 @@ from .stored_tensors import tensor_bytes
 METADATA: Final = "__metadata__"
 """The one key of a header that is not that of a tensor."""
 
+ELSEWHERE: Final = "kellet.elsewhere"
+"""The metadata of a header that names the members in which some of its tensors lie, one a line."""
+
 
 @dataclass(frozen=True, slots=True)
 class HeaderTensor:

@@ -48,6 +48,9 @@ class Place:
     start: int
     stop: int
 
+    def __str__(self) -> str:
+        return f"bytes {self.start} to {self.stop} of {self.member!r}"
+
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
@@ -209,7 +212,7 @@ class TensorReader(Mapping[str, TensorSpec]):
         if entry is None or entry.kind != "tensors" or place.stop > entry.size:
             raise damaged(
                 f"index of {self._member!r}",
-                f"a storage at {place}",
+                f"a storage in {place}",
                 "one inside another member with tensors",
             )
         if not private:

@@ -112,7 +112,9 @@ def _sharing_problems(reader: ArchiveReader) -> Iterator[Problem]:
             continue  # it has been told
         for place in index.elsewhere:
             if (place.start, place.stop) not in before.get(place.member, ()):
-                yield Problem(name, f"it refers to {place}, which is no storage of a member before it")
+                yield Problem(
+                    name, f"its index refers to {place}, which are no storage of a member before it"
+                )
                 break
         before[name] = frozenset((first + start, first + stop) for start, stop in ranges)
 

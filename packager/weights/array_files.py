@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from packager.archive import MAX_HEADER, MAX_RANK, parse_header, shown_key
+from packager.archive import ELSEWHERE, MAX_HEADER, MAX_RANK, parse_header, shown_key
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.tensors import ITEMSIZE, SPELLED, WORDS, contiguous_strides, itemsize_of
 from packager.texts import without_addresses
@@ -38,8 +38,8 @@ def is_safetensors(file: LegacyFile) -> bool:
 def read_safetensors(file: LegacyFile) -> tuple[dict[str, LegacyTensor], Mapping[str, str]]:
     """Return the tensors of a file in the order of their bytes, and its `__metadata__`.
 
-    Raises LegacyFormatError for a header that does not describe every byte once, and for packed dtypes
-    of fewer than eight bits.
+    Raises LegacyFormatError for a header that does not describe every byte once, for packed dtypes of fewer
+    than eight bits, and for a member of an archive that shares tensors with others.
     """
     length = int.from_bytes(file.read(0, min(8, file.size)), "little")
     try:
@@ -48,6 +48,12 @@ def read_safetensors(file: LegacyFile) -> tuple[dict[str, LegacyTensor], Mapping
         )
     except ArchiveError as error:
         raise LegacyFormatError(str(error)) from error
+    if ELSEWHERE in header.metadata:
+        members = ", ".join(map(repr, header.metadata[ELSEWHERE].splitlines()[:5]))
+        raise LegacyFormatError(
+            f"{file.name}: it was taken out of an archive, where some of its tensors lie in {members}; "
+            "read the state dict from the archive, or convert that"
+        )
     packed = {key: tensor.dtype for key, tensor in header.tensors.items() if tensor.dtype not in ITEMSIZE}
     if packed:
         key, dtype = next(iter(packed.items()))

@@ -1,0 +1,263 @@
+"""Tensors are written when they are saved: to a part beside the target, which never outlives the exporter."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import io
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kellet
+from kellet import nn
+from packager import PackageExporter, PackageImporter, PackagingError
+from packager.archive import ArchiveIOError, ArchiveReader, TensorReader
+
+
+def parts(folder: Path) -> list[int]:
+    """The sizes of what lies in a folder."""
+    return [path.stat().st_size for path in folder.iterdir()]
+
+
+def test_tensors_are_in_the_part_as_soon_as_they_are_saved(tmp_path: Path) -> None:
+    exporter = PackageExporter(tmp_path / "out.kellet", policy="auto")
+    exporter.save_object("run", "plain", {"a": [1]})
+    assert parts(tmp_path) == []
+    exporter.save_state_dict("run", "weights", {"w": np.ones(3 << 17)})
+    (size,) = parts(tmp_path)
+    assert size > 3 << 20
+    exporter.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["out.kellet"]
+
+
+def test_members_stand_in_the_order_of_the_calls() -> None:
+    file, net = io.BytesIO(), nn.Linear(2, 1)
+    with PackageExporter(file, policy="auto") as exporter:
+        exporter.save_state_dict("run", "z", {"w": np.ones(2)})
+        exporter.save_object("run", "m", net)
+        exporter.save_object(
+            "run", "built", nn.Linear(2, 1), factory=nn.Linear, config={"in_features": 2, "out_features": 1}
+        )
+        exporter.save_state_dict("run", "a", {"w": np.zeros(2)})
+        exporter.save_check("m", {"input": np.ones((1, 2), "f4")})
+        exporter.save_entry("m", "run", "m")
+    with ArchiveReader(file) as reader:
+        names = [name for name in reader.names() if reader.entry(name).kind == "tensors"]
+    assert names == [
+        "run/z",
+        "run/m.safetensors",
+        "run/built.safetensors",
+        "run/a",
+        ".data/checks/m/inputs.safetensors",
+        ".data/checks/m/outputs.safetensors",
+    ]
+
+
+def test_what_is_planned_and_written_afterwards_has_the_same_bytes(tmp_path: Path) -> None:
+    """A plan that is proved is written to a file of its own, from what was taken."""
+    weights = {"w": np.arange(3 << 18, dtype="f4"), "small": np.ones(3)}
+    with PackageExporter(tmp_path / "out.kellet", policy="auto", prove=False) as exporter:
+        exporter.save_state_dict("run", "weights", weights)
+        exporter.save_object("run", "again", weights)
+        weights["w"][:] = 0
+        plan = exporter.plan(prove=True)
+        assert plan.ok
+        assert exporter.proof is not None
+    with PackageImporter(tmp_path / "out.kellet") as importer:
+        assert np.array_equal(importer.load_object("run", "again")["w"], np.arange(3 << 18, dtype="f4"))
+
+
+@pytest.mark.parametrize("library", ["numpy", "kellet"])
+def test_one_storage_in_several_saves_is_stored_once(tmp_path: Path, library: str) -> None:
+    array = np.random.default_rng(0).random((300, 500))
+    weight: Any = array if library == "numpy" else kellet.from_numpy(array)
+    path = tmp_path / "out.kellet"
+    with PackageExporter(path, policy="auto") as exporter:
+        exporter.save_object("run", "model", {"net": [weight]})
+        exporter.save_state_dict("run", "first", {"net.weight": weight, "bias": np.zeros(3)})
+        array[0, 0] = 7
+        exporter.save_state_dict("run", "second", {"net.weight": weight, "bias": np.ones(3)})
+        exporter.save_state_dict("run", "third", {"net.weight": weight, "bias": np.full(3, 2.0)})
+    assert 2 * array.nbytes < path.stat().st_size < 2 * array.nbytes + 20_000
+    with PackageImporter(path) as importer:
+        model = np.asarray(importer.load_object("run", "model")["net"][0])
+        states = [importer.load_state_dict("run", name) for name in ("first", "second", "third")]
+        found = [np.asarray(state["net.weight"]) for state in states]
+        assert [value[0, 0] == 7 for value in (model, *found)] == [False, False, True, True]
+        assert all(np.array_equal(value[1:], array[1:]) for value in (model, *found))
+        assert [state["bias"].tolist() for state in states] == [[0] * 3, [1] * 3, [2] * 3]
+
+
+def test_packed_again_it_has_the_same_bytes(tmp_path: Path) -> None:
+    net = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 64))
+    with PackageExporter(tmp_path / "one.kellet", policy="auto") as exporter:
+        exporter.save_object("run", "net", net)
+        exporter.save_state_dict("run", "state", net)
+    with PackageImporter(tmp_path / "one.kellet") as importer:
+        again = importer.load_object("run", "net")
+        with PackageExporter(tmp_path / "two.kellet", policy="auto") as exporter:
+            exporter.save_object("run", "net", again)
+            exporter.save_state_dict("run", "state", again)
+    assert (tmp_path / "one.kellet").read_bytes() == (tmp_path / "two.kellet").read_bytes()
+
+
+def _raised(exporter: PackageExporter) -> None:
+    exporter.save_state_dict("run", "weights", {"w": np.ones(3)})
+    with pytest.raises(ZeroDivisionError), exporter:
+        raise ZeroDivisionError
+
+
+def _refused(exporter: PackageExporter) -> None:
+    exporter.save_state_dict("run", "weights", {"w": np.ones(3)})
+    exporter.save_object("run", "bad", (value for value in ()))
+    with pytest.raises(PackagingError, match="run/bad"):
+        exporter.close()
+
+
+def _unproved(exporter: PackageExporter) -> None:
+    exporter.save_state_dict("run", "weights", {"w": np.ones(3)})
+    exporter.save_source_string("net", "import not_installed_here")
+    with pytest.raises(PackagingError, match="not_installed_here"):
+        exporter.close()
+
+
+@pytest.mark.parametrize("end", [_raised, _refused, _unproved])
+@pytest.mark.parametrize("to_path", [True, False])
+def test_nothing_stays_of_what_was_not_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: Callable[[PackageExporter], None], to_path: bool
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    target = tmp_path / "out.kellet"
+    target.write_bytes(b"an old file")
+    buffer = io.BytesIO(b"an old file")
+    end(PackageExporter(target if to_path else buffer))
+    assert [path.name for path in tmp_path.iterdir()] == ["out.kellet"]
+    assert (target.read_bytes(), buffer.getvalue()) == (b"an old file", b"an old file")
+
+
+@pytest.mark.parametrize("to_path", [True, False])
+def test_an_exporter_that_is_forgotten_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to_path: bool
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    exporter = PackageExporter(tmp_path / "out.kellet" if to_path else io.BytesIO())
+    exporter.save_state_dict("run", "weights", {"w": np.ones(3 << 17)})
+    assert len(os.listdir(tmp_path)) == 1
+    del exporter
+    gc.collect()
+    assert os.listdir(tmp_path) == []
+    assert not before or len(os.listdir("/proc/self/fd")) == before
+
+
+PROGRAM = """
+import os, sys
+import numpy as np
+from packager import PackageExporter
+exporter = PackageExporter(sys.argv[1])
+exporter.save_state_dict("run", "weights", {"w": np.ones(3 << 17)})
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "left"),
+    [("", 0, 0), ("raise SystemExit(3)", 3, 0), ("1 / 0", 1, 0), ("os._exit(4)", 4, 1)],
+)
+def test_a_process_that_ends_leaves_nothing_that_the_next_does_not_remove(
+    tmp_path: Path, end: str, code: int, left: int
+) -> None:
+    target = tmp_path / "out.kellet"
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM + end, str(target)], capture_output=True, check=False
+    )
+    assert (done.returncode, len(parts(tmp_path))) == (code, left), done.stderr
+    with PackageExporter(target) as exporter:
+        exporter.save_state_dict("run", "weights", {"w": np.ones(3)})
+    assert [path.name for path in tmp_path.iterdir()] == ["out.kellet"]
+
+
+def test_a_forked_process_leaves_the_part_to_its_parent(tmp_path: Path) -> None:
+    target = tmp_path / "out.kellet"
+    program = PROGRAM + (
+        "child = os.fork()\n"
+        "if child == 0:\n    sys.exit(0)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+        "exporter.close()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(target)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    with PackageImporter(target) as importer:
+        assert importer.load_state_dict("run", "weights")["w"].tolist() == [1.0] * (3 << 17)
+
+
+@pytest.mark.parametrize("call", ["writev", "pwrite"])
+def test_a_disk_that_is_full_ends_the_save_and_the_exporter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    exporter = PackageExporter(tmp_path / "out.kellet")
+    exporter.save_state_dict("run", "first", {"w": np.ones(3)})
+
+    def full(*given: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, call, full)
+        with pytest.raises(
+            ArchiveIOError, match=r"out\.kellet: the archive could not be written: No space"
+        ) as caught:
+            exporter.save_state_dict("run", "second", {"w": np.ones(3 << 17)})
+    assert caught.value.errno == errno.ENOSPC
+    assert parts(tmp_path) == []
+    with pytest.raises(PackagingError, match="this exporter is abandoned"):
+        exporter.save_text("run", "note", "")
+    exporter.close()
+    assert parts(tmp_path) == []
+
+
+def test_what_cannot_be_stored_is_not_written(tmp_path: Path) -> None:
+    exporter = PackageExporter(tmp_path / "out.kellet")
+    exporter.save_object("run", "model", {"w": np.ones(3 << 17), "bad": (value for value in ())})
+    assert parts(tmp_path) == []
+    assert [problem.subject for problem in exporter.plan().problems] == ["run/model"]
+
+
+def test_asking_for_the_plan_writes_nothing(tmp_path: Path) -> None:
+    exporter = PackageExporter(tmp_path / "out.kellet", policy="auto")
+    exporter.save_source_string("net", "import math")
+    exporter.save_text("net", "words", "one")
+    exporter.save_pickle("net", "numbers", [1, 2])
+    assert exporter.plan().ok
+    assert parts(tmp_path) == []
+
+
+def test_progress_is_told_while_tensors_are_saved(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    exporter = PackageExporter(tmp_path / "out.kellet", policy="auto", prove=False)
+    exporter.progress = lambda *step: told.append(step)
+    exporter.save_state_dict("run", "weights", {"w": np.ones(3 << 20)})
+    steps = [(done, total) for step, done, total in told if step == "writing"]
+    assert steps == sorted(steps)
+    assert steps[-1][0] == steps[-1][1] > 24 << 20
+    exporter.close()
+    assert told[-1][1] == told[-1][2]
+
+
+def test_a_thousand_saves_need_no_descriptor_each(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    with PackageExporter(tmp_path / "out.kellet", prove=False) as exporter:
+        for number in range(1000):
+            exporter.save_state_dict("run", f"at{number}", {"w": np.full(3, number)})
+        assert not before or len(os.listdir("/proc/self/fd")) <= before + 2
+    with ArchiveReader(tmp_path / "out.kellet") as reader:
+        assert np.frombuffer(TensorReader(reader, "run/at999").data("w"), "i8").tolist() == [999] * 3

@@ -38,6 +38,7 @@ def test_tensors_are_in_the_part_as_soon_as_they_are_saved(tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["out.kellet"]
 
 
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_members_stand_in_the_order_of_the_calls() -> None:
     file, net = io.BytesIO(), nn.Linear(2, 1)
     with PackageExporter(file, policy="auto") as exporter:

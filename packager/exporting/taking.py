@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
+
+from packager.tensors import same_bytes
 
 from .plan_writing import BegunArchive
 from .request import ObjectRequest, Request, StateDictRequest
 from .stored import StoredObject, StoredState, Storing, store_object, store_state
-
-_PIECE: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def is_as_taken(taken: Taken, storing: Storing, asked: Request) -> bool:
     """Say whether what was saved would be encoded now as it was at the call, tensors included."""
     now = _again(taken, storing, asked)
     return _described(now) == _described(taken.stored) and all(
-        map(_are_same, _storages(now), _storages(taken.stored))
+        map(same_bytes, _storages(now), _storages(taken.stored))
     )
 
 
@@ -73,13 +73,6 @@ def _again(taken: Taken, storing: Storing, asked: Request) -> StoredObject | Sto
 
 def _storages(stored: StoredObject | StoredState) -> Sequence[memoryview]:
     return [storage for member in stored.members for storage in member.storages]
-
-
-def _are_same(one: memoryview, other: memoryview) -> bool:
-    """Compare a piece at a time: views compare item by item, bytes all at once."""
-    return len(one) == len(other) and all(
-        bytes(one[at : at + _PIECE]) == bytes(other[at : at + _PIECE]) for at in range(0, len(one), _PIECE)
-    )
 
 
 def _described(stored: StoredObject | StoredState) -> Any:

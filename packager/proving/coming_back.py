@@ -20,12 +20,12 @@ from packager.loading import stored_names
 from packager.names import demangle, is_mangled
 from packager.objects import EncodedObject, encode, unpack_table
 from packager.package_importer import PackageImporter
+from packager.tensors import same_bytes
 
 from .module_globals import differences, held_of_plain
 from .proof import FailureKind, GlobalDifference
 
 _DEVICE: Final = re.compile(r"(?:cuda|mps|xpu|hpu|mtia|privateuseone)(?::[0-9]+)?")
-_PIECE: Final = 1 << 20
 _FLOATS: Final = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
 
 
@@ -176,7 +176,7 @@ class ComingBack:
                 changed.append(storage.name)
                 continue
             stored = tensors.storage(tensors[storage.name].storage)
-            if _same_bytes(stored, storage.buffer):
+            if same_bytes(stored, storage.buffer):
                 continue
             if _is_near(stored, storage.buffer, storage.dtype):
                 self.notes.append(f"{label}, {storage.name}: equal but for rounding")
@@ -225,14 +225,6 @@ def _first_difference(stored: bytes, again: bytes) -> str:
 def _short(record: Any) -> str:
     text = repr(record)
     return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def _same_bytes(stored: memoryview, found: memoryview) -> bool:
-    if stored.nbytes != found.nbytes:
-        return False
-    first, second = stored.cast("B"), found.cast("B")
-    starts = range(0, stored.nbytes, _PIECE)  # bytes are compared far faster than views, and need a copy
-    return all(bytes(first[at : at + _PIECE]) == bytes(second[at : at + _PIECE]) for at in starts)
 
 
 def _is_near(stored: memoryview, found: memoryview, dtype: str) -> bool:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.archive import spell_header
+from packager import PackageExporter
+from packager.archive import ArchiveReader, spell_header
 from packager.errors import LegacyFormatError
 from packager.weights import checkpoint as checkpoint_module
 from packager.weights import open_checkpoint
@@ -304,3 +305,19 @@ def test_keys_that_a_shard_lacks_are_told_up_to_twenty(tmp_path: Path, count: in
     first, *rest = str(refused.value).splitlines()
     assert first == f"x.index.json: {count} keys are not where the index says:"
     assert rest == [f"    'k{n}': not in w.npy" for n in range(20)]
+
+
+def test_a_member_that_shares_tensors_with_others_is_not_taken_for_the_whole(tmp_path: Path) -> None:
+    weights = {"w": np.arange(2048.0), "b": np.zeros(3)}
+    path = tmp_path / "two.kellet"
+    with PackageExporter(path) as exporter:
+        exporter.save_state_dict("run", "first.safetensors", weights)
+        exporter.save_state_dict("run", "second.safetensors", weights)
+    with ArchiveReader(path) as reader:
+        for name in ("first", "second"):
+            (tmp_path / f"{name}.safetensors").write_bytes(reader.read(f"run/{name}.safetensors"))
+    assert np.array_equal(open_checkpoint(tmp_path / "first.safetensors")["w"], weights["w"])
+    with pytest.raises(
+        LegacyFormatError, match=r"second\.safetensors: .* lie in 'run/first\.safetensors'; read"
+    ):
+        open_checkpoint(tmp_path / "second.safetensors")

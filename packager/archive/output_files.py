@@ -43,12 +43,18 @@ class PathTarget:
             self._file = ReplacedFile(path)
 
     def begin(self) -> int:
-        """Return a descriptor to write to, and to read from, until `finish` or `discard`."""
+        """Return a descriptor to write to, and to read from, until `finish` or `discard`.
+
+        Raises ArchiveIOError.
+        """
         with reported(self.name):
             return self._file.begin()
 
     def finish(self, check: Callable[[str], None] | None = None) -> None:
-        """Replace the target; `check` is called with the path of the whole file before it is in place."""
+        """Replace the target; `check` is called with the path of the whole file before it is in place.
+
+        Raises ArchiveIOError.
+        """
         with reported(self.name):
             self._file.finish(fsync=self._fsync, check=check)
         if self._fsync:
@@ -283,7 +289,7 @@ def _digests_of(batch: list[list[memoryview]], sha256: bool) -> tuple[bytes, byt
 
 @contextlib.contextmanager
 def reported(target: str) -> Iterator[None]:
-    """Turn OSErrors into errors of ours that name the target."""
+    """Raise ArchiveIOError, which names the target, for each OSError of the block."""
     try:
         yield
     except ArchiveIOError:

@@ -95,9 +95,9 @@ class PackageExporter:
     demands a golden call for every entry point. `prove=False` is for where no process can be started: that
     is a warning otherwise. The bytes are the same.
 
-    `progress(step, done, total)`, an attribute that may be set, is called while modules are read (their
-    number; the total is 0, as it is not known yet), while bytes are written, and with the steps of the
-    proof. `identity` is that of the archive once it is written, None before.
+    `progress(step, done, total)`, an attribute that may be set, is called while tensors are saved, while
+    modules are read (their number; the total is 0, as it is not known yet), while bytes are written, and with
+    the steps of the proof. `identity` is that of the archive once it is written, None before.
 
     Objects and state dicts are taken as they are at the call: their tensors are written then, to a
     temporary file beside `f`, so that three checkpoints of one model are three, and nothing is copied in
@@ -180,7 +180,7 @@ class PackageExporter:
             parents=parents,
             tell=partial(self._tell, "reading modules"),
         )
-        self._archive = BegunArchive(f, digests=digests, fsync=fsync, progress=partial(self._tell, "writing"))
+        self._archive = BegunArchive(f, digests=digests, fsync=fsync, progress=self._tell_writing)
 
     # --- rules and hooks ---
 
@@ -813,6 +813,9 @@ class PackageExporter:
     def _tell(self, step: str, done: int, total: int = 0) -> None:
         if self.progress is not None:
             self.progress(step, done, total)
+
+    def _tell_writing(self, done: int, total: int) -> None:
+        self._tell("writing tensors" if self._state == "open" else "writing", done, total)
 
     def _add_rule(
         self, action: Action, include: GlobPattern, exclude: GlobPattern, allow_empty: bool

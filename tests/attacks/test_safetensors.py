@@ -34,13 +34,14 @@ def index(**columns: Any) -> list[Any]:
         "ends": (8).to_bytes(8, "little"),
         "views": [],
         "metadata": {},
+        "elsewhere": [],
     }
     return list({**honest, **columns}.values())
 
 
 def archive(forger: Any, data: bytes, columns: Any) -> bytes:
     packed = columns if isinstance(columns, bytes) else pack(columns)
-    entries = [(index_name("w"), "index", 1, packed), ("w", "tensors", 64, data)]
+    entries = [("w", "tensors", 64, data), (index_name("w"), "index", 1, packed)]
     return bytes(forger(entries=entries).build())
 
 
@@ -136,6 +137,10 @@ def test_data_of_another_size_is_refused(forger: Any, accepts: Accepts, data: by
         index(dims=bytes(8)),
         index(storages=(1).to_bytes(4, "little")),
         index(storages=b"\xff" * 4),
+        index(elsewhere=None),
+        index(elsewhere=[["w", (64).to_bytes(8, "little") + (72).to_bytes(8, "little")]]),
+        index(elsewhere=[["x", bytes(16)]], storages=(1).to_bytes(4, "little")),
+        index(elsewhere=[["w", bytes(8) + b"\xff" * 8]], storages=(1).to_bytes(4, "little")),
         index(ends=b""),
         index(ends=bytes(8)),
         index(ends=(7).to_bytes(8, "little")),

@@ -300,15 +300,17 @@ def _with_object(obj: Any) -> bytes:
     return file.getvalue()
 
 
-def _with_state(state: Any) -> bytes:
-    encoded = encode_state_dict(state)
-    file = io.BytesIO()
+def _with_states(*states: Any) -> bytes:
+    """An archive of state dicts: what they have in common lies with the first."""
+    file, records = io.BytesIO(), []
     with ArchiveWriter(file) as writer:
-        add_tensors(writer, "m/s", encoded.tensors, encoded.storages)
-        if encoded.extras:
-            writer.add("m/s.extras", encoded.extras, kind="extras")
-        record = StateDictRecord("m", "s", "m/s", "m/s.extras" if encoded.extras else None)
-        writer.seal(Manifest(state_dicts=(record,), environment=_environment()))
+        for name, encoded in zip("st", map(encode_state_dict, states), strict=False):
+            add_tensors(writer, f"m/{name}", encoded.tensors, encoded.storages)
+            if encoded.extras:
+                writer.add(f"m/{name}.extras", encoded.extras, kind="extras")
+            extras = f"m/{name}.extras" if encoded.extras else None
+            records.append(StateDictRecord("m", name, f"m/{name}", extras))
+        writer.seal(Manifest(state_dicts=tuple(records), environment=_environment()))
     return file.getvalue()
 
 
@@ -342,9 +344,20 @@ def _states() -> list[Any]:
     return [mixed, rows_of_bytes, nn.Linear(2, 1)]
 
 
+def _checkpoints() -> list[Any]:
+    """Two state dicts that have one storage in common, in which the second has a view besides."""
+    frozen = np.arange(1024, dtype="f4")
+    return [{"w": frozen, "step": np.zeros(1)}, {"step": np.ones(1), "w": frozen, "half": frozen[::2]}]
+
+
 HONEST = [
     Honest.of(file)
-    for file in (_with_everything(), *map(_with_object, _objects()), *map(_with_state, _states()))
+    for file in (
+        _with_everything(),
+        *map(_with_object, _objects()),
+        *map(_with_states, _states()),
+        _with_states(*_checkpoints()),
+    )
 ]
 
 

@@ -29,7 +29,7 @@ from sklearn.neighbors import BallTree, KDTree, KNeighborsClassifier, LocalOutli
 from sklearn.svm import SVC, NuSVR, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier
 
-from packager.codecs import state_checks
+from packager.codecs import state_checks, stored_state
 from packager.codecs.c_state import FAMILIES
 from packager.codecs.neighbor_state import _NODE as NODE
 from packager.objects import ObjectBuildError
@@ -836,8 +836,8 @@ def spatial(kind: Any = cKDTree) -> Any:
 
 
 def nodes_as_bytes(**fields: tuple[int, Any]) -> Any:
-    raw = spatial().__reduce_ex__(4)[2][0]
-    nodes = raw.copy().view(np.uint8).view(NODE)
+    raw = stored_state(cKDTree, spatial().__reduce_ex__(4)[2])[0]
+    nodes = raw.view(np.uint8).view(NODE)
     for name, (at, value) in fields.items():
         nodes[name][at] = value
     return reduced_at(spatial(), at_0=nodes.view(np.uint8).view(raw.dtype))
@@ -861,6 +861,10 @@ SPATIAL: dict[str, Case] = {
     "axis before": (lambda: nodes_as_bytes(split_dim=(0, -2)), "split_dim has values from -2"),
     "range behind": (lambda: nodes_as_bytes(end=(-1, FAR)), "the nodes have ranges that do not fit"),
     "range before": (lambda: nodes_as_bytes(start=(-1, -1)), "the nodes have ranges that do not fit"),
+    "address": (
+        lambda: nodes_as_bytes(addresses=(1, 4096)),
+        "the nodes hold addresses of another process, expected zeros",
+    ),
     "half a node": (lambda: reduced_at(spatial(), at_0=np.zeros(71, "S1")), "the nodes are not whole ones"),
     "no nodes": (lambda: reduced_at(spatial(), at_0=np.zeros(0, "S1")), "the nodes are not whole ones"),
     "row behind": (lambda: reduced_at(spatial(), at_7=np.full(60, FAR)), "indices has values from"),
@@ -1048,6 +1052,25 @@ def test_trees_of_scipy_come_back(kind: Any, options: Any) -> None:
     live = kind(X, **options)
     for one, other in zip(live.query(X, 4), archived(live).query(X, 4), strict=True):
         assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("kind", [cKDTree, SpatialTree])
+@pytest.mark.parametrize("rows", [0, 1, 60])
+def test_the_same_tree_is_stored_as_the_same_bytes_wherever_it_lies(kind: Any, rows: int) -> None:
+    """Two that are there at once have their nodes in two places, as those of two processes have."""
+    first, other = kind(X[:rows], leafsize=5), kind(X[:rows], leafsize=5)
+    stored = [forge.encoded(tree) for tree in (first, other)]
+    assert stored[0].records == stored[1].records
+    one, two = ([bytes(part.buffer) for part in made.storages] for made in stored)
+    assert one == two
+    if rows == 60:
+        assert bytes(first.__reduce_ex__(4)[2][0]) != bytes(other.__reduce_ex__(4)[2][0])
+
+
+def test_a_tree_of_a_class_with_a_state_of_its_own_is_stored_as_it_says() -> None:
+    state = (spatial().__reduce_ex__(4)[2], "mine")
+    assert stored_state(cKDTree, state) is state
+    assert stored_state(cKDTree, {"mine": 1}) == {"mine": 1}
 
 
 def test_a_tree_that_is_deep_and_honest_comes_back() -> None:

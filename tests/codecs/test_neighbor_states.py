@@ -261,7 +261,7 @@ def spatial(rows: int = 60, **options: Any) -> Any:
 
 
 def checked_spatial(parts: Any = None, made: Any = None) -> None:
-    state = list((spatial() if made is None else made).__reduce_ex__(4)[2])
+    state = list(SpatialTreeCheck().stored_state((spatial() if made is None else made).__reduce_ex__(4)[2]))
     for at, value in (parts or {}).items():
         state[at] = value
     SpatialTreeCheck().check_state(None, tuple(state))
@@ -269,7 +269,7 @@ def checked_spatial(parts: Any = None, made: Any = None) -> None:
 
 def raw(**fields: dict[int, Any]) -> Any:
     """The nodes of a tree in which these fields have other values in these places."""
-    found = spatial().__reduce_ex__(4)[2][0].copy()
+    found = SpatialTreeCheck().stored_state(spatial().__reduce_ex__(4)[2])[0]
     changed = found.view(np.uint8).view(NODE)
     for name, values in fields.items():
         for at, value in values.items():
@@ -323,6 +323,11 @@ SPATIAL: dict[str, tuple[int, Any, str]] = {
         0,
         raw(end={spine("greater")[-1]: 59}),
         "the nodes have ranges that do not fit",
+    ),
+    "the address of a node": (
+        0,
+        raw(addresses={1: [0, 4096]}),
+        "the nodes hold addresses of another process, expected zeros",
     ),
     "a gap between ranges": (0, raw(end={spine("less")[-1]: 1}), "the nodes have ranges that do not fit"),
 }

@@ -175,6 +175,6 @@ FILES: dict[str, Row] = {
     "MAX_PATTERN": Row(
         lambda n, folder: Glob("*" + "a" * (n - 1)), 4096, "a pattern of 4,097 characters.*at most 4,096"
     ),
-    "MAX_RULES": Row(rules, 10, "11 rules; at most 10", {"policy.policy_file.MAX_RULES": 10}),
-    "MAX_PATTERNS": Row(globs, 10, "11 patterns; at most 10", {"policy.policy_file.MAX_PATTERNS": 10}),
+    "MAX_RULES": Row(rules, 10, "11 rules; at most 10", {"policy.policy.MAX_RULES": 10}),
+    "MAX_PATTERNS": Row(globs, 10, "11 patterns; at most 10", {"policy.policy.MAX_PATTERNS": 10}),
 }

@@ -13,7 +13,7 @@ from packager import globs, toml_text
 from packager.archive import bounds
 from packager.drafting import effort
 from packager.errors import PackageError
-from packager.policy import policy_file
+from packager.policy import policy
 from packager.weights import legacy_bounds
 from tests.attacks.bound_rows import ARCHIVE, Row
 from tests.attacks.bound_rows_of_files import FILES, LEGACY
@@ -102,7 +102,7 @@ MODULES = [
     ("weights", legacy_bounds),
     ("files", toml_text),
     ("files", globs),
-    ("files", policy_file),
+    ("files", policy),
     ("files", effort),
 ]
 

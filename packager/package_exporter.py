@@ -139,6 +139,7 @@ class PackageExporter:
         find_links: Sequence[str] = (),
     ) -> None:
         check_file("f", f, method="write")
+        check_flag("debug", debug)
         check_choice("guards", guards, ("here", "all"))
         check_choice("parents", parents, ("eager", "lazy"))
         check_choice("digests", digests, ("sha256", "crc"))
@@ -186,8 +187,9 @@ class PackageExporter:
     def intern(self, include: GlobPattern, *, exclude: GlobPattern = (), allow_empty: bool = True) -> None:
         """Store the modules that match, with everything they import. The first rule that matches counts.
 
-        With `allow_empty=False` closing raises EmptyMatchError when nothing matched. Raises TypeError for a
-        pattern that is no string, ValueError for one where `**` is only a piece of a part.
+        With `allow_empty=False` closing raises EmptyMatchError when nothing matched. Raises ArgumentError for
+        a pattern that is no string or where `**` is only a piece of a part, for an `allow_empty` that is
+        neither True nor False, and for more rules than a policy may have.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -237,7 +239,7 @@ class PackageExporter:
     def exclude_data(self, patterns: GlobPattern) -> None:
         """Leave out data files of interned packages: patterns over their paths, `"pkg/tests/**"`.
 
-        Raises TypeError and ValueError for what is no pattern, as `intern`.
+        Raises ArgumentError for what is no pattern, as `intern`.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO(), policy="auto")

@@ -52,12 +52,7 @@ class ArrayCodec(Codec):
         import numpy
 
         kind = type(obj).__name__ if type(obj) in (numpy.matrix, numpy.recarray) else "ndarray"
-        plain = obj.view(numpy.ndarray)
-        if type(obj) is numpy.memmap:
-            context.warn(
-                "a numpy.memmap comes back as an ordinary array in memory: its values are stored, not the "
-                "place of its file; map them anew where they are loaded, or save numpy.asarray() of it"
-            )
+        plain = plain_array(obj, context)
         if obj.dtype.hasobject or obj.dtype.kind == "T":
             return _elements(obj, plain, kind)
         name = dtype_name(obj.dtype)
@@ -138,6 +133,18 @@ def array_from(tensor: StoredTensor, dtype: Any, name: str | None) -> Any:
     if 0 in shape:
         return numpy.empty(shape, dtype)
     return numpy.ndarray(shape, dtype, tensor.buffer, tensor.offset, strides)
+
+
+def plain_array(array: Any, context: Encoding) -> Any:
+    """Return an array as one of NumPy's own class, over its own memory; warn of one that maps a file."""
+    import numpy
+
+    if type(array) is numpy.memmap:
+        context.warn(
+            "a numpy.memmap comes back as an ordinary array in memory: its values are stored, not the "
+            "place of its file; map them anew where they are loaded, or save numpy.asarray() of it"
+        )
+    return array.view(numpy.ndarray)
 
 
 # --- arrays of objects, and of strings of any length ---

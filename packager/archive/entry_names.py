@@ -161,7 +161,7 @@ def _check_alone(name: str) -> None:
     legal = "\n" not in name and not _ILLEGAL.search(name) and len(name.encode("utf-8")) <= MAX_NAME_BYTES
     if not legal or not is_normalized("NFC", name):
         raise ArchiveError(
-            f"entry {_shown(name)}: this name is not allowed in an archive; expected a relative path in NFC "
+            f"entry {shown_name(name)}: this name is not allowed in an archive; expected a relative path in NFC "
             "with '/' between parts, without control or invisible characters, backslashes, '.' or '..' parts "
             f"or parts that end in a dot or space, at most {MAX_NAME_BYTES} bytes and {MAX_NAME_PARTS} "
             "parts; rename it"
@@ -208,8 +208,19 @@ def _first_pair(names: Sequence[str], fold: Callable[[str], str]) -> tuple[str, 
     raise AssertionError("no two names are equal")
 
 
-def _shown(name: str) -> str:
-    shown = repr(name)
+def shown_name(name: str | bytes) -> str:
+    """Return a name as messages show it, cut short; bytes that are no UTF-8 are spelled out.
+
+    >>> print(shown_name("größe"), shown_name("größe".encode()), shown_name(b"gr\\xf6"))
+    'größe' 'größe' 'gr\\xf6'
+    """
+    if isinstance(name, str):
+        shown = repr(name)
+    else:
+        try:
+            shown = repr(name.decode())
+        except UnicodeDecodeError:
+            shown = repr(name).removeprefix("b")
     return shown if len(shown) <= 120 else f"{shown[:117]}..."
 
 

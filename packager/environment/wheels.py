@@ -92,13 +92,21 @@ def vendored_wheels(manifest: Manifest) -> tuple[Wheel, ...]:
 
     Raises EnvironmentBuildError for one whose name is none, and where there are too many.
     """
-    names = [entry.name for entry in manifest.entries if entry.name.startswith(WHEELS)]
-    if len(names) > MAX_WHEELS:
+    entries = (entry.name for entry in manifest.entries if entry.name.startswith(WHEELS))
+    return wheels_of_archive([name.removeprefix(WHEELS) for name in entries])
+
+
+def wheels_of_archive(files: Sequence[str]) -> tuple[Wheel, ...]:
+    """Return the wheels of these file names, which one archive holds or is to hold.
+
+    Raises EnvironmentBuildError for one that is no name of a wheel, and where there are too many.
+    """
+    if len(files) > MAX_WHEELS:
         raise EnvironmentBuildError(
-            f"{len(names):,} wheels in the archive; at most {MAX_WHEELS:,} are read; export again for fewer "
+            f"{len(files):,} wheels in the archive; at most {MAX_WHEELS:,} are read; export again for fewer "
             "targets"
         )
-    return tuple(Wheel.parse(name.removeprefix(WHEELS)) for name in names)
+    return tuple(map(Wheel.parse, files))
 
 
 def fitting(wheels: Iterable[Wheel], python: Interpreter) -> tuple[Wheel, ...]:

@@ -39,22 +39,6 @@ class PolicyFileError(PackagingError, ValueError):
     """A policy file is no TOML, or holds what no rule can mean; every problem at once."""
 
 
-def as_policy(policy: str | os.PathLike[str] | Policy | None) -> Policy:
-    """Return a policy from what users give: a Policy, a preset, None, or the path of a file (.toml).
-
-    Raises ArgumentError for another name, and what `read_policy` raises.
-
-    >>> as_policy("auto").preset
-    'auto'
-    """
-    if isinstance(policy, Policy):
-        return policy
-    if isinstance(policy, os.PathLike) or (isinstance(policy, str) and policy.endswith(".toml")):
-        check_path("policy", policy)
-        return read_policy(policy)
-    return Policy(require_preset(policy))
-
-
 def read_policy(path: str | os.PathLike[str]) -> Policy:
     """Read the policy in the TOML file at `path`.
 

@@ -16,22 +16,14 @@ PLUGINS = "import importlib\ndef load(name):\n    return importlib.import_module
 
 
 @pytest.fixture
-def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def library(installed: Callable[..., Path]) -> None:
     """An installed package with a computed import and an absent one in functions, and one at its top."""
-    site = tmp_path / "site-packages"
-    info = site / "biglib-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: biglib\nVersion: 1.0\n")
-    (info / "RECORD").write_text("biglib/__init__.py,,\nbiglib/top.py,,\n")
-    (info / "INSTALLER").write_text("pip\n")
-    (site / "biglib").mkdir()
-    (site / "biglib" / "__init__.py").write_text(
-        PLUGINS + "def draw():\n    import absent_plots\n    import absent_plots.colours\n"
-    )
-    (site / "biglib" / "top.py").write_text(
-        "import importlib, os\nchosen = importlib.import_module(os.environ['X'])\n"
-    )
-    monkeypatch.syspath_prepend(site)
+    files = {
+        "biglib/__init__.py": PLUGINS
+        + "def draw():\n    import absent_plots\n    import absent_plots.colours\n",
+        "biglib/top.py": "import importlib, os\nchosen = importlib.import_module(os.environ['X'])\n",
+    }
+    installed("biglib", files, version="1.0", origin=None)
 
 
 def test_one_warning_tells_all_with_its_place(project: Project) -> None:

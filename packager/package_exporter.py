@@ -47,6 +47,7 @@ from packager.exporting import (
     Surveyor,
     Why,
     as_importer,
+    as_policy,
     globals_in,
     make_pickle,
     mocked_in,
@@ -59,7 +60,7 @@ from packager.exporting import (
 )
 from packager.graph import Importer, sys_importer
 from packager.names import demangle
-from packager.policy import Action, Answer, GlobPattern, Policy, as_policy
+from packager.policy import Action, Answer, GlobPattern, Policy
 from packager.process import AnswerRequired, callers_level
 from packager.texts import in_lines
 

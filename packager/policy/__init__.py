@@ -14,7 +14,7 @@ else:
         {
             "decision": "Action ActionHooks Decision HookAnswerError Origin OriginKind implicit_reason "
             "preset_action require_preset",
-            "policy": "Answer GlobGroup GlobPattern Policy Rule Rules as_policy require_matched",
+            "policy": "Answer GlobGroup GlobPattern Policy Rule Rules require_matched",
             "policy_file": "PolicyFileError format_policy parse_policy read_policy",
         },
     )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from packager.arguments import check_flag, check_kind, check_path
+from packager.arguments import check_flag, check_kind
 from packager.errors import ArgumentError, EmptyMatchError
 from packager.globs import Glob
 
@@ -336,24 +335,6 @@ class GlobGroup:
 
     def _key(self) -> tuple[tuple[str, ...], tuple[str, ...], str]:
         return (self.include, self.exclude, self.separator)
-
-
-def as_policy(policy: str | os.PathLike[str] | Policy | None) -> Policy:
-    """Return a policy from what users give: a Policy, a preset, None, or the path of a file (.toml).
-
-    Raises ArgumentError for another name, and what `read_policy` raises.
-
-    >>> as_policy("auto").preset
-    'auto'
-    """
-    if isinstance(policy, Policy):
-        return policy
-    if isinstance(policy, os.PathLike) or (isinstance(policy, str) and policy.endswith(".toml")):
-        from .policy_file import read_policy  # most exports have a preset
-
-        check_path("policy", policy)
-        return read_policy(policy)
-    return Policy(require_preset(policy))
 
 
 def excess(rules: int, patterns: int = 0) -> list[str]:

@@ -21,8 +21,9 @@ from packager import (
 )
 from packager.archive import ArchiveReader, ArchiveWriter
 from packager.errors import PackageError as Root
+from packager.exporting import as_policy
 from packager.migrations import Migration, migrate, read_migration, rename
-from packager.policy import Rule, as_policy, read_policy
+from packager.policy import Rule, read_policy
 from packager.weights import open_checkpoint, write_checkpoint
 
 

@@ -162,8 +162,9 @@ def _elements(obj: Any, plain: Any, kind: str) -> Node:
 def _check_elements(shape: list[Any], children: Sequence[Child]) -> None:
     expect_sizes(shape, limit=MAX_NUMPY_EXTENT)
     expect(len(children) > 0 and children[0].codec == "numpy.dtype", "a dtype")
-    fits = len(shape) <= MAX_NUMPY_RANK and math.prod(shape) == len(children) - 1
-    expect(fits, "as many elements as the shape says")
+    expect(len(shape) <= MAX_NUMPY_RANK, f"a shape of at most {MAX_NUMPY_RANK} sizes", len(shape))
+    found = len(children) - 1
+    expect(math.prod(shape) == found, "as many elements as the shape says", found)
 
 
 def _from_elements(dtype: Any, shape: tuple[int, ...], elements: Sequence[Any]) -> Any:

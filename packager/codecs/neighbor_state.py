@@ -235,7 +235,7 @@ def _require_depth(inner: Any, less: Any, greater: Any, count: int) -> None:
     below[0, inner], below[1, inner] = less, greater
     level, depth = numpy.zeros(1, numpy.int64), 0
     while level.size:
-        require(depth <= MAX_TREE_DEPTH, f"the tree is deeper than {MAX_TREE_DEPTH} nodes")
+        require(depth <= MAX_TREE_DEPTH, f"the tree is {depth} nodes deep, expected at most {MAX_TREE_DEPTH}")
         level = below[:, level].ravel()
         level, depth = level[level > 0], depth + 1
 

@@ -171,8 +171,11 @@ def _header(what: str, text: bytes) -> tuple[str, bool, bool, tuple[int, ...]]:
     """Return dtype, byte order, order of axes and shape."""
     try:
         # Only literals are read, and no more of them than such a header has.
-        if text.count(b"(") + text.count(b"[") + text.count(b"{") > MAX_NUMPY_BRACKETS or b"**" in text:
-            raise ValueError("too deep")
+        brackets = sum(map(text.count, (b"(", b"[", b"{")))
+        if brackets > MAX_NUMPY_BRACKETS:
+            raise ValueError(f"{brackets} brackets, at most {MAX_NUMPY_BRACKETS} are read")
+        if b"**" in text:
+            raise ValueError("a power is no literal")
         found: Any = ast.literal_eval(text.decode("utf-8").strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
         raise LegacyFormatError(

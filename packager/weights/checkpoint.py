@@ -371,7 +371,8 @@ def _read_places(text: JsonText) -> dict[str, str] | None:
     more = not text.ends(b"}")
     while more:
         if len(seen) > MAX_SHARD_FIELDS:
-            raise text.error("one entry more", f"at most {MAX_SHARD_FIELDS} beside the weight_map")
+            there = f"{len(seen)} entries and more"
+            raise text.error(there, f"at most {MAX_SHARD_FIELDS} beside the weight_map")
         key = text.new_key(seen)
         seen.add(key)
         text.expect(b":")

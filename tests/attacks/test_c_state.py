@@ -881,7 +881,7 @@ SPATIAL: dict[str, Case] = {
         r"boxsize_data has shape \[1\], expected \[10\]",
     ),
     "a box by half": (lambda: reduced_at(spatial(), at_8=np.ones(5)), "boxsize without boxsize_data"),
-    "too deep": (lambda: _chain(10_001), "the tree is deeper than 10000 nodes"),
+    "too deep": (lambda: _chain(10_001), "the tree is 10001 nodes deep, expected at most 10000"),
     "no state": (lambda: Reduced(*spatial().__reduce_ex__(4)[:2]), "a KDTree without state"),
 }
 

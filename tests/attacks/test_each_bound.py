@@ -1,8 +1,9 @@
-"""Both sides of each bound: what has exactly so many is taken, and one more is refused."""
+"""Both sides of each bound: what has exactly so many is taken; one more is refused, with both figures."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -93,8 +94,12 @@ def test_as_many_as_the_bound_are_taken_and_one_more_is_refused(
     for name, value in row.lowered.items():
         monkeypatch.setattr(f"packager.{name}", value)
     row.attempt(row.most, tmp_path)
-    with pytest.raises((PackageError, ValueError), match=row.said):
+    with pytest.raises((PackageError, ValueError), match=row.said) as refused:
         row.attempt(row.most + 1, tmp_path)
+    found, limit = row.figures or (row.most + 1, row.most)
+    figures = re.findall(r"(?<![\w.])\d+(?![\w])", str(refused.value).replace(",", ""))
+    assert figures.count(str(found)) >= 1, "the refusal says what was found"
+    assert figures.count(str(limit)) >= 1, "the refusal says what the limit is"
 
 
 MODULES = [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -23,16 +21,12 @@ from packager.codecs.neighbor_state import (
     NeighborsCheck,
     SpatialTreeCheck,
 )
+from tests.codecs.parts import refuses
 
 X = np.random.default_rng(7).random((60, 5))
 HALF = np.float32(X)
 FAR = 1 << 31
 WORD = 1 << 62
-
-
-def refuses(check: Callable[[], None], message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        check()
 
 
 # --- scikit-learn: data, order, nodes, bounds, leaf size, levels, count, counters, metric, weights ---
@@ -389,7 +383,7 @@ def test_a_tree_of_scipy_is_as_deep_as_can_be_walked(side: str, monkeypatch: pyt
     monkeypatch.setattr(neighbor_state, "MAX_TREE_DEPTH", 3)
     checked_spatial({0: chain(side)})
     monkeypatch.setattr(neighbor_state, "MAX_TREE_DEPTH", 2)
-    refuses(lambda: checked_spatial({0: chain(side)}), "the tree is deeper than 2 nodes")
+    refuses(lambda: checked_spatial({0: chain(side)}), "the tree is 3 nodes deep, expected at most 2")
 
 
 @pytest.mark.parametrize("missing", ["data", "indices"])

@@ -551,6 +551,7 @@ def test_as_many_records_are_read_as_the_bytes_allow(monkeypatch: pytest.MonkeyP
 
 VIEW = largest_view(12) // 4
 OUTSIDE = "a tensor that does not lie inside its storage of 12 bytes"
+SIZES = f"a shape is a list of sizes from 0 to {MAX_EXTENT - 1}"
 TENSORS: dict[str, tuple[list[Any], str]] = {
     "outside": (["w", "F32", [3], None, 4], OUTSIDE),
     "a byte outside": (["w", "F32", [3], None, 1], OUTSIDE),
@@ -565,12 +566,12 @@ TENSORS: dict[str, tuple[list[Any], str]] = {
     "storage that is no name": ([1, "F32", [1], None, 0], "there is no storage 1"),
     "unknown dtype": (["w", "F128", [1], None, 0], "there is no dtype 'F128'"),
     "dtype that is no name": (["w", 1, [1], None, 0], "there is no dtype 1"),
-    "negative size": (["w", "F32", [-1], None, 0], "a shape is a list of sizes"),
-    "size that is no int": (["w", "F32", [1.0], None, 0], "a shape is a list of sizes"),
-    "size that is a bool": (["w", "F32", [True], None, 0], "a shape is a list of sizes"),
-    "size without end": (["w", "F32", [0, MAX_EXTENT], None, 0], "a shape is a list of sizes"),
-    "shape that is none": (["w", "F32", 3, None, 0], "a shape is a list of sizes"),
-    "rank without end": (["w", "F32", [1] * 65, None, 0], "a shape is a list of sizes"),
+    "negative size": (["w", "F32", [-1], None, 0], f"{SIZES}, found -1"),
+    "size that is no int": (["w", "F32", [1.0], None, 0], f"{SIZES}, found 1.0"),
+    "size that is a bool": (["w", "F32", [True], None, 0], f"{SIZES}, found True"),
+    "size without end": (["w", "F32", [0, MAX_EXTENT], None, 0], f"{SIZES}, found {MAX_EXTENT}"),
+    "shape that is none": (["w", "F32", 3, None, 0], "a shape is a list of sizes, found int"),
+    "rank without end": (["w", "F32", [1] * 65, None, 0], "a shape is a list of sizes, at most 64, found 65"),
     "strides of another rank": (["w", "F32", [1], [1, 1], 0], "strides that do not fit the shape"),
     "strides that are none": (["w", "F32", [1], 1, 0], "strides that do not fit the shape"),
     "strides that are bools": (["w", "F32", [2], [True], 0], "strides that do not fit the shape"),

@@ -22,7 +22,7 @@ from typing import Final
 
 from packager.arguments import check_path
 from packager.errors import PackagingError
-from packager.texts import in_lines
+from packager.texts import counted, in_lines
 from packager.toml_text import TomlError, parse_toml, read_toml
 
 from .decision import require_preset
@@ -88,7 +88,7 @@ def parse_policy(text: str, *, name: str = "<policy>") -> Policy:
     if problems:
         told = problems[:_MOST_TOLD]
         if len(problems) > len(told):
-            told.append(f"and {len(problems) - len(told):,} more problems")
+            told.append(f"and {counted(len(problems) - len(told), 'more problem')}")
         raise PolicyFileError(in_lines(f"policy {name} cannot be used:", *(f"    {one}" for one in told)))
     return Policy(preset, rules, exclude_data=exclude_data, answers=answers)
 

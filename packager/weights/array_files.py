@@ -14,7 +14,7 @@ from typing import Any, Final
 from packager.archive import MAX_HEADER, MAX_RANK, parse_header, shown_key
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.tensors import ITEMSIZE, SPELLED, WORDS, contiguous_strides, itemsize_of
-from packager.texts import without_addresses
+from packager.texts import counted, without_addresses
 
 from .legacy_bounds import MAX_NUMPY_BRACKETS, MAX_NUMPY_HEADER
 from .legacy_tensors import LegacyFile, LegacyStorage, LegacyTensor, checked_tensor
@@ -52,8 +52,8 @@ def read_safetensors(file: LegacyFile) -> tuple[dict[str, LegacyTensor], Mapping
     if packed:
         key, dtype = next(iter(packed.items()))
         raise LegacyFormatError(
-            f"{file.name}: {len(packed)} tensors of packed dtypes, as {shown_key(key)} of {dtype}; "
-            "only elements of whole bytes are read"
+            f"{file.name}: {counted(len(packed), 'tensor')} of packed dtypes, as {shown_key(key)} of "
+            f"{dtype}; only elements of whole bytes are read"
         )
     found = {}
     for key, tensor in header.tensors.items():

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, Final
 
 from packager.errors import LegacyFormatError
-from packager.texts import in_lines
+from packager.texts import counted, in_lines
 
 from .legacy_bounds import MAX_CONTAINER_DEPTH, MAX_DEPTH, MAX_PARTS
 from .legacy_tensors import LegacyTensor
@@ -78,8 +78,8 @@ class _Search:
             lines = [f"    {path}: {self._shown(candidates[path])}" for path in chosen[:20]]
             raise LegacyFormatError(
                 in_lines(
-                    f"{self._what}: found {len(chosen)} state dicts; say which one (unwrap=, --unwrap), or "
-                    "take everything (everything=True, --everything):",
+                    f"{self._what}: found {counted(len(chosen), 'state dict')}; say which one (unwrap=, "
+                    "--unwrap), or take everything (everything=True, --everything):",
                     *lines,
                 )
             )
@@ -272,7 +272,9 @@ class _Search:
             return f"name {value.name.replace(' ', '.')}"
         if isinstance(value, (dict, list, tuple, set, frozenset)):
             count = self._count_tensors(value)
-            return f"{type(value).__name__} of {len(value)}" + (f" with {count} tensors" if count else "")
+            return f"{type(value).__name__} of {len(value)}" + (
+                f" with {counted(count, 'tensor')}" if count else ""
+            )
         short = isinstance(value, int) and value.bit_length() < 64
         if isinstance(value, (float, type(None))) or short:
             return repr(value)

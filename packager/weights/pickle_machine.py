@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final, NoReturn
 from packager.archive import FREE_KEYS
 from packager.errors import LegacyFormatError
 from packager.objects import require_spread
-from packager.texts import in_lines
+from packager.texts import counted, in_lines
 
 from .legacy_bounds import (
     COST_OF_LOOK,
@@ -145,7 +145,7 @@ class Machine:
         lines = [f"{self.what}, offset {place}: the pickle names {first!r}, which is not plain data"]
         lines += [f"    offset {place}: {name!r}, neither" for name, place in rest[:20]]
         if len(rest) > 20:
-            lines.append(f"    and {len(rest) - 20} more names")
+            lines.append(f"    and {counted(len(rest) - 20, 'more name')}")
         advice = (
             "read without them, what is tensors and plain data is kept (skip_unknown=True, --skip-unknown); "
             "or, if you trust the file, load it with the program that wrote it and save a state dict of "

@@ -365,7 +365,7 @@ def test_a_deep_or_endless_state_dict_is_refused(archive: Callable[..., Path]) -
     endless = b"\x80\x02}q\x00" + text("a") + b"h\x00s" + text("w") + tensor()[9:-2] + b"s."
     with pytest.raises(LegacyFormatError, match="nested 65 deep; at most 64"):
         open_checkpoint(archive(endless), everything=True)
-    with pytest.raises(LegacyFormatError, match="found no state dict, but dict of 2 with 1 tensors"):
+    with pytest.raises(LegacyFormatError, match="found no state dict, but dict of 2 with 1 tensor"):
         open_checkpoint(archive(endless))
 
 

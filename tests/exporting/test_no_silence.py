@@ -82,7 +82,7 @@ def test_what_lies_in_functions_of_installed_packages_is_counted_in_one_line(
     assert absent.startswith("absent_plots was not found here")
     assert plan.concerns() == "", "a warning of what no model comes to teaches to pass over warnings"
     assert (
-        "in installed packages, inside functions: 1 computed imports, 1 packages that are not here; "
+        "in installed packages, inside functions: 1 computed import, 1 package that is not here; "
         "`packager plan --all` lists them\n"
     ) in str(plan)
     assert "biglib/__init__.py:3" not in str(plan)

@@ -38,7 +38,7 @@ RUN = (
     "Names that are called or handed on run with what the archive says: read what they do before you write "
     "them into trust=, one by one."
 )
-NEITHER = "in it are neither in the archive nor trusted; nothing was imported or built."
+NEITHER = "neither in the archive nor trusted; nothing was imported or built."
 
 
 def test_one_name_and_several_are_counted_once() -> None:

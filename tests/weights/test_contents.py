@@ -50,7 +50,7 @@ def test_a_name_that_is_usual_is_taken_before_others() -> None:
     contents = found(root)
     assert (list(contents.state), contents.container) == (["w"], "model")
     assert told(contents) == [
-        ("other", "dict of 1 with 1 tensors", "not part of the state dict 'model'"),
+        ("other", "dict of 1 with 1 tensor", "not part of the state dict 'model'"),
         ("epoch", "3", "not part of the state dict 'model'"),
     ]
     deep = found({"run": {"ema": {"w": W}, "n": 1}, "lr": 0.5})
@@ -67,7 +67,7 @@ def test_state_dicts_among_which_to_choose_are_told_up_to_twenty(count: int) -> 
         f"x.pt: found {count} state dicts; say which one (unwrap=, --unwrap), or take everything "
         "(everything=True, --everything):"
     )
-    assert rest == [f"    k{n:02}: dict of 1 with 1 tensors" for n in range(min(count, 20))]
+    assert rest == [f"    k{n:02}: dict of 1 with 1 tensor" for n in range(min(count, 20))]
 
 
 def test_names_that_lie_in_a_place_are_told_up_to_twenty() -> None:
@@ -94,7 +94,7 @@ def test_state_dicts_are_looked_for_four_levels_deep() -> None:
 
     assert found(deep(4)).container == "k.k.k.k"
     with pytest.raises(
-        LegacyFormatError, match="found no state dict, but dict of 2 with 1 tensors; everything"
+        LegacyFormatError, match="found no state dict, but dict of 2 with 1 tensor; everything"
     ):
         found(deep(5))
     assert list(found(deep(5), everything=True).state) == ["k.k.k.k.k.w"]
@@ -177,7 +177,7 @@ def test_metadata_is_what_is_data_of_it() -> None:
         (None, "None"),
         ("x" * 41, repr("x" * 40)),
         (b"ab", "bytes"),
-        ([W, (W, {"a": W})], "list of 2 with 1 tensors"),
+        ([W, (W, {"a": W})], "list of 2 with 1 tensor"),
         ({1, 2}, "set of 2"),
         ((), "tuple of 0"),
     ],

@@ -259,7 +259,7 @@ def test_what_a_file_holds_beside_its_state_dict_is_said(tmp_path: Path) -> None
     assert (found.container, list(found)) == ("model", ["w"])
     assert [(part.path, part.what) for part in found.left_out] == [
         ("epoch", "3"),
-        ("opt", "dict of 1 with 1 tensors"),
+        ("opt", "dict of 1 with 1 tensor"),
         ("note", repr("x" * 40)),
         ("l", "list of 1"),
     ]
@@ -290,7 +290,7 @@ def test_each_shard_is_the_state_dict_in_it(tmp_path: Path) -> None:
     index.write_text('{"weight_map": {"w": "0.bin"}}')
     for everything in (False, True):
         found = open_checkpoint(index, everything=everything)
-        assert (found.format, list(found)) == ("torch zip, 1 shards", ["w"])
+        assert (found.format, list(found)) == ("torch zip, 1 shard", ["w"])
         assert [(part.path, part.what) for part in found.left_out] == [("step", "3")]
 
 

@@ -170,7 +170,7 @@ def test_unknown_names_are_so_many_at_most(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    ("count", "last"), [(21, "neither"), (22, "and 1 more name$"), (24, "and 3 more names")]
+    ("count", "last"), [(21, "neither"), (22, "and 1 more name"), (24, "and 3 more names")]
 )
 def test_a_refusal_names_twenty_one_and_counts_the_rest(count: int, last: str) -> None:
     names = b"".join(f"ca{n:02}\nb\n0".encode() for n in range(count))

@@ -102,4 +102,4 @@ def test_what_runs_when_a_package_is_imported_and_what_is_ones_own_is_on_top(
     with pytest.warns(PackagingWarning, match=r"biglib/top\.py:2") as told:
         exporter.close()
     lines = str(told[0].message).splitlines()
-    assert lines[-1].startswith("in installed packages, inside functions: 1 computed imports")
+    assert lines[-1].startswith("in installed packages, inside functions: 1 computed import,")

@@ -76,6 +76,8 @@ class Wheel:
         True
         >>> Wheel.parse("fast-1-cp27-cp27m-win32.whl").may_fit(Interpreter.here())
         False
+        >>> [Wheel.parse(f"pure-1-py3{n}-none-any.whl").may_fit(Interpreter.here()) for n in ("7", "99")]
+        [True, False]
         """
         return self._python_fits(python.tag) and any(
             _platform_fits(platform, python.fingerprint.platform) for platform in self.platforms
@@ -84,7 +86,9 @@ class Wheel:
     def _python_fits(self, tag: str) -> bool:
         if "abi3" in self.abis:
             return any(one[:2] == tag[:2] and _number(one) <= _number(tag) for one in self.pythons)
-        return tag in self.pythons or bool({"py3", f"py{tag[2:]}"} & set(self.pythons))
+        return tag in self.pythons or any(
+            one[:3] == "py3" and _number(one) <= _number(tag) for one in self.pythons
+        )
 
 
 def vendored_wheels(manifest: Manifest) -> tuple[Wheel, ...]:

@@ -11,6 +11,7 @@ from .errors import ArgumentError
 
 __all__ = [
     "check_choice",
+    "check_device",
     "check_file",
     "check_flag",
     "check_identity",
@@ -42,6 +43,18 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
 def check_flag(name: str, value: object) -> None:
     """Raise ArgumentError unless the argument `name` is True or False: "no" would count as yes."""
     check_kind(name, value, bool, "True or False")
+
+
+def check_device(name: str, value: object) -> None:
+    """Raise ArgumentError unless the argument `name` is None, the name of a device, or a device of a library.
+
+    >>> check_device("map_location", 3.5)
+    Traceback (most recent call last):
+    packager.errors.ArgumentError: map_location=3.5: expected a device, or its name as 'cpu', found float
+    """
+    if value is None or type(value).__name__ in ("device", "Device"):
+        return
+    check_kind(name, value, str, "a device, or its name as 'cpu'")
 
 
 def check_several(name: str, value: object, expected: str) -> None:

@@ -48,6 +48,7 @@ from packager.exporting import (
     Surveyor,
     Why,
     as_importer,
+    as_policy,
     globals_in,
     make_pickle,
     mocked_in,
@@ -60,7 +61,7 @@ from packager.exporting import (
 )
 from packager.graph import Importer, sys_importer
 from packager.names import demangle
-from packager.policy import Action, Answer, GlobPattern, Policy, as_policy
+from packager.policy import Action, Answer, GlobPattern, Policy
 from packager.process import AnswerRequired, callers_level
 from packager.texts import in_lines
 
@@ -142,6 +143,7 @@ class PackageExporter:
         find_links: Sequence[str] = (),
     ) -> None:
         check_file("f", f, method="write")
+        check_flag("debug", debug)
         check_choice("guards", guards, ("here", "all"))
         check_choice("parents", parents, ("eager", "lazy"))
         check_choice("digests", digests, ("sha256", "crc"))
@@ -187,8 +189,9 @@ class PackageExporter:
     def intern(self, include: GlobPattern, *, exclude: GlobPattern = (), allow_empty: bool = True) -> None:
         """Store the modules that match, with everything they import. The first rule that matches counts.
 
-        With `allow_empty=False` closing raises EmptyMatchError when nothing matched. Raises TypeError for a
-        pattern that is no string, ValueError for one where `**` is only a piece of a part.
+        With `allow_empty=False` closing raises EmptyMatchError when nothing matched. Raises ArgumentError for
+        a pattern that is no string or where `**` is only a piece of a part, for an `allow_empty` that is
+        neither True nor False, and for more rules than a policy may have.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -238,7 +241,7 @@ class PackageExporter:
     def exclude_data(self, patterns: GlobPattern) -> None:
         """Leave out data files of interned packages: patterns over their paths, `"pkg/tests/**"`.
 
-        Raises TypeError and ValueError for what is no pattern, as `intern`.
+        Raises ArgumentError for what is no pattern, as `intern`.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO(), policy="auto")

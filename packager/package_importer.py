@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from packager.archive import ArchiveReader, Manifest
 from packager.arguments import (
     check_choice,
+    check_device,
     check_file,
     check_flag,
     check_identity,
@@ -266,15 +267,15 @@ class PackageImporter(Importer):
 
         Where it names a class that is stored, code of the archive runs (its classes are imported), so
         such an object is loaded from files that one would run. Any other object is data alone, and held
-        to what data may do. `map_location` is handed to codecs of tensors, as in torch.load. Each call
+        to what data may do. `map_location` is a device, or its name, for codecs of tensors. Each call
         makes a new object; its tensors can be changed without changing the file.
 
-        Raises StoredObjectError where there is no such object, UntrustedTypeError, once for all
-        names together, where it needs types that neither the archive holds nor `trust` allows, or is
-        made in a way that data alone must not be, DisallowedModuleError where `module_allowed` refuses
-        a module that it brings code from, MissingNameError, once for all, where modules here do not have
-        its names, ObjectBuildError where a class refuses its state, CodeExitError where code of the
-        archive ends with `sys.exit()` or the like.
+        Raises ArgumentError for a `map_location` of another kind, StoredObjectError where there is no such
+        object, UntrustedTypeError, once for all names together, where it needs types that neither the
+        archive holds nor `trust` allows, or is made in a way that data alone must not be,
+        DisallowedModuleError where `module_allowed` refuses a module that it brings code from,
+        MissingNameError, once for all, where modules here do not have its names, ObjectBuildError where a
+        class refuses its state, CodeExitError where code of the archive ends with `sys.exit()` or the like.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -287,6 +288,7 @@ class PackageImporter(Importer):
         """
         from packager.loading import load_object
 
+        check_device("map_location", map_location)
         with AnswerRequired(f"{self.filename}: loading object {package}/{resource}"):
             return load_object(
                 self._opened.context, package, resource, importer=self, map_location=map_location
@@ -302,9 +304,9 @@ class PackageImporter(Importer):
         The mapping has `_metadata` for load hooks, `rows`, `matching` and `spec`. A state dict is data
         alone: values in it that are no tensors name no stored class, unless `trust` does.
 
-        Raises StoredObjectError where there is none of that name, ValueError for another `as_`. Reading
-        values raises IntegrityError for damaged bytes, and what `load_object` raises for those that are
-        no tensors.
+        Raises StoredObjectError where there is none of that name, ArgumentError for another `as_` and for a
+        `map_location` that is no device. Reading values raises IntegrityError for damaged bytes, and what
+        `load_object` raises for those that are no tensors.
 
         >>> import io, numpy
         >>> from packager import PackageExporter
@@ -317,6 +319,7 @@ class PackageImporter(Importer):
         """
         from packager.loading import load_state_dict
 
+        check_device("map_location", map_location)
         return load_state_dict(self._opened.context, package, resource, as_=as_, device=map_location)
 
     def load_migrations(self) -> dict[str, tuple[Migration, ...]]:

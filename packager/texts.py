@@ -11,7 +11,16 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-__all__ = ["HIDDEN", "Lines", "ShowsItsText", "in_lines", "one_line", "printable", "without_addresses"]
+__all__ = [
+    "HIDDEN",
+    "Lines",
+    "ShowsItsText",
+    "counted",
+    "in_lines",
+    "one_line",
+    "printable",
+    "without_addresses",
+]
 
 HIDDEN: Final = (
     # C0 and C1, but for the tab and the line feed; halves of characters.
@@ -54,6 +63,15 @@ def in_lines(*parts: str, indent: str = "") -> Lines:
     'two values:\\n  a\\n  b\\\\x1b[2J\\\\nc'
     """
     return Lines("\n".join(indent + one_line(part) for part in parts))
+
+
+def counted(count: int, noun: str, several: str = "") -> str:
+    """Return a number of things as text; `several` is the plural where it is not the noun and an s.
+
+    >>> counted(1, "file"), counted(1200, "file"), counted(0, "entry", "entries")
+    ('1 file', '1,200 files', '0 entries')
+    """
+    return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
 
 
 def one_line(text: str) -> str:

@@ -60,7 +60,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     packager.toml_text.TomlError: line 1: 17 brackets inside each other; at most 16 are read
     """
     if len(text) > MAX_TOML:
-        raise TomlError(f"more than {MAX_TOML:,} characters; split the file")
+        raise TomlError(f"{len(text):,} characters; at most {MAX_TOML:,} are read; split the file")
     _measure(text)
     import tomllib  # most exports and loads read no TOML
 
@@ -78,7 +78,7 @@ def read_toml(path: str | os.PathLike[str]) -> str:
     with open(path, "rb") as file:
         data = file.read(4 * MAX_TOML + 1)  # a character has up to four bytes
     if len(data) > 4 * MAX_TOML:
-        raise TomlError(f"more than {MAX_TOML:,} characters; split the file")
+        raise TomlError(f"{len(data):,} bytes and more; at most {4 * MAX_TOML:,} are read; split the file")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import re
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from hypothesis import settings
@@ -73,6 +75,41 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         file = getattr(sys.modules[name], "__file__", None) or ""
         if file.startswith(str(folder)):
             del sys.modules[name]
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Lay out a distribution as pip installs it: `installed("ledger", {"ledger.py": "..."})` gives its site.
+
+    Its record names an address, that of a folder by default, but with `origin=None`: then it is of an index.
+    """
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    monkeypatch.syspath_prepend(site)
+
+    def install(
+        name: str,
+        files: Mapping[str, str],
+        *,
+        version: str = "1.2",
+        by: str = "pip",
+        origin: Mapping[str, object] | None = MappingProxyType({"dir_info": {}}),
+    ) -> Path:
+        info = site / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        (info / "INSTALLER").write_text(f"{by}\n")
+        (info / "RECORD").write_text("".join(f"{path},,\n" for path in files))
+        if origin is not None:
+            url = {"url": (tmp_path / "work").as_uri(), **origin}
+            (info / "direct_url.json").write_text(json.dumps(url))
+        for path, text in files.items():
+            (site / path).parent.mkdir(parents=True, exist_ok=True)
+            (site / path).write_text(text)
+        invalidate_caches()
+        return site
+
+    return install
 
 
 PROVED = ("proving", "flows")

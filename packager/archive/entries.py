@@ -20,6 +20,7 @@ from struct import unpack
 from typing import Any, Final
 
 from packager.errors import ArchiveError, IntegrityError
+from packager.texts import counted
 
 from .bounds import CHUNK, MAX_PACKED
 from .entry_names import check_listed_order
@@ -117,7 +118,7 @@ class EntryRecord:
             return
         wrong = [chunk for chunk, good in zip(chunks, right, strict=True) if not good]
         shown = ", ".join(f"{chunk * CHUNK} to {min(self.size, (chunk + 1) * CHUNK)}" for chunk in wrong[:5])
-        more = f" and {len(wrong) - 5} more ranges" if len(wrong) > 5 else ""
+        more = f" and {counted(len(wrong) - 5, 'more range')}" if len(wrong) > 5 else ""
         raise IntegrityError(
             f"entry {self.name!r}: bytes {shown}{more} do not have the {digests} that the manifest gives; "
             "the file was damaged or tampered with: get it again"

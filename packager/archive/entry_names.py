@@ -176,13 +176,14 @@ _ODD: Final = ("\\", "//", "\n/", "/\n", ".\n", " \n", "./", " /", "\n\n")
 def _check_alone(name: str) -> None:
     from unicodedata import is_normalized  # a large table, not needed for ASCII names
 
-    legal = "\n" not in name and not _ILLEGAL.search(name) and len(name.encode("utf-8")) <= MAX_NAME_BYTES
+    size = len(name.encode("utf-8", "surrogatepass"))
+    legal = "\n" not in name and not _ILLEGAL.search(name) and size <= MAX_NAME_BYTES
     if not legal or not is_normalized("NFC", name):
         raise ArchiveError(
-            f"entry {_shown(name)}: this name is not allowed in an archive; expected a relative path in NFC "
-            "with '/' between parts, without control or invisible characters, backslashes, '.' or '..' parts "
-            f"or parts that end in a dot or space, at most {MAX_NAME_BYTES} bytes and {MAX_NAME_PARTS} "
-            "parts; rename it"
+            f"entry {shown_name(name)}: this name is not allowed in an archive; expected a relative path in "
+            "NFC with '/' between parts, without control or invisible characters, backslashes, '.' or '..' "
+            f"parts or parts that end in a dot or space, at most {MAX_NAME_BYTES} bytes and {MAX_NAME_PARTS} "
+            f"parts, found {size} bytes and {name.count('/') + 1}; rename it"
         )
 
 
@@ -205,7 +206,9 @@ def _folders(names: Iterable[str]) -> list[str]:
         pending.discard("")
         found |= pending
         if len(found) > MAX_FOLDERS:
-            raise ArchiveError(f"archive of more than {MAX_FOLDERS} folders: so many are not read; split it")
+            raise ArchiveError(
+                f"archive of {len(found)} folders and more: at most {MAX_FOLDERS} are read; split it"
+            )
         pending = {folder.rpartition("/")[0] for folder in pending} - found
     return sorted(found)
 
@@ -226,8 +229,19 @@ def _first_pair(names: Sequence[str], fold: Callable[[str], str]) -> tuple[str, 
     raise AssertionError("no two names are equal")
 
 
-def _shown(name: str) -> str:
-    shown = repr(name)
+def shown_name(name: str | bytes) -> str:
+    """Return a name as messages show it, cut short; bytes that are no UTF-8 are spelled out.
+
+    >>> print(shown_name("größe"), shown_name("größe".encode()), shown_name(b"gr\\xf6"))
+    'größe' 'größe' 'gr\\xf6'
+    """
+    if isinstance(name, str):
+        shown = repr(name)
+    else:
+        try:
+            shown = repr(name.decode())
+        except UnicodeDecodeError:
+            shown = repr(name).removeprefix("b")
     return shown if len(shown) <= 120 else f"{shown[:117]}..."
 
 

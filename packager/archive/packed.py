@@ -182,7 +182,9 @@ def _cut_short(what: str, position: int, size: int) -> ArchiveError:
 
 def _too_much(what: str, nodes: int, limit: int, depth: int, max_depth: int) -> ArchiveError:
     found = (
-        f"more than {limit} values" if nodes > limit else f"lists nested {depth} deep (at most {max_depth})"
+        f"{nodes} values and more (at most {limit})"
+        if nodes > limit
+        else f"lists nested {depth} deep (at most {max_depth})"
     )
     return ArchiveError(
         f"{what}: the msgpack data holds {found}, more than is read from a file of this size; "

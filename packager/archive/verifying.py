@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from packager.errors import ArchiveError, IntegrityError, PackageError
-from packager.texts import in_lines
+from packager.texts import counted, in_lines
 
 from .archive_errors import damaged
 from .entries import EntryRecord
@@ -54,7 +54,7 @@ class Verification:
     def raise_for_problems(self) -> None:
         """Raise IntegrityError listing every problem; do nothing when there is none."""
         if self.problems:
-            said = f"the archive {self.identity} has {len(self.problems)} problems:"
+            said = f"the archive {self.identity} has {counted(len(self.problems), 'problem')}:"
             raise IntegrityError(in_lines(said, *(f"  {problem.message}" for problem in self.problems)))
 
 

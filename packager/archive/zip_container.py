@@ -20,7 +20,7 @@ from .archive_errors import damaged
 from .bounds import MAX_ENTRIES, MAX_NAME_BYTES
 from .byte_sources import ChangeStamp, Source
 from .entries import ALIGNMENT, Listing, crc32
-from .entry_names import check_names, check_order, check_reserved_size
+from .entry_names import check_names, check_order, check_reserved_size, shown_name
 
 ZIP64_LIMIT: Final = 0xFFFFFFFF
 """Sizes and offsets from here on are written in ZIP64 fields; tests lower it."""
@@ -220,7 +220,7 @@ def _read_records(records: bytes, count: int, limit: int, where: str) -> ZipDire
         try:
             names.append(name.decode("utf-8"))
         except UnicodeDecodeError as error:
-            raise damaged(f"{where}, byte {position}", f"the name {name!r}", "UTF-8") from error
+            raise damaged(f"{where}, byte {position}", f"the name {shown_name(name)}", "UTF-8") from error
         sizes.append(size)
         crcs.append(crc)
         offsets.append(offset)
@@ -268,7 +268,7 @@ def _read_zip64(
     if central_record(entry, limit) != records[position:after]:
         raise damaged(
             f"{where}, byte {position}",
-            f"a record of entry {entry.name!r}",
+            f"a record of entry {shown_name(entry.name)}",
             "it in its only legal spelling",
         )
     return size, offset

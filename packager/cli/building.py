@@ -118,7 +118,8 @@ def exporter_for(
 
 def policy_of(options: argparse.Namespace) -> Policy:
     """Return the policy that was named, and before it what the command line says."""
-    from packager.policy import GlobGroup, Rule, as_policy
+    from packager.exporting import as_policy
+    from packager.policy import GlobGroup, Rule
 
     given = [
         Rule(action, GlobGroup(pattern), because="given on the command line")

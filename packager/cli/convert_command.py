@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from packager.texts import counted
+
 from .screen import print_json, print_lines, print_table, progress
 
 if TYPE_CHECKING:
@@ -117,15 +119,18 @@ def _print(checkpoint: Checkpoint, written: WrittenCheckpoint, most: int | None)
     total = sum(value.nbytes for value in tensors.values())
     lines = [
         f"read     {checkpoint.path}: {checkpoint.format}{inside}",
-        f"         {len(tensors)} tensors, {size_text(total)}: "
+        f"         {counted(len(tensors), 'tensor')}, {size_text(total)}: "
         + ", ".join(f"{count} {dtype}" for dtype, count in dtypes.most_common()),
-        f"written  {written.path}: {size_text(written.size)}, {len(written.keys)} keys"
+        f"written  {written.path}: {size_text(written.size)}, {counted(len(written.keys), 'key')}"
         + (f", identity {written.identity}" if written.identity else ""),
     ]
     if len(checkpoint) > len(tensors):
-        lines.insert(2, f"         {len(checkpoint) - len(tensors)} values that are no tensors")
+        others = len(checkpoint) - len(tensors)
+        lines.insert(
+            2, f"         {counted(others, 'value')} that {'is' if others == 1 else 'are'} no tensor"
+        )
     if left_out:
-        lines.append(f"left out {len(left_out)} things, see above")
+        lines.append(f"left out {counted(len(left_out), 'thing')}, see above")
     print_lines(*lines)
 
 

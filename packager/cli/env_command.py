@@ -152,7 +152,8 @@ def run_lock(options: argparse.Namespace) -> int:
     with ArchiveReader(options.file, identity=options.identity, digests="crc") as reader:
         if is_pylock or options.wheels or RecordedEnvironment.of(reader.manifest).local_versions:
             folder = options.wheels or (output.parent / "wheels" if output else cache_folder("wheels"))
-            beside: AbstractContextManager[Path] = files_into(folder.absolute())
+            folder = folder.resolve()  # it is written into the file, and `..` behind a link leads elsewhere
+            beside: AbstractContextManager[Path] = files_into(folder)
         else:
             folder, beside = Path(), nullcontext(Path())  # nothing will lie there
         # A lock file and the wheels that it names come together, or neither does; if one, then the wheels.
@@ -161,8 +162,7 @@ def run_lock(options: argparse.Namespace) -> int:
                 if output is not None and is_pylock:
                     text = pylock(reader, part, _seen_from(output, folder), **how)
                 else:
-                    place = folder.absolute()
-                    text = requirements_lock(reader, part, place, every_wheel=bool(options.wheels), **how)
+                    text = requirements_lock(reader, part, folder, every_wheel=bool(options.wheels), **how)
                 if file is not None:
                     file.write(text.encode())
             if file is None:
@@ -197,4 +197,4 @@ def run_create(options: argparse.Namespace) -> int:
 
 def _seen_from(output: Path, folder: Path) -> str:
     """The path of `folder` from the lock file's own folder, as PEP 751 wants it."""
-    return Path(os.path.relpath(folder.absolute(), output.absolute().parent)).as_posix()
+    return Path(os.path.relpath(folder, output.parent.resolve())).as_posix()

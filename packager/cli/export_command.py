@@ -10,7 +10,7 @@ from typing import Any
 
 from packager.atomic import replaced_file
 from packager.errors import PackagingWarning
-from packager.texts import in_lines
+from packager.texts import counted, in_lines
 
 from .building import (
     add_find_links,
@@ -135,10 +135,8 @@ def run(options: argparse.Namespace) -> int:
         from packager.sizes import size_text
 
         print_text(plan.text(whole=options.all))
-        stored = sum(entry.kind == "source" for entry in plan.entries)
-        print_lines(
-            f"{options.output}: {stored} modules, {size_text(plan.size)}, identity {exporter.identity}"
-        )
+        stored = counted(sum(entry.kind == "source" for entry in plan.entries), "module")
+        print_lines(f"{options.output}: {stored}, {size_text(plan.size)}, identity {exporter.identity}")
     return 0
 
 

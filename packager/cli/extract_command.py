@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from packager.atomic import os_error_mend, replaced_folder
+from packager.texts import counted
 
 from .archives import FILE_HELP, add_identity, source_of
 from .screen import print_lines, progress
@@ -66,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
             refuse_names_of_windows([*entries, *reserved])
         with progress("extracting") as show:
             _write_folder(reader, entries, reserved, target, show or _silence)
-    print_lines(f"{target}: {len(entries) + len(reserved)} files of {options.file}")
+    print_lines(f"{target}: {counted(len(entries) + len(reserved), 'file')} of {options.file}")
     return 0
 
 

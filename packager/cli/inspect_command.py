@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from packager.errors import ArchiveError, LegacyFormatError
-from packager.texts import in_lines
+from packager.texts import counted, in_lines
 
 from .archives import FILE_HELP, source_of
 from .screen import print_json, print_lines, print_table
@@ -120,7 +120,7 @@ def _print_tree(file: str, reader: Any) -> None:
 
     names = [name for name in reader.names() if not name.startswith(".data/")]
     if len(names) > _MOST_IN_TREE:
-        print_lines(f"{len(names)} files; --json lists them")
+        print_lines(f"{counted(len(names), 'file')}; --json lists them")
         return
     print_lines(str(directory_of(file, names)))
 

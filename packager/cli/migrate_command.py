@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from packager.texts import counted
+
 from .screen import print_json, print_lines, progress
 
 if TYPE_CHECKING:
@@ -148,8 +150,8 @@ def _write(options: argparse.Namespace, checkpoint: Checkpoint, migrated: Migrat
         print_lines(f"left out {part.path or 'of the file'}: {part.what}: {part.why}")
     ran = ", ".join(migrated.ran) or "none was due"
     print_lines(
-        f"{checkpoint.path}: {len(checkpoint)} keys -> {written.path}: {len(written.keys)} keys, "
-        f"{size_text(written.size)} (migrations: {ran})"
+        f"{checkpoint.path}: {counted(len(checkpoint), 'key')} -> "
+        f"{written.path}: {counted(len(written.keys), 'key')}, {size_text(written.size)} (migrations: {ran})"
     )
     return 0
 

@@ -17,7 +17,7 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final, TextIO
 
-from packager.texts import HIDDEN, in_lines, one_line, printable
+from packager.texts import HIDDEN, counted, in_lines, one_line, printable
 
 
 @contextmanager
@@ -181,7 +181,7 @@ def _plain_stages() -> Callable[[str, int, int], None]:
 
 
 def _amount(done: int, total: int) -> str:
-    return f"{100 * done // total} %" if total else f"{done} modules"
+    return f"{100 * done // total} %" if total else counted(done, "module")
 
 
 def _spelled(value: Any, line: str) -> Iterator[str]:

@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from packager.texts import counted
+
 from .archives import FILE_HELP, add_identity, source_of
 from .screen import print_json, print_lines, progress
 
@@ -88,10 +90,10 @@ def run(options: argparse.Namespace) -> int:
         )
     else:
         lines = [f"{problem.entry or 'archive'}: {problem.message}" for problem in outcome.problems]
-        state = "everything holds" if outcome.ok else f"{len(lines)} problems"
+        state = "everything holds" if outcome.ok else counted(len(lines), "problem")
         lines.append(
-            f"{options.file}: {state}; {outcome.entries} entries, {size_text(outcome.size)}, "
-            f"digests {outcome.digests}, identity {outcome.identity}"
+            f"{options.file}: {state}; {counted(outcome.entries, 'entry', 'entries')}, "
+            f"{size_text(outcome.size)}, digests {outcome.digests}, identity {outcome.identity}"
         )
         if outcome.ok and deep:
             lines += _to_paste(options.file, outcome)

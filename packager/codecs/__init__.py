@@ -15,7 +15,7 @@ else:
         {
             "base": "CannotStore Child Codec Decoding Encoding Finish Node ObjectCodec Role StoredTensor "
             "TensorData CodecRegistry default_registry",
-            "c_state": "CHECKED StateCheck state_checks",
+            "c_state": "CHECKED StateCheck state_checks stored_state",
             "frameworks": "split_literal",
             "tensors": "LIBRARIES TENSOR_CODECS tensor_in tensor_out",
         },

@@ -52,12 +52,7 @@ class ArrayCodec(Codec):
         import numpy
 
         kind = type(obj).__name__ if type(obj) in (numpy.matrix, numpy.recarray) else "ndarray"
-        plain = obj.view(numpy.ndarray)
-        if type(obj) is numpy.memmap:
-            context.warn(
-                "a numpy.memmap comes back as an ordinary array in memory: its values are stored, not the "
-                "place of its file; map them anew where they are loaded, or save numpy.asarray() of it"
-            )
+        plain = plain_array(obj, context)
         if obj.dtype.hasobject or obj.dtype.kind == "T":
             return _elements(obj, plain, kind)
         name = dtype_name(obj.dtype)
@@ -140,6 +135,18 @@ def array_from(tensor: StoredTensor, dtype: Any, name: str | None) -> Any:
     return numpy.ndarray(shape, dtype, tensor.buffer, tensor.offset, strides)
 
 
+def plain_array(array: Any, context: Encoding) -> Any:
+    """Return an array as one of NumPy's own class, over its own memory; warn of one that maps a file."""
+    import numpy
+
+    if type(array) is numpy.memmap:
+        context.warn(
+            "a numpy.memmap comes back as an ordinary array in memory: its values are stored, not the "
+            "place of its file; map them anew where they are loaded, or save numpy.asarray() of it"
+        )
+    return array.view(numpy.ndarray)
+
+
 # --- arrays of objects, and of strings of any length ---
 
 
@@ -155,8 +162,9 @@ def _elements(obj: Any, plain: Any, kind: str) -> Node:
 def _check_elements(shape: list[Any], children: Sequence[Child]) -> None:
     expect_sizes(shape, limit=MAX_NUMPY_EXTENT)
     expect(len(children) > 0 and children[0].codec == "numpy.dtype", "a dtype")
-    fits = len(shape) <= MAX_NUMPY_RANK and math.prod(shape) == len(children) - 1
-    expect(fits, "as many elements as the shape says")
+    expect(len(shape) <= MAX_NUMPY_RANK, f"a shape of at most {MAX_NUMPY_RANK} sizes", len(shape))
+    found = len(children) - 1
+    expect(math.prod(shape) == found, "as many elements as the shape says", found)
 
 
 def _from_elements(dtype: Any, shape: tuple[int, ...], elements: Sequence[Any]) -> Any:

@@ -251,15 +251,17 @@ class ObjectCodec(Codec):
 # --- for `check` and `claims` of codecs ---
 
 
-def expect(condition: bool, what: str) -> None:
-    """Raise ValueError saying what was expected."""
+def expect(condition: bool, what: str, found: object = None) -> None:
+    """Raise ValueError saying what was expected, and what was found where that is given."""
     if not condition:
-        raise ValueError(f"expected {what}")
+        raise ValueError(f"expected {what}" + ("" if found is None else f", found {found}"))
 
 
 def expect_sizes(values: Iterable[Any], what: str = "a shape", limit: int = MAX_EXTENT) -> None:
     """Raise ValueError unless all values are ints from 0 to below `limit`."""
-    expect(all(type(value) is int and 0 <= value < limit for value in values), what)
+    for value in values:
+        if type(value) is not int or not 0 <= value < limit:
+            expect(False, f"{what}: ints from 0 to {limit - 1}", repr(value)[:40])
 
 
 def expect_class(cls: Any, base: Any, what: str) -> None:

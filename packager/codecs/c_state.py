@@ -36,6 +36,10 @@ class StateCheck:
     def check_arguments(self, args: Sequence[Any]) -> None:
         """Raise ValueError unless the class may be called with these arguments."""
 
+    def stored_state(self, state: Any) -> Any:
+        """Return what `__getstate__` gave as it is stored: without what is true of this process alone."""
+        return state
+
     def check_state(self, obj: Any, state: Any) -> None:
         """Raise ValueError unless the class may take up this state by `__setstate__`."""
 
@@ -62,6 +66,17 @@ def state_checks(cls: type) -> tuple[StateCheck, ...]:
     files = dict.fromkeys(file for top in tops for file in FAMILIES[top])
     checks = (check for file in files for check in import_module(f"{__package__}.{file}").CHECKS)
     return tuple(check for check in checks if not names.isdisjoint(check.types))
+
+
+def stored_state(cls: type, state: Any) -> Any:
+    """Return the state of an object of a class as it is stored, by the checks of the class.
+
+    >>> stored_state(dict, (1, 2))
+    (1, 2)
+    """
+    for check in state_checks(cls):
+        state = check.stored_state(state)
+    return state
 
 
 # --- the words of a check ---

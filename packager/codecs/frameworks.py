@@ -142,9 +142,17 @@ class Framework:
                 distinct.add(id(module))
                 most = FREE_MODULE_PATHS + PATHS_PER_MODULE * len(distinct)
                 if count > most:
-                    raise ValueError(f"{len(distinct)} modules hold each other under more than {most} names")
-                if not isinstance(module, self.base()) or len(path) > MAX_MODULE_PATH:
-                    raise ValueError(f"what stands at {path[:80]!r} is no module, or a module holds itself")
+                    raise ValueError(
+                        f"{len(distinct)} modules hold each other under {count} names and more, expected at "
+                        f"most {most}"
+                    )
+                if not isinstance(module, self.base()):
+                    raise ValueError(f"what stands at {path[:80]!r} is no module")
+                if len(path) > MAX_MODULE_PATH:
+                    raise ValueError(
+                        f"the path of a module, {path[:80]!r}..., has {len(path)} characters, expected at "
+                        f"most {MAX_MODULE_PATH}; a module holds itself"
+                    )
                 if not (isinstance(module._modules, dict) and _are_names(module._modules)):
                     raise ValueError(f"module {path[:80]!r} has no table of modules by name")
             yield path, module

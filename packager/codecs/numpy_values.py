@@ -146,15 +146,16 @@ class _MeasuredDTypes:
         """Return a dtype, its fields and its depth. Raises ValueError beyond the bounds."""
         known = self._known.get(id(dtype))
         if known is None:
-            expect(above <= MAX_DTYPE_DEPTH, f"dtypes nested at most {MAX_DTYPE_DEPTH} deep")
+            expect(above <= MAX_DTYPE_DEPTH, f"dtypes nested at most {MAX_DTYPE_DEPTH} deep", above)
             parts = [part[0] for part in (dtype.fields or {}).values()]
             parts += [] if dtype.subdtype is None else [dtype.subdtype[0]]
             inner = [self.measure(part, above + 1) for part in parts]
             fields = len(inner) + sum(part[1] for part in inner)
             known = dtype, fields, 1 + max((part[2] for part in inner), default=0)
             self._known[id(dtype)] = known
-        expect(known[1] <= MAX_DTYPE_FIELDS, f"dtypes of at most {MAX_DTYPE_FIELDS} fields")
-        expect(above + known[2] - 1 <= MAX_DTYPE_DEPTH, f"dtypes nested at most {MAX_DTYPE_DEPTH} deep")
+        expect(known[1] <= MAX_DTYPE_FIELDS, f"dtypes of at most {MAX_DTYPE_FIELDS} fields", known[1])
+        deep = above + known[2] - 1
+        expect(deep <= MAX_DTYPE_DEPTH, f"dtypes nested at most {MAX_DTYPE_DEPTH} deep", deep)
         return known
 
 
@@ -313,15 +314,15 @@ class SeedSequenceCodec(Codec):
             _words(obj.entropy)
             _words(obj.spawn_key)
         except ValueError as error:
-            raise CannotStore(f"a seed of other than {error}", "seed it with fewer") from None
+            raise CannotStore(f"a seed of too many words: {error}", "seed it with fewer") from None
         return Node([obj.pool_size, obj.n_children_spawned], (obj.entropy, tuple(obj.spawn_key)))
 
     def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
         expect(isinstance(literal, list) and list(map(type, literal)) == [int, int], "pool size and children")
-        expect(
-            4 <= literal[0] <= MAX_SEED_POOL and literal[1] >= 0 and len(children) == 2,
-            "entropy and spawn key",
-        )
+        pool, spawned = literal
+        expect(4 <= pool <= MAX_SEED_POOL, f"a pool of 4 to {MAX_SEED_POOL} words", pool)
+        expect(spawned >= 0, "0 and more children that were spawned", spawned)
+        expect(len(children) == 2, "entropy and spawn key")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         """Build a seed sequence. Raises ValueError for what is no ints, or of more words than any has."""
@@ -330,7 +331,8 @@ class SeedSequenceCodec(Codec):
         entropy, key = children
         work = context.shared_state(_SeedWork)
         work.words += literal[0] + _words(entropy) + _words(key)
-        expect(work.words <= MAX_ALL_SEED_WORDS, f"seeds of at most {MAX_ALL_SEED_WORDS} words in one object")
+        most = f"seeds of at most {MAX_ALL_SEED_WORDS} words in one object"
+        expect(work.words <= MAX_ALL_SEED_WORDS, most, work.words)
         if not (_are_ints(entropy) or entropy is None) or type(key) is not tuple or not _are_ints(key):
             raise ValueError(
                 "entropy is an int, a sequence of ints or None, and the spawn key a tuple of ints"
@@ -367,8 +369,9 @@ def _words(entropy: Any) -> int:
             found += part.bit_length() // 32 + 1
         else:
             found += part.size if type(part) is numpy.ndarray else 1
-        expect(found + len(waiting) <= 2 * MAX_SEED_WORDS, f"at most {MAX_SEED_WORDS} words")
-    expect(found <= MAX_SEED_WORDS, f"at most {MAX_SEED_WORDS} words")
+        least = found + len(waiting)
+        expect(least <= 2 * MAX_SEED_WORDS, f"at most {MAX_SEED_WORDS} words", f"{least} and more")
+    expect(found <= MAX_SEED_WORDS, f"at most {MAX_SEED_WORDS} words", found)
     return found
 
 

@@ -68,7 +68,8 @@ class _Steps:
             self.count += _steps_of_ranges(
                 pattern.decode("latin-1") if type(pattern) is bytes else str(pattern)
             )
-        expect(self.count <= MAX_PATTERN_STEPS, f"patterns that compile in at most {MAX_PATTERN_STEPS} steps")
+        most = f"patterns that compile in at most {MAX_PATTERN_STEPS} steps"
+        expect(self.count <= MAX_PATTERN_STEPS, most, self.count)
 
 
 def _steps_of_ranges(pattern: str) -> int:

@@ -183,7 +183,8 @@ class FractionCodec(Codec):
         _expect_ints(children)
         # Two of them are divided by what they have in common, in a time that grows with the square.
         digits = (len(child.value) for child in children if type(child.value) is bytes)
-        expect(max(digits, default=0) <= MAX_FRACTION_BYTES, f"ints of at most {MAX_FRACTION_BYTES} bytes")
+        longest = max(digits, default=0)
+        expect(longest <= MAX_FRACTION_BYTES, f"ints of at most {MAX_FRACTION_BYTES} bytes", longest)
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         from fractions import Fraction
@@ -264,9 +265,12 @@ class LoggerCodec(Codec):
         return Node("" if obj is logging.getLogger() else obj.name)
 
     def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(
-            type(literal) is str and _is_logger_name(str(literal)) and not children, "the name of a module"
-        )
+        expect(type(literal) is str and not children, "the name of a module")
+        name = str(literal)
+        if not _is_logger_name(name):
+            most = f"at most {MAX_LOGGER_NAME} characters and {MAX_NAME_PARTS} parts"
+            there = f"{len(name)} characters and {name.count('.') + 1} parts"
+            expect(False, f"the name of a module, of {most}", there)
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         """Return the logger of a name. Raises ValueError for more new ones than an archive may leave behind.
@@ -277,7 +281,8 @@ class LoggerCodec(Codec):
         if literal and literal not in logging.Logger.manager.loggerDict:
             made = context.shared_state(_MadeLoggers)
             made.count += 1
-            expect(made.count <= MAX_LOGGERS, f"at most {MAX_LOGGERS} loggers that this process has not yet")
+            most = f"at most {MAX_LOGGERS} loggers that this process has not yet"
+            expect(made.count <= MAX_LOGGERS, most, made.count)
         return logging.getLogger(literal or None)
 
 

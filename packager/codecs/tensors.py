@@ -15,7 +15,7 @@ from typing import Any, Final
 from packager.libraries import library_of
 from packager.tensors import dtype_from_name, dtype_name, dtype_of_stored, is_dtype_name, stored_as
 
-from .arrays import array_data, array_from, expect_elements
+from .arrays import array_data, array_from, expect_elements, plain_array
 from .base import (
     CannotStore,
     Child,
@@ -188,10 +188,12 @@ def tensor_out(value: Any, context: Encoding) -> tuple[TensorData, str | None] |
         value = array_of(value) if plain else None
     import numpy
 
-    if type(value) is not numpy.ndarray:
+    if type(value) not in (numpy.ndarray, numpy.memmap):
         return None
     name = dtype_name(value.dtype)
-    return None if name is None else (array_data(value, name), name if stored_as(name)[1] else None)
+    if name is None:
+        return None
+    return array_data(plain_array(value, context), name), name if stored_as(name)[1] else None
 
 
 def tensor_in(stored: StoredTensor, raw: str | None, library: str, device: Any = None) -> Any:

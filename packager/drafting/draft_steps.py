@@ -24,6 +24,7 @@ from packager.migrations import (
     split,
     words,
 )
+from packager.texts import counted
 
 from .effort import MOST_PARTS, MOST_SEGMENTS, MOST_TRIED, Effort, most_steps
 from .families import Family, Pair, applied, filled
@@ -267,7 +268,7 @@ def _does(steps: Sequence[Step], values: Values, wanted: Mapping[str, tuple[str,
 def _reason(keys: Iterable[str], wanted: Mapping[str, tuple[str, Pair]]) -> str:
     found = sorted(keys)
     pair = wanted[found[0]][1]
-    count = "1 key" if len(found) == 1 else f"{len(found)} keys"
+    count = counted(len(found), "key")
     alike = (
         f", names and neighbours score {min(wanted[key][1].score for key in found):.2f}" if pair.score else ""
     )
@@ -298,7 +299,7 @@ def _part(whole: Family, groups: Sequence[list[Family]], forward: bool) -> Part 
         step: Step = split(
             text, [new_template(family, names, maps) for family in group], axis=axis, sizes=uneven
         )
-        because = f"{len(whole.members)} keys: {shown} rows along axis {axis} make the parts"
+        because = f"{counted(len(whole.members), 'key')}: {shown} rows along axis {axis} make the parts"
         return Part(step, f"{because}{_order(group)}", (whole,), tuple(group))
     back = number_maps(group[0].members, whole.members)
     if back is None:
@@ -306,7 +307,7 @@ def _part(whole: Family, groups: Sequence[list[Family]], forward: bool) -> Part 
     text, names = old_template(group[0])
     texts = [text, *(old_template(family)[0] for family in group[1:])]
     new = new_template(whole, names, back)
-    because = f"{len(whole.members)} keys: {shown} rows along axis {axis} make the whole"
+    because = f"{counted(len(whole.members), 'key')}: {shown} rows along axis {axis} make the whole"
     return Part(
         merge(texts, new, axis=axis, sizes=uneven), f"{because}{_order(group)}", tuple(group), (whole,)
     )
@@ -379,7 +380,8 @@ def _stack(whole: Family, several: Sequence[Family]) -> Part | None:
                 text, names = old_template(family)
                 over = names.pop(at)
                 new = new_template(whole, names, maps)
-                because = f"{len(family.members)} keys, one behind the other, have the shape of the new ones"
+                keys = counted(len(family.members), "key")
+                because = f"{keys}, one behind the other, with the shape of the new ones"
                 return Part(merge(text, new, over=over), because, (family,), (whole,))
     return None
 

@@ -27,6 +27,7 @@ from packager.migrations import (
     rename,
     stored_values,
 )
+from packager.texts import counted
 
 from .draft_steps import fused, old_template, rules_for
 from .effort import MOST_LETTERS, MOST_PREFIXES, Effort, most_steps
@@ -161,7 +162,7 @@ class _Draft:
             step = rename(f"{_literal(old)}{{rest:any}}", f"{_literal(new)}{{rest}}")
             what = f"prefix {old!r} becomes {new!r}" if old and new else f"prefix {old or new!r} "
             what += "" if old and new else ("goes away" if old else "is new")
-            if not self._try(step, f"{what}: {count} keys of the same name and shape"):
+            if not self._try(step, f"{what}: {counted(count, 'key')} of the same name and shape"):
                 return
 
     def _best_prefix(self) -> tuple[tuple[str, str], int] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from packager.atomic import temporary_folder
@@ -19,9 +19,9 @@ from .errors import EnvironmentBuildError
 from .installers import choose_installer, disk_full, explained, is_full, logged, pip_command, run_tool
 from .own import own_version, own_wheel
 from .versions import exact_requirement, normalized_name
-from .wheel_contents import contents_of
+from .wheel_contents import contents_of, contents_of_all
 from .wheel_platforms import Target
-from .wheel_requirements import required_by
+from .wheel_requirements import require_all_there, required_by
 from .wheels import Wheel, wheels_in
 
 
@@ -40,9 +40,9 @@ def fetch_wheels(
     asked for `local` ones, nor for kellet: their wheels are those in folders of `find_links`; kellet's is
     made from the running packager where that is the version asked for.
 
-    Raises EnvironmentBuildError for a local one without a wheel, NoSuchVersionError where there is no wheel
-    for a target, SourceOnlyError where there are sources alone, which are never built, ToolMissingError
-    without pip or packaging, DiskFullError.
+    Raises EnvironmentBuildError for a local one without a wheel, and where all wheels together are more than
+    is read of an archive, NoSuchVersionError where there is no wheel for a target, SourceOnlyError where
+    there are sources alone, which are never built, ToolMissingError without pip or packaging, DiskFullError.
     """
     choose_installer("pip")
     fetched: dict[str, Path] = {}
@@ -53,6 +53,7 @@ def fetch_wheels(
                 place.mkdir()
                 _fetch_for(target, externs, versions, place, {OWN_NAME, *local}, find_links)
                 fetched |= {path.name: path for path in place.iterdir()}
+            _require_readable([path for _, path in sorted(fetched.items())], externs, targets)
             for path in fetched.values():
                 shutil.move(path, folder / path.name)
         except OSError as error:
@@ -60,6 +61,19 @@ def fetch_wheels(
                 raise disk_full(f"wheels in {folder}") from error
             raise
     return tuple(Wheel.parse(name) for name in sorted(fetched))
+
+
+def _require_readable(paths: Sequence[Path], externs: Iterable[str], targets: Sequence[Target]) -> None:
+    """Raise EnvironmentBuildError for wheels that `env create --offline` would refuse in the archive.
+
+    So many of them, of so many texts and requirements, are no archive that can be used: better said here.
+    """
+    contents = contents_of_all(paths)
+    for target in targets:
+        there = {
+            wheel: held.requires for wheel, held in contents.items() if wheel.may_fit(target.interpreter)
+        }
+        require_all_there(there, externs, target, f"wheels for {target}", mend="leave this target out")
 
 
 def _fetch_for(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import Message
@@ -33,7 +33,7 @@ from packager.errors import PackageError
 
 from .errors import EnvironmentBuildError
 from .versions import normalized_name, version_key
-from .wheels import WHEELS, Wheel, WheelArchive
+from .wheels import WHEELS, Wheel, WheelArchive, wheels_of_archive
 
 ActingKind = Literal["startup", "replaces", "script"]
 
@@ -93,6 +93,20 @@ class VendoredContents:
 
 def contents_of(path: Path) -> WheelContents:
     """Return what a wheel in a folder holds. Raises EnvironmentBuildError as `VendoredContents`."""
+    return _contents_in(path, _Shared(path.stat().st_size))
+
+
+def contents_of_all(paths: Sequence[Path]) -> dict[Wheel, WheelContents]:
+    """Return what wheels hold that are to be in one archive, read as `VendoredContents` will read them.
+
+    Raises EnvironmentBuildError for what it would refuse, alone or with the others.
+    """
+    shared = _Shared(sum(path.stat().st_size for path in paths))
+    wheels = wheels_of_archive([path.name for path in paths])
+    return {wheel: _contents_in(path, shared) for wheel, path in zip(wheels, paths, strict=True)}
+
+
+def _contents_in(path: Path, shared: _Shared) -> WheelContents:
     size = path.stat().st_size
     with open(path, "rb") as file:
 
@@ -100,7 +114,7 @@ def contents_of(path: Path) -> WheelContents:
             file.seek(start)
             return file.read(stop - start)
 
-        return _contents(Wheel.parse(path.name), read, size, _Shared(size))
+        return _contents(Wheel.parse(path.name), read, size, shared)
 
 
 def require_names_alone(wheel: str, requires: Iterable[str]) -> None:
@@ -234,7 +248,7 @@ def _part(wheel: zipfile.ZipFile, name: str, shared: _Shared) -> bytes:
     with wheel.open(info) as file:
         data = file.read(MAX_WHEEL_METADATA + 1)
     if len(data) > MAX_WHEEL_METADATA:
-        raise ValueError(f"{name} has more than {MAX_WHEEL_METADATA} bytes")
+        raise ValueError(f"{name} has {len(data)} bytes and more; the limit is {MAX_WHEEL_METADATA}")
     shared.text.spend(len(data))
     return data
 

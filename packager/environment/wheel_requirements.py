@@ -40,12 +40,18 @@ def required_by(
 
 
 def require_all_there(
-    wheels: Mapping[Wheel, Sequence[str]], wanted: Iterable[str], target: Target, what: str
+    wheels: Mapping[Wheel, Sequence[str]],
+    wanted: Iterable[str],
+    target: Target,
+    what: str,
+    *,
+    mend: str = "leave out --offline, so that the installer resolves them",
 ) -> None:
     """Raise EnvironmentBuildError where what `wanted` distributions require has no wheel, for all together.
 
     `wheels` are those at hand, with their requirements. Where packaging is not installed, which reads
-    markers, nothing is said. It is raised too where there is more to look at than is looked at.
+    markers, nothing is said. It is raised too where there is more to look at than is looked at: `mend` says
+    what to do then.
     """
     there = {wheel.name: wheel for wheel in wheels}
     looked_at = Allowance(MAX_WHEEL_MARKERS, "requirements of wheels and their extras to look at")
@@ -64,8 +70,7 @@ def require_all_there(
             return
         except ValueError as error:
             raise EnvironmentBuildError(
-                f"{what}: {error}; leave out --offline, so that the installer resolves them, or remove "
-                f"{wheel.file} where it comes from"
+                f"{what}: {error}; {mend}, or remove {wheel.file} where it comes from"
             ) from error
         for required in _holding(parsed[wheel], target, extra):
             name = normalized_name(required.name)

@@ -76,6 +76,8 @@ class Wheel:
         True
         >>> Wheel.parse("fast-1-cp27-cp27m-win32.whl").may_fit(Interpreter.here())
         False
+        >>> [Wheel.parse(f"pure-1-py3{n}-none-any.whl").may_fit(Interpreter.here()) for n in ("7", "99")]
+        [True, False]
         """
         return self._python_fits(python.tag) and any(
             _platform_fits(platform, python.fingerprint.platform) for platform in self.platforms
@@ -84,7 +86,9 @@ class Wheel:
     def _python_fits(self, tag: str) -> bool:
         if "abi3" in self.abis:
             return any(one[:2] == tag[:2] and _number(one) <= _number(tag) for one in self.pythons)
-        return tag in self.pythons or bool({"py3", f"py{tag[2:]}"} & set(self.pythons))
+        return tag in self.pythons or any(
+            one[:3] == "py3" and _number(one) <= _number(tag) for one in self.pythons
+        )
 
 
 def vendored_wheels(manifest: Manifest) -> tuple[Wheel, ...]:
@@ -92,13 +96,21 @@ def vendored_wheels(manifest: Manifest) -> tuple[Wheel, ...]:
 
     Raises EnvironmentBuildError for one whose name is none, and where there are too many.
     """
-    names = [entry.name for entry in manifest.entries if entry.name.startswith(WHEELS)]
-    if len(names) > MAX_WHEELS:
+    entries = (entry.name for entry in manifest.entries if entry.name.startswith(WHEELS))
+    return wheels_of_archive([name.removeprefix(WHEELS) for name in entries])
+
+
+def wheels_of_archive(files: Sequence[str]) -> tuple[Wheel, ...]:
+    """Return the wheels of these file names, which one archive holds or is to hold.
+
+    Raises EnvironmentBuildError for one that is no name of a wheel, and where there are too many.
+    """
+    if len(files) > MAX_WHEELS:
         raise EnvironmentBuildError(
-            f"{len(names):,} wheels in the archive; at most {MAX_WHEELS:,} are read; export again for fewer "
+            f"{len(files):,} wheels in the archive; at most {MAX_WHEELS:,} are read; export again for fewer "
             "targets"
         )
-    return tuple(Wheel.parse(name.removeprefix(WHEELS)) for name in names)
+    return tuple(map(Wheel.parse, files))
 
 
 def fitting(wheels: Iterable[Wheel], python: Interpreter) -> tuple[Wheel, ...]:

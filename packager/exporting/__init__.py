@@ -19,7 +19,7 @@ else:
         __name__,
         {
             "carried": "with_wheels zip64_warnings",
-            "deciding": "Decisions",
+            "deciding": "Decisions as_policy",
             "module_sources": "SourcesOfRequest as_importer mocked_in sources_of",
             "plan": "ExportPlan PlanProblem PlannedEntry PlannedExtern PlannedModule PlannedTensors "
             "RefusedPlanError problems_text",

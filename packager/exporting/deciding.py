@@ -7,12 +7,14 @@ no decision: it is asked anew when a rule has come.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from packager.arguments import check_path
 from packager.environment import Distributions
 from packager.graph import Edge, Found, WalkDecision
 from packager.policy import (
@@ -24,6 +26,7 @@ from packager.policy import (
     Policy,
     implicit_reason,
     preset_action,
+    require_preset,
 )
 from packager.version import OWN_PACKAGES, is_namesake
 
@@ -35,6 +38,24 @@ if TYPE_CHECKING:
 
 
 _OUTSIDE_THE_ENVIRONMENT = ("text", "loader", "main", "zip")
+
+
+def as_policy(policy: str | os.PathLike[str] | Policy | None) -> Policy:
+    """Return a policy from what users give: a Policy, a preset, None, or the path of a file (.toml).
+
+    Raises ArgumentError for another name, and what `read_policy` raises.
+
+    >>> as_policy("auto").preset
+    'auto'
+    """
+    if isinstance(policy, Policy):
+        return policy
+    if isinstance(policy, os.PathLike) or (isinstance(policy, str) and policy.endswith(".toml")):
+        from packager.policy import read_policy  # most exports have a preset
+
+        check_path("policy", policy)
+        return read_policy(policy)
+    return Policy(require_preset(policy))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from packager.errors import PackagingError
 from packager.graph import Edge, Question
 from packager.policy import Action, Origin
 from packager.sizes import size_text
-from packager.texts import in_lines
+from packager.texts import counted, in_lines
 
 _PYTHON = ("stdlib", "builtin")  # origins that every Python brings
 _LEFT_OUT = "data files left out (save_binary stores one)"
@@ -264,15 +264,16 @@ def problems_text(problems: Iterable[PlanProblem], *, paths: bool = False) -> li
 
 
 def _summary(plan: ExportPlan) -> str:
+    outside = sum(extern.origin.kind not in _PYTHON for extern in plan.externs)
     counts = [
-        f"{sum(entry.kind == 'source' for entry in plan.entries)} modules stored",
-        f"{sum(extern.origin.kind not in _PYTHON for extern in plan.externs)} packages left to the target",
+        f"{counted(sum(entry.kind == 'source' for entry in plan.entries), 'module')} stored",
+        f"{counted(outside, 'package')} left to the target",
     ]
     if plan.by_action("mock"):
         counts.append(f"{len(plan.by_action('mock'))} mocked")
     counts.append(size_text(plan.size))
     state = (
-        f"{len(plan.problems)} problems"
+        counted(len(plan.problems), "problem")
         if plan.problems
         else "ready to write"
         if plan.ok
@@ -308,7 +309,7 @@ def _files(files: Iterable[PlannedEntry]) -> Iterator[str]:
 
 def _stored(plan: ExportPlan) -> Iterator[str]:
     for record in plan.objects:
-        how = f"made by {record.factory}" if record.factory else f"{len(record.types)} names"
+        how = f"made by {record.factory}" if record.factory else counted(len(record.types), "name")
         yield f"{record.package}/{record.resource}  object, {how}"
     for state in plan.state_dicts:
         yield f"{state.package}/{state.resource}  state dict"
@@ -330,15 +331,19 @@ def _counted(plan: ExportPlan) -> list[str]:
     questions, warnings = len(plan.library_questions), len(plan.library_warnings)
     if not questions + warnings:
         return []
-    found = f"{questions} computed imports, {warnings} packages that are not here"
-    return [f"in installed packages, inside functions: {found}; `packager plan --all` lists them", ""]
+    imports = counted(questions, "computed import")
+    absent = counted(warnings, "package that is not here", "packages that are not here")
+    them = "it" if questions + warnings == 1 else "them"
+    found = f"{imports}, {absent}; `packager plan --all` lists {them}"
+    return [f"in installed packages, inside functions: {found}", ""]
 
 
 def _questions(questions: Iterable[Question]) -> Iterator[str]:
     for question in questions:
         yield f"{question.id}  {question.text}  (taken to load nothing)"
         for candidate in question.candidates:
-            yield f"    {candidate.name}: {candidate.modules} modules, {size_text(candidate.bytes)}"
+            modules = counted(candidate.modules, "module")
+            yield f"    {candidate.name}: {modules}, {size_text(candidate.bytes)}"
 
 
 def _grouped(problems: Iterable[PlanProblem]) -> list[tuple[str, list[PlanProblem]]]:

@@ -1,4 +1,4 @@
-"""The problems and the warnings of an export.
+"""The problems of an export.
 
 One kind of problem is one method of `PlanChecks` below `@problem("What it means.")`: it yields what it found,
 each time with what to do about it where that can be said. Kinds are told in the order in which they stand
@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 from packager.archive import name_problems
-from packager.graph import Edge, Module, Problem, Question
-from packager.objects import TrustContext, judge
+from packager.graph import Module, Problem
 from packager.policy import Action, Decision, Origin, preset_action
 
 from .golden_calls import why_not_called
 from .plan import PlanProblem, chain_of
+from .plan_warnings import NeededModules
 from .request import ObjectRequest
-from .stored import StoredObject, StoredState, finding_text
+from .stored import finding_text
 from .surveying import Survey, Use
 
-_ALWAYS = frozenset(["root", "top", "parent", "star", "lazy"])
 _OF_OTHER_KINDS = ("extension", "syntax", "encoding", "beyond top level", "missing")
 # What decides before any rule does, so that no rule can decide otherwise.
 _WITHOUT_A_RULE = ("asked for", "mocked before", "resources")
@@ -52,7 +50,7 @@ def problem(reason: str) -> Callable[[Check], Check]:
 
 
 class PlanChecks:
-    """The problems and warnings of one survey.
+    """The problems of one survey; `needed` knows its imports.
 
     A module that is not there is a problem where its import runs for certain: the code could not be
     imported here either. Inside functions and guards it is a warning: the code goes on there as it
@@ -67,6 +65,7 @@ class PlanChecks:
     def __init__(
         self,
         survey: Survey,
+        needed: NeededModules,
         refused_entries: Mapping[str, str],
         failed_calls: Mapping[str, str],
         entries: Sequence[str] = (),
@@ -77,6 +76,7 @@ class PlanChecks:
         self._entries = entries
         self._unchecked = unchecked
         self._survey = survey
+        self._needed = needed
         self._walk = survey.walk
         self._decisions = survey.decisions
         self._standing = survey.decisions.standing
@@ -146,7 +146,7 @@ class PlanChecks:
     @problem("Module was not found in this environment.")
     def _missing(self) -> Iterator[Found]:
         for name, _ in self._undecided():
-            if not self._needs_rule(name) and self._is_absent(name) and self._is_needed(name):
+            if not self._needs_rule(name) and self._needed.is_absent(name) and self._needed.is_needed(name):
                 path = self._modules[name].path
                 saved = f'exporter.save_source_file("{name}", {path!r})' if path else ""
                 yield Found(name, self._modules[name].problem, saved or self._preset_rule(name))
@@ -173,7 +173,7 @@ class PlanChecks:
         for name, decision in self._undecided():
             if self._modules[name].kind in ("extension", "bytecode"):
                 continue  # told above, for what it is
-            if not self._needs_rule(name) and not self._is_absent(name):
+            if not self._needs_rule(name) and not self._needed.is_absent(name):
                 yield Found(name, decision.because, self._preset_rule(name))
 
     @problem("Module lies inside a package that is extern: the target would look for it there.")
@@ -222,7 +222,7 @@ class PlanChecks:
     def _unanswered_at_import(self) -> Iterator[Found]:
         for question in self._walk.questions():
             loaded = [found.name for found in question.candidates if found.name in sys.modules]
-            if loaded and not question.function and not self._is_installed(question.importer):
+            if loaded and not question.function and not self._needed.is_installed(question.importer):
                 context = (
                     f"{question.file}:{question.line}: {question.text}; here it loads {', '.join(loaded)}"
                 )
@@ -251,7 +251,7 @@ class PlanChecks:
 
     def _undecided(self) -> Iterator[tuple[str, Decision]]:
         for name in self._modules:
-            if name in self._standing or self._is_only_a_folder(name):
+            if name in self._standing or self._needed.is_only_a_folder(name):
                 continue
             if name in self._decisions.undecided:
                 yield name, self._decisions.undecided[name]
@@ -273,47 +273,7 @@ class PlanChecks:
 
     def _needs_rule(self, name: str) -> bool:
         preset = self._decisions.policy.preset
-        return preset is None or (preset == "strict" and not self._is_absent(name))
-
-    def _is_only_a_folder(self, name: str) -> bool:
-        """Say whether a package is there only because something in it is extern, mocked or undecided."""
-        edges = [edge for edge in self._edges_to.get(name, ()) if edge.followed]
-        return bool(edges) and all(edge.kind == "parent" for edge in edges)
-
-    def _is_absent(self, name: str) -> bool:
-        return self._modules[name].kind in ("missing", "unknown") if name in self._modules else False
-
-    def _is_needed(self, name: str) -> bool:
-        """Say whether an import of it runs for certain, when what was asked for is imported."""
-        return any(
-            edge.kind in _ALWAYS
-            and edge.kind != "parent"
-            and (edge.kind == "root" or edge.importer in self._certain)
-            for edge in self._edges_to.get(name, ())
-        )
-
-    @cached_property
-    def _certain(self) -> frozenset[str]:
-        """The modules that are imported for certain, going from the roots by unconditional imports."""
-        found: set[str] = set()
-        waiting = [edge.target for edge in self._walk.edges if edge.kind == "root"]
-        onward: dict[str, list[str]] = {}
-        for edge in self._walk.edges:
-            if edge.followed and edge.kind in _ALWAYS:
-                onward.setdefault(edge.importer, []).append(edge.target)
-        while waiting:
-            name = waiting.pop()
-            if name not in found:
-                found.add(name)
-                waiting.extend(onward.get(name, ()))
-        return frozenset(found)
-
-    @cached_property
-    def _edges_to(self) -> Mapping[str, list[Edge]]:
-        found: dict[str, list[Edge]] = {}
-        for edge in self._walk.edges:
-            found.setdefault(edge.target, []).append(edge)
-        return found
+        return preset is None or (preset == "strict" and not self._needed.is_absent(name))
 
     def _other_rule(self, action: Action, name: str) -> str:
         """Return the rule to paste, and before which one it must stand; "" where no rule would help."""
@@ -330,109 +290,6 @@ class PlanChecks:
         if origin.kind == "unknown" and self._decisions.origin(_top(name)).is_at_hand:
             return f'exporter.mock("{name}.**")  # {origin}, in a package of the project'
         return paste_rule(name, origin)
-
-    # --- warnings ---
-
-    def warnings(self) -> Iterator[str]:
-        """Yield everything that the user should know, and that stops nothing."""
-        for stored in self._survey.stored:
-            for finding in stored.findings[1]:
-                yield f"{stored.label}: {finding_text(finding)}"
-        for name, decision in self._standing.items():
-            if decision.action == "extern":
-                yield from self._without_home(name, decision)
-            elif decision.action == "intern" and decision.source is None:
-                module = self._modules.get(name)  # what was only asked about has not been walked
-                if module is not None and module.caveat:
-                    yield module.caveat
-        yield from self._absent(in_libraries=False)
-        yield from self._code_left_outside()
-        yield from self._names_to_trust()
-        for question in self._walk.unused_answers:
-            if question in self._walk.empty_answers:
-                continue  # a problem
-            yield f"{question} was answered, and no computed import is there; see the plan for those that are"
-
-    def library_warnings(self) -> Iterator[str]:
-        """Yield the warnings about imports of installed packages alone."""
-        yield from self._absent(in_libraries=True)
-
-    def in_libraries(self, question: Question) -> bool:
-        """Say whether a computed import stands in a function of an installed package."""
-        return bool(question.function) and self._is_installed(question.importer)
-
-    def _is_installed(self, name: str) -> bool:
-        """Say whether a module is of an installed package, and not of the project."""
-        origin = self._decisions.origin(name)
-        return origin.distribution is not None and not origin.is_at_hand
-
-    def _absent(self, *, in_libraries: bool) -> Iterator[str]:
-        """Yield a warning for each package that is missed where its imports may not run.
-
-        Those that installed packages alone import are apart from the others.
-        """
-        found: dict[str, list[str]] = {}
-        for name in self._decisions.undecided:
-            if self._is_absent(name) and not self._is_needed(name):
-                found.setdefault(name.partition(".")[0], []).append(name)
-        for names in found.values():
-            edges = [edge for name in names for edge in self._edges_to.get(name, ()) if edge.kind != "parent"]
-            own = [edge for edge in edges if not self._is_installed(edge.importer)]
-            if in_libraries == (not own):
-                places = [f" ({edge.file}:{edge.line})" for edge in own or edges if edge.line]
-                warning = "was not found here; code that imports it will fail there as it does here"
-                yield f"{names[0]} {warning}{''.join(places[:1])}"
-
-    def _without_home(self, name: str, decision: Decision) -> Iterator[str]:
-        origin = self._decisions.origin(name)
-        if origin.distribution is not None or origin.kind in ("stdlib", "builtin"):
-            return
-        missing = name in self._modules and self._modules[name].kind == "missing"
-        if origin.kind == "unknown" and (missing or decision.rule == "implicit"):
-            yield f"{name} was not found here; code that imports it takes the target's, if there is one"
-        else:
-            yield f"{name} is extern without a known distribution ({origin}): the target must bring it"
-
-    def _code_left_outside(self) -> Iterator[str]:
-        """Warn where nothing of the code is stored, although the class of an object could be."""
-        if any(one.action == "intern" and one.rule != "resources" for one in self._standing.values()):
-            return
-        told = set()
-        for use in self._survey.uses:
-            decision, origin = self._standing.get(use.module), self._decisions.origin(use.module)
-            is_python = use.module in self._modules and self._modules[use.module].kind in ("source", "zip")
-            if decision is None or decision.rule == "implicit" or use.module in told or not use.qualname:
-                continue
-            if is_python and (origin.is_at_hand or origin.kind in ("installed", "compiled")):
-                told.add(use.module)
-                label, store = (
-                    use.label.partition(",")[0],
-                    f'exporter.intern("{_top(use.module)}.**") stores it',
-                )
-                way_out = "install it there" if origin.kind == "compiled" else store
-                yield (
-                    f"no module is stored: {use.module}:{use.qualname}, the class of {label}, is left to the "
-                    f"target ({origin}); {way_out}"
-                )
-
-    def _names_to_trust(self) -> Iterator[str]:
-        """Warn of what loaders refuse by default; at the load, the one who exports is far away."""
-        archive = self._trust_context
-        for stored in self._survey.objects:
-            module = (stored.factory or "").partition(":")[0]
-            trust_context = archive.for_object([module]) if archive.interned(module) else archive
-            factory = stored.factory if stored.factory and not archive.interned(module) else None
-            yield from _refused_by_loaders(stored, stored.encoded.records, trust_context, "obj", factory)
-        for state in self._survey.states:
-            yield from _refused_by_loaders(state, state.encoded.extras, archive.data_alone(), "extras")
-
-    @cached_property
-    def _trust_context(self) -> TrustContext:
-        """What loaders will judge by."""
-        names = self._standing
-        interned = [name for name, one in names.items() if one.action == "intern" and one.rule != "resources"]
-        externs = {name.partition(".")[0] for name, one in names.items() if one.action == "extern"}
-        return TrustContext.of_archive(interned, externs)
 
 
 def paste_rule(name: str, origin: Origin) -> str:
@@ -452,24 +309,3 @@ def paste_rule(name: str, origin: Origin) -> str:
 
 def _top(name: str) -> str:
     return name.partition(".")[0]
-
-
-def _refused_by_loaders(
-    stored: StoredObject | StoredState,
-    records: bytes,
-    trust_context: TrustContext,
-    root: str,
-    factory: str | None = None,
-) -> Iterator[str]:
-    if not records:
-        return
-    verdict = judge(records, trust_context, storages=stored.storages, what=stored.label, root=root)
-    refused = sorted({str(use) for use in verdict.names} | ({factory} if factory else set()))
-    if refused:
-        trust = ", ".join(map(repr, refused))
-        yield (
-            f"{stored.label} needs names that loaders refuse unless they are told to trust them: "
-            f"PackageImporter(..., trust=({trust},))"
-        )
-    for form in verdict.forms:
-        yield f"{stored.label} is refused by loaders: {form}"

@@ -19,6 +19,7 @@ from .golden_calls import CheckStoreError, StoredCheck, store_check
 from .module_sources import archives_in
 from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule, PlannedTensors
 from .plan_checks import PlanChecks
+from .plan_warnings import NeededModules, PlanWarnings
 from .request import CheckRequest, ObjectRequest, ResourceRequest, SourceRequest, resource_entry
 from .surveying import Survey
 
@@ -59,7 +60,9 @@ class Planner:
         entries = tuple(self._entries())
         unchecked = self._unchecked(points) if self._calls_demanded else ()
         names = [entry.name for entry in entries]
-        checks = PlanChecks(survey, refused, failed, names, unchecked, self._project_files[2])
+        needed = NeededModules(survey)
+        checks = PlanChecks(survey, needed, refused, failed, names, unchecked, self._project_files[2])
+        warnings = PlanWarnings(survey, needed)
         tensors = (*self._members(), *(member for call in calls for member in call.members))
         questions = self._walk.questions()
         whole = any(extern.name == "packager" for extern in externs)
@@ -81,14 +84,14 @@ class Planner:
             problems=tuple(checks.problems()),
             left_out=tuple(self._left_out(entries)),
             warnings=(
-                *checks.warnings(),
+                *warnings.all(),
                 *self._project_files[1],
                 *_machine_code_warnings(entries),
                 *size_warnings,
             ),
-            questions=tuple(one for one in questions if not checks.in_libraries(one)),
-            library_warnings=tuple(checks.library_warnings()),
-            library_questions=tuple(one for one in questions if checks.in_libraries(one)),
+            questions=tuple(one for one in questions if not needed.in_libraries(one)),
+            library_warnings=tuple(warnings.of_libraries()),
+            library_questions=tuple(one for one in questions if needed.in_libraries(one)),
             dead_rules=tuple(str(rule) for rule in policy.rules.dead()),
             empty_rules=tuple(str(rule) for rule in policy.empty_rules()),
         )

@@ -15,7 +15,7 @@ from typing import Any
 from packager.arguments import check_kind, check_names
 from packager.errors import MigrationError
 from packager.process import gc_paused
-from packager.texts import in_lines
+from packager.texts import counted, in_lines
 
 from .applying import NO_MATCH, Row, apply_steps, step_by_step
 from .declaring import Migration, Step
@@ -115,7 +115,7 @@ def plan_migration(
     >>> print(plan_migration(Migration("names", [rename("a", "b")]), {"a": np.ones(2, "f4")}))
     step           old key  new key  shape       becomes
     rename a -> b  a        b        float32[2]  float32[2]
-    1 changes, 0 skipped, 1 keys afterwards
+    1 change, 0 skipped, 1 key afterwards
     """
     known = chain((migrations,) if isinstance(migrations, Migration) else migrations)
     with gc_paused():
@@ -308,7 +308,10 @@ def _plan_table(plan: MigrationPlan) -> str:
     lines = [_line(cells, widths) for cells in (_HEADINGS, *rows)]
     changed = sum(not row.skipped for row in plan.rows)
     skipped = len(plan.rows) - changed
-    return in_lines(*lines, f"{changed} changes, {skipped} skipped, {len(plan.values)} keys afterwards")
+    return in_lines(
+        *lines,
+        f"{counted(changed, 'change')}, {skipped} skipped, {counted(len(plan.values), 'key')} afterwards",
+    )
 
 
 def _plan_lines(row: Row) -> list[tuple[str, ...]]:

@@ -104,7 +104,9 @@ def parse_parts(text: str) -> tuple[Part, ...]:
         else:
             _append_text(parts, found)
         if len(ends) > MAX_TEMPLATE_HOLES:
-            raise _error(text, piece.start(), f"more than {MAX_TEMPLATE_HOLES} holes")
+            raise _error(
+                text, piece.start(), f"{len(ends)} holes and more; at most {MAX_TEMPLATE_HOLES} are read"
+            )
     _check_apart(parts, ends, text)
     return tuple(parts)
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 from packager.codecs import Codec, CodecRegistry, Role
 from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError, UntrustedTypeError
 from packager.names import demangle
-from packager.texts import in_lines
+from packager.texts import counted, in_lines
 
 from .checking import CheckedTable, checked_table
 from .functions import FunctionHome
@@ -215,7 +215,7 @@ def refusal(
     """Return one error for everything: names by distribution and by role, then forms."""
     lines = [*(_named(uses, trust_context, what) if uses else ())]
     if forms:
-        count = f"{len(forms)} thing{'' if len(forms) == 1 else 's'}"
+        count = counted(len(forms), "thing")
         alone = "must not be given what it says" if trust_context.allows_code else "must not be in data alone"
         lines.append(f"{what}: {count} in it {alone}; nothing was imported or built.")
         lines += [f"    {form}" for form in forms[:_MOST_FORMS]]
@@ -230,10 +230,8 @@ def _named(uses: Sequence[NameUse], trust_context: TrustContext, what: str) -> l
         top = use.module.partition(".")[0]
         groups.setdefault((trust_context.distributions.get(top, top), use.role), []).append(use)
     count = len({(use.module, use.qualname) for use in uses})
-    noun = "name" if count == 1 else "names"
-    lines = [
-        f"{what}: {count} {noun} in it are neither in the archive nor trusted; nothing was imported or built."
-    ]
+    names = counted(count, "name in it is", "names in it are")
+    lines = [f"{what}: {names} neither in the archive nor trusted; nothing was imported or built."]
     for (distribution, role), members in sorted(groups.items()):
         lines.append(f"* {distribution}, {_ROLE_WORDS[role]}:")
         lines += [f"    {use}    at {use.path}{_never(use)}{_beside(use, trust_context)}" for use in members]

@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from packager.codecs import CannotStore, Codec, Finish, Node, ObjectCodec
+from packager.codecs import CannotStore, Codec, Finish, Node, ObjectCodec, stored_state
 from packager.names import demangle
 
 from .encoder import Encoder
@@ -168,7 +168,8 @@ def _recipe(encoder: Encoder, frame: Frame, recipe: Recipe) -> Steps:
         yield from attributes_after(encoder, frame, ref, recipe.attributes)
     if recipe.state is not None:
         frame.style, frame.at = "state", None
-        state = recipe.state if is_inline(recipe.state) else (yield recipe.state)
+        kept = stored_state(type(frame.obj), recipe.state)
+        state = kept if is_inline(kept) else (yield kept)
         encoder.write([Kind.STATE, ref, state])
     return ref
 

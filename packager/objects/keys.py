@@ -77,8 +77,8 @@ class KeyChecks:
                 self._parts += parts
                 if depth > MAX_KEY_DEPTH:
                     raise ValueError(
-                        f"a key, or a member of a set, is nested more than {MAX_KEY_DEPTH} deep; its hash "
-                        "would take as many levels of the stack"
+                        f"a key, or a member of a set, is nested {depth} deep, expected at most "
+                        f"{MAX_KEY_DEPTH}; its hash would take as many levels of the stack"
                     )
             if self._parts > FREE_KEY_PARTS:
                 self._require_paid()

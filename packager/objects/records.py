@@ -302,12 +302,13 @@ def typed(value: Any, kind: type) -> Any:
 
 def check_shape(shape: Any) -> None:
     """Raise ValueError unless a value is a list of at most MAX_RANK sizes, each below MAX_EXTENT."""
-    if (
-        type(shape) is not list
-        or len(shape) > MAX_RANK
-        or not all(type(n) is int and 0 <= n < MAX_EXTENT for n in shape)
-    ):
-        raise ValueError("a shape is a list of sizes")
+    if type(shape) is not list:
+        raise ValueError(f"a shape is a list of sizes, found {type(shape).__name__}")
+    if len(shape) > MAX_RANK:
+        raise ValueError(f"a shape is a list of sizes, at most {MAX_RANK}, found {len(shape)}")
+    for size in shape:
+        if type(size) is not int or not 0 <= size < MAX_EXTENT:
+            raise ValueError(f"a shape is a list of sizes from 0 to {MAX_EXTENT - 1}, found {size!r:.40}")
 
 
 def check_literal(literal: Any) -> None:

@@ -156,8 +156,8 @@ def _sorted_out(
     """Tensors, the raw dtypes of some, everything else, what is no key, and what is said of tensors."""
     tensors, raw, others, refusals, warnings = {}, {}, {}, [], []
     for key, value in state.items():
-        if type(key) is not str or key.startswith(EXTRA) or "\0" in key or key == "__metadata__":
-            refusals.append(Finding(f"{root}[{key!r}]", "is no key of a state dict", ("use another string",)))
+        if fault := _fault_of(key):
+            refusals.append(Finding(f"{root}[{key!r}]", *fault))
             continue
         try:
             found = tensor_out(value, context)
@@ -172,6 +172,16 @@ def _sorted_out(
         if raw_name is not None:
             raw[key] = raw_name
     return _in_order_of_axes(tensors), raw, others, refusals, warnings
+
+
+def _fault_of(key: object) -> tuple[str, tuple[str, ...]] | None:
+    """Why a state dict cannot have this key, with what to do; None where it can."""
+    if type(key) is not str:
+        found = type(key).__name__
+        return f"its key is of type {found}; a state dict has strings as keys", (f"use str({key!r})",)
+    if key.startswith(EXTRA) or "\0" in key or key == "__metadata__":
+        return "is no key of a state dict", ("use another string",)
+    return None
 
 
 def _in_order_of_axes(tensors: dict[str, TensorData]) -> dict[str, TensorData]:

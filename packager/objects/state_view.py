@@ -11,6 +11,7 @@ from packager.archive import TensorReader, TensorSpec, storages_of
 from packager.codecs import LIBRARIES, CodecRegistry, StoredTensor, tensor_in
 from packager.errors import ArchiveError
 from packager.tensors import ITEMSIZE, is_dtype_name, span, stored_as
+from packager.texts import counted
 
 from .auditing import AuditedObject, Names, audit, resolve_names
 from .building import build
@@ -184,7 +185,7 @@ class StateDictView(Mapping[str, Any]):
         }
 
     def __repr__(self) -> str:
-        return f"<{self._what}: {len(self)} keys as {self._as}>"
+        return f"<{self._what}: {counted(len(self), 'key')} as {self._as}>"
 
     def _storage(self, number: int) -> memoryview:
         if number not in self._storages:

@@ -12,9 +12,9 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "decision": "Action ActionHooks Decision HookAnswerError Origin OriginKind",
-            "policy": "Answer GlobGroup GlobPattern Policy Rule Rules implicit_reason preset_action "
-            "require_matched require_preset",
-            "policy_file": "PolicyFileError as_policy format_policy parse_policy read_policy",
+            "decision": "Action ActionHooks Decision HookAnswerError Origin OriginKind implicit_reason "
+            "preset_action require_preset",
+            "policy": "Answer GlobGroup GlobPattern Policy Rule Rules require_matched",
+            "policy_file": "PolicyFileError format_policy parse_policy read_policy",
         },
     )

@@ -12,16 +12,32 @@ each module:
 4. What stands then is recorded, and the walk goes on.
 
 An undecided module calls no hook.
+
+A preset says what happens to a module that no rule names, by where it comes from:
+
+| origin | None, strict | auto | hermetic |
+|---|---|---|---|
+| standard library, built in | extern (implicit) | extern (implicit) | extern (implicit) |
+| compiled distribution | | extern | extern |
+| installed distribution | | extern | intern |
+| editable install, project code | | intern | intern |
+| unknown | | | |
+
+An empty field leaves the module undecided, which is an error of the plan. `strict` asks more than
+None: a rule that matched nothing is an error too, so that a policy says exactly what is done. Under
+every preset but None a module that is not here, and whose import may fail, needs no rule.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from packager.arguments import check_kind
-from packager.errors import PackagingError
+from packager.errors import ArgumentError, PackagingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +49,34 @@ Action = Literal["intern", "extern", "mock", "deny", "undecided"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
 OriginKind = Literal["stdlib", "builtin", "installed", "compiled", "editable", "local", "project", "unknown"]
+
+Preset = Literal["auto", "hermetic", "strict"]
+PRESETS: tuple[Preset, ...] = get_args(Preset)
+
+_ACTIONS: dict[Preset, dict[OriginKind, Action]] = {
+    "auto": {
+        "stdlib": "extern",
+        "builtin": "extern",
+        "compiled": "extern",
+        "installed": "extern",
+        "editable": "intern",
+        "local": "intern",
+        "project": "intern",
+    },
+    "hermetic": {
+        "stdlib": "extern",
+        "builtin": "extern",
+        "compiled": "extern",
+        "installed": "intern",
+        "editable": "intern",
+        "local": "intern",
+        "project": "intern",
+    },
+    "strict": {},
+}
+_OURS = frozenset({"kellet", "packager"})
+# Code written for torch.package expects it outside, whether or not a stored object needs its codec.
+_AS_IN_TORCH = frozenset({"torch"})
 
 _FORMS = (("exporter", "name", "decision"), ("exporter", "name"))
 _SHORT_FORM = 1
@@ -184,4 +228,55 @@ def _checked(answer: object, hook: object, name: str) -> Decision | None:
     raise HookAnswerError(
         f"hook {hook!r} answered {answer!r} for module {name}: expected None or a Decision, "
         f"got {type(answer).__name__}; return decision.replace(...) to decide otherwise"
+    )
+
+
+def implicit_reason(name: str, frameworks: Iterable[str] = ()) -> str | None:
+    """Say why module `name` is external without a rule; None where it is not.
+
+    >>> implicit_reason("importlib.resources")
+    'standard library'
+    >>> implicit_reason("numpy.linalg", {"numpy"})
+    'framework of a codec in use'
+    >>> implicit_reason("numpy") is None
+    True
+    """
+    top = name.partition(".")[0]
+    if top in sys.stdlib_module_names or top in sys.builtin_module_names:
+        return "standard library"
+    if top in _OURS:
+        return "part of every loader"
+    if top in _AS_IN_TORCH:
+        return "outside, as in torch.package"
+    if top in frameworks:
+        return "framework of a codec in use"
+    return None
+
+
+def preset_action(preset: Preset | None, origin: Origin) -> Action:
+    """Return the action of `preset` for a module of `origin`; `undecided` where it has none.
+
+    >>> preset_action("auto", Origin("installed", "einops", "0.8.0"))
+    'extern'
+    >>> preset_action("hermetic", Origin("installed", "einops", "0.8.0"))
+    'intern'
+    >>> preset_action(None, Origin("project"))
+    'undecided'
+    """
+    return "undecided" if preset is None else _ACTIONS[preset].get(origin.kind, "undecided")
+
+
+def require_preset(name: object) -> Preset | None:
+    """Return `name` as a preset, or None. Raises ArgumentError, listing the presets, for anything else.
+
+    >>> require_preset("auto"), require_preset(None)
+    ('auto', None)
+    """
+    for preset in PRESETS:
+        if name == preset:
+            return preset
+    if name is None:
+        return None
+    raise ArgumentError(
+        f"unknown policy {name!r}; one of {', '.join(PRESETS)}, None, or a policy file (.toml)"
     )

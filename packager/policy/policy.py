@@ -1,67 +1,29 @@
-"""A policy answers each module name with a Decision: implicit externs, then rules over names, then a preset.
-
-A preset says what happens to a module that no rule names, by where it comes from:
-
-| origin | None, strict | auto | hermetic |
-|---|---|---|---|
-| standard library, built in | extern (implicit) | extern (implicit) | extern (implicit) |
-| compiled distribution | | extern | extern |
-| installed distribution | | extern | intern |
-| editable install, project code | | intern | intern |
-| unknown | | | |
-
-An empty field leaves the module undecided, which is an error of the plan. `strict` asks more than
-None: a rule that matched nothing is an error too, so that a policy says exactly what is done. Under
-every preset but None a module that is not here, and whose import may fail, needs no rule.
-"""
+"""A policy answers each module name with a Decision: implicit externs, then rules, then a preset."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal
 
+from packager.arguments import check_flag, check_kind
 from packager.errors import ArgumentError, EmptyMatchError
 from packager.globs import Glob
 
-from .decision import Action, Decision, Origin, OriginKind
+from .decision import Action, Decision, Origin, Preset, implicit_reason, preset_action, require_preset
 
 if TYPE_CHECKING:
     from packager.graph import Edge
 
 
+# Rules of a policy, and patterns of all that it holds: each module that an export meets is compared with each
+# of them, ten thousand in some milliseconds. Drafts have a rule for each distribution and package.
+MAX_RULES: Final = 10_000
+MAX_PATTERNS: Final = 20_000
+
 GlobPattern = str | Iterable[str]
-Preset = Literal["auto", "hermetic", "strict"]
-PRESETS: tuple[Preset, ...] = get_args(Preset)
-
-_ACTIONS: dict[Preset, dict[OriginKind, Action]] = {
-    "auto": {
-        "stdlib": "extern",
-        "builtin": "extern",
-        "compiled": "extern",
-        "installed": "extern",
-        "editable": "intern",
-        "local": "intern",
-        "project": "intern",
-    },
-    "hermetic": {
-        "stdlib": "extern",
-        "builtin": "extern",
-        "compiled": "extern",
-        "installed": "intern",
-        "editable": "intern",
-        "local": "intern",
-        "project": "intern",
-    },
-    "strict": {},
-}
 Answer = Sequence[str] | Literal["all", "none"]
-
-_OURS = frozenset({"kellet", "packager"})
-# Code written for torch.package expects it outside, whether or not a stored object needs its codec.
-_AS_IN_TORCH = frozenset({"torch"})
 
 
 class Policy:
@@ -72,6 +34,9 @@ class Policy:
 
     `exclude_data` are patterns over paths of data files to leave out (`"pkg/tests/**"`); `answers`
     say which modules computed imports load, by the id of the plan's question: names, "all" or "none".
+
+    Raises ArgumentError for more rules or patterns than an export compares modules with, here and wherever
+    some are added.
 
     >>> policy = Policy("auto")
     >>> policy.add("deny", "tests.**")
@@ -96,6 +61,7 @@ class Policy:
         self.exclude_data = GlobGroup(exclude_data, separator="/")
         self.answers: Mapping[str, Answer] = dict(answers or {})
         self.frameworks: set[str] = set()
+        self._require_few()
 
     def before(
         self,
@@ -139,7 +105,8 @@ class Policy:
     ) -> None:
         """Append a rule. The first rule that matches a module decides, whatever its action.
 
-        Raises ValueError for the action "undecided", and what GlobGroup raises.
+        Raises ArgumentError for the action "undecided", for one rule or pattern too many, and what Rule and
+        GlobGroup raise.
 
         >>> policy = Policy()
         >>> policy.add("extern", "numpy.**", exclude="numpy.f2py.**", because="the target has it")
@@ -147,11 +114,15 @@ class Policy:
         'the target has it'
         """
         if action == "undecided":
-            raise ValueError("a rule must intern, extern, mock or deny")
-        self.rules.add(Rule(action, GlobGroup(include, exclude=exclude), allow_empty, because))
+            raise ArgumentError("a rule must intern, extern, mock or deny")
+        rule = Rule(action, GlobGroup(include, exclude=exclude), allow_empty, because)
+        self._require_few((rule,))
+        self.rules.add(rule)
 
     def leave_out(self, patterns: GlobPattern) -> None:
         """Leave out the data files that match too: patterns over paths, as those of `exclude_data`.
+
+        Raises ArgumentError for one pattern too many, and what GlobGroup raises.
 
         >>> policy = Policy()
         >>> policy.leave_out("net/tests/**")
@@ -159,7 +130,15 @@ class Policy:
         True
         """
         more = GlobGroup(patterns, separator="/").include
+        self._require_few(patterns=len(more))
         self.exclude_data = GlobGroup((*self.exclude_data.include, *more), separator="/")
+
+    def _require_few(self, more: Sequence[Rule] = (), patterns: int = 0) -> None:
+        """Raise ArgumentError where there would be more rules or patterns than there may be."""
+        patterns += self.rules.patterns + sum(rule.patterns for rule in more) + len(self.exclude_data.include)
+        problems = excess(len(self.rules) + len(more), patterns)
+        if problems:
+            raise ArgumentError(f"a policy of {'; and of '.join(problems)}")
 
     def decide(
         self, name: str, origin: Origin, importers: Sequence[Edge] = (), *, is_namesake: bool = False
@@ -208,7 +187,8 @@ class Policy:
 class Rule:
     """One line of a policy: an action for every module of a glob group.
 
-    `because` is the author's reason, shown with every decision that the rule makes.
+    `because` is the author's reason, shown with every decision that the rule makes. Raises ArgumentError
+    for an `allow_empty` that is neither True nor False, and a `because` that is no text.
 
     >>> str(Rule("extern", GlobGroup(["numpy.**", "scipy.**"], exclude="numpy.f2py.**")))
     "extern(['numpy.**', 'scipy.**'], exclude='numpy.f2py.**')"
@@ -218,6 +198,15 @@ class Rule:
     globs: GlobGroup
     allow_empty: bool = True
     because: str = ""
+
+    def __post_init__(self) -> None:
+        check_flag("allow_empty", self.allow_empty)
+        check_kind("because", self.because, str, "a reason as text")
+
+    @property
+    def patterns(self) -> int:
+        """How many patterns a module is compared with."""
+        return len(self.globs.include) + len(self.globs.exclude)
 
     def matches(self, name: str) -> bool:
         """Say whether the rule matches module `name`."""
@@ -251,10 +240,12 @@ class Rules:
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._rules: list[Rule] = list(rules)
         self._matched: set[int] = set()
+        self.patterns = sum(rule.patterns for rule in self._rules)
 
     def add(self, rule: Rule) -> None:
         """Append a rule; it decides where no earlier one matches."""
         self._rules.append(rule)
+        self.patterns += rule.patterns
 
     def first(self, name: str, *, implicit: bool = False) -> Rule | None:
         """Return the first rule that matches `name`, marked as used; None where none does.
@@ -346,55 +337,22 @@ class GlobGroup:
         return (self.include, self.exclude, self.separator)
 
 
-def implicit_reason(name: str, frameworks: Iterable[str] = ()) -> str | None:
-    """Say why module `name` is external without a rule; None where it is not.
+def excess(rules: int, patterns: int = 0) -> list[str]:
+    """Say what a policy of so many rules and patterns has too many of, each with what to do.
 
-    >>> implicit_reason("importlib.resources")
-    'standard library'
-    >>> implicit_reason("numpy.linalg", {"numpy"})
-    'framework of a codec in use'
-    >>> implicit_reason("numpy") is None
-    True
+    >>> excess(10_000, 20_000), excess(10_001)
+    ([], ['10,001 rules; at most 10,000 are read; put the patterns of one action into one rule'])
     """
-    top = name.partition(".")[0]
-    if top in sys.stdlib_module_names or top in sys.builtin_module_names:
-        return "standard library"
-    if top in _OURS:
-        return "part of every loader"
-    if top in _AS_IN_TORCH:
-        return "outside, as in torch.package"
-    if top in frameworks:
-        return "framework of a codec in use"
-    return None
-
-
-def preset_action(preset: Preset | None, origin: Origin) -> Action:
-    """Return the action of `preset` for a module of `origin`; `undecided` where it has none.
-
-    >>> preset_action("auto", Origin("installed", "einops", "0.8.0"))
-    'extern'
-    >>> preset_action("hermetic", Origin("installed", "einops", "0.8.0"))
-    'intern'
-    >>> preset_action(None, Origin("project"))
-    'undecided'
-    """
-    return "undecided" if preset is None else _ACTIONS[preset].get(origin.kind, "undecided")
-
-
-def require_preset(name: object) -> Preset | None:
-    """Return `name` as a preset, or None. Raises ArgumentError, listing the presets, for anything else.
-
-    >>> require_preset("auto"), require_preset(None)
-    ('auto', None)
-    """
-    for preset in PRESETS:
-        if name == preset:
-            return preset
-    if name is None:
-        return None
-    raise ArgumentError(
-        f"unknown policy {name!r}; one of {', '.join(PRESETS)}, None, or a policy file (.toml)"
-    )
+    problems = []
+    if rules > MAX_RULES:
+        problems.append(
+            f"{rules:,} rules; at most {MAX_RULES:,} are read; put the patterns of one action into one rule"
+        )
+    if patterns > MAX_PATTERNS:
+        problems.append(
+            f"{patterns:,} patterns; at most {MAX_PATTERNS:,} are read; join them with *, or split the export"
+        )
+    return problems
 
 
 def require_matched(empty: Iterable[Rule | str]) -> None:

@@ -22,17 +22,14 @@ from typing import Final
 
 from packager.arguments import check_path
 from packager.errors import PackagingError
-from packager.texts import in_lines
+from packager.texts import counted, in_lines
 from packager.toml_text import TomlError, parse_toml, read_toml
 
-from .policy import Answer, GlobGroup, Policy, Rule, require_preset
+from .decision import require_preset
+from .policy import Answer, GlobGroup, Policy, Rule, excess
 
 _KEYS = ("preset", "rules", "exclude_data", "answers")
 _RULE_KEYS = ("action", "include", "exclude", "allow_empty", "because")
-# Rules of a file, and patterns of all that it holds: each module that an export meets is compared with each
-# of them, ten thousand in some milliseconds. Drafts have a rule for each distribution and package.
-MAX_RULES: Final = 10_000
-MAX_PATTERNS: Final = 20_000
 # Problems that are told; a file of a hundred thousand mistakes mostly has one.
 _MOST_TOLD: Final = 50
 _FILE_ACTIONS = ("intern", "extern", "mock", "deny")
@@ -40,22 +37,6 @@ _FILE_ACTIONS = ("intern", "extern", "mock", "deny")
 
 class PolicyFileError(PackagingError, ValueError):
     """A policy file is no TOML, or holds what no rule can mean; every problem at once."""
-
-
-def as_policy(policy: str | os.PathLike[str] | Policy | None) -> Policy:
-    """Return a policy from what users give: a Policy, a preset, None, or the path of a file (.toml).
-
-    Raises ArgumentError for another name, and what `read_policy` raises.
-
-    >>> as_policy("auto").preset
-    'auto'
-    """
-    if isinstance(policy, Policy):
-        return policy
-    if isinstance(policy, os.PathLike) or (isinstance(policy, str) and policy.endswith(".toml")):
-        check_path("policy", policy)
-        return read_policy(policy)
-    return Policy(require_preset(policy))
 
 
 def read_policy(path: str | os.PathLike[str]) -> Policy:
@@ -103,11 +84,11 @@ def parse_policy(text: str, *, name: str = "<policy>") -> Policy:
     rules = _rules(table.get("rules", []), problems)
     exclude_data = _excluded(table.get("exclude_data", []), problems)
     answers = _answers(table.get("answers", {}), problems)
-    _require_few(rules, exclude_data, problems)
+    problems += excess(0, len(exclude_data) + sum(rule.patterns for rule in rules))
     if problems:
         told = problems[:_MOST_TOLD]
         if len(problems) > len(told):
-            told.append(f"and {len(problems) - len(told):,} more problems")
+            told.append(f"and {counted(len(problems) - len(told), 'more problem')}")
         raise PolicyFileError(in_lines(f"policy {name} cannot be used:", *(f"    {one}" for one in told)))
     return Policy(preset, rules, exclude_data=exclude_data, answers=answers)
 
@@ -155,24 +136,12 @@ def _commented(rows: Iterable[tuple[str, str]]) -> list[str]:
     return [f"{row.ljust(width)}  # {_comment(note)}" if note else row for row, note in rows]
 
 
-def _require_few(rules: Sequence[Rule], exclude_data: Sequence[str], problems: list[str]) -> None:
-    """Add a problem where there are more patterns than every module is compared with."""
-    patterns = len(exclude_data) + sum(len(rule.globs.include) + len(rule.globs.exclude) for rule in rules)
-    if patterns > MAX_PATTERNS:
-        problems.append(
-            f"{patterns:,} patterns; at most {MAX_PATTERNS:,} are read; join them with *, or split the export"
-        )
-
-
 def _rules(listed: object, problems: list[str]) -> list[Rule]:
     if not isinstance(listed, list):
         problems.append(f"rules must be a list of tables, got {type(listed).__name__}")
         return []
-    if len(listed) > MAX_RULES:
-        problems.append(
-            f"{len(listed):,} rules; at most {MAX_RULES:,} are read; put the patterns of one action into one "
-            "rule"
-        )
+    if too_many := excess(len(listed)):
+        problems += too_many
         return []
     found = (_rule(entry, f"rule {number}", problems) for number, entry in enumerate(listed, start=1))
     return [rule for rule in found if rule is not None]

@@ -17,6 +17,7 @@ from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, Final
 
 from packager.names import demangle
+from packager.texts import counted
 
 from .proof import GlobalDifference
 
@@ -211,4 +212,4 @@ def _said(held: Held) -> str:
 
 
 def _entries(size: int | None) -> str:
-    return "nothing" if not size else "1 entry" if size == 1 else f"{size:,} entries"
+    return counted(size, "entry", "entries") if size else "nothing"

@@ -14,7 +14,7 @@ from typing import Any, Final
 from packager.archive import ELSEWHERE, MAX_HEADER, MAX_RANK, parse_header, shown_key
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.tensors import ITEMSIZE, SPELLED, WORDS, contiguous_strides, itemsize_of
-from packager.texts import without_addresses
+from packager.texts import counted, without_addresses
 
 from .legacy_bounds import MAX_NUMPY_BRACKETS, MAX_NUMPY_HEADER
 from .legacy_tensors import LegacyFile, LegacyStorage, LegacyTensor, checked_tensor
@@ -58,8 +58,8 @@ def read_safetensors(file: LegacyFile) -> tuple[dict[str, LegacyTensor], Mapping
     if packed:
         key, dtype = next(iter(packed.items()))
         raise LegacyFormatError(
-            f"{file.name}: {len(packed)} tensors of packed dtypes, as {shown_key(key)} of {dtype}; "
-            "only elements of whole bytes are read"
+            f"{file.name}: {counted(len(packed), 'tensor')} of packed dtypes, as {shown_key(key)} of "
+            f"{dtype}; only elements of whole bytes are read"
         )
     found = {}
     for key, tensor in header.tensors.items():
@@ -177,8 +177,11 @@ def _header(what: str, text: bytes) -> tuple[str, bool, bool, tuple[int, ...]]:
     """Return dtype, byte order, order of axes and shape."""
     try:
         # Only literals are read, and no more of them than such a header has.
-        if text.count(b"(") + text.count(b"[") + text.count(b"{") > MAX_NUMPY_BRACKETS or b"**" in text:
-            raise ValueError("too deep")
+        brackets = sum(map(text.count, (b"(", b"[", b"{")))
+        if brackets > MAX_NUMPY_BRACKETS:
+            raise ValueError(f"{brackets} brackets, at most {MAX_NUMPY_BRACKETS} are read")
+        if b"**" in text:
+            raise ValueError("a power is no literal")
         found: Any = ast.literal_eval(text.decode("utf-8").strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
         raise LegacyFormatError(

@@ -12,7 +12,7 @@ from packager.archive import MAX_TENSORS, ArchiveReader, JsonText, TensorReader
 from packager.arguments import check_path
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.tensors import SPELLED, dtype_of_stored, itemsize_of
-from packager.texts import in_lines
+from packager.texts import counted, in_lines
 
 from .array_files import (
     NPY_START,
@@ -59,7 +59,7 @@ class Checkpoint(Mapping[str, Any]):
     ...     numpy.savez(f"{folder}/old.npz", weight=numpy.ones((2, 3)))
     ...     checkpoint = open_checkpoint(f"{folder}/old.npz")
     ...     checkpoint, checkpoint.tensors["weight"].shape
-    (<npz 'old.npz': 1 keys>, (2, 3))
+    (<npz 'old.npz': 1 key>, (2, 3))
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Checkpoint(Mapping[str, Any]):
         return {key: value for key, value in self._state.items() if isinstance(value, LegacyTensor)}
 
     def __repr__(self) -> str:
-        return f"<{self.format} {self.path.name!r}: {len(self)} keys>"
+        return f"<{self.format} {self.path.name!r}: {counted(len(self), 'key')}>"
 
 
 def open_checkpoint(
@@ -304,7 +304,10 @@ def _open_shards(index: Path, wanted: _Wanted) -> Checkpoint:
     if missing:
         lines = [f"    {key!r}: not in {places[key]}" for key in missing[:20]]
         raise LegacyFormatError(
-            in_lines(f"{index.name}: {len(missing)} keys are not where the index says:", *lines)
+            in_lines(
+                f"{index.name}: {counted(len(missing), 'key is', 'keys are')} not where the index says:",
+                *lines,
+            )
         )
     left_out = [
         LeftOut(f"{name}: {key}", "tensor", "the index does not list it there")
@@ -316,7 +319,9 @@ def _open_shards(index: Path, wanted: _Wanted) -> Checkpoint:
     first = next(iter(shards.values()))
     metadata = CheckpointMetadata(_joined_versions(list(shards.values())), first.metadata.strings)
     state = {key: shards[name][key] for key, name in places.items()}
-    return _whole(index, f"{first.format}, {len(shards)} shards", state, wanted, metadata, tuple(left_out))
+    return _whole(
+        index, f"{first.format}, {counted(len(shards), 'shard')}", state, wanted, metadata, tuple(left_out)
+    )
 
 
 def _joined_versions(shards: list[Checkpoint]) -> dict[str, Mapping[str, Any]] | None:
@@ -371,7 +376,8 @@ def _read_places(text: JsonText) -> dict[str, str] | None:
     more = not text.ends(b"}")
     while more:
         if len(seen) > MAX_SHARD_FIELDS:
-            raise text.error("one entry more", f"at most {MAX_SHARD_FIELDS} beside the weight_map")
+            there = f"{len(seen)} entries and more"
+            raise text.error(there, f"at most {MAX_SHARD_FIELDS} beside the weight_map")
         key = text.new_key(seen)
         seen.add(key)
         text.expect(b":")

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, Final
 
 from packager.errors import LegacyFormatError
-from packager.texts import in_lines
+from packager.texts import counted, in_lines
 
 from .legacy_bounds import MAX_CONTAINER_DEPTH, MAX_DEPTH, MAX_PARTS
 from .legacy_tensors import LegacyTensor
@@ -78,14 +78,14 @@ class _Search:
             lines = [f"    {path}: {self._shown(candidates[path])}" for path in chosen[:20]]
             raise LegacyFormatError(
                 in_lines(
-                    f"{self._what}: found {len(chosen)} state dicts; say which one (unwrap=, --unwrap), or "
-                    "take everything (everything=True, --everything):",
+                    f"{self._what}: found {counted(len(chosen), 'state dict')}; say which one (unwrap=, "
+                    "--unwrap), or take everything (everything=True, --everything):",
                     *lines,
                 )
             )
         raise LegacyFormatError(
             f"{self._what}: found no state dict, but {self._shown(root)}; everything=True (--everything) "
-            "takes tensors wherever they are"
+            f"takes tensors wherever they are{self._too_deep(root)}"
         )
 
     def taken(self, root: Any, unwrap: str) -> Contents:
@@ -165,6 +165,21 @@ class _Search:
                 prefix = f"{path}." if path else ""
                 inner = [(f"{prefix}{name}", part, depth + 1) for name, part in self._entries(value).items()]
                 work += reversed(inner)
+
+    def _too_deep(self, root: Any) -> str:
+        """Say how deep the first state dict lies; nothing where none is met before the search ends."""
+        level, depth = [root], 0
+        try:
+            while level and not any(map(self._is_state_dict, level)):
+                depth += 1
+                level = [part for value in level for part in self._entries(value).values()]
+                for _ in level:
+                    self._spend("", depth)
+        except LegacyFormatError:
+            return ""
+        if not level:
+            return ""
+        return f": a state dict lies {depth} levels deep, and {MAX_CONTAINER_DEPTH} are searched"
 
     def _is_state_dict(self, value: Any) -> bool:
         """Return whether there are tensors by name, and nothing else that holds tensors; or a module."""
@@ -257,7 +272,9 @@ class _Search:
             return f"name {value.name.replace(' ', '.')}"
         if isinstance(value, (dict, list, tuple, set, frozenset)):
             count = self._count_tensors(value)
-            return f"{type(value).__name__} of {len(value)}" + (f" with {count} tensors" if count else "")
+            return f"{type(value).__name__} of {len(value)}" + (
+                f" with {counted(count, 'tensor')}" if count else ""
+            )
         short = isinstance(value, int) and value.bit_length() < 64
         if isinstance(value, (float, type(None))) or short:
             return repr(value)
@@ -289,11 +306,12 @@ class _Search:
 
     def _spend(self, path: str, depth: int) -> None:
         self._left -= 1
-        if depth > MAX_DEPTH or self._left < 0:
-            raise LegacyFormatError(
-                f"{self._what}: {path[:200]}: nested more than {MAX_DEPTH} deep, or of more parts than "
-                f"{MAX_PARTS}; no checkpoint is"
-            )
+        where = f"{self._what}: {path[:200]}"
+        if depth > MAX_DEPTH:
+            raise LegacyFormatError(f"{where}: nested {depth} deep; at most {MAX_DEPTH} is read")
+        if self._left < 0:
+            looked = MAX_PARTS - self._left
+            raise LegacyFormatError(f"{where}: {looked} parts and more; at most {MAX_PARTS} are looked at")
 
 
 def _versions(value: Any) -> dict[str, Mapping[str, Any]] | None:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final, NoReturn
 from packager.archive import FREE_KEYS
 from packager.errors import LegacyFormatError
 from packager.objects import require_spread
-from packager.texts import in_lines
+from packager.texts import counted, in_lines
 
 from .legacy_bounds import (
     COST_OF_LOOK,
@@ -114,16 +114,18 @@ class Machine:
         self.budget -= nbytes
         if self.budget < 0:
             self.fail(
-                "the pickle makes far more objects than a checkpoint of its size has: more than "
-                f"{self.most} bytes of memory"
+                "the pickle makes far more objects than a checkpoint of its size has: "
+                f"{self.most - self.budget} bytes of memory and more, at most {self.most}"
             )
 
     def line(self) -> str:
         """Return the next line, of a name."""
         data = self.stream.readline(MAX_NAME + 1)
         self.next += len(data)
+        if len(data) > MAX_NAME and not data.endswith(b"\n"):
+            self.fail(f"a name of {len(data)} bytes and more; no checkpoint has one of more than {MAX_NAME}")
         if not data.endswith(b"\n"):
-            self.fail("a name that is too long, or without an end")
+            self.fail("a name without an end; the pickle is cut short")
         return self.text(data[:-1])
 
     def text(self, data: bytes) -> str:
@@ -143,7 +145,7 @@ class Machine:
         lines = [f"{self.what}, offset {place}: the pickle names {first!r}, which is not plain data"]
         lines += [f"    offset {place}: {name!r}, neither" for name, place in rest[:20]]
         if len(rest) > 20:
-            lines.append(f"    and {len(rest) - 20} more names")
+            lines.append(f"    and {counted(len(rest) - 20, 'more name')}")
         advice = (
             "read without them, what is tensors and plain data is kept (skip_unknown=True, --skip-unknown); "
             "or, if you trust the file, load it with the program that wrote it and save a state dict of "
@@ -209,8 +211,11 @@ class Machine:
     def mention(self) -> None:
         """Carry out STACK_GLOBAL: the name lies on the stack, as two texts."""
         name, module = self.pop(), self.pop()
-        if type(name) is not str or type(module) is not str or len(name) + len(module) > MAX_NAME:
+        if type(name) is not str or type(module) is not str:
             self.fail("STACK_GLOBAL without two texts; the pickle is damaged")
+        if len(name) + len(module) > MAX_NAME:
+            found = len(name) + len(module)
+            self.fail(f"a name of {found} characters; no checkpoint has one of more than {MAX_NAME}")
         self._push_name(f"{module} {name}")
 
     def _push_name(self, name: str) -> None:
@@ -218,7 +223,10 @@ class Machine:
         if not known:
             self.unknown.setdefault(name.replace(" ", "."), self.position)
             if len(self.unknown) > MAX_UNKNOWN_NAMES:
-                self.fail(f"the pickle names more than {MAX_UNKNOWN_NAMES} things that are not plain data")
+                self.fail(
+                    f"the pickle names {len(self.unknown)} things and more that are not plain data; at most "
+                    f"{MAX_UNKNOWN_NAMES} are read"
+                )
         self.stack.append(Named(name, known))
 
     def call(self) -> None:

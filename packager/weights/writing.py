@@ -27,7 +27,7 @@ from packager.archive import (
 from packager.arguments import check_path
 from packager.errors import MigrationError
 from packager.tensors import DTYPES, ITEMSIZE, contiguous_strides, itemsize_of, overlapping, stored_as
-from packager.texts import in_lines
+from packager.texts import counted, in_lines
 
 from .checkpoint import Checkpoint, CheckpointMetadata
 from .contents import LeftOut
@@ -131,8 +131,8 @@ class _Writing:
         if bad:
             raise MigrationError(
                 in_lines(
-                    f"{self.target.name}: safetensors has no place for {len(bad)} tensors; write a .kellet, "
-                    "or convert them:",
+                    f"{self.target.name}: safetensors has no place for {counted(len(bad), 'tensor')}; "
+                    "write a .kellet, or convert them:",
                     *(f"    {one}" for one in bad[:50]),
                 )
             )
@@ -157,7 +157,9 @@ class _Writing:
         left_out = [LeftOut(key, type(value).__name__, alone) for key, value in self.others.items()]
         if self.metadata.versions:
             count = len(self.metadata.versions)
-            left_out.append(LeftOut("", f"versions of {count} modules", "safetensors has no place"))
+            left_out.append(
+                LeftOut("", f"versions of {counted(count, 'module')}", "safetensors has no place")
+            )
         return self._written("safetensors", tuple(self.tensors), total, _ties(self.tensors), left_out)
 
     def kellet(self, package: str, resource: str) -> WrittenCheckpoint:
@@ -228,8 +230,8 @@ class _Writing:
         most = FREE_WRITTEN + WRITTEN_PER_BYTE * distinct
         if size > most:
             raise MigrationError(
-                f"{self.target.name}: {len(self.tensors)} tensors over {distinct} distinct bytes would be "
-                f"written as {size} bytes; the limit is {most}: {WRITTEN_PER_BYTE} for each, and "
+                f"{self.target.name}: {counted(len(self.tensors), 'tensor')} over {distinct} distinct bytes "
+                f"would be written as {size} bytes; the limit is {most}: {WRITTEN_PER_BYTE} for each, and "
                 f"{FREE_WRITTEN}. Nothing was written; {mend}, or take fewer keys"
             )
 

@@ -138,12 +138,17 @@ def test_records_are_so_many_and_so_long_at_most(monkeypatch: pytest.MonkeyPatch
         (
             bytes(92),
             2,
-            "central directory, byte 0: found a record of entry b''; expected it in",
+            "central directory, byte 0: found a record of entry ''; expected it in",
+        ),
+        (
+            RECORDS.replace(b"PK\x01\x02", b"PK\x01\x03", 1),
+            2,
+            "central directory, byte 0: found a record of entry 'e0'; expected it in its only legal spelling",
         ),
         (
             RECORDS.replace(b"e1", b"\xff1"),
             2,
-            r"central directory, byte 48: found the name b'\\xff1'; expected UTF-8",
+            r"central directory, byte 48: found the name '\\xff1'; expected UTF-8",
         ),
         (central_record(FOUND[1]) + central_record(FOUND[0]), 2, "entry 'e1': found 6 bytes and a header of"),
     ],

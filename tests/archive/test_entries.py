@@ -50,7 +50,7 @@ def test_digests_of_the_whole_follow_from_those_of_its_chunks(size: int) -> None
 
 @pytest.mark.parametrize("digests", ["crc", "sha256"])
 @pytest.mark.parametrize(
-    ("wrong", "more"), [(1, ""), (5, ""), (6, " and 1 more ranges"), (8, " and 3 more ranges")]
+    ("wrong", "more"), [(1, ""), (5, ""), (6, " and 1 more range"), (8, " and 3 more ranges")]
 )
 def test_wrong_chunks_are_named_and_from_the_sixth_on_counted(digests: str, wrong: int, more: str) -> None:
     honest, data = record(bytes(8 * CHUNK + 3)), bytearray(8 * CHUNK + 3)

@@ -188,7 +188,7 @@ def test_folders_are_so_many_at_most(monkeypatch: pytest.MonkeyPatch, letter: st
     monkeypatch.setattr(entry_names, "MAX_FOLDERS", 4)
     names = [f"a/b/{letter}", "a/b/2", "a/c/1", "d/1", "top"]
     check_names(names)
-    with pytest.raises(ArchiveError, match="archive of more than 4 folders: so many are not read; split it"):
+    with pytest.raises(ArchiveError, match="archive of 5 folders and more: at most 4 are read; split it"):
         check_names([*names, "e/1"])
 
 

@@ -142,7 +142,7 @@ def test_floats_keep_every_bit() -> None:
 
 def test_more_values_than_the_size_allows_are_refused_before_they_are_built() -> None:
     data = b"\xdd" + (1 << 20).to_bytes(4, "big") + b"\x90" * (1 << 20)
-    with pytest.raises(ArchiveError, match="more than 327680 values"):
+    with pytest.raises(ArchiveError, match=r"\d+ values and more \(at most 327680\)"):
         unpack(data, what="x")
     assert len(unpack(data, what="x", max_nodes=1 << 21)) == 1 << 20
 
@@ -213,7 +213,7 @@ def test_every_first_byte_is_walked_over_as_msgpack_reads_it(width: int, tail: b
         (b"\x91\xc1", "x: byte 1 of the msgpack data is 0xc1, which starts an extension type"),
         (b"\x01\x02", "x: the msgpack value ends at byte 1, but 2 bytes are there"),
         (b"\x91\x91\x91\x01", "x: the msgpack data holds lists nested 3 deep \\(at most 2\\)"),
-        (b"\x93\x01\x02\x03", "x: the msgpack data holds more than 3 values"),
+        (b"\x93\x01\x02\x03", r"x: the msgpack data holds 4 values and more \(at most 3\)"),
     ],
 )
 def test_what_cannot_be_walked_over_is_said(data: bytes, message: str) -> None:

@@ -9,11 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager import ArgumentError, Decision, PackageError, PackageExporter, PackageImporter, verify
+from packager import (
+    ArgumentError,
+    Decision,
+    GlobGroup,
+    PackageError,
+    PackageExporter,
+    PackageImporter,
+    Policy,
+    verify,
+)
 from packager.archive import ArchiveReader, ArchiveWriter
 from packager.errors import PackageError as Root
+from packager.exporting import as_policy
 from packager.migrations import Migration, migrate, read_migration, rename
-from packager.policy import as_policy, read_policy
+from packager.policy import Rule, read_policy
 from packager.weights import open_checkpoint, write_checkpoint
 
 
@@ -40,6 +50,34 @@ def closed_afterwards() -> Iterator[None]:
 
 
 CALLS: dict[str, tuple[Callable[[], Any], str]] = {
+    "debug as a word": (
+        lambda: exporter(debug="no"),
+        "debug='no': expected True or False, found str",
+    ),
+    "a rule that may be empty, as a word": (
+        lambda: exporter().intern("net.**", allow_empty="x"),  # type: ignore[arg-type]  # that is what is told
+        "allow_empty='x': expected True or False, found str",
+    ),
+    "a rule of its own that may be empty, as a number": (
+        lambda: Rule("deny", GlobGroup("net"), 0),  # type: ignore[arg-type]  # that is what is told
+        "allow_empty=0: expected True or False, found int",
+    ),
+    "a reason that is none": (
+        lambda: Policy().add("deny", "net", because=3),  # type: ignore[arg-type]  # that is what is told
+        "because=3: expected a reason as text, found int",
+    ),
+    "an action that no rule has": (
+        lambda: Policy().add("undecided", "net"),
+        "a rule must intern, extern, mock or deny",
+    ),
+    "a number as the place of an object": (
+        lambda: importer().load_object("p", "x", map_location=3.5),
+        "map_location=3.5: expected a device, or its name as 'cpu', found float",
+    ),
+    "a list as the place of a state dict": (
+        lambda: importer().load_state_dict("p", "x", map_location=["cpu"]),
+        r"map_location=\['cpu'\]: expected a device, or its name as 'cpu', found list",
+    ),
     "a guard that is none": (
         lambda: exporter(guards="none"),
         "guards='none': expected one of 'here', 'all'",

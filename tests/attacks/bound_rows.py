@@ -35,12 +35,17 @@ INT, TUPLE = Child("scalar", None, 1), Child("tuple")
 
 @dataclass(frozen=True)
 class Row:
-    """`attempt` takes a number and an empty folder; `most` passes, and one more is refused by `said`."""
+    """`attempt` takes a number and an empty folder; `most` passes, and one more is refused by `said`.
+
+    The refusal gives two figures: what was found, and the limit. They are `most + 1` and `most`, but where
+    the bound counts something else than the attempt does: then `figures` has them.
+    """
 
     attempt: Attempt
     most: int
     said: str
     lowered: Mapping[str, int] = field(default_factory=dict)
+    figures: tuple[int, int] | None = None
 
 
 def codec(name: str, literal: Callable[[int], Any], *children: Child) -> Attempt:
@@ -142,11 +147,15 @@ ARCHIVE: dict[str, Row] = {
     "MAX_FOLDERS": Row(
         lambda n, folder: _folders([f"n{k}/x" for k in range(n)]),
         10,
-        "more than 10 folders",
+        "archive of 11 folders and more: at most 10",
         {"archive.entry_names.MAX_FOLDERS": 10},
     ),
-    "MAX_NAME_BYTES": Row(lambda n, folder: check_names(["x" * n]), 1024, "at most 1024 bytes"),
-    "MAX_NAME_PARTS": Row(lambda n, folder: check_names(["/".join("x" * n)]), 32, "and 32 parts"),
+    "MAX_NAME_BYTES": Row(
+        lambda n, folder: check_names(["x" * n]), 1024, "at most 1024 bytes .* found 1025 bytes and 1;"
+    ),
+    "MAX_NAME_PARTS": Row(
+        lambda n, folder: check_names(["/".join("x" * n)]), 32, "and 32 parts, found 65 bytes and 33;"
+    ),
     "MAX_PACKED": Row(
         lambda n, folder: check_reserved_size(".data/manifest.msgpack", n), 1 << 30, "at most 1073741824"
     ),
@@ -162,7 +171,7 @@ ARCHIVE: dict[str, Row] = {
     "FREE_VALUES": Row(
         lambda n, folder: unpack(pack([None] * (n - 1)), what="x"),
         105,
-        "105",
+        r"holds 106 values and more \(at most 105\)",
         {"archive.bounds.FREE_VALUES": 99},
     ),
     "FREE_VIEW": Row(
@@ -176,35 +185,47 @@ ARCHIVE: dict[str, Row] = {
     "FREE_RECORDS": Row(
         table, 36, "37 records in 133 bytes, at most 36 are read", {"archive.bounds.FREE_RECORDS": 20}
     ),
-    "MAX_EXTENT": Row(lambda n, folder: check_shape([n - 1]), 1 << 48, "a list of sizes"),
-    "MAX_NUMPY_EXTENT": Row(codec("numpy.dtype", lambda n: ["struct", n - 1, False]), 1 << 31, "a size"),
+    "MAX_EXTENT": Row(
+        lambda n, folder: check_shape([n - 1]),
+        1 << 48,
+        "a list of sizes from 0 to",
+        figures=(1 << 48, (1 << 48) - 1),
+    ),
+    "MAX_NUMPY_EXTENT": Row(
+        codec("numpy.dtype", lambda n: ["struct", n - 1, False]),
+        1 << 31,
+        "a size: ints",
+        figures=(1 << 31, (1 << 31) - 1),
+    ),
     "MAX_NUMPY_RANK": Row(
         lambda n, folder: arrays._check_elements([1] * n, [Child("codec", "numpy.dtype"), INT]),
         32,
-        "as many elements as the shape says",
+        "a shape of at most 32 sizes, found 33",
     ),
     "MAX_DTYPE_DEPTH": Row(
-        lambda n, folder: numpy_values._MeasuredDTypes().measure(dtype(1, n)), 32, "at most 32 deep"
+        lambda n, folder: numpy_values._MeasuredDTypes().measure(dtype(1, n)), 32, "at most 32 deep, found 33"
     ),
     "MAX_DTYPE_FIELDS": Row(
         lambda n, folder: numpy_values._MeasuredDTypes().measure(dtype(n, 2)),
         10,
-        "at most 10 fields",
+        "at most 10 fields, found 11",
         {"codecs.numpy_values.MAX_DTYPE_FIELDS": 10},
     ),
     "MAX_SEED_POOL": Row(
-        codec("numpy.seed_sequence", lambda n: [n, 0], INT, TUPLE), 4096, "entropy and spawn key"
+        codec("numpy.seed_sequence", lambda n: [n, 0], INT, TUPLE),
+        4096,
+        "a pool of 4 to 4096 words, found 4097",
     ),
-    "MAX_SEED_WORDS": Row(entropy, 1024, "at most 1024 words"),
+    "MAX_SEED_WORDS": Row(entropy, 1024, "at most 1024 words, found 1025"),
     "MAX_TREE_DEPTH": Row(
         lambda n, folder: depth_of_tree(n),
         100,
-        "deeper than 100 nodes",
+        "101 nodes deep, expected at most 100",
         {"codecs.neighbor_state.MAX_TREE_DEPTH": 100},
     ),
     "MAX_STORED_THREADS": Row(threads, 1024, "_n_threads is 1025, not an int from 1 to 1024"),
     "MAX_KEY_DEPTH": Row(
-        lambda n, folder: KeyChecks(lambda: 0).require([tuples(n)]), 64, "more than 64 deep"
+        lambda n, folder: KeyChecks(lambda: 0).require([tuples(n)]), 64, "nested 65 deep, expected at most 64"
     ),
     "FREE_KEY_PARTS": Row(
         lambda n, folder: KeyChecks(lambda: 2).require([tuple(range(n - 1))]),
@@ -217,29 +238,36 @@ ARCHIVE: dict[str, Row] = {
             default_registry().find("fraction").check(None, [INT, Child("scalar", None, bytes(n))], 1)
         ),
         1024,
-        "ints of at most 1024 bytes",
+        "ints of at most 1024 bytes, found 1025",
     ),
-    "MAX_LOGGER_NAME": Row(codec("logging.logger", lambda n: "a" * n), 1024, "the name of a module"),
+    "MAX_LOGGER_NAME": Row(
+        codec("logging.logger", lambda n: "a" * n), 1024, "the name of a module, of at most 1024"
+    ),
     "MAX_PATTERN_STEPS": Row(
         lambda n, folder: patterns._Steps().add("a" * n),
         100,
-        "at most 1600 steps",
+        "at most 1600 steps, found 1616",
         {"codecs.patterns.MAX_PATTERN_STEPS": 1600},
+        (1616, 1600),
     ),
     "MAX_MODULE_PATH": Row(
-        lambda n, folder: walked(Tree(**{"x" * n: Tree()})), 10_000, "is no module, or a module holds itself"
+        lambda n, folder: walked(Tree(**{"x" * n: Tree()})),
+        10_000,
+        "has 10001 characters, expected at most 10000",
     ),
     "FREE_MODULE_PATHS": Row(
         lambda n, folder: walked(wide(n)),
         42,
-        "2 modules hold each other under more than 42 names",
+        "2 modules hold each other under 43 names and more, expected at most 42",
         {"codecs.frameworks.FREE_MODULE_PATHS": 10},
     ),
     "MAX_TEMPLATE": Row(
         lambda n, folder: Template.parse("x" * n), 10_000, "10,001 characters; at most 10,000"
     ),
     "MAX_TEMPLATE_HOLES": Row(
-        lambda n, folder: Template.parse(".".join(f"{{h{k}}}" for k in range(n))), 64, "more than 64 holes"
+        lambda n, folder: Template.parse(".".join(f"{{h{k}}}" for k in range(n))),
+        64,
+        "65 holes and more; at most 64",
     ),
     "FREE_KEY_TEXT": Row(
         lambda n, folder: planned({"abcd": 1}, rename("{k}", "{k}" + "y" * (n - 4))),
@@ -252,6 +280,7 @@ ARCHIVE: dict[str, Row] = {
         10,
         "match 11,363 characters of keys; at most 10,330",
         {"migrations.growth.MAX_MATCHING": 10_330},
+        (11_363, 10_330),
     ),
     "MAX_MIGRATED_ROWS": Row(
         lambda n, folder: planned({f"k{k}": 1 for k in range(n)}, rename("{k}", "{k}x")),
@@ -276,7 +305,7 @@ ARCHIVE: dict[str, Row] = {
     "MAX_WHEEL_METADATA": Row(
         lambda n, folder: READ_WHEEL(HEAD.ljust(n)),
         1000,
-        "more than 1000 bytes",
+        "has 1001 bytes and more; the limit is 1000",
         {"environment.wheel_contents.MAX_WHEEL_METADATA": 1000},
     ),
 }

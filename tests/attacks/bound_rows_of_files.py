@@ -113,17 +113,31 @@ def toml(text: Callable[[int], str]) -> Attempt:
 
 
 LEGACY: dict[str, Row] = {
-    "MAX_NAME": Row(lambda n, folder: pickled(b"c" + b"a" * n + b"\nb\n."), 1000, "a name that is too long"),
+    "MAX_NAME": Row(
+        lambda n, folder: pickled(b"c" + b"a" * n + b"\nb\n."), 1000, "a name of 1001 bytes and more"
+    ),
     "MAX_UNKNOWN_NAMES": Row(
         lambda n, folder: pickled(b"".join(b"cm%d\nx\n0" % k for k in range(n)) + b"N."),
         1000,
-        "more than 1000 things",
+        "names 1001 things and more",
     ),
     "FREE_MEMORY": Row(
-        sets, 6, "more than 1576 bytes of memory", {"weights.pickle_opcodes.FREE_MEMORY": 1000}
+        sets,
+        6,
+        "1625 bytes of memory and more, at most 1576",
+        {"weights.pickle_opcodes.FREE_MEMORY": 1000},
+        (1625, 1576),
     ),
-    "MAX_MEMORY": Row(sets, 4, "more than 1000 bytes of memory", {"weights.pickle_opcodes.MAX_MEMORY": 1000}),
-    "MAX_EXPANSION": Row(claimed, 1032 * 100, "100 bytes cannot hold 103201, 1032 for each at most"),
+    "MAX_MEMORY": Row(
+        sets,
+        4,
+        "1161 bytes of memory and more, at most 1000",
+        {"weights.pickle_opcodes.MAX_MEMORY": 1000},
+        (1161, 1000),
+    ),
+    "MAX_EXPANSION": Row(
+        claimed, 1032 * 100, "100 bytes cannot hold 103201, 1032 for each at most", figures=(103201, 1032)
+    ),
     "MAX_INT_BYTES": Row(
         lambda n, folder: pickled(b"\x8b" + n.to_bytes(4, "little") + b"\1" * n + b"."),
         256,
@@ -132,9 +146,13 @@ LEGACY: dict[str, Row] = {
     "MAX_TUPLE_KEY": Row(
         lambda n, folder: pickled(b"}(" + b"K\1" * n + b"tNs."), 8, "a tuple of 9; .* of more than 8"
     ),
-    "MAX_DEPTH": Row(lambda n, folder: state(n), 64, "nested more than 64 deep"),
-    "MAX_CONTAINER_DEPTH": Row(lambda n, folder: wrapped(n), 4, "found no state dict"),
-    "MAX_PARTS": Row(parts, 98, "more parts than 100", {"weights.contents.MAX_PARTS": 100}),
+    "MAX_DEPTH": Row(lambda n, folder: state(n), 64, "nested 65 deep; at most 64"),
+    "MAX_CONTAINER_DEPTH": Row(
+        lambda n, folder: wrapped(n), 4, "a state dict lies 5 levels deep, and 4 are searched"
+    ),
+    "MAX_PARTS": Row(
+        parts, 98, "101 parts and more; at most 100", {"weights.contents.MAX_PARTS": 100}, (101, 100)
+    ),
     "FREE_INFLATED": Row(
         resource,
         1000,
@@ -144,7 +162,9 @@ LEGACY: dict[str, Row] = {
     "MAX_SHARD_INDEX": Row(
         index, 100, "101 bytes; an index has at most 100", {"weights.checkpoint.MAX_SHARD_INDEX": 100}
     ),
-    "MAX_SHARD_FIELDS": Row(fields, 1000, "at most 1000 beside the weight_map"),
+    "MAX_SHARD_FIELDS": Row(
+        fields, 1000, "1001 entries and more; expected at most 1000 beside the weight_map"
+    ),
     "MAX_ZIP_DIRECTORY": Row(
         directory, 100, "a directory of 101 bytes; at most 100", {"weights.zip_files.MAX_ZIP_DIRECTORY": 100}
     ),
@@ -154,7 +174,7 @@ LEGACY: dict[str, Row] = {
 }
 
 FILES: dict[str, Row] = {
-    "MAX_TOML": Row(toml(lambda n: "#" * n), 100, "more than 100 characters", {"toml_text.MAX_TOML": 100}),
+    "MAX_TOML": Row(toml(lambda n: "#" * n), 100, "101 characters; at most 100", {"toml_text.MAX_TOML": 100}),
     "MAX_KEY_PARTS": Row(toml(lambda n: ".".join("a" * n) + " = 1"), 16, "17 parts of one key; at most 16"),
     "MAX_BRACKETS": Row(
         toml(lambda n: "".join(f"[a{k}]\n" for k in range(n))),
@@ -175,6 +195,6 @@ FILES: dict[str, Row] = {
     "MAX_PATTERN": Row(
         lambda n, folder: Glob("*" + "a" * (n - 1)), 4096, "a pattern of 4,097 characters.*at most 4,096"
     ),
-    "MAX_RULES": Row(rules, 10, "11 rules; at most 10", {"policy.policy_file.MAX_RULES": 10}),
-    "MAX_PATTERNS": Row(globs, 10, "11 patterns; at most 10", {"policy.policy_file.MAX_PATTERNS": 10}),
+    "MAX_RULES": Row(rules, 10, "11 rules; at most 10", {"policy.policy.MAX_RULES": 10}),
+    "MAX_PATTERNS": Row(globs, 10, "11 patterns; at most 10", {"policy.policy.MAX_PATTERNS": 10}),
 }

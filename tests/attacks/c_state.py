@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgpack
+import numpy as np
 import pytest
 
 from packager.objects import ObjectBuildError
@@ -18,6 +19,20 @@ from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 
 EXTERNS = ("numpy", "scipy", "sklearn", "torch")
+
+X = np.random.default_rng(7).random((60, 5))
+Y = (X[:, 0] > 0.5).astype(int) + (X[:, 1] > 0.6)
+FAR = 1 << 30
+
+Case = tuple[Callable[[], Any], str]
+
+
+def cases(table: dict[str, Case]) -> Any:
+    return pytest.mark.parametrize(("make", "message"), table.values(), ids=table.keys())
+
+
+def ints(*values: int) -> Any:
+    return np.array(values, np.int32)
 
 
 def trust_of(obj: Any) -> list[str]:

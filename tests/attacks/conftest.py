@@ -34,6 +34,8 @@ from packager.archive.entry_names import DIGEST, MANIFEST, digest_line
 from packager.archive.manifest import dump_manifest
 from packager.archive.zip_container import ZipEntry, central_record, end_records, local_header
 from packager.errors import PackageError
+from packager.weights.legacy_tensors import LegacyFile
+from packager.weights.zip_files import ZipFile
 
 
 @dataclass
@@ -196,3 +198,14 @@ def unpack_to(tmp_path: Path) -> Callable[[Sequence[tuple[str, bytes]]], Path]:
         return tmp_path / "folder"
 
     return write
+
+
+@pytest.fixture
+def opened_zip(tmp_path: Path) -> Callable[[bytes], ZipFile]:
+    """Open the bytes of another program's zip file with our reader."""
+
+    def open_(data: bytes) -> ZipFile:
+        (tmp_path / "x.zip").write_bytes(data)
+        return ZipFile(LegacyFile(tmp_path / "x.zip"))
+
+    return open_

@@ -66,7 +66,7 @@ def test_seeds_of_every_form_are_stored_and_long_ones_are_not(at: int) -> None:
     assert again.generate_state(3).tolist() == seed.generate_state(3).tolist()
     if at < len(LONG_SEEDS):
         refused = encode([np.random.SeedSequence(LONG_SEEDS[at])]).refusals
-        assert "a seed of other than expected at most 1024 words" in str(refused[0])
+        assert "a seed of too many words: expected at most 1024 words, found " in str(refused[0])
 
 
 # --- strings of any length ---

@@ -5,12 +5,14 @@ Each has an honest twin, which is read: an archive has as many as people use, no
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +22,7 @@ from packager.cli import main
 from packager.environment import Target, VendoredContents, vendored_wheels, wheel_contents, wheels
 from packager.environment import wheel_requirements as requirements
 from packager.environment.errors import EnvironmentBuildError
+from packager.environment.vendoring import fetch_wheels
 from packager.environment.wheel_requirements import require_all_there
 from packager.environment.wheels import WHEELS, Wheel
 from packager.errors import ArchiveError
@@ -170,3 +173,75 @@ def test_golden_calls_do_not_share_what_they_read(tmp_path: Path) -> None:
     said = "checks: '0001' and '0002' both name '.data/checks/0001/in.safetensors'; expected inputs"
     with PackageImporter(tmp_path / "a.kellet") as importer, pytest.raises(ArchiveError, match=said):
         importer.check()
+
+
+# --- the same when an archive is written ---
+
+
+def fetched(folder: Path, *names: str, metadata: bytes = b"Requires-Dist: w0\n") -> Callable[[], list[str]]:
+    """What brings wheels from a folder, and says which are there then."""
+    links, to = folder / "links", folder / "to"
+    for one in (links, to):
+        one.mkdir()
+    for name in names:
+        file, data = wheel(name, metadata)
+        (links / file).write_bytes(data)
+
+    def fetch() -> list[str]:
+        externs = dict.fromkeys(names, "1")
+        fetch_wheels(externs, {}, [Target.here()], to, local=names, find_links=[str(links)])
+        return sorted(path.name for path in to.iterdir())
+
+    return fetch
+
+
+NAMES = ("w0", "w1", "w2")
+REFUSED: dict[str, tuple[Any, str, int, str]] = {
+    "count": (wheels, "MAX_WHEELS", 3, "3 wheels in the archive; at most 2 are read"),
+    "requirements": (
+        wheel_contents,
+        "MAX_WHEEL_REQUIREMENTS",
+        3,
+        r"w2-1-py3-none-any.whl: not a wheel \(3 requirements with those of the wheels before it; the limit",
+    ),
+    "markers": (
+        requirements,
+        "MAX_WHEEL_MARKERS",
+        6,
+        r"wheels for cp3.*: 6 requirements of wheels and their .*; the limit is 5; leave this target out, or",
+    ),
+}
+
+
+@pytest.mark.parametrize(("module", "bound", "most", "said"), REFUSED.values(), ids=REFUSED)
+def test_wheels_that_no_reader_takes_are_not_put_into_an_archive(
+    module: Any, bound: str, most: int, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fetch = fetched(tmp_path, *NAMES)
+    monkeypatch.setattr(module, bound, most - 1)
+    with pytest.raises(EnvironmentBuildError, match=said):
+        fetch()
+    assert not list((tmp_path / "to").iterdir())
+    monkeypatch.setattr(module, bound, most)
+    assert fetch() == [f"{name}-1-py3-none-any.whl" for name in NAMES]
+
+
+def test_texts_of_wheels_are_bounded_alike_when_they_are_written_and_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each is within what a wheel by itself may have; all together are one byte beyond, or are not."""
+    fetch = fetched(tmp_path, *NAMES)
+    path = archive(tmp_path / "a.kellet", {one.name: one.read_bytes() for one in tmp_path.glob("links/*")})
+
+    def lowered(limit: int) -> bool:
+        monkeypatch.setattr(wheel_contents, "most_wheel_text", lambda nbytes: limit)
+        return problems(path) == ["", "", ""]
+
+    least = bisect.bisect_left(range(10_000), True, key=lowered)
+    assert not lowered(least - 1)
+    said = rf"w2-1-.*whl: not a wheel \(\d+ bytes .*limit is {least - 1}"
+    with pytest.raises(EnvironmentBuildError, match=said):
+        fetch()
+    assert not list((tmp_path / "to").iterdir())
+    assert lowered(least)
+    assert len(fetch()) == 3

@@ -1,8 +1,9 @@
-"""Both sides of each bound: what has exactly so many is taken, and one more is refused."""
+"""Both sides of each bound: what has exactly so many is taken; one more is refused, with both figures."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -13,7 +14,7 @@ from packager import globs, toml_text
 from packager.archive import bounds
 from packager.drafting import effort
 from packager.errors import PackageError
-from packager.policy import policy_file
+from packager.policy import policy
 from packager.weights import legacy_bounds
 from tests.attacks.bound_rows import ARCHIVE, Row
 from tests.attacks.bound_rows_of_files import FILES, LEGACY
@@ -93,8 +94,12 @@ def test_as_many_as_the_bound_are_taken_and_one_more_is_refused(
     for name, value in row.lowered.items():
         monkeypatch.setattr(f"packager.{name}", value)
     row.attempt(row.most, tmp_path)
-    with pytest.raises((PackageError, ValueError), match=row.said):
+    with pytest.raises((PackageError, ValueError), match=row.said) as refused:
         row.attempt(row.most + 1, tmp_path)
+    found, limit = row.figures or (row.most + 1, row.most)
+    figures = re.findall(r"(?<![\w.])\d+(?![\w])", str(refused.value).replace(",", ""))
+    assert figures.count(str(found)) >= 1, "the refusal says what was found"
+    assert figures.count(str(limit)) >= 1, "the refusal says what the limit is"
 
 
 MODULES = [
@@ -102,7 +107,7 @@ MODULES = [
     ("weights", legacy_bounds),
     ("files", toml_text),
     ("files", globs),
-    ("files", policy_file),
+    ("files", policy),
     ("files", effort),
 ]
 

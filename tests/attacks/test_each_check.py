@@ -260,7 +260,7 @@ def test_a_module_holds_modules_alone_when_its_state_is_loaded(value: list[Any])
         [K.LIST, -4],
     ]
     with pytest.raises(
-        ObjectBuildError, match=r"is no module, or a module holds itself|no table of modules by name"
+        ObjectBuildError, match=r"what stands at 'a' is no module|no table of modules by name"
     ):
         _load(records, ("kellet.module",))
 

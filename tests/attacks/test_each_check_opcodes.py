@@ -132,10 +132,16 @@ NO_MARK = "an operation finds no mark; the pickle is damaged"
         (b"NQ", "a persistent id, in a pickle that has none"),
         (text("a") + b"N\x93", "STACK_GLOBAL without two texts; the pickle is damaged"),
         (b"N" + text("a") + b"\x93", "STACK_GLOBAL without two texts; the pickle is damaged"),
-        (text("a" * 500) + text("b" * 501) + b"\x93", "STACK_GLOBAL without two texts"),
-        (b"c" + b"a" * 1001 + b"\nb\n", "a name that is too long, or without an end"),
-        (b"ca\n" + b"b" * 1001 + b"\n", "a name that is too long, or without an end"),
-        (b"ca\nb", "a name that is too long, or without an end"),
+        (
+            text("a" * 500) + text("b" * 501) + b"\x93",
+            "a name of 1001 characters; no checkpoint",
+        ),
+        (
+            b"c" + b"a" * 1001 + b"\nb\n",
+            "a name of 1001 bytes and more; no checkpoint",
+        ),
+        (b"ca\n" + b"b" * 1001 + b"\n", "a name of 1001 bytes and more"),
+        (b"ca\nb", "a name without an end; the pickle is cut short"),
     ],
 )
 def test_each_opcode_finds_what_it_needs(pickled: bytes, message: str) -> None:
@@ -159,12 +165,12 @@ def test_unknown_names_are_so_many_at_most(monkeypatch: pytest.MonkeyPatch) -> N
     assert read(three + b"N.", opaque=True) is None
     with pytest.raises(PickleRefused, match=r"(?s)offset 2: .*names 'a1\.b', .*offset 9: 'a2\.b', neither"):
         read(three + b"N.")
-    with pytest.raises(PickleRefused, match="the pickle names more than 3 things that are not plain data"):
+    with pytest.raises(PickleRefused, match="names 4 things and more that are not plain data; at most 3"):
         read(three + b"ca4\nb\n0N.", opaque=True)
 
 
 @pytest.mark.parametrize(
-    ("count", "last"), [(21, "neither"), (22, "and 1 more names"), (24, "and 3 more names")]
+    ("count", "last"), [(21, "neither"), (22, "and 1 more name"), (24, "and 3 more names")]
 )
 def test_a_refusal_names_twenty_one_and_counts_the_rest(count: int, last: str) -> None:
     names = b"".join(f"ca{n:02}\nb\n0".encode() for n in range(count))

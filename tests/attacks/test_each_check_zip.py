@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from packager.errors import LegacyFormatError
 from packager.weights import zip_files
-from packager.weights.legacy_tensors import LegacyFile
-from packager.weights.zip_files import ZipFile
-from tests.attacks.zip_forger import LONG, A, B, Entry, deflated, words, zipped
+from tests.attacks.zip_forger import LONG, A, B, Entry, Opened, contents, deflated, words, zipped
 
 
-@pytest.fixture
-def opened(tmp_path: Path) -> Callable[[bytes], ZipFile]:
-    def open_(data: bytes) -> ZipFile:
-        (tmp_path / "x.zip").write_bytes(data)
-        return ZipFile(LegacyFile(tmp_path / "x.zip"))
-
-    return open_
-
-
-def contents(members: ZipFile) -> dict[str, bytes]:
-    return {name: bytes(members.read(name)) for name in members}
-
-
-Opened = Callable[[bytes], ZipFile]
-
-
-def test_honest_files_are_read(opened: Opened) -> None:
+def test_honest_files_are_read(opened_zip: Opened) -> None:
     both = {"a": b"first", "b": b"second one"}
     for data in (
         zipped(A, B),
@@ -42,19 +22,19 @@ def test_honest_files_are_read(opened: Opened) -> None:
         zipped(Entry(b"a", b"first", deflated(b"first")), B),
         zipped(Entry(b"a", b"first"), Entry(b"b", b"second one", deflated(b"second one"))),
     ):
-        members = opened(data)
+        members = opened_zip(data)
         assert contents(members) == both
         assert (len(members), [members.check(name) for name in members]) == (2, [True, True])
 
 
-def test_empty_zip_files_are_read(opened: Opened) -> None:
-    assert contents(opened(zipped())) == contents(opened(zipped(long={}))) == {}
+def test_empty_zip_files_are_read(opened_zip: Opened) -> None:
+    assert contents(opened_zip(zipped())) == contents(opened_zip(zipped(long={}))) == {}
 
 
 @pytest.mark.parametrize("size", [0, 1, 21])
-def test_less_than_an_end_record_is_no_zip_file(opened: Opened, size: int) -> None:
+def test_less_than_an_end_record_is_no_zip_file(opened_zip: Opened, size: int) -> None:
     with pytest.raises(LegacyFormatError, match=rf"x\.zip: {size} bytes are no zip file"):
-        opened(bytes(size))
+        opened_zip(bytes(size))
 
 
 # --- the end records ---
@@ -78,9 +58,9 @@ def test_less_than_an_end_record_is_no_zip_file(opened: Opened, size: int) -> No
         ({"here": 1, "count": 1}, r"the directory has 2 records, and says that it has 1"),
     ],
 )
-def test_the_end_record_says_what_is_there(opened: Opened, end: dict[str, Any], message: str) -> None:
+def test_the_end_record_says_what_is_there(opened_zip: Opened, end: dict[str, Any], message: str) -> None:
     with pytest.raises(LegacyFormatError, match=message):
-        opened(zipped(A, B, **end))
+        opened_zip(zipped(A, B, **end))
 
 
 @pytest.mark.parametrize(
@@ -101,9 +81,11 @@ def test_the_end_record_says_what_is_there(opened: Opened, end: dict[str, Any], 
         ({"locator": b"PK\x06\x08"}, "does not end where it has to"),
     ],
 )
-def test_the_long_end_record_says_what_is_there(opened: Opened, long: dict[str, Any], message: str) -> None:
+def test_the_long_end_record_says_what_is_there(
+    opened_zip: Opened, long: dict[str, Any], message: str
+) -> None:
     with pytest.raises(LegacyFormatError, match=message):
-        opened(zipped(A, B, long=long))
+        opened_zip(zipped(A, B, long=long))
 
 
 SATURATED = {"here": 0xFFFF, "count": 0xFFFF, "length": LONG, "start": LONG}
@@ -111,32 +93,32 @@ SATURATED = {"here": 0xFFFF, "count": 0xFFFF, "length": LONG, "start": LONG}
 
 @pytest.mark.parametrize("name", SATURATED)
 def test_the_short_end_record_leaves_a_field_to_the_long_one_by_its_largest_value(
-    opened: Opened, name: str
+    opened_zip: Opened, name: str
 ) -> None:
     saturated = {name: SATURATED[name]}
-    assert contents(opened(zipped(A, B, long={}, **saturated))) == {"a": b"first", "b": b"second one"}
+    assert contents(opened_zip(zipped(A, B, long={}, **saturated))) == {"a": b"first", "b": b"second one"}
     with pytest.raises(LegacyFormatError, match="contradict each other"):
-        opened(zipped(A, B, long={}, **{name: SATURATED[name] - 1}))
+        opened_zip(zipped(A, B, long={}, **{name: SATURATED[name] - 1}))
     with pytest.raises(
         LegacyFormatError,
         match=r"one of several|does not end where it has to|directory of 4294967295 bytes; at most",
     ):
-        opened(zipped(A, B, **saturated))
+        opened_zip(zipped(A, B, **saturated))
 
 
 @pytest.mark.parametrize("name", ["here", "count"])
-def test_the_long_end_record_is_that_of_one_file(opened: Opened, name: str) -> None:
+def test_the_long_end_record_is_that_of_one_file(opened_zip: Opened, name: str) -> None:
     with pytest.raises(LegacyFormatError, match="is one of several; join them"):
-        opened(zipped(A, B, long={name: 3}, here=0xFFFF, count=0xFFFF))
+        opened_zip(zipped(A, B, long={name: 3}, here=0xFFFF, count=0xFFFF))
 
 
-def test_a_directory_has_so_many_bytes_at_most(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_has_so_many_bytes_at_most(opened_zip: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     data = zipped(A, B)
     monkeypatch.setattr(zip_files, "MAX_ZIP_DIRECTORY", 94)
-    assert len(opened(data)) == 2
+    assert len(opened_zip(data)) == 2
     monkeypatch.setattr(zip_files, "MAX_ZIP_DIRECTORY", 93)
     with pytest.raises(LegacyFormatError, match="a directory of 94 bytes; at most 93 are read"):
-        opened(data)
+        opened_zip(data)
 
 
 # --- the records of the directory ---
@@ -165,9 +147,9 @@ def test_a_directory_has_so_many_bytes_at_most(opened: Opened, monkeypatch: pyte
         (Entry(b"b", b"x", central={"start": LONG}), "'b': its ZIP64 field is missing"),
     ],
 )
-def test_each_record_says_what_can_be(opened: Opened, entry: Entry, message: str) -> None:
+def test_each_record_says_what_can_be(opened_zip: Opened, entry: Entry, message: str) -> None:
     with pytest.raises(LegacyFormatError, match=message):
-        opened(zipped(A, entry))
+        opened_zip(zipped(A, entry))
 
 
 @pytest.mark.parametrize(
@@ -179,24 +161,26 @@ def test_each_record_says_what_can_be(opened: Opened, entry: Entry, message: str
         (Entry(b"abc", b"").record(0)[:48], "the directory is damaged 47 bytes behind its start"),
     ],
 )
-def test_a_directory_ends_with_a_record(opened: Opened, behind: bytes, message: str) -> None:
+def test_a_directory_ends_with_a_record(opened_zip: Opened, behind: bytes, message: str) -> None:
     with pytest.raises(LegacyFormatError, match=message):
-        opened(zipped(A, directory=behind))
+        opened_zip(zipped(A, directory=behind))
 
 
-def test_names_are_text_with_its_flag_or_without(opened: Opened) -> None:
+def test_names_are_text_with_its_flag_or_without(opened_zip: Opened) -> None:
     for flags in (0, 0x800):
         name = Entry("größe".encode(), b"x", local={"flags": flags}, central={"flags": flags})
-        assert list(opened(zipped(name))) == ["größe"]
+        assert list(opened_zip(zipped(name))) == ["größe"]
 
 
-def test_flags_that_say_nothing_about_the_bytes_are_read(opened: Opened) -> None:
+def test_flags_that_say_nothing_about_the_bytes_are_read(opened_zip: Opened) -> None:
     for flags in (2, 4, 0x10):
-        assert len(opened(zipped(Entry(b"a", b"x", local={"flags": flags}, central={"flags": flags})))) == 1
+        assert (
+            len(opened_zip(zipped(Entry(b"a", b"x", local={"flags": flags}, central={"flags": flags})))) == 1
+        )
 
 
-def test_deflate_makes_no_more_of_a_byte_than_it_can(opened: Opened) -> None:
-    members = opened(zipped(Entry(b"b", b"x", b"12", local={"size": 2064}, central={"size": 2064})))
+def test_deflate_makes_no_more_of_a_byte_than_it_can(opened_zip: Opened) -> None:
+    members = opened_zip(zipped(Entry(b"b", b"x", b"12", local={"size": 2064}, central={"size": 2064})))
     assert members["b"].size == 2064
 
 
@@ -204,20 +188,20 @@ def test_deflate_makes_no_more_of_a_byte_than_it_can(opened: Opened) -> None:
 @pytest.mark.parametrize("before", [b"", struct.pack("<HH2s", 0x5455, 2, b"xy")])
 @pytest.mark.parametrize("more", [(), (7,)])
 def test_records_leave_fields_to_their_zip64_field(
-    opened: Opened, fields: tuple[str, ...], before: bytes, more: tuple[int, ...]
+    opened_zip: Opened, fields: tuple[str, ...], before: bytes, more: tuple[int, ...]
 ) -> None:
     """In the order of the format: size, packed size, start; what is behind them is not for us."""
     values = {"size": 10, "packed": 10, "start": len(A.written())}
     extra = before + words(*(values[name] for name in fields), *more)
     entry = Entry(b"b", b"second one", central={**dict.fromkeys(fields, LONG), "extra": extra})
-    assert contents(opened(zipped(A, entry))) == {"a": b"first", "b": b"second one"}
+    assert contents(opened_zip(zipped(A, entry))) == {"a": b"first", "b": b"second one"}
     short = {**dict.fromkeys(fields, LONG), "extra": before + words(*(values[name] for name in fields[1:]))}
     with pytest.raises(LegacyFormatError, match="entry 'b': its ZIP64 field is missing"):
-        opened(zipped(A, Entry(b"b", b"second one", central=short)))
+        opened_zip(zipped(A, Entry(b"b", b"second one", central=short)))
 
 
 @pytest.mark.parametrize("extra", [words(10)[:-1], words(10)[:3], struct.pack("<HHQ", 2, 8, 10), b""])
-def test_a_field_is_whole_and_of_its_kind(opened: Opened, extra: bytes) -> None:
+def test_a_field_is_whole_and_of_its_kind(opened_zip: Opened, extra: bytes) -> None:
     entry = Entry(b"b", b"second one", central={"size": LONG, "extra": extra})
     with pytest.raises(LegacyFormatError, match="its ZIP64 field is missing"):
-        opened(zipped(A, entry))
+        opened_zip(zipped(A, entry))

@@ -3,56 +3,35 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from packager.errors import LegacyFormatError
 from packager.weights import zip_files
-from packager.weights.legacy_tensors import LegacyFile
-from packager.weights.zip_files import ZipFile
-from tests.attacks.zip_forger import LONG, A, Entry, deflated, words, zipped
-
-
-@pytest.fixture
-def opened(tmp_path: Path) -> Callable[[bytes], ZipFile]:
-    def open_(data: bytes) -> ZipFile:
-        (tmp_path / "x.zip").write_bytes(data)
-        return ZipFile(LegacyFile(tmp_path / "x.zip"))
-
-    return open_
-
-
-def contents(members: ZipFile) -> dict[str, bytes]:
-    return {name: bytes(members.read(name)) for name in members}
-
-
-Opened = Callable[[bytes], ZipFile]
-
+from tests.attacks.zip_forger import LONG, A, Entry, Opened, contents, deflated, words, zipped
 
 # --- the places of entries, and their own headers ---
 
 
-def test_entries_lie_behind_one_another_before_the_directory(opened: Opened) -> None:
+def test_entries_lie_behind_one_another_before_the_directory(opened_zip: Opened) -> None:
     first = len(A.written())
     for start in (0, first - 1):
         with pytest.raises(LegacyFormatError, match=f"'b' lies at byte {start}, inside the one before it"):
-            opened(zipped(A, Entry(b"b", b"second one", central={"start": start})))
+            opened_zip(zipped(A, Entry(b"b", b"second one", central={"start": start})))
     long = {"size": 11, "packed": 11}
     with pytest.raises(
         LegacyFormatError, match=r"entry 'b' reaches byte 78, behind the directory's start at 77"
     ):
-        opened(zipped(A, Entry(b"b", b"second one", local=long, central=long)))
+        opened_zip(zipped(A, Entry(b"b", b"second one", local=long, central=long)))
     data = zipped(A)
     for place in (len(data) - 29, len(data), len(data) + 1):
         with pytest.raises(
             LegacyFormatError, match=f"'a' starts at byte {place}, behind the end of the file"
         ):
-            opened(zipped(Entry(b"a", b"first", central={"start": place})))
+            opened_zip(zipped(Entry(b"a", b"first", central={"start": place})))
     with pytest.raises(LegacyFormatError, match="found no header of entry 'a'"):
-        opened(zipped(Entry(b"a", b"first", central={"start": len(data) - 30})))
+        opened_zip(zipped(Entry(b"a", b"first", central={"start": len(data) - 30})))
 
 
 @pytest.mark.parametrize(
@@ -75,19 +54,19 @@ def test_entries_lie_behind_one_another_before_the_directory(opened: Opened) -> 
         {"packed": 9, "extra": words(10, 10)},
     ],
 )
-def test_a_header_says_what_the_directory_says(opened: Opened, local: dict[str, Any]) -> None:
+def test_a_header_says_what_the_directory_says(opened_zip: Opened, local: dict[str, Any]) -> None:
     with pytest.raises(
         LegacyFormatError, match=f"byte {len(A.written())}: the header of entry 'b' contradicts the directory"
     ):
-        opened(zipped(A, Entry(b"b", b"second one", local=local)))
+        opened_zip(zipped(A, Entry(b"b", b"second one", local=local)))
     with pytest.raises(LegacyFormatError, match=r"byte 0: found no header of entry 'b'"):
-        opened(zipped(Entry(b"b", b"second one", local={"magic": b"PK\x03\x05", **local})))
+        opened_zip(zipped(Entry(b"b", b"second one", local={"magic": b"PK\x03\x05", **local})))
 
 
 @pytest.mark.parametrize("method", [0, 14])
-def test_a_deflated_entry_has_that_method_in_both_places(opened: Opened, method: int) -> None:
+def test_a_deflated_entry_has_that_method_in_both_places(opened_zip: Opened, method: int) -> None:
     with pytest.raises(LegacyFormatError, match="the header of entry 'a' contradicts the directory"):
-        opened(zipped(Entry(b"a", b"first", deflated(b"first"), local={"method": method})))
+        opened_zip(zipped(Entry(b"a", b"first", deflated(b"first"), local={"method": method})))
 
 
 @pytest.mark.parametrize(
@@ -100,40 +79,40 @@ def test_a_deflated_entry_has_that_method_in_both_places(opened: Opened, method:
         {"extra": words(7, 7)},
     ],
 )
-def test_a_header_leaves_both_sizes_to_its_zip64_field(opened: Opened, local: dict[str, Any]) -> None:
-    assert contents(opened(zipped(A, Entry(b"b", b"second one", local=local))))["b"] == b"second one"
+def test_a_header_leaves_both_sizes_to_its_zip64_field(opened_zip: Opened, local: dict[str, Any]) -> None:
+    assert contents(opened_zip(zipped(A, Entry(b"b", b"second one", local=local))))["b"] == b"second one"
 
 
 @pytest.mark.parametrize("left_out", [{"crc": 0, "packed": 0, "size": 0}, {}])
 def test_with_a_descriptor_a_header_may_leave_out_all_of_them(
-    opened: Opened, left_out: dict[str, Any]
+    opened_zip: Opened, left_out: dict[str, Any]
 ) -> None:
     local, central = {"flags": 8, **left_out}, {"flags": 8}
-    assert contents(opened(zipped(A, Entry(b"b", b"second one", local=local, central=central)))) == {
+    assert contents(opened_zip(zipped(A, Entry(b"b", b"second one", local=local, central=central)))) == {
         "a": b"first",
         "b": b"second one",
     }
     for name in ("crc", "packed", "size"):
         wrong = {**local, name: 1}
         with pytest.raises(LegacyFormatError, match="'b' contradicts the directory"):
-            opened(zipped(A, Entry(b"b", b"second one", local=wrong, central=central)))
+            opened_zip(zipped(A, Entry(b"b", b"second one", local=wrong, central=central)))
 
 
 @pytest.mark.parametrize("length", [1, 225, 226, 227, 300, 5000])
-def test_long_names_and_paddings_are_read(opened: Opened, length: int) -> None:
+def test_long_names_and_paddings_are_read(opened_zip: Opened, length: int) -> None:
     for entry in (Entry(b"n" * length, b"data"), Entry(b"n", b"data", local={"extra": bytes(length)})):
-        assert list(contents(opened(zipped(entry))).values()) == [b"data"]
+        assert list(contents(opened_zip(zipped(entry))).values()) == [b"data"]
     cut = Entry(b"n", b"data", local={"name": b"n" * length + b"m"}, central={"name": b"n" * length + b"l"})
     with pytest.raises(LegacyFormatError, match="contradicts the directory"):
-        opened(zipped(cut))
+        opened_zip(zipped(cut))
 
 
 # --- bytes ---
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_parts_of_an_entry_are_those_of_the_whole(opened: Opened, packed: bool) -> None:
-    members = opened(zipped(A, Entry(b"b", b"second one", deflated(b"second one") if packed else None)))
+def test_parts_of_an_entry_are_those_of_the_whole(opened_zip: Opened, packed: bool) -> None:
+    members = opened_zip(zipped(A, Entry(b"b", b"second one", deflated(b"second one") if packed else None)))
     assert bytes(members.read("b", 3)) == b"ond one"
     assert bytes(members.read("b", 3, 6)) == b"ond"
     assert bytes(members.read("b", 10, 10)) == b""
@@ -153,8 +132,8 @@ MUCH = bytes(range(256)) * (2 * MIB // 256) + b"tail"
 
 
 @pytest.mark.parametrize("level", [0, 9])
-def test_long_deflated_entries_are_unpacked_piece_by_piece(opened: Opened, level: int) -> None:
-    members = opened(zipped(Entry(b"a", MUCH, deflated(MUCH, level)), Entry(b"b", b"x", deflated(b"x"))))
+def test_long_deflated_entries_are_unpacked_piece_by_piece(opened_zip: Opened, level: int) -> None:
+    members = opened_zip(zipped(Entry(b"a", MUCH, deflated(MUCH, level)), Entry(b"b", b"x", deflated(b"x"))))
     for _ in range(2):  # by turns: one is kept
         assert bytes(members.read("a")) == MUCH
         assert bytes(members.read("b")) == b"x"
@@ -162,11 +141,11 @@ def test_long_deflated_entries_are_unpacked_piece_by_piece(opened: Opened, level
     assert members.check("a")
 
 
-def test_the_crc_of_long_stored_entries_is_checked(opened: Opened) -> None:
+def test_the_crc_of_long_stored_entries_is_checked(opened_zip: Opened) -> None:
     for size in (MIB - 1, MIB, MIB + 1, 2 * MIB + 4):
-        assert opened(zipped(Entry(b"a", MUCH[:size]))).check("a")
+        assert opened_zip(zipped(Entry(b"a", MUCH[:size]))).check("a")
     wrong = {"crc": 1}
-    assert not opened(zipped(Entry(b"a", MUCH, local=wrong, central=wrong))).check("a")
+    assert not opened_zip(zipped(Entry(b"a", MUCH, local=wrong, central=wrong))).check("a")
 
 
 def unended(data: bytes) -> bytes:
@@ -188,31 +167,31 @@ def unended(data: bytes) -> bytes:
     ],
 )
 def test_deflated_bytes_are_what_the_directory_says(
-    opened: Opened, packed: bytes, size: int, crc: int | None, message: str
+    opened_zip: Opened, packed: bytes, size: int, crc: int | None, message: str
 ) -> None:
     said = {"size": size, "crc": zlib.crc32(b"first") if crc is None else crc}
-    members = opened(zipped(Entry(b"a", b"first", packed, local=said, central=said)))
+    members = opened_zip(zipped(Entry(b"a", b"first", packed, local=said, central=said)))
     for call in (members.read, members.check):
         with pytest.raises(LegacyFormatError, match=message):
             call("a")
 
 
-def test_the_head_of_damaged_bytes_is_refused(opened: Opened) -> None:
+def test_the_head_of_damaged_bytes_is_refused(opened_zip: Opened) -> None:
     with pytest.raises(LegacyFormatError, match="entry 'a' is damaged: Error -3"):
-        opened(zipped(Entry(b"a", b"first", b"\xff" * 8))).head("a", 3)
+        opened_zip(zipped(Entry(b"a", b"first", b"\xff" * 8))).head("a", 3)
 
 
-def test_the_head_of_an_entry_that_says_it_is_empty_is_empty(opened: Opened) -> None:
+def test_the_head_of_an_entry_that_says_it_is_empty_is_empty(opened_zip: Opened) -> None:
     """A kilobyte unpacks to a megabyte, of which nothing may be made."""
     said = {"size": 0, "crc": 0}
-    members = opened(zipped(Entry(b"a", b"", deflated(bytes(MIB)), local=said, central=said)))
+    members = opened_zip(zipped(Entry(b"a", b"", deflated(bytes(MIB)), local=said, central=said)))
     assert bytes(members.head("a", 100)) == b""
     with pytest.raises(LegacyFormatError, match="unpacks to more than its 0 bytes"):
         members.read("a")
 
 
 def test_what_deflated_entries_unpack_to_is_paid_by_the_file(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
+    opened_zip: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of all pickles together, of each resource: so much is free, and so much for each byte of the file."""
     entries = [Entry(name, bytes(2000), deflated(bytes(2000))) for name in (b"a", b"b")]
@@ -221,7 +200,7 @@ def test_what_deflated_entries_unpack_to_is_paid_by_the_file(
     monkeypatch.setattr(zip_files, "INFLATED_PER_BYTE", 1)
     for most, message in ((4000, ""), (3999, "'b': 17 bytes unpack to a pickle of 2000; .* is 3999")):
         monkeypatch.setattr(zip_files, "FREE_INFLATED", most - len(data))
-        members = opened(data)
+        members = opened_zip(data)
         members.spend("a")
         members.spend("c")
         if message:
@@ -231,7 +210,7 @@ def test_what_deflated_entries_unpack_to_is_paid_by_the_file(
             members.spend("b")
     for most in (2000, 1999):
         monkeypatch.setattr(zip_files, "FREE_INFLATED", most - len(data))
-        members = opened(data)
+        members = opened_zip(data)
         members.require_inflated("c")
         if most == 2000:
             members.require_inflated("a")

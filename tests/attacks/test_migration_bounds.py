@@ -227,7 +227,7 @@ def stored(**step: Any) -> bytes:
     ("step", "message"),
     [
         ({"rename": "x" * 10_001, "to": "y"}, "it has 10,001 characters; at most 10,000"),
-        ({"drop": ".".join("{a}" for _ in range(65))}, "more than 64 holes"),
+        ({"drop": ".".join("{a}" for _ in range(65))}, "65 holes and more; at most 64 are read"),
         ({"rename": "{n:int}", "to": "{" + "n*1+" * 500 + "9" * 4000 + "}"}, "at most 18 digits"),
         ({"rename": "{n:int}", "to": "{n*" + "999999999*" * 5 + "9}"}, "numbers of at most 18 digits"),
         ({"rename": "{n:int}", "to": "{" + "(" * 3000 + "n" + ")" * 3000 + "}"}, "at most 16 parentheses"),

@@ -29,7 +29,10 @@ HOSTILE = {
     ),
     "many tables": ("".join(f"[a{n}]\n" for n in range(140_000)), r"131,073 brackets, and dots of keys"),
     "many values": ("rules = [" + "1," * 600_000 + "]", r"line 2: 524,289 keys and values; at most 524,288"),
-    "many characters": ("#" * (8 << 20), r"more than 8,388,608 characters; split the file"),
+    "many characters": (
+        "#" * (8 << 20),
+        r"8,388,\d+ characters; at most 8,388,608 are read; split",
+    ),
 }
 
 
@@ -126,10 +129,10 @@ def test_a_file_without_end_is_read_to_the_bound(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(toml_text, "MAX_TOML", 100)
     path = tmp_path / "m.toml"
     path.write_bytes(b"#" * 401)
-    with pytest.raises(MigrationFileError, match=r"m\.toml: more than 100 characters"):
+    with pytest.raises(MigrationFileError, match=r"m\.toml: 401 bytes and more; at most 400 are read"):
         read_migration(path)
     path.write_bytes(b"#" * 101)
-    with pytest.raises(PolicyFileError, match="more than 100 characters"):
+    with pytest.raises(PolicyFileError, match="101 characters; at most 100 are read"):
         read_policy(path)
     path.write_bytes(b"name = 'x'\n# \xff")
     with pytest.raises(MigrationFileError, match=r"m\.toml: line 2: it is not UTF-8 text"):

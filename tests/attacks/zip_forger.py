@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from packager.weights.zip_files import ZipFile
 
 LONG = 0xFFFFFFFF
 
@@ -86,3 +88,12 @@ A, B = Entry(b"a", b"first"), Entry(b"b", b"second one")
 def words(*values: int) -> bytes:
     """A ZIP64 field."""
     return struct.pack(f"<HH{len(values)}Q", 1, 8 * len(values), *values)
+
+
+Opened = Callable[[bytes], ZipFile]
+"""Opens the bytes of a zip file: the fixture `opened_zip`."""
+
+
+def contents(members: ZipFile) -> dict[str, bytes]:
+    """What is in a zip file, by name, as our reader gives it."""
+    return {name: bytes(members.read(name)) for name in members}

@@ -289,7 +289,7 @@ def test_plan_runs_nothing_of_the_target(run: Run, project: Project) -> None:
     project({"loud.py": "raise SystemExit('imported')\nimport json\ndef build():\n    import csv\n"})
     code, out, _ = run("plan", "loud:build")
     assert code == 0
-    assert out.startswith("Export plan: 1 modules stored, 0 packages left to the target, ")
+    assert out.startswith("Export plan: 1 module stored, 0 packages left to the target, ")
     assert "standard library: csv, json" in out
 
 
@@ -560,7 +560,7 @@ def test_a_terminal_sees_how_far_an_export_is(run: Run, tmp_path: Path, rich: bo
     if not rich:
         lines = done.stderr.split("\n")  # a carriage return is read as the end of a line
         assert lines[1] == "writing tensors: 100 %"
-        assert "reading modules: 1 modules" in lines
+        assert "reading modules: 1 module" in lines
         assert "writing: 100 %" in lines
         assert [line for line in lines if line][-1] == "proving: 100 %"
 

@@ -82,11 +82,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "an own bit generator": (lambda: OwnGenerator(1), "bit generator OwnGenerator is none of NumPy's own"),
     "a seed": (
         lambda: np.random.SeedSequence(list(range(MAX_SEED_WORDS))),
-        f"a seed of other than expected at most {MAX_SEED_WORDS} words",
+        f"a seed of too many words: expected at most {MAX_SEED_WORDS} words, found {MAX_SEED_WORDS + 1}",
     ),
     "a spawn key": (
         lambda: np.random.SeedSequence(1, spawn_key=tuple(range(MAX_SEED_WORDS))),
-        f"a seed of other than expected at most {MAX_SEED_WORDS} words",
+        f"a seed of too many words: expected at most {MAX_SEED_WORDS} words, found {MAX_SEED_WORDS + 1}",
     ),
     "half a pair": (
         lambda: re.compile("a\udc00"),
@@ -94,7 +94,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a long pattern": (
         lambda: re.compile("a" * (MAX_PATTERN_STEPS // 16 + 1)),
-        f"expected patterns that compile in at most {MAX_PATTERN_STEPS} steps",
+        f"expected patterns that compile in at most {MAX_PATTERN_STEPS} steps, found 4194320",
     ),
     "no member": (lambda: _stranger(Shade, "DARK", "d"), "<Shade.DARK: 'd'> is no member of Shade"),
     "no flag": (lambda: _stranger(Bits, "A", "x"), "<Bits.A: 'x'> is no member of Bits"),
@@ -252,7 +252,7 @@ def test_steps_of_all_patterns_of_an_object_are_added(monkeypatch: pytest.Monkey
     (refusal,) = encode(values).refusals
     assert (refusal.path, refusal.reason) == (
         "obj[1]",
-        f"expected patterns that compile in at most {cost - 1} steps",
+        f"expected patterns that compile in at most {cost - 1} steps, found {cost}",
     )
     steps = patterns._Steps()
     monkeypatch.setattr(patterns, "_steps_of_ranges", lambda pattern: pytest.fail("it was read"))

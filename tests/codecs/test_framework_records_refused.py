@@ -9,7 +9,7 @@ import pytest
 
 from packager.archive import bounds
 from packager.codecs import Child, ObjectCodec
-from packager.codecs.base import default_registry
+from tests.codecs.parts import codec_of
 
 INT, TEXT, NONE, FLOAT = (Child("scalar", None, value) for value in (1, "a", None, 0.5))
 TRUE = Child("scalar", None, True)
@@ -24,6 +24,8 @@ def memory(*shape: int, dtype: str = "F32", strides: list[int] | None = None) ->
 
 HOOK = [TEXT, INT, METHOD, DICT]
 
+# Of arrays of objects, and of tensors.
+SIZES = [f"a shape: ints from 0 to {most - 1}" for most in (bounds.MAX_NUMPY_EXTENT, bounds.MAX_EXTENT)]
 ACCEPTED: list[tuple[str, Any, list[Child]]] = [
     ("kellet.hooks", None, []),
     ("kellet.handle", None, []),
@@ -99,24 +101,24 @@ REFUSED: list[tuple[str, Any, list[Child], str]] = [
     ("numpy.ndarray", ["ndarray", "<c16"], [memory(dtype="U8")], "rows of 16 bytes"),
     ("numpy.ndarray", ["ndarray", "elements", 1], [INT, INT], "a dtype"),
     ("numpy.ndarray", ["ndarray", "elements", 1], [], "a dtype"),
-    ("numpy.ndarray", ["ndarray", "elements", -1], [Child("codec", "numpy.dtype")], "a shape"),
+    ("numpy.ndarray", ["ndarray", "elements", -1], [Child("codec", "numpy.dtype")], f"{SIZES[0]}, found -1"),
     (
         "numpy.ndarray",
         ["ndarray", "elements", bounds.MAX_NUMPY_EXTENT, 0],
         [Child("codec", "numpy.dtype")],
-        "a shape",
+        f"{SIZES[0]}, found {bounds.MAX_NUMPY_EXTENT}",
     ),
     (
         "numpy.ndarray",
         ["ndarray", "elements", 2],
         [Child("codec", "numpy.dtype"), INT],
-        "as many elements as the shape says",
+        "as many elements as the shape says, found 1",
     ),
     (
         "numpy.ndarray",
         ["ndarray", "elements", *[1] * (bounds.MAX_NUMPY_RANK + 1)],
         [Child("codec", "numpy.dtype"), INT],
-        "as many elements as the shape says",
+        f"a shape of at most {bounds.MAX_NUMPY_RANK} sizes, found {bounds.MAX_NUMPY_RANK + 1}",
     ),
     ("numpy.masked", "masked", [ARRAY, ARRAY, ARRAY], "data, mask and fill value"),
     ("numpy.masked", True, [ARRAY, NONE, TEXT], "arrays"),
@@ -141,15 +143,20 @@ REFUSED: list[tuple[str, Any, list[Child], str]] = [
     ("torch.tensor", ["Tensor", "float32", "cpu", False], [memory(2), memory(2)], "memory"),
     ("torch.tensor", ["Tensor", "float32", "cpu", False, "neg", "conj"], [memory(2)], "no values"),
     ("torch.tensor", ["Tensor", "float32", "cpu", False, "empty", 2], [memory(2)], "no values"),
-    ("torch.tensor", ["Tensor", "float32", "cpu", False, "empty", -1], [], "a shape"),
+    ("torch.tensor", ["Tensor", "float32", "cpu", False, "empty", -1], [], f"{SIZES[1]}, found -1"),
     ("torch.tensor", ["Tensor", "float32", "cpu", False, "conj"], [memory(2)], "complex numbers"),
     ("torch.sparse", "sparse_coo", [DENSE, DENSE], "a layout and a shape"),
     ("torch.sparse", ["sparse_coo", False], [DENSE, DENSE], "a layout and a shape"),
     ("torch.sparse", ["strided", False, False], [DENSE, DENSE], "a layout"),
     ("torch.sparse", ["sparse_coo", 0, False], [DENSE, DENSE], "a layout"),
     ("torch.sparse", ["sparse_coo", False, 0], [DENSE, DENSE], "a layout"),
-    ("torch.sparse", ["sparse_coo", False, False, -1], [DENSE, DENSE], "a shape"),
-    ("torch.sparse", ["sparse_coo", False, False, bounds.MAX_EXTENT], [DENSE, DENSE], "a shape"),
+    ("torch.sparse", ["sparse_coo", False, False, -1], [DENSE, DENSE], f"{SIZES[1]}, found -1"),
+    (
+        "torch.sparse",
+        ["sparse_coo", False, False, bounds.MAX_EXTENT],
+        [DENSE, DENSE],
+        f"{SIZES[1]}, found {bounds.MAX_EXTENT}",
+    ),
     ("torch.sparse", ["sparse_coo", False, False, 2], [DENSE] * 3, "indices and values"),
     ("torch.sparse", ["sparse_csr", False, False, 2], [DENSE] * 2, "indices and values"),
     ("torch.sparse", ["sparse_coo", False, False, 2], [DENSE, KELLET], "indices and values"),
@@ -178,12 +185,6 @@ REFUSED: list[tuple[str, Any, list[Child], str]] = [
     ("kellet.optimizer", None, [OBJECT, DICT], "a class and a state"),
     ("kellet.optimizer", None, [CLASS, LIST], "a class and a state"),
 ]
-
-
-def codec_of(name: str) -> Any:
-    codec = default_registry().find(name)
-    assert codec is not None
-    return codec
 
 
 @pytest.mark.parametrize(("name", "literal", "children"), ACCEPTED)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,33 +13,9 @@ import kellet
 from kellet import nn
 from kellet.hooks import HookRegistry
 from packager.codecs import tensor_out
-from packager.codecs.base import default_registry
-
-
-class Context:
-    """What is kept for one object while it is built, and the numbers of its hooks."""
-
-    def __init__(self) -> None:
-        self._kept: dict[Any, Any] = {}
-        self.numbers: dict[tuple[str, int], int] = {}
-
-    def shared_state(self, make: Callable[[], Any]) -> Any:
-        return self._kept.setdefault(make, make())
-
-    def number(self, family: str, number: int, make: Callable[[], int]) -> int:
-        return self.numbers.setdefault((family, number), make())
-
-
-def codec_of(name: str) -> Any:
-    return default_registry().find(name)
-
+from tests.codecs.parts import Context, codec_of, refuses
 
 MODULES = codec_of("kellet.module")
-
-
-def refuses(check: Callable[[], Any], message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        check()
 
 
 class Stateful(nn.Module):

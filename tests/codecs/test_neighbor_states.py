@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -23,16 +21,12 @@ from packager.codecs.neighbor_state import (
     NeighborsCheck,
     SpatialTreeCheck,
 )
+from tests.codecs.parts import refuses
 
 X = np.random.default_rng(7).random((60, 5))
 HALF = np.float32(X)
 FAR = 1 << 31
 WORD = 1 << 62
-
-
-def refuses(check: Callable[[], None], message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        check()
 
 
 # --- scikit-learn: data, order, nodes, bounds, leaf size, levels, count, counters, metric, weights ---
@@ -261,7 +255,7 @@ def spatial(rows: int = 60, **options: Any) -> Any:
 
 
 def checked_spatial(parts: Any = None, made: Any = None) -> None:
-    state = list((spatial() if made is None else made).__reduce_ex__(4)[2])
+    state = list(SpatialTreeCheck().stored_state((spatial() if made is None else made).__reduce_ex__(4)[2]))
     for at, value in (parts or {}).items():
         state[at] = value
     SpatialTreeCheck().check_state(None, tuple(state))
@@ -269,7 +263,7 @@ def checked_spatial(parts: Any = None, made: Any = None) -> None:
 
 def raw(**fields: dict[int, Any]) -> Any:
     """The nodes of a tree in which these fields have other values in these places."""
-    found = spatial().__reduce_ex__(4)[2][0].copy()
+    found = SpatialTreeCheck().stored_state(spatial().__reduce_ex__(4)[2])[0]
     changed = found.view(np.uint8).view(NODE)
     for name, values in fields.items():
         for at, value in values.items():
@@ -323,6 +317,11 @@ SPATIAL: dict[str, tuple[int, Any, str]] = {
         0,
         raw(end={spine("greater")[-1]: 59}),
         "the nodes have ranges that do not fit",
+    ),
+    "the address of a node": (
+        0,
+        raw(addresses={1: [0, 4096]}),
+        "the nodes hold addresses of another process, expected zeros",
     ),
     "a gap between ranges": (0, raw(end={spine("less")[-1]: 1}), "the nodes have ranges that do not fit"),
 }
@@ -384,7 +383,7 @@ def test_a_tree_of_scipy_is_as_deep_as_can_be_walked(side: str, monkeypatch: pyt
     monkeypatch.setattr(neighbor_state, "MAX_TREE_DEPTH", 3)
     checked_spatial({0: chain(side)})
     monkeypatch.setattr(neighbor_state, "MAX_TREE_DEPTH", 2)
-    refuses(lambda: checked_spatial({0: chain(side)}), "the tree is deeper than 2 nodes")
+    refuses(lambda: checked_spatial({0: chain(side)}), "the tree is 3 nodes deep, expected at most 2")
 
 
 @pytest.mark.parametrize("missing", ["data", "indices"])

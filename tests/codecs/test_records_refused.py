@@ -5,14 +5,14 @@ from __future__ import annotations
 import collections
 import enum
 import re
-from typing import Any, cast
+from typing import Any
 
 import numpy
 import pytest
 
 from packager.archive import bounds
-from packager.codecs import Child, Decoding
-from packager.codecs.base import default_registry
+from packager.codecs import Child
+from tests.codecs.parts import codec_of, decoded
 
 INT, TEXT, NONE = Child("scalar", None, 1), Child("scalar", None, "a"), Child("scalar", None, None)
 LONG = Child("scalar", None, b"\1" * 9)
@@ -174,9 +174,9 @@ REFUSED: list[tuple[str, Any, list[Child], str]] = [
     ("numpy.random_state", [1, 0.5], [GENERATOR], "the state of normals"),
     ("numpy.random_state", [True, 0.5], [SEEDS], "a bit generator"),
     ("numpy.random_state", [True, 0.5], [GENERATOR, GENERATOR], "a bit generator"),
-    ("numpy.seed_sequence", [3, 0], [INT, TUPLE], "entropy and spawn key"),
-    ("numpy.seed_sequence", [bounds.MAX_SEED_POOL + 1, 0], [INT, TUPLE], "entropy and spawn key"),
-    ("numpy.seed_sequence", [4, -1], [INT, TUPLE], "entropy and spawn key"),
+    ("numpy.seed_sequence", [3, 0], [INT, TUPLE], "a pool of 4 to 4096 words, found 3"),
+    ("numpy.seed_sequence", [bounds.MAX_SEED_POOL + 1, 0], [INT, TUPLE], "a pool of 4 to 4096 words, found"),
+    ("numpy.seed_sequence", [4, -1], [INT, TUPLE], "0 and more children that were spawned, found -1"),
     ("numpy.seed_sequence", [4, 0], [INT], "entropy and spawn key"),
     ("numpy.seed_sequence", [4, True], [INT, TUPLE], "pool size and children"),
     ("numpy.ndarray", ["ndarray", "<f8"], [floats(2)], "a tensor of F64"),
@@ -205,8 +205,7 @@ REFUSED: list[tuple[str, Any, list[Child], str]] = [
 
 @pytest.mark.parametrize(("name", "literal", "children"), ACCEPTED)
 def test_what_a_codec_writes_passes(name: str, literal: Any, children: list[Child]) -> None:
-    codec = default_registry().find(name)
-    assert codec is not None
+    codec = codec_of(name)
     codec.check(literal, children, codec.version)
 
 
@@ -214,21 +213,12 @@ def test_what_a_codec_writes_passes(name: str, literal: Any, children: list[Chil
 def test_what_no_codec_writes_is_refused(
     name: str, literal: Any, children: list[Child], expected: str
 ) -> None:
-    codec = default_registry().find(name)
-    assert codec is not None
+    codec = codec_of(name)
     with pytest.raises(ValueError, match=f"expected .*{expected}"):
         codec.check(literal, children, codec.version)
 
 
 # --- what stands behind a name, when it is known ---
-
-NO_CONTEXT = cast(Decoding, None)  # these codecs ask for nothing
-
-
-def decoded(name: str, literal: Any, *children: Any) -> Any:
-    codec = default_registry().find(name)
-    assert codec is not None
-    return codec.decode(literal, children, codec.version, NO_CONTEXT)
 
 
 class Attributed(collections.namedtuple("Attributed", "left right")):  # has a __dict__
@@ -288,8 +278,7 @@ def test_a_partial_takes_a_function_a_tuple_and_a_dict() -> None:
 
 
 def test_arrays_of_numpy_s_own_classes_are_not_those_of_another_package() -> None:
-    codec = default_registry().find("numpy.subclass")
-    assert codec is not None
+    codec = codec_of("numpy.subclass")
     of_a_package = type("Signal", (numpy.ndarray,), {"__module__": "signals.arrays"})
     below_numpy = type("chararray", (numpy.ndarray,), {"__module__": "numpy.char"})
     assert [codec.claims(cls) for cls in (of_a_package, below_numpy, numpy.memmap)] == [True, False, False]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,14 +10,10 @@ import pytest
 
 from packager.codecs.estimator_state import BirchCheck, CovarianceCheck, KMeansCheck, SupportVectorCheck
 from packager.codecs.sparse_state import CHECKS
+from tests.codecs.parts import refuses
 
 CSR, CSC, BSR, COO, DIA, LIL, DOK = CHECKS
 FAR = 1 << 31
-
-
-def refuses(check: Callable[[], Any], message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        check()
 
 
 def changed(held: Any, parts: dict[str, Any]) -> SimpleNamespace:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,39 +11,9 @@ import torch
 from torch import nn
 
 from packager.codecs import StoredTensor
-from packager.codecs.base import default_registry
 from packager.codecs.torch_codec import require_parameters, require_recurrent_state
 from packager.codecs.torch_layouts import _require_quantizer
-
-
-class Context:
-    """What is kept for one object while it is built, and the numbers of its hooks."""
-
-    map_location = None
-
-    def __init__(self) -> None:
-        self._kept: dict[Any, Any] = {}
-        self.numbers: dict[tuple[str, int], int] = {}
-
-    def shared_state(self, make: Callable[[], Any]) -> Any:
-        return self._kept.setdefault(make, make())
-
-    def number(self, family: str, number: int, make: Callable[[], int]) -> int:
-        return self.numbers.setdefault((family, number), make())
-
-
-def codec_of(name: str) -> Any:
-    return default_registry().find(name)
-
-
-def decoded(name: str, literal: Any, *children: Any) -> Any:
-    return codec_of(name).decode(literal, children, 1, Context())
-
-
-def refuses(check: Callable[[], Any], message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        check()
-
+from tests.codecs.parts import Context, codec_of, decoded, refuses
 
 # --- quantized tensors ---
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,14 +18,10 @@ from packager.codecs.tree_state import (
     PredictorCheck,
     TreeCheck,
 )
+from tests.codecs.parts import refuses
 
 FAR = 1 << 31
 NONE = f"is a NoneType, not an int from 1 to {FAR - 1}"
-
-
-def refuses(check: Callable[[], Any], message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        check()
 
 
 def changed(obj: SimpleNamespace, parts: dict[str, Any]) -> SimpleNamespace:

@@ -136,6 +136,27 @@ def test_a_lock_that_is_printed_names_a_wheel_that_is_there(
     assert capsys.readouterr().out == "fast==1.0\n"
 
 
+@pytest.mark.parametrize("name", ["requirements.txt", "pylock.toml"])
+def test_a_lock_beside_the_working_folder_names_wheels_without_dots(
+    record: Record, no_index: Path, make_wheel: MakeWheel, tmp_path: Path, monkeypatch: Any, name: str
+) -> None:
+    """Also where the working folder was entered by a link, behind which `..` leads elsewhere."""
+    for one, version in Distributions().versions().items():
+        if one in ("numpy", "msgpack", "importlib-metadata", "zipp"):
+            make_wheel(one.replace("-", "_"), version)
+    archive = record({"kellet": KELLET})
+    (tmp_path / "deploy" / "inner").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "deploy" / "inner")
+    monkeypatch.chdir(tmp_path)
+    assert main(["env", "lock", str(archive), "-o", f"link/../{name}"]) == 0
+    text = (tmp_path / "deploy" / name).read_text()
+    assert ".." not in text
+    wheel, _ = own_wheel()
+    assert (tmp_path / "deploy" / "wheels" / wheel).is_file()
+    wheels = (tmp_path / "deploy" / "wheels").as_uri() if name.endswith("txt") else '"wheels'
+    assert f"{wheels}/{wheel}" in text
+
+
 @pytest.mark.parametrize("vendored", [False, True])
 def test_a_pylock_has_the_wheel_of_kellet(
     record: Record, make_wheel: MakeWheel, no_index: Path, tmp_path: Path, vendored: bool

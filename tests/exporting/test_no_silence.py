@@ -16,22 +16,14 @@ PLUGINS = "import importlib\ndef load(name):\n    return importlib.import_module
 
 
 @pytest.fixture
-def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def library(installed: Callable[..., Path]) -> None:
     """An installed package with a computed import and an absent one in functions, and one at its top."""
-    site = tmp_path / "site-packages"
-    info = site / "biglib-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: biglib\nVersion: 1.0\n")
-    (info / "RECORD").write_text("biglib/__init__.py,,\nbiglib/top.py,,\n")
-    (info / "INSTALLER").write_text("pip\n")
-    (site / "biglib").mkdir()
-    (site / "biglib" / "__init__.py").write_text(
-        PLUGINS + "def draw():\n    import absent_plots\n    import absent_plots.colours\n"
-    )
-    (site / "biglib" / "top.py").write_text(
-        "import importlib, os\nchosen = importlib.import_module(os.environ['X'])\n"
-    )
-    monkeypatch.syspath_prepend(site)
+    files = {
+        "biglib/__init__.py": PLUGINS
+        + "def draw():\n    import absent_plots\n    import absent_plots.colours\n",
+        "biglib/top.py": "import importlib, os\nchosen = importlib.import_module(os.environ['X'])\n",
+    }
+    installed("biglib", files, version="1.0", origin=None)
 
 
 def test_one_warning_tells_all_with_its_place(project: Project) -> None:
@@ -90,7 +82,7 @@ def test_what_lies_in_functions_of_installed_packages_is_counted_in_one_line(
     assert absent.startswith("absent_plots was not found here")
     assert plan.concerns() == "", "a warning of what no model comes to teaches to pass over warnings"
     assert (
-        "in installed packages, inside functions: 1 computed imports, 1 packages that are not here; "
+        "in installed packages, inside functions: 1 computed import, 1 package that is not here; "
         "`packager plan --all` lists them\n"
     ) in str(plan)
     assert "biglib/__init__.py:3" not in str(plan)
@@ -110,4 +102,4 @@ def test_what_runs_when_a_package_is_imported_and_what_is_ones_own_is_on_top(
     with pytest.warns(PackagingWarning, match=r"biglib/top\.py:2") as told:
         exporter.close()
     lines = str(told[0].message).splitlines()
-    assert lines[-1].startswith("in installed packages, inside functions: 1 computed imports")
+    assert lines[-1].startswith("in installed packages, inside functions: 1 computed import,")

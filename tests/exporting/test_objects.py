@@ -153,7 +153,7 @@ def test_what_a_state_dict_cannot_store_is_told_by_key() -> None:
     with pytest.raises(PackagingError) as caught:
         exporter.close()
     assert "Object cannot be stored." in str(caught.value)
-    assert "weights[3]: is no key of a state dict" in str(caught.value)
+    assert "weights[3]: its key is of type int; a state dict has strings as keys" in str(caught.value)
 
 
 def test_what_is_no_state_dict_is_a_type_error() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import json
 import sys
 from collections.abc import Callable, Mapping
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -37,39 +36,17 @@ def found(plan: ExportPlan) -> list[tuple[str, str, str]]:
     return [(problem.subject, problem.context, problem.fix) for problem in plan.problems]
 
 
-@pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Install a distribution as pip does from a folder: `installed("ledger", {"ledger.py": "..."})`."""
-    site = tmp_path / "site-packages"
-    site.mkdir()
-    monkeypatch.syspath_prepend(site)
-
-    def install(name: str, files: Mapping[str, str], *, by: str = "pip", **stated: Any) -> None:
-        info = site / f"{name}-1.2.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
-        (info / "INSTALLER").write_text(f"{by}\n")
-        (info / "RECORD").write_text("".join(f"{path},,\n" for path in files))
-        url = {"url": (tmp_path / "work").as_uri(), **(stated or {"dir_info": {}})}
-        (info / "direct_url.json").write_text(json.dumps(url))
-        for path, text in files.items():
-            (site / path).parent.mkdir(parents=True, exist_ok=True)
-            (site / path).write_text(text)
-
-    return install
-
-
 @pytest.mark.parametrize(
     ("how", "action"),
     [
         ({}, "intern"),
-        ({"dir_info": {"editable": False}}, "intern"),
-        ({"archive_info": {}}, "extern"),
+        ({"origin": {"dir_info": {"editable": False}}}, "intern"),
+        ({"origin": {"archive_info": {}}}, "extern"),
         ({"by": "conda"}, "extern"),
     ],
 )
 def test_what_pip_installed_from_a_folder_is_the_project(
-    installed: Callable[..., None], how: dict[str, Any], action: str
+    installed: Callable[..., Path], how: dict[str, Any], action: str
 ) -> None:
     """A wheel is none, and what conda installs names the folder of its build, on another machine."""
     installed("ledger-kit", {"ledger/__init__.py": "", "ledger/book.py": ""}, **how)
@@ -83,7 +60,7 @@ def planned_extern(text: str) -> ExportPlan:
     return exporter.plan()
 
 
-def test_questions_of_an_installed_project_are_asked(installed: Callable[..., None]) -> None:
+def test_questions_of_an_installed_project_are_asked(installed: Callable[..., Path]) -> None:
     text = "import importlib\ndef load(name):\n    return importlib.import_module(name)\n"
     installed("ledger-kit", {"ledger.py": text})
     plan = planned("ledger")
@@ -91,7 +68,7 @@ def test_questions_of_an_installed_project_are_asked(installed: Callable[..., No
     assert plan.library_questions == ()
 
 
-def test_two_distributions_of_one_namespace_go_in_together(installed: Callable[..., None]) -> None:
+def test_two_distributions_of_one_namespace_go_in_together(installed: Callable[..., Path]) -> None:
     installed("orchard-trees", {"orchard/trees/__init__.py": "HEIGHT = 5\n"})
     installed("orchard-fruit", {"orchard/fruit.py": "from orchard.trees import HEIGHT\n"})
     plan = planned("orchard.fruit")
@@ -275,9 +252,9 @@ def test_a_factory_that_cannot_be_called_is_told_in_the_plan(
     assert [(one.subject, one.context) for one in exporter.plan().problems] == expected
 
 
-def test_an_archive_without_any_code_is_a_warning(installed: Callable[..., None], project: Project) -> None:
+def test_an_archive_without_any_code_is_a_warning(installed: Callable[..., Path], project: Project) -> None:
     project({"here.py": ""})
-    installed("ledger-kit", {"ledger.py": CLASS.format("Book")}, archive_info={})
+    installed("ledger-kit", {"ledger.py": CLASS.format("Book")}, origin={"archive_info": {}})
     ledger = importlib.import_module("ledger")
 
     exporter = PackageExporter(io.BytesIO(), policy="auto")

@@ -345,5 +345,5 @@ def test_a_plan_prints_as_a_table():
         "step                           old key    new key                  shape          becomes",
         "rename fc.kernel -> fc.weight  fc.kernel  fc.weight                float32[2, 3]  float32[3, 2]",
         "drop none                                 skipped: no key matches",
-        "1 changes, 1 skipped, 1 keys afterwards",
+        "1 change, 1 skipped, 1 key afterwards",
     ]

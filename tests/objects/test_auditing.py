@@ -38,18 +38,18 @@ RUN = (
     "Names that are called or handed on run with what the archive says: read what they do before you write "
     "them into trust=, one by one."
 )
-NEITHER = "in it are neither in the archive nor trusted; nothing was imported or built."
+NEITHER = "neither in the archive nor trusted; nothing was imported or built."
 
 
 def test_one_name_and_several_are_counted_once() -> None:
     assert said([use("a:A")]) == [
-        f"object m/o: 1 name {NEITHER}",
+        f"object m/o: 1 name in it is {NEITHER}",
         "* a, created and given state:",
         "    a:A    at obj",
         HARMLESS.format("'a:A'"),
     ]
     assert said([use("b:B", "call"), use("a:A", "value"), use("a:A"), use("a:Z")]) == [
-        f"object m/o: 3 names {NEITHER}",
+        f"object m/o: 3 names in it are {NEITHER}",
         "* a, created and given state:",
         "    a:A    at obj",
         "    a:Z    at obj",

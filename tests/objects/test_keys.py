@@ -89,8 +89,8 @@ def test_keys_are_nested_as_deep_as_is_allowed() -> None:
     checks().require([value])
     refuses(
         lambda: checks().require([(value,)]),
-        f"a key, or a member of a set, is nested more than {MAX_KEY_DEPTH} deep; its hash would take as many "
-        "levels of the stack",
+        f"a key, or a member of a set, is nested {MAX_KEY_DEPTH + 1} deep, expected at most {MAX_KEY_DEPTH}; "
+        "its hash would take as many levels of the stack",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import OrderedDict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -285,3 +286,34 @@ def test_what_is_refused_is_called_as_it_is_in_the_state() -> None:
     lock = __import__("threading").Lock()
     (refusal,) = encode_state_dict({"k": {"state['values']": {"state['values']": lock}}}).refusals
     assert refusal.path == """state['k']["state['values']"]["state['values']"]"""
+
+
+def test_a_map_of_a_file_is_an_entry_like_any_array_and_is_said_to_come_back_as_one(tmp_path: Path) -> None:
+    mapped = np.memmap(tmp_path / "file", "f4", "w+", shape=(2, 2))
+    mapped[:] = 3
+    state = {"whole": mapped, "row": mapped[1], "plain": np.asarray(mapped)}
+    encoded = encode_state_dict(state)
+    assert encoded.extras == b""
+    assert [(said.path, said.reason.partition(":")[0]) for said in encoded.warnings] == [
+        (f"state['{key}']", "a numpy.memmap comes back as an ordinary array in memory")
+        for key in ("whole", "row")
+    ]
+    assert "or save numpy.asarray() of it" in encoded.warnings[0].reason
+    file = _archive(state)
+    assert _member(file)["whole"].tolist() == [[3.0, 3.0], [3.0, 3.0]]
+    loaded = _open(file)
+    assert type(loaded["whole"]) is np.ndarray
+    assert loaded["row"].tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("key", "reason", "option"),
+    [
+        (1, "its key is of type int; a state dict has strings as keys", "use str(1)"),
+        (("a",), "its key is of type tuple; a state dict has strings as keys", "use str(('a',))"),
+        ("__metadata__", "is no key of a state dict", "use another string"),
+    ],
+)
+def test_what_is_no_key_is_refused_with_its_type(key: Any, reason: str, option: str) -> None:
+    (refusal,) = encode_state_dict({key: np.ones(1)}).refusals
+    assert (refusal.path, refusal.reason, refusal.options) == (f"state[{key!r}]", reason, (option,))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from packager.errors import EmptyMatchError
-from packager.policy import Decision, Origin, Policy, implicit_reason
+from packager.errors import ArgumentError, EmptyMatchError
+from packager.policy import Decision, GlobGroup, Origin, Policy, Rule, Rules, implicit_reason
 
 PROJECT = Origin("project")
 PURE = Origin("installed", "einops", "0.8.0")
@@ -146,3 +149,59 @@ def test_decisions_are_frozen_and_checked() -> None:
         decision.replace(action="drop")
     with pytest.raises(ValueError, match="a decision with a source must intern, not extern"):
         decision.replace(action="extern", source="x = 1")
+
+
+def rules(count: int, action: Any = "deny") -> list[Rule]:
+    return [Rule(action, GlobGroup(f"m{number}")) for number in range(count)]
+
+
+MORE: dict[str, Callable[[int], object]] = {
+    "given": lambda more: Policy(rules=rules(3 + more)),
+    "added": lambda more: [Policy(rules=rules(2 + more)).add("deny", "x")],
+    "put before": lambda more: Policy(rules=rules(2)).before(rules(1 + more)),
+    "joined by rules that were copied": lambda more: Policy(rules=rules(3 + more)).copy(),
+}
+
+
+@pytest.mark.parametrize("make", MORE.values(), ids=MORE)
+def test_a_policy_made_in_python_has_as_many_rules_as_a_file(
+    make: Callable[[int], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("packager.policy.policy.MAX_RULES", 3)
+    make(0)
+    with pytest.raises(ArgumentError, match=r"^a policy of 4 rules; at most 3 are read; put the patterns of"):
+        make(1)
+
+
+PATTERNS: dict[str, Callable[[int], object]] = {
+    "of rules": lambda more: Policy(rules=[Rule("deny", GlobGroup(["a"] * 3, exclude=["b"] * (2 + more)))]),
+    "of a rule that is added": lambda more: Policy(rules=rules(3)).add("deny", ["a"] * (2 + more)),
+    "of data files": lambda more: Policy(exclude_data=["a"] * (5 + more)),
+    "of data files that are added": lambda more: Policy(rules=rules(3), exclude_data="a").leave_out(
+        ["b"] * (1 + more)
+    ),
+}
+
+
+@pytest.mark.parametrize("make", PATTERNS.values(), ids=PATTERNS)
+def test_a_policy_made_in_python_has_as_many_patterns_as_a_file(
+    make: Callable[[int], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("packager.policy.policy.MAX_PATTERNS", 5)
+    make(0)
+    with pytest.raises(ArgumentError, match=r"^a policy of 6 patterns; at most 5 are read; join them with"):
+        make(1)
+
+
+def test_a_rule_too_many_leaves_a_policy_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = Policy(rules=rules(2))
+    monkeypatch.setattr("packager.policy.policy.MAX_RULES", 2)
+    with pytest.raises(ArgumentError, match="3 rules"):
+        policy.add("deny", "x")
+    assert [str(rule) for rule in policy.rules] == ["deny('m0')", "deny('m1')"]
+
+
+def test_patterns_are_counted_as_rules_are_added() -> None:
+    listed = Rules(rules(2))
+    listed.add(Rule("deny", GlobGroup(["a", "b"], exclude="c")))
+    assert listed.patterns == 5

@@ -58,20 +58,10 @@ with PackageImporter(sys.argv[1]) as importer:
 
 
 @pytest.fixture
-def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def ledger(installed: Callable[..., Path]) -> Path:
     """A second distribution of the same people, installed by `pip install ./ledger`."""
-    site = tmp_path / "site-packages"
-    info = site / "ledger_kit-0.3.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ledger-kit\nVersion: 0.3\n")
-    (info / "RECORD").write_text("ledger/__init__.py,,\n")
-    (info / "direct_url.json").write_text(json.dumps({"url": tmp_path.as_uri(), "dir_info": {}}))
-    (site / "ledger").mkdir()
-    (site / "ledger" / "__init__.py").write_text(
-        "from importlib.metadata import version\ndef rate(): return version('ledger-kit')\n"
-    )
-    monkeypatch.syspath_prepend(site)
-    return site
+    text = "from importlib.metadata import version\ndef rate(): return version('ledger-kit')\n"
+    return installed("ledger-kit", {"ledger/__init__.py": text}, version="0.3")
 
 
 def test_a_layered_project_of_two_distributions_comes_back(

@@ -118,7 +118,7 @@ def test_shards_are_one_mapping(tmp_path):
 @pytest.mark.parametrize(
     ("places", "message"),
     [
-        ({"w": "b.safetensors"}, r"1 keys are not where the index says:\n    'w': not in b\.safetensors"),
+        ({"w": "b.safetensors"}, r"1 key is not where the index says:\n    'w': not in b\.safetensors"),
         (
             {"w": "../a.safetensors"},
             r"shard '\.\./a\.safetensors' is not the name of a file beside the index",

@@ -87,7 +87,7 @@ def test_what_else_was_in_the_file_is_said(golden):
         "parameter": "tensor of float32 [2]",
         "array": "tensor of int32 [2, 3]",
         "scalar": "2.5",
-        "list": "list of 2 with 1 tensors",
+        "list": "list of 2 with 1 tensor",
     }
 
 

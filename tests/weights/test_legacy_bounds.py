@@ -36,7 +36,9 @@ def test_a_header_of_numpy_has_as_many_bytes_as_numpy_reads(tmp_path: Path) -> N
         np.load(path)
 
 
-@pytest.mark.parametrize(("brackets", "message"), [(198, "with other entries"), (199, "too deep")])
+@pytest.mark.parametrize(
+    ("brackets", "message"), [(198, "with other entries"), (199, "201 brackets, at most 200 are read")]
+)
 def test_brackets_of_a_header_are_counted(tmp_path: Path, brackets: int, message: str) -> None:
     path = npy(tmp_path / "a.npy", header_of(extra=", 'x': [" + "(), " * (brackets - 1) + "]"))
     with pytest.raises(LegacyFormatError, match=message):

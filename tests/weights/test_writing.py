@@ -68,7 +68,7 @@ def test_safetensors_says_what_it_has_no_place_for(tmp_path):
     written = write_checkpoint(tmp_path / "a.safetensors", {**STATE, "n": 3}, metadata=metadata, fsync=False)
     assert [(part.path, part.what) for part in written.left_out] == [
         ("n", "int"),
-        ("", "versions of 1 modules"),
+        ("", "versions of 1 module"),
     ]
     again = open_checkpoint(written.path)
     assert again.metadata.strings == {"format": "pt", "origin": "here"}

@@ -73,9 +73,7 @@ def test_what_migrations_make_counts_as_the_file_that_it_is_made_of(
     tensor = open_checkpoint(tmp_path / "a.npy")["a"]
     keys = {f"k{number}": tensor for number in range(65)}
     state = migrate(Migration("net", [merge("k{n:int}", "k", over="n")]), keys)
-    assert "1 tensors over 1000 distinct bytes would be written as 65000" in said(
-        tmp_path / "a.kellet", state
-    )
+    assert "1 tensor over 1000 distinct bytes would be written as 65000" in said(tmp_path / "a.kellet", state)
 
 
 def test_arrays_in_memory_are_their_own_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

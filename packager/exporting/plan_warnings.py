@@ -1,0 +1,206 @@
+"""The warnings of an export: what stops nothing, and may turn out wrong where it is loaded.
+
+Some hang on which imports run for certain; the problems of `plan_checks` do so, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from packager.graph import Edge, Module, Question
+from packager.objects import TrustContext, judge
+from packager.policy import Decision
+
+from .stored import StoredObject, StoredState, finding_text
+from .surveying import Survey
+
+_ALWAYS = frozenset(["root", "top", "parent", "star", "lazy"])
+
+
+class NeededModules:
+    """Which modules of a survey are there, who imports them, and whether that import runs for certain."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._walk = survey.walk
+        self._decisions = survey.decisions
+
+    def is_absent(self, name: str) -> bool:
+        """Say whether a module is not here, as far as that is known."""
+        module = self._walk.modules.get(name)
+        return module is not None and module.kind in ("missing", "unknown")
+
+    def is_needed(self, name: str) -> bool:
+        """Say whether an import of it runs for certain, when what was asked for is imported."""
+        return any(
+            edge.kind in _ALWAYS
+            and edge.kind != "parent"
+            and (edge.kind == "root" or edge.importer in self._certain)
+            for edge in self.edges_to.get(name, ())
+        )
+
+    @cached_property
+    def _certain(self) -> frozenset[str]:
+        """The modules that are imported for certain, going from the roots by unconditional imports."""
+        found: set[str] = set()
+        waiting = [edge.target for edge in self._walk.edges if edge.kind == "root"]
+        onward: dict[str, list[str]] = {}
+        for edge in self._walk.edges:
+            if edge.followed and edge.kind in _ALWAYS:
+                onward.setdefault(edge.importer, []).append(edge.target)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting.extend(onward.get(name, ()))
+        return frozenset(found)
+
+    @cached_property
+    def edges_to(self) -> Mapping[str, list[Edge]]:
+        """The imports of each module."""
+        found: dict[str, list[Edge]] = {}
+        for edge in self._walk.edges:
+            found.setdefault(edge.target, []).append(edge)
+        return found
+
+    def is_only_a_folder(self, name: str) -> bool:
+        """Say whether a package is there only because something in it is extern, mocked or undecided."""
+        edges = [edge for edge in self.edges_to.get(name, ()) if edge.followed]
+        return bool(edges) and all(edge.kind == "parent" for edge in edges)
+
+    def is_installed(self, name: str) -> bool:
+        """Say whether a module is of an installed package, and not of the project."""
+        origin = self._decisions.origin(name)
+        return origin.distribution is not None and not origin.is_at_hand
+
+    def in_libraries(self, question: Question) -> bool:
+        """Say whether a computed import stands in a function of an installed package."""
+        return bool(question.function) and self.is_installed(question.importer)
+
+
+class PlanWarnings:
+    """The warnings of one survey."""
+
+    def __init__(self, survey: Survey, needed: NeededModules) -> None:
+        self._survey = survey
+        self._needed = needed
+        self._walk = survey.walk
+        self._decisions = survey.decisions
+        self._standing = survey.decisions.standing
+        self._modules: Mapping[str, Module] = survey.walk.modules
+
+    def all(self) -> Iterator[str]:
+        """Yield everything that the user should know, and that stops nothing."""
+        for stored in self._survey.stored:
+            for finding in stored.findings[1]:
+                yield f"{stored.label}: {finding_text(finding)}"
+        for name, decision in self._standing.items():
+            if decision.action == "extern":
+                yield from self._without_home(name, decision)
+            elif decision.action == "intern" and decision.source is None:
+                module = self._modules.get(name)  # what was only asked about has not been walked
+                if module is not None and module.caveat:
+                    yield module.caveat
+        yield from self._absent(in_libraries=False)
+        yield from self._code_left_outside()
+        yield from self._names_to_trust()
+        for question in self._walk.unused_answers:
+            if question in self._walk.empty_answers:
+                continue  # a problem
+            yield f"{question} was answered, and no computed import is there; see the plan for those that are"
+
+    def of_libraries(self) -> Iterator[str]:
+        """Yield the warnings about imports of installed packages alone."""
+        yield from self._absent(in_libraries=True)
+
+    def _absent(self, *, in_libraries: bool) -> Iterator[str]:
+        """Yield a warning for each package that is missed where its imports may not run.
+
+        Those that installed packages alone import are apart from the others.
+        """
+        found: dict[str, list[str]] = {}
+        for name in self._decisions.undecided:
+            if self._needed.is_absent(name) and not self._needed.is_needed(name):
+                found.setdefault(name.partition(".")[0], []).append(name)
+        for names in found.values():
+            edges = [
+                edge
+                for name in names
+                for edge in self._needed.edges_to.get(name, ())
+                if edge.kind != "parent"
+            ]
+            own = [edge for edge in edges if not self._needed.is_installed(edge.importer)]
+            if in_libraries == (not own):
+                places = [f" ({edge.file}:{edge.line})" for edge in own or edges if edge.line]
+                warning = "was not found here; code that imports it will fail there as it does here"
+                yield f"{names[0]} {warning}{''.join(places[:1])}"
+
+    def _without_home(self, name: str, decision: Decision) -> Iterator[str]:
+        origin = self._decisions.origin(name)
+        if origin.distribution is not None or origin.kind in ("stdlib", "builtin"):
+            return
+        missing = name in self._modules and self._modules[name].kind == "missing"
+        if origin.kind == "unknown" and (missing or decision.rule == "implicit"):
+            yield f"{name} was not found here; code that imports it takes the target's, if there is one"
+        else:
+            yield f"{name} is extern without a known distribution ({origin}): the target must bring it"
+
+    def _code_left_outside(self) -> Iterator[str]:
+        """Warn where nothing of the code is stored, although the class of an object could be."""
+        if any(one.action == "intern" and one.rule != "resources" for one in self._standing.values()):
+            return
+        told = set()
+        for use in self._survey.uses:
+            decision, origin = self._standing.get(use.module), self._decisions.origin(use.module)
+            is_python = use.module in self._modules and self._modules[use.module].kind in ("source", "zip")
+            if decision is None or decision.rule == "implicit" or use.module in told or not use.qualname:
+                continue
+            if is_python and (origin.is_at_hand or origin.kind in ("installed", "compiled")):
+                told.add(use.module)
+                label, top = use.label.partition(",")[0], use.module.partition(".")[0]
+                store = f'exporter.intern("{top}.**") stores it'
+                way_out = "install it there" if origin.kind == "compiled" else store
+                yield (
+                    f"no module is stored: {use.module}:{use.qualname}, the class of {label}, is left to the "
+                    f"target ({origin}); {way_out}"
+                )
+
+    def _names_to_trust(self) -> Iterator[str]:
+        """Warn of what loaders refuse by default; at the load, the one who exports is far away."""
+        archive = self._trust_context
+        for stored in self._survey.objects:
+            module = (stored.factory or "").partition(":")[0]
+            trust_context = archive.for_object([module]) if archive.interned(module) else archive
+            factory = stored.factory if stored.factory and not archive.interned(module) else None
+            yield from _refused_by_loaders(stored, stored.encoded.records, trust_context, "obj", factory)
+        for state in self._survey.states:
+            yield from _refused_by_loaders(state, state.encoded.extras, archive.data_alone(), "extras")
+
+    @cached_property
+    def _trust_context(self) -> TrustContext:
+        """What loaders will judge by."""
+        names = self._standing
+        interned = [name for name, one in names.items() if one.action == "intern" and one.rule != "resources"]
+        externs = {name.partition(".")[0] for name, one in names.items() if one.action == "extern"}
+        return TrustContext.of_archive(interned, externs)
+
+
+def _refused_by_loaders(
+    stored: StoredObject | StoredState,
+    records: bytes,
+    trust_context: TrustContext,
+    root: str,
+    factory: str | None = None,
+) -> Iterator[str]:
+    if not records:
+        return
+    verdict = judge(records, trust_context, storages=stored.storages, what=stored.label, root=root)
+    refused = sorted({str(use) for use in verdict.names} | ({factory} if factory else set()))
+    if refused:
+        trust = ", ".join(map(repr, refused))
+        yield (
+            f"{stored.label} needs names that loaders refuse unless they are told to trust them: "
+            f"PackageImporter(..., trust=({trust},))"
+        )
+    for form in verdict.forms:
+        yield f"{stored.label} is refused by loaders: {form}"

@@ -187,7 +187,10 @@ def test_a_mebibyte_is_read_at_once(opened: Opened, monkeypatch: pytest.MonkeyPa
     start, packed = members["b"].start, members["b"].start + members["b"].packed
     pieces = [(start, start + MIB), (start + MIB, start + 2 * MIB), (start + 2 * MIB, packed)]
     for ask, expected in (
-        (lambda: members.check("a"), [(31, 31 + MIB), (31 + MIB, 31 + 2 * MIB), (31 + 2 * MIB, 35 + 2 * MIB)]),
+        (
+            lambda: members.check("a"),
+            [(31, 31 + MIB), (31 + MIB, 31 + 2 * MIB), (31 + 2 * MIB, 35 + 2 * MIB)],
+        ),
         (lambda: members.read("b"), pieces),
         (lambda: members.read("b", 0, 5), []),  # the last one is kept
         (lambda: members.head("b", 10), [(start, start + 10 + MIB)]),

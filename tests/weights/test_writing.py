@@ -121,6 +121,28 @@ def test_a_disk_that_is_too_small_is_told_beforehand(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("ending", ["kellet", "safetensors"])
+def test_a_mebibyte_of_the_disk_stays_free(tmp_path, monkeypatch, ending):
+    def write(free: int) -> None:
+        monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=free))
+        write_checkpoint(tmp_path / f"a.{ending}", {"w": np.zeros(12)}, fsync=False)
+
+    with pytest.raises(ArchiveIOError, match=r"it will have \d+ bytes, and 0 are free") as refused:
+        write(0)
+    size = int(str(refused.value).partition("it will have ")[2].partition(" ")[0])
+    with pytest.raises(ArchiveIOError, match=f"it will have {size} bytes, and {size + 1048575} are free"):
+        write(size + (1 << 20) - 1)
+    write(size + (1 << 20))
+
+
+def test_values_that_cannot_be_stored_are_told_up_to_fifty(tmp_path):
+    state = {f"k{n}": lambda: None for n in range(51)}
+    with pytest.raises(MigrationError) as refused:
+        write_checkpoint(tmp_path / "a.kellet", state, fsync=False)
+    first, *lines = str(refused.value).splitlines()
+    assert (first, len(lines)) == ("a.kellet: values that cannot be stored:", 50)
+
+
+@pytest.mark.parametrize("ending", ["kellet", "safetensors"])
 def test_a_file_can_be_written_over_itself(tmp_path, ending):
     path = tmp_path / f"a.{ending}"
     write_checkpoint(path, STATE, fsync=False)

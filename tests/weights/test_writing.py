@@ -12,7 +12,8 @@ import pytest
 from packager import PackageImporter
 from packager.archive import ArchiveIOError, ArchiveReader, verify
 from packager.errors import ArchiveError, LegacyFormatError, MigrationError
-from packager.weights import CheckpointMetadata, open_checkpoint, write_checkpoint
+from packager.weights import CheckpointMetadata, open_checkpoint, write_checkpoint, writing
+from packager.weights.legacy_tensors import LegacyStorage
 
 GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "legacy" / "zip.pt"
 STATE = {"w": np.arange(6, dtype="f4").reshape(2, 3), "steps": np.array(3), "none": np.zeros((0, 4), "f2")}
@@ -93,6 +94,65 @@ def test_what_cannot_be_written_is_told_together_and_leaves_the_old_file(tmp_pat
     with pytest.raises(ArchiveIOError, match="no such folder"):
         write_checkpoint(tmp_path / "missing" / "a.kellet", STATE)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.safetensors": b"old"}
+
+
+@pytest.mark.parametrize("first", [496, 501, 503])
+def test_parts_of_a_storage_keep_their_places_to_each_other(tmp_path, first):
+    np.save(tmp_path / "a.npy", np.arange(1000))
+    whole = open_checkpoint(tmp_path / "a.npy")["a"]
+    state = {"part": whole[first : first + 20], "inside": whole[first + 3 : first + 9 : 2]}
+    written = write_checkpoint(tmp_path / "a.kellet", state, fsync=False)
+    assert written.tied == (("part", "inside"),)
+    with PackageImporter(written.path) as importer:
+        loaded = importer.load_state_dict("model", "weights")
+        assert loaded["part"].tolist() == list(range(first, first + 20))
+        assert loaded["inside"].tolist() == [first + 3, first + 5, first + 7]
+
+
+def test_what_has_no_dtype_is_no_tensor(tmp_path):
+    for what in ("shape", "dtype"):
+        odd = SimpleNamespace(**{what: (2,)})
+        written = write_checkpoint(tmp_path / "a.safetensors", {"w": np.ones(2), "odd": odd}, fsync=False)
+        assert [(part.path, part.what) for part in written.left_out] == [("odd", "SimpleNamespace")]
+        assert written.keys == ("w",)
+
+
+def test_versions_are_those_of_the_state_that_was_migrated_or_else_of_its_file():
+    metadata = CheckpointMetadata({"": {"version": 1}}, {"origin": "here"}, ("first",))
+    for known, expected in (({"": {"version": 2}}, 2), (None, 1)):
+        found = writing._after_migration(metadata, SimpleNamespace(_metadata=known, ran=("second",)))
+        assert (found.versions, found.strings) == ({"": {"version": expected}}, {"origin": "here"})
+        assert found.migrations == ("first", "second")
+
+
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_value_of_other_bytes_than_its_shape_says_is_refused(more):
+    value = SimpleNamespace(nbytes=8, pieces=lambda: iter([memoryview(b"abcd"), memoryview(bytes(4 + more))]))
+    with pytest.raises(MigrationError, match=rf"^'w': its bytes are {more} more than its shape and dtype"):
+        list(writing._exact_pieces("w", value))
+
+
+def test_places_of_one_storage_that_only_touch_are_no_tie():
+    plain, turned = LegacyStorage("0", "f", 8, bytes), LegacyStorage("0", "f", 8, bytes)
+
+    def met(*places):
+        return writing._met_before([writing._Place(*place) for place in places])
+
+    assert met(("a", plain, 0, 4), ("b", turned, 4, 8)) == {}
+    assert met(("a", plain, 0, 5), ("b", turned, 4, 8)) == {"b": "a"}
+    assert met(("a", plain, 0, 1), ("b", turned, 0, 1)) == {"b": "a"}
+    assert met(("a", plain, 0, 5), ("b", plain, 1, 5), ("c", turned, 2, 3)) == {"c": "a"}
+    assert met(("a", plain, 0, 5), ("b", plain, 1, 6), ("c", turned, 5, 7)) == {"c": "b"}
+    assert met(("a", plain, 0, 8), ("b", turned, 1, 3), ("c", plain, 2, 4)) == {"b": "a", "c": "b"}
+
+
+def test_places_are_looked_at_from_both_ends():
+    storage = LegacyStorage("0", "f", 9, bytes)
+    places = [writing._Place("a", storage, 2, 5), writing._Place("b", storage, 0, 8)]
+    assert writing._mirrored(places) == [
+        writing._Place("a", storage, 3, 6),
+        writing._Place("b", storage, 0, 8),
+    ]
 
 
 @pytest.mark.parametrize("ending", ["kellet", "safetensors"])

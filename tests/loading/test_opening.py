@@ -20,7 +20,6 @@ from packager.loading import opening
 from packager.loading.loaded_archive import _announced, loaded_archive_of
 from packager.loading.opening import EnvironmentWarning, check_environment, check_externs_allowed
 from packager.loading.packaged_code import DisallowedModuleError
-from packager.loading.stored_distributions import distribution_for, stored_distributions
 
 EXTERNS = Manifest(
     modules=(
@@ -178,25 +177,6 @@ METADATA = {
     "Some_Net-1.5.dist-info/METADATA": "Metadata-Version: 2.1\nName: Some-Net\nVersion: 1.5\n",
     "other-2.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: other\nVersion: 2.0\n",
 }
-
-
-def test_distributions_of_an_archive_are_found_by_any_spelling(
-    pack: Callable[..., Any],
-) -> None:
-    code = pack(METADATA).archive.code
-    for name, versions in ((None, ["1.5", "2.0"]), ("some.net", ["1.5"]), ("OTHER", ["2.0"]), ("net", [])):
-        found = list(stored_distributions(code, name))
-        assert sorted(one.version for one in found) == versions
-    assert found == []
-    one = distribution_for(code, "some-net")
-    assert (one.metadata["Name"], one.read_text("RECORD"), one.locate_file("a/b")) == (
-        "Some-Net",
-        None,
-        Path("a/b"),
-    )
-    assert distribution_for(code, "msgpack").version == importlib.metadata.version("msgpack")
-    with pytest.raises(importlib.metadata.PackageNotFoundError):
-        distribution_for(code, "nowhere-at-all")
 
 
 def test_an_installed_archive_shows_its_distributions_to_the_library(pack: Callable[..., Any]) -> None:

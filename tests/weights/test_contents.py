@@ -43,8 +43,8 @@ def test_a_state_dict_is_tensors_by_name_and_plain_data() -> None:
     assert (list(contents.state), contents.container) == (["w", "n", "l"], "")
     assert told(contents) == [("o", "object of a.B", NO_DATA), ("f", "name a.f", NO_DATA)]
     assert list(found({"w": W, "inner": {"n": [1]}}).state) == ["w", "inner"]
-    for odd in ([1, [odd]], ({1: odd},), {1: {odd: 1}}, [{1}, object]):
-        assert told(found({"w": W, "o": odd}))[0][0::2] == ("o", NO_DATA)
+    for wrong in ([1, [odd]], ({1: odd},), {1: {odd: 1}}, [{1}, object]):
+        assert told(found({"w": W, "o": wrong}))[0][0::2] == ("o", NO_DATA)
 
 
 def test_a_name_that_is_usual_is_taken_before_others() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from packager.archive import pack, unpack
+from packager.archive.bounds import MAX_DEPTH
 from packager.archive.packed import scan
 from packager.errors import ArchiveError
 
@@ -33,6 +34,19 @@ def test_plain_data_comes_back_and_has_one_spelling(value: Any) -> None:
     data = pack(value)
     assert unpack(data, what="x") == value
     assert pack(unpack(data, what="x")) == data
+
+
+@pytest.mark.parametrize("around", [lambda value: [value], lambda value: {"a": value}])
+def test_what_is_written_nests_as_deep_as_is_read(around: Any) -> None:
+    value: Any = 1
+    for _ in range(MAX_DEPTH):
+        value = around(value)
+    data = pack(value)
+    assert unpack(data, what="x") == value
+    with pytest.raises(ValueError, match=f"{MAX_DEPTH}"):
+        pack(around(value))
+    with pytest.raises(ArchiveError, match=f"{MAX_DEPTH}"):
+        unpack((b"\x91" if data[0] == 0x91 else b"\x81\xa1a") + data, what="x")
 
 
 @given(st.dictionaries(st.text(max_size=3), st.integers()))

@@ -67,6 +67,14 @@ def test_everything_survives_the_way_through_bytes() -> None:
     assert dump_manifest(load_manifest(data).open()) == data
 
 
+def test_a_number_may_be_zero() -> None:
+    least = Manifest(
+        state_dicts=(StateDictRecord("net", "w", "net/w", None, (("", 0),)),),
+        guards=(GuardRecord("net/__init__.py", 0, "True", None),),
+    )
+    assert load_manifest(dump_manifest(least)).open() == least
+
+
 def test_rows_are_stored_sorted_whatever_order_they_are_given_in() -> None:
     shuffled = dataclasses.replace(FULL, modules=FULL.modules[::-1], externs=FULL.externs[::-1])
     assert dump_manifest(shuffled) == dump_manifest(FULL)

@@ -80,6 +80,21 @@ def test_rows_are_stored_sorted_whatever_order_they_are_given_in() -> None:
     assert dump_manifest(shuffled) == dump_manifest(FULL)
 
 
+def test_stored_modules_are_those_whose_source_is_there() -> None:
+    modules = (
+        ModuleRecord("net", "intern", "r", "b", "net.py"),
+        ModuleRecord("far", "extern", "r", "b", "net.py"),
+        ModuleRecord("folder", "intern", "r", "b"),
+        ModuleRecord("gone", "intern", "r", "b", "gone.py"),
+        ModuleRecord("text", "intern", "r", "b", "text.py"),
+    )
+    entries = (
+        EntryRecord("net.py", "source", 0, 1, b"", b""),
+        EntryRecord("text.py", "resource", 0, 1, b"", b""),
+    )
+    assert Manifest(modules=modules, entries=entries).stored_modules == {"net"}
+
+
 def test_mocks_are_the_modules_that_were_mocked() -> None:
     assert [module.name for module in FULL.mocks] == ["secret"]
 

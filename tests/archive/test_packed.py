@@ -49,9 +49,7 @@ def test_what_is_not_plain_data_is_not_written(value: Any) -> None:
 
 @pytest.mark.parametrize("key", [1, None, b"a", ("a",)])
 def test_keys_that_are_no_strings_are_not_written(key: Any) -> None:
-    with pytest.raises(
-        TypeError, match=re.escape(f"a map to be packed has the key {key!r}; ")
-    ):
+    with pytest.raises(TypeError, match=re.escape(f"a map to be packed has the key {key!r}; ")):
         pack({key: 1})
 
 

@@ -355,3 +355,22 @@ def test_a_header_that_would_be_refused_is_not_written(
     assert len(plan(right).header) == 128
     with pytest.raises(ArchiveError, match=message):
         plan(right - 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "possible"),
+    [
+        ((), True),
+        ((1,) * 64, True),
+        ((1,) * 65, False),
+        (((1 << 63) - 1,), True),
+        ((1 << 63,), False),
+        ((1 << 62, 2), False),
+        ((1 << 31, 1 << 31), True),
+        ((0, (1 << 63) - 1), True),
+        ((0, 1 << 63), False),
+    ],
+)
+def test_a_shape_can_be_where_its_elements_can_be_counted(shape: tuple[int, ...], possible: bool) -> None:
+    """By 63 bits, and as if no extent were zero."""
+    assert stored_tensors._is_possible(shape) is possible

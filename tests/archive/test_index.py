@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import struct
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from packager.archive import (
     TensorReader,
     TensorSpec,
     add_tensors,
+    index_name,
     pack,
     stored_tensors,
     unpack,
@@ -374,3 +376,18 @@ def test_a_header_that_would_be_refused_is_not_written(
 def test_a_shape_can_be_where_its_elements_can_be_counted(shape: tuple[int, ...], possible: bool) -> None:
     """By 63 bits, and as if no extent were zero."""
     assert stored_tensors._is_possible(shape) is possible
+
+
+@pytest.mark.parametrize("header", [48, 64, 80])
+def test_private_storages_start_at_a_multiple_of_64_whatever_stands_before_them(header: int) -> None:
+    tensors = [TensorSpec(key, "U8", (16,), (1,), 0, number) for number, key in enumerate("abcde")]
+    file, data = io.BytesIO(), bytes(range(80))
+    with ArchiveWriter(file) as writer:
+        writer.add("w", bytes(header) + data, kind="tensors", align=64)
+        writer.add(index_name("w"), planned(*tensors, sizes=[16] * 5).index, kind="index")
+        writer.seal(Manifest())
+    with ArchiveReader(file.getvalue()) as reader:
+        storages = [TensorReader(reader, "w").storage(number, private=True) for number in range(5)]
+        assert b"".join(storages) == data
+        for storage in storages:
+            assert ctypes.addressof(ctypes.c_char.from_buffer(storage)) % 64 == 0

@@ -333,8 +333,7 @@ def _in_threads(work: Callable[[int], bool], items: Sequence[int]) -> list[bool]
     Both digests release the interpreter lock while they work. The threads live for one call only: a pool that
     outlives it would not survive a fork.
     """
-    shares = len(items) // _CHUNKS_PER_THREAD
-    count = min(thread_count(), shares) if shares > 1 else 1
+    count = min(thread_count(), len(items) // _CHUNKS_PER_THREAD)
     if count < 2:
         return [work(item) for item in items]
     results: list[list[bool]] = [[] for _ in range(count)]

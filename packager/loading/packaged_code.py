@@ -337,8 +337,7 @@ def _tree(names: Iterable[str]) -> Folder:
         *parents, last = name.split("/")
         for part in parents:
             below = folder.setdefault(part, {})
-            if isinstance(below, str):  # the reader refuses a name that is both file and folder
-                raise AssertionError(f"{below!r} is a file and a folder")
+            assert not isinstance(below, str)  # the reader refuses a name that is both file and folder
             folder = below
         folder[last] = name
     return root

@@ -66,7 +66,7 @@ class LazyArray:
 
         for box in boxes(self.shape, (size or GATHERED) // itemsize_of(self.dtype)):
             array: Any = np.ascontiguousarray(self.read(box))
-            yield memoryview(array.reshape(-1).view(np.uint8))
+            yield memoryview(array.ravel().view(np.uint8))
 
     def transpose(self, order: Sequence[int]) -> LazyArray:
         """Return the axes in another order."""
@@ -286,7 +286,7 @@ class _Reshaped(LazyArray):
         if 0 in wanted:
             return np.empty(wanted, f"V{itemsize_of(self.dtype)}")
         runs = [
-            self._inner.read(part).reshape(-1)
+            self._inner.read(part).ravel()
             for first, length in _runs(self.shape, box)
             for part in _boxes_of_run(self._inner.shape, first, length)
         ]

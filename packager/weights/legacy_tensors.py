@@ -249,7 +249,7 @@ class LegacyTensor:
                 yield self.storage.read(at, min(at + size, stop))
             return
         for box in boxes(self.shape, (size or GATHERED) // itemsize_of(self.dtype)):
-            yield memoryview(self[tuple(slice(*ends) for ends in box)].raw().reshape(-1)).cast("B")
+            yield memoryview(self[tuple(slice(*ends) for ends in box)].raw().ravel()).cast("B")
 
     def _view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> LegacyTensor:
         return LegacyTensor(self.storage, self.dtype, shape, strides, offset, self.big_endian)

@@ -49,7 +49,7 @@ def read_torch_file(path: str | os.PathLike[str], *, opaque: bool = False) -> An
     return read_torch_stream(file, opaque=opaque)
 
 
-def read_torch_zip(file: LegacyFile, members: ZipFile, *, opaque: bool = False) -> Any:
+def read_torch_zip(file: LegacyFile, members: ZipFile, *, opaque: bool) -> Any:
     """Read the object of a file in the zip format. Raises LegacyFormatError for another zip file."""
     pickles = [member for member in members if member.rpartition("/")[2] == "data.pkl"]
     if len(pickles) != 1 or any(f"{pickles[0].rpartition('/')[0]}/constants.pkl" == name for name in members):
@@ -77,7 +77,7 @@ def zip_pickle(
     names: Any,
     persistent: Callable[[Any], Any],
     *,
-    opaque: bool = False,
+    opaque: bool,
 ) -> Any:
     """Read the object of a pickle in a zip file.
 
@@ -138,7 +138,7 @@ def _other_zip(members: ZipFile, pickles: int) -> str:
     return f"{pickles} entries called data.pkl; a file of torch.save has one"
 
 
-def read_torch_stream(file: LegacyFile, *, opaque: bool = False) -> Any:
+def read_torch_stream(file: LegacyFile, *, opaque: bool) -> Any:
     """Read five pickles one after another, then for each storage its number of elements and its bytes.
 
     Raises LegacyFormatError for a damaged file, PickleRefused for more than data.

@@ -63,7 +63,7 @@ class _Tensors:
         offset: int,
         shape: tuple[int, ...],
         strides: tuple[int, ...],
-        requires_grad: bool = False,
+        requires_grad: Any = None,
         hooks: Any = None,
         metadata: Any = None,
     ) -> LegacyTensor:
@@ -114,7 +114,7 @@ def storage_dtype(kind: Any) -> str:
     return _STORAGES[kind.name.rpartition(" ")[2]]
 
 
-def _parameter(data: object, requires_grad: bool = True, hooks: Any = None, state: Any = None) -> Any:
+def _parameter(data: object, requires_grad: Any = None, hooks: Any = None, state: Any = None) -> Any:
     if not isinstance(data, LegacyTensor):
         raise TypeError("a parameter without a tensor")
     return data
@@ -202,7 +202,7 @@ _NUMPY_CODES: Final = {dtype.code[1:]: dtype.name for dtype in DTYPES.values() i
 class _NumpyDtype(HasState):
     """A NumPy dtype of numbers by its code ("f8"); its state says the byte order."""
 
-    def __init__(self, code: str, align: object = False, copy: object = False) -> None:
+    def __init__(self, code: str, align: Any = None, copy: Any = None) -> None:
         if type(code) is not str or code not in _NUMPY_CODES:
             raise ValueError(f"NumPy's dtype {str(code)[:40]!r} is not one of numbers")
         self.name = _NUMPY_CODES[code]

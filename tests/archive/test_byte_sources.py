@@ -187,9 +187,35 @@ def test_an_empty_file_is_not_mapped(tmp_path: Path) -> None:
 
 def test_what_waits_in_a_file_object_is_written_first(tmp_path: Path) -> None:
     with open(tmp_path / "x", "w+b") as file:
-        file.write(DATA)
+        file.write(DATA[:100])
         source = open_source(file, mapped=False)
-        assert bytes(source.view(0, source.size)) == DATA
+        assert bytes(source.view(0, source.size)) == DATA[:100]
+
+
+def test_a_file_object_of_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").touch()
+    with (
+        open(tmp_path / "x", encoding="utf-8") as file,
+        pytest.raises(TypeError, match=r"x is open for text; open it with mode 'rb'$"),
+    ):
+        open_source(file, mapped=False)  # type: ignore[arg-type]  # what is tried
+
+
+def test_a_device_is_not_even_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Any] = []
+    monkeypatch.setattr("os.open", lambda *given: opened.append(given))
+    with pytest.raises(ArchiveError, match=r"^/dev/null: found a device or folder; expected a file"):
+        open_source("/dev/null", mapped=False)
+    assert opened == []
+
+
+def test_a_file_that_ends_while_it_is_read_gives_nothing_more(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = iter([10, 0])
+    monkeypatch.setattr(byte_sources, "_read_into", lambda target, number, at: next(counts))
+    with pytest.raises(ArchiveChangedError, match=f"x: found 110 bytes; expected the {len(DATA)} that"):
+        SOURCES[1](path).view(100, 200)
 
 
 @pytest.mark.parametrize(("platform", "flag"), [("linux", 0x4000), ("darwin", 0)])

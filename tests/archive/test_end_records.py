@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
@@ -194,3 +195,16 @@ def test_bytes_before_a_directory_without_records_are_refused() -> None:
         ArchiveError, match="archive: found 3 bytes before the central directory; expected entries"
     ):
         read(b"abc" + end_records(0, 3, 0))
+
+
+def test_a_record_has_so_many_bytes_at_most() -> None:
+    """46 of its own, 1,024 of its name, and 28 of its ZIP64 field."""
+    limit = zip_container.ZIP64_LIMIT
+    for length in (1098, 1099):
+        data = memoryview(bytes(length) + end_records(1, 0, length, limit))
+        ask = partial(zip_container._read_end, lambda start, stop, data=data: data[start:stop], len(data))
+        if length == 1098:
+            assert ask(limit, "x") == (1, 0, 1098)
+        else:
+            with pytest.raises(ArchiveError, match=r"1 records in 1099 bytes; .* of at most 1098 bytes each"):
+                ask(limit, "x")

@@ -126,6 +126,18 @@ def test_a_thread_is_started_for_every_eight_chunks(
     assert all(thread.daemon and not thread.is_alive() for thread in made)
 
 
+@pytest.mark.parametrize("wrong", [0, 1, 15])  # of this thread, and of the other
+def test_what_a_thread_raises_is_raised_to_who_asked(monkeypatch: pytest.MonkeyPatch, wrong: int) -> None:
+    def work(item: int) -> bool:
+        if item == wrong:
+            raise ArithmeticError(f"item {item}")
+        return True
+
+    monkeypatch.setattr(entries, "thread_count", lambda: 2)
+    with pytest.raises(ArithmeticError, match=f"^item {wrong}$"):
+        entries._in_threads(work, range(16))
+
+
 def test_numbers_are_turned_on_machines_of_the_other_byte_order(monkeypatch: pytest.MonkeyPatch) -> None:
     column = array("I", [1, 2])
     monkeypatch.setattr(sys, "byteorder", "little")

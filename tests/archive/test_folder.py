@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader, verify
+from packager.archive import (
+    ArchiveReader,
+    ArchiveWriter,
+    Manifest,
+    Source,
+    TensorReader,
+    folder_container,
+    verify,
+)
 from packager.errors import ArchiveError
 
 
@@ -196,3 +204,24 @@ def test_a_manifest_that_became_a_link_is_another(folder: Path) -> None:
         (folder / ".data/manifest.msgpack").unlink()
         with pytest.raises(ArchiveError, match=r"manifest\.msgpack cannot be found any more"):
             reader.read("net/__init__.py")
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_tensors_alone_are_mapped(folder: Path, monkeypatch: pytest.MonkeyPatch, mapped: bool) -> None:
+    opened: list[tuple[str, bool]] = []
+    open_file = folder_container.open_file
+
+    def watched(descriptor: int, name: str, *, mapped: bool) -> Source:
+        opened.append((str(Path(name).relative_to(folder)), mapped))
+        return open_file(descriptor, name, mapped=mapped)
+
+    monkeypatch.setattr(folder_container, "open_file", watched)
+    with ArchiveReader(folder, mmap=mapped) as reader:
+        for name in reader.names():
+            reader.view(name)
+    assert {name for name, _ in opened} == {
+        *reader.names(),
+        ".data/manifest.msgpack",
+        ".data/manifest.sha256",
+    }
+    assert {name for name, is_mapped in opened if is_mapped} == ({"net/weights"} if mapped else set())

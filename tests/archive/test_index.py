@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import struct
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from packager.archive import (
     TensorReader,
     TensorSpec,
     add_tensors,
+    index_name,
     pack,
     stored_tensors,
     unpack,
@@ -347,10 +349,46 @@ def test_a_header_that_would_be_refused_is_not_written(
     tensors = [TensorSpec("a", "U8", (1, 1, 2), (2, 2, 1), 0, 0)]
 
     def plan(most: int) -> MemberPlan:
-        value: int | Callable[[int], int] = (lambda size: most) if bound == "most_sizes" else most
+        value: int | Callable[[int], int] = (
+            (lambda size: most + size - 120) if bound == "most_sizes" else most
+        )
         monkeypatch.setattr(f"packager.archive.safetensors.{bound}", value)
         return planned(*tensors, sizes=[2], metadata={"a": "b", "c": "d"})
 
     assert len(plan(right).header) == 128
     with pytest.raises(ArchiveError, match=message):
         plan(right - 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "possible"),
+    [
+        ((), True),
+        ((1,) * 64, True),
+        ((1,) * 65, False),
+        (((1 << 63) - 1,), True),
+        ((1 << 63,), False),
+        ((1 << 62, 2), False),
+        ((1 << 31, 1 << 31), True),
+        ((0, (1 << 63) - 1), True),
+        ((0, 1 << 63), False),
+    ],
+)
+def test_a_shape_can_be_where_its_elements_can_be_counted(shape: tuple[int, ...], possible: bool) -> None:
+    """By 63 bits, and as if no extent were zero."""
+    assert stored_tensors._is_possible(shape) is possible
+
+
+@pytest.mark.parametrize("header", [48, 64, 80])
+def test_private_storages_start_at_a_multiple_of_64_whatever_stands_before_them(header: int) -> None:
+    tensors = [TensorSpec(key, "U8", (16,), (1,), 0, number) for number, key in enumerate("abcde")]
+    file, data = io.BytesIO(), bytes(range(80))
+    with ArchiveWriter(file) as writer:
+        writer.add("w", bytes(header) + data, kind="tensors", align=64)
+        writer.add(index_name("w"), planned(*tensors, sizes=[16] * 5).index, kind="index")
+        writer.seal(Manifest())
+    with ArchiveReader(file.getvalue()) as reader:
+        storages = [TensorReader(reader, "w").storage(number, private=True) for number in range(5)]
+        assert b"".join(storages) == data
+        for storage in storages:
+            assert ctypes.addressof(ctypes.c_char.from_buffer(storage)) % 64 == 0

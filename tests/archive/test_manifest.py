@@ -67,9 +67,32 @@ def test_everything_survives_the_way_through_bytes() -> None:
     assert dump_manifest(load_manifest(data).open()) == data
 
 
+def test_a_number_may_be_zero() -> None:
+    least = Manifest(
+        state_dicts=(StateDictRecord("net", "w", "net/w", None, (("", 0),)),),
+        guards=(GuardRecord("net/__init__.py", 0, "True", None),),
+    )
+    assert load_manifest(dump_manifest(least)).open() == least
+
+
 def test_rows_are_stored_sorted_whatever_order_they_are_given_in() -> None:
     shuffled = dataclasses.replace(FULL, modules=FULL.modules[::-1], externs=FULL.externs[::-1])
     assert dump_manifest(shuffled) == dump_manifest(FULL)
+
+
+def test_stored_modules_are_those_whose_source_is_there() -> None:
+    modules = (
+        ModuleRecord("net", "intern", "r", "b", "net.py"),
+        ModuleRecord("far", "extern", "r", "b", "net.py"),
+        ModuleRecord("folder", "intern", "r", "b"),
+        ModuleRecord("gone", "intern", "r", "b", "gone.py"),
+        ModuleRecord("text", "intern", "r", "b", "text.py"),
+    )
+    entries = (
+        EntryRecord("net.py", "source", 0, 1, b"", b""),
+        EntryRecord("text.py", "resource", 0, 1, b"", b""),
+    )
+    assert Manifest(modules=modules, entries=entries).stored_modules == {"net"}
 
 
 def test_mocks_are_the_modules_that_were_mocked() -> None:

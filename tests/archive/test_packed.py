@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from packager.archive import pack, unpack
+from packager.archive.bounds import MAX_DEPTH
 from packager.archive.packed import scan
 from packager.errors import ArchiveError
 
@@ -33,6 +35,41 @@ def test_plain_data_comes_back_and_has_one_spelling(value: Any) -> None:
     data = pack(value)
     assert unpack(data, what="x") == value
     assert pack(unpack(data, what="x")) == data
+
+
+class Text(str):
+    """A text of a class of its own."""
+
+
+@pytest.mark.parametrize("value", [Text("a"), [Text("a")], {"a": Text("a")}, {1}, 1j, object()])
+def test_what_is_not_plain_data_is_not_written(value: Any) -> None:
+    with pytest.raises(TypeError):
+        pack(value)
+
+
+@pytest.mark.parametrize("key", [1, None, b"a", ("a",)])
+def test_keys_that_are_no_strings_are_not_written(key: Any) -> None:
+    with pytest.raises(TypeError, match=re.escape(f"a map to be packed has the key {key!r}; ")):
+        pack({key: 1})
+
+
+@pytest.mark.parametrize("data", ["82a16101a16102", "82a16202a16101"])
+def test_keys_of_a_map_rise(data: str) -> None:
+    with pytest.raises(ArchiveError, match="a map has the key 'a' twice or out of order"):
+        unpack(bytes.fromhex(data), what="x")
+
+
+@pytest.mark.parametrize("around", [lambda value: [value], lambda value: {"a": value}])
+def test_what_is_written_nests_as_deep_as_is_read(around: Any) -> None:
+    value: Any = 1
+    for _ in range(MAX_DEPTH):
+        value = around(value)
+    data = pack(value)
+    assert unpack(data, what="x") == value
+    with pytest.raises(ValueError, match=f"{MAX_DEPTH}"):
+        pack(around(value))
+    with pytest.raises(ArchiveError, match=f"{MAX_DEPTH}"):
+        unpack((b"\x91" if data[0] == 0x91 else b"\x81\xa1a") + data, what="x")
 
 
 @given(st.dictionaries(st.text(max_size=3), st.integers()))

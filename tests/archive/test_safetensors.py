@@ -329,6 +329,17 @@ def test_fields_in_any_order_are_read_as_strictly(fields: bytes, message: str) -
         parse_header(file, len(file), what="x")
 
 
+@pytest.mark.parametrize("rank", [0, 1, 2, 3, 64, 65])
+def test_shapes_in_any_order_have_as_many_sizes(rank: int) -> None:
+    sizes = b",".join([b"1"] * rank)
+    file = file_of(b'{"a":{"shape":[' + sizes + b'],"dtype":"U8","data_offsets":[0,1]}}', b"x")
+    if rank == 65:
+        with pytest.raises(ArchiveError, match="found a shape or data_offsets of another form"):
+            parse_header(file, len(file), what="x")
+    else:
+        assert parse_header(file, len(file), what="x").tensors["a"].shape == (1,) * rank
+
+
 @pytest.mark.parametrize("rows", [b'"a":{%s[0,1]},"b":{%s[1,2]}', b'"b":{%s[1,2]},"a":{%s[0,1]}'])
 @pytest.mark.parametrize(
     "fields", [b'"dtype":"U8","shape":[1],"data_offsets":', b'"shape":[1],"dtype":"U8","data_offsets":']

@@ -200,7 +200,17 @@ def test_records_leave_fields_to_their_zip64_field(
         opened_zip(zipped(A, Entry(b"b", b"second one", central=short)))
 
 
-@pytest.mark.parametrize("extra", [words(10)[:-1], words(10)[:3], struct.pack("<HHQ", 2, 8, 10), b""])
+@pytest.mark.parametrize(
+    "extra",
+    [
+        words(10)[:-1],
+        words(10)[:3],
+        struct.pack("<HHQ", 2, 8, 10),
+        struct.pack("<HHQ", 1, 9, 10),
+        struct.pack("<HH8s", 1, 7, b"\x0a"),
+        b"",
+    ],
+)
 def test_a_field_is_whole_and_of_its_kind(opened_zip: Opened, extra: bytes) -> None:
     entry = Entry(b"b", b"second one", central={"size": LONG, "extra": extra})
     with pytest.raises(LegacyFormatError, match="its ZIP64 field is missing"):

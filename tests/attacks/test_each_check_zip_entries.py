@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from packager.archive import Memory
 from packager.errors import LegacyFormatError
 from packager.weights import zip_files
 from tests.attacks.zip_forger import LONG, A, Entry, Opened, contents, deflated, words, zipped
@@ -32,6 +33,14 @@ def test_entries_lie_behind_one_another_before_the_directory(opened_zip: Opened)
             opened_zip(zipped(Entry(b"a", b"first", central={"start": place})))
     with pytest.raises(LegacyFormatError, match="found no header of entry 'a'"):
         opened_zip(zipped(Entry(b"a", b"first", central={"start": len(data) - 30})))
+
+
+def test_an_entry_starts_inside_of_the_file(opened_zip: Opened) -> None:
+    data = bytearray(zipped(A))
+    for more, message in ((0, rf"'a' reaches byte {len(data) + 5}, behind"), (1, "found no header of entry")):
+        data[28:30] = (len(data) - 31 + more).to_bytes(2, "little")  # of the extra fields of the header
+        with pytest.raises(LegacyFormatError, match=message):
+            opened_zip(bytes(data))
 
 
 @pytest.mark.parametrize(
@@ -139,6 +148,41 @@ def test_long_deflated_entries_are_unpacked_piece_by_piece(opened_zip: Opened, l
         assert bytes(members.read("b")) == b"x"
     assert bytes(members.head("a", MIB + 5)) == MUCH[: MIB + 5]
     assert members.check("a")
+
+
+def test_no_more_than_4_mib_are_unpacked_in_memory(opened_zip: Opened) -> None:
+    for size, in_memory in ((4 * MIB, True), (4 * MIB + 1, False)):
+        data = MUCH[: 2 * MIB] * 2 + b"x" * (size - 4 * MIB)
+        members = opened_zip(zipped(Entry(b"a", data, deflated(data, 0))))
+        assert bytes(members.read("a")) == data
+        assert members._last is not None
+        assert isinstance(members._last[1], Memory) is in_memory
+
+
+def test_a_mebibyte_is_read_at_once(opened_zip: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    members = opened_zip(zipped(Entry(b"a", MUCH), Entry(b"b", MUCH, deflated(MUCH, 0))))
+    read, places = members._file.read, list[tuple[int, int]]()
+    monkeypatch.setattr(members._file, "read", lambda *place: places.append(place) or read(*place))
+    start, packed = members["b"].start, members["b"].start + members["b"].packed
+    pieces = [(start, start + MIB), (start + MIB, start + 2 * MIB), (start + 2 * MIB, packed)]
+    for ask, expected in (
+        (
+            lambda: members.check("a"),
+            [(31, 31 + MIB), (31 + MIB, 31 + 2 * MIB), (31 + 2 * MIB, 35 + 2 * MIB)],
+        ),
+        (lambda: members.read("b"), pieces),
+        (lambda: members.read("b", 0, 5), []),  # the last one is kept
+        (lambda: members.head("b", 10), [(start, start + 10 + MIB)]),
+    ):
+        places.clear()
+        ask()
+        assert places == expected
+
+
+def test_a_match_may_go_on_beyond_a_piece(opened_zip: Opened) -> None:
+    """All that is packed has been taken then, and some of it is still to come out."""
+    zeros = bytes(MIB + 100)
+    assert bytes(opened_zip(zipped(Entry(b"a", zeros, deflated(zeros)))).read("a")) == zeros
 
 
 def test_the_crc_of_long_stored_entries_is_checked(opened_zip: Opened) -> None:

@@ -7,14 +7,18 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import pytest
 
+from packager.archive import ArchiveWriter, Manifest, ModuleRecord
 from packager.loading import loaded_archive
 from packager.loading.loaded_archive import (
     ENVIRONMENT_VARIABLE,
+    ArchiveMovedError,
+    _adopt,
     _announced,
     _put_into_environment,
     adopt_module,
@@ -107,3 +111,168 @@ def test_stubs_are_written_anew_where_their_folder_is_gone(monkeypatch: pytest.M
     assert sorted(os.listdir(second)) == ["a.py", "b.py"]
     with open(os.path.join(second, "b.py"), encoding="utf-8") as stub:
         assert stub.read() == loaded_archive._STUB.format(policy="2")
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What this process has said of archives: nothing yet."""
+    monkeypatch.setattr(loaded_archive, "_stub_folder", None)
+    monkeypatch.setattr(loaded_archive, "_policies", {})
+    monkeypatch.setattr(loaded_archive, "_closed", set())
+    monkeypatch.setattr(loaded_archive, "_loaded", {})
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return loaded_archive
+
+
+def _announce(archive: Any, path: str = "p.kellet") -> None:
+    loaded_archive.announce(archive, path, "crc", False, ("a:B",), ("shop.net",))
+
+
+def test_what_is_announced_stands_in_the_environment_and_in_stubs_until_it_is_taken_back(
+    pack: Callable[..., Any], said: Any
+) -> None:
+    archive = pack({"shop.py": "", "more/__init__.py": ""}).archive
+    tops = archive.top_level_names
+    said._closed.update(tops)
+    assert not loaded_archive.is_announced(archive)
+    _announce(archive)
+    assert loaded_archive.is_announced(archive)
+    policy = {
+        "path": "p.kellet",
+        "identity": archive.identity,
+        "suffix": archive.rules.suffix,
+        "digests": "crc",
+        "mmap": False,
+        "trust": ["a:B"],
+        "admitted": ["shop.net"],
+        "undeclared": "error",
+        "bytecode": None,
+    }
+    assert _announced() == dict.fromkeys(tops, policy)
+    assert said._closed == set()  # it was closed before, and is open again
+    folder = sys.path[-1]
+    assert sorted(os.listdir(folder)) == [f"{top}.py" for top in tops]
+    with open(os.path.join(folder, f"{tops[0]}.py"), encoding="utf-8") as stub:
+        assert stub.read() == (
+            "from packager.loading.loaded_archive import adopt_module; "
+            f"adopt_module(__name__, {json.dumps(policy)!r})\n"
+        )
+    del said._policies[tops[0]]
+    assert not loaded_archive.is_announced(archive)
+    said._policies[tops[0]] = json.dumps(policy)
+    loaded_archive.withdraw(archive)
+    assert (said._policies, _announced(), os.listdir(folder)) == ({}, {}, [])
+    assert said._closed == set(tops)
+
+
+def test_what_was_not_announced_is_taken_back_without_a_word(pack: Callable[..., Any], said: Any) -> None:
+    archive = pack({"shop.py": ""}).archive
+    loaded_archive.withdraw(archive)
+    assert (said._closed, _announced()) == (set(archive.top_level_names), {})
+    _announce(archive)
+    said._stub_folder = None  # it could not be made
+    loaded_archive.withdraw(archive)
+    assert said._policies == {}
+
+
+def _written(path: Path, name: str = "shop") -> str:
+    """Write an archive of one module, and return its identity."""
+    with ArchiveWriter(path) as writer:
+        writer.add(f"{name}.py", b"x = 1\n", kind="source")
+        return writer.seal(Manifest(modules=(ModuleRecord(name, "intern", "r", "b", f"{name}.py"),)))
+
+
+def _policy(path: Path, identity: str, suffix: str) -> dict[str, Any]:
+    facts = {"path": str(path), "identity": identity, "suffix": suffix, "digests": "crc", "mmap": False}
+    return {**facts, "trust": [], "admitted": [], "undeclared": "error", "bytecode": None}
+
+
+def test_an_announced_archive_is_opened_again_by_the_policy_that_this_process_knows_best(
+    tmp_path: Path, said: Any
+) -> None:
+    identity = _written(tmp_path / "net.kellet")
+    policy = _policy(tmp_path / "net.kellet", identity, "__w1_0")
+    gone = {**policy, "path": str(tmp_path / "gone")}
+    assert _adopt("shop__w1_0") is None
+    for known, told, announced in (
+        ({}, policy, gone),
+        ({}, None, policy),
+        ({"shop__w1_0": policy}, gone, gone),
+    ):
+        said._policies.update({top: json.dumps(one) for top, one in known.items()})
+        _put_into_environment({"shop__w1_0": announced})
+        found = _adopt("shop__w1_0", told)
+        assert found is not None
+        assert (found.identity, found.top_level_names) == (identity, ["shop__w1_0"])
+        assert loaded_archive.loaded_archive_of("shop__w1_0") is found
+        assert _adopt("shop__w1_0", gone) is found  # it is open now
+        loaded_archive.unregister(found)
+        found.close()
+    said._policies.clear()
+    assert _adopt("other__w1_0", policy) is None  # the archive has nothing of this name
+    loaded_archive.unregister(said._loaded["shop__w1_0"])
+
+
+def test_what_was_closed_here_is_not_opened_again(tmp_path: Path, said: Any) -> None:
+    identity = _written(tmp_path / "net.kellet")
+    policy = _policy(tmp_path / "net.kellet", identity, "__w1_0")
+    found = _adopt("shop__w1_0", policy)
+    said._closed.add("shop__w1_0")
+    assert _adopt("shop__w1_0", policy) is found
+    assert found is not None
+    loaded_archive.unregister(found)
+    with pytest.raises(ModuleNotFoundError, match=r"^the archive of 'shop__w1_0' is not open any more$"):
+        _adopt("shop__w1_0", policy)
+
+
+def test_an_archive_that_is_another_one_now_or_gone_is_told(tmp_path: Path, said: Any) -> None:
+    path = tmp_path / "net.kellet"
+    policy = _policy(path, _written(path), "__w1_0")
+    other = _written(path, "other")
+    with pytest.raises(
+        ArchiveMovedError, match=f"replaced since it was opened: its identity is {other}, exp"
+    ):
+        _adopt("shop__w1_0", policy)
+    path.unlink()
+    with pytest.raises(ArchiveMovedError, match=r"net\.kellet: the archive cannot be opened again in this"):
+        _adopt("shop__w1_0", policy)
+    os.mkfifo(path)
+    with pytest.raises(ArchiveMovedError, match="this process: found a pipe or device in its place; keep"):
+        _adopt("shop__w1_0", policy)
+
+
+def test_the_finder_is_put_first_and_once(pack: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    finder = loaded_archive._finder
+    monkeypatch.setattr(sys, "meta_path", [one for one in sys.meta_path if one is not finder])
+    before = [*sys.meta_path]
+    for name in ("shop.py", "more.py"):
+        pack({name: ""})
+        assert sys.meta_path == [finder, *before]
+
+
+def test_an_archive_that_is_forgotten_leaves_the_names_of_others(pack: Callable[..., Any]) -> None:
+    one, other = pack({"shop.py": ""}).archive, pack({"shop.py": ""}).archive
+    loaded_archive.unregister(one)
+    tops = one.top_level_names + other.top_level_names
+    assert [loaded_archive.loaded_archive_of(top) for top in tops] == [None, other]
+    other.rules.suffix = one.rules.suffix
+    loaded_archive.register(one)
+    loaded_archive.unregister(other)
+    assert loaded_archive.loaded_archive_of(tops[0]) is one
+    other.rules.suffix = tops[1].removeprefix("shop")
+
+
+def test_what_is_announced_leaves_room_in_the_smallest_environment() -> None:
+    """Windows takes 32,767 characters for all variables."""
+    assert loaded_archive._MOST_IN_ENVIRONMENT == 1 << 14
+
+
+@pytest.mark.parametrize("name", ["json", "colorsys"])
+def test_names_that_can_be_imported_are_taken(name: str) -> None:
+    """Whether the module is loaded or not."""
+    sys.modules.pop("colorsys", None)
+    loaded_archive.require_free(frozenset({"nowhere_at_all"}), "net.kellet")
+    with pytest.raises(
+        loaded_archive.NameTakenError, match=rf"^net\.kellet cannot be installed: {name} can be"
+    ):
+        loaded_archive.require_free(frozenset({name, "nowhere_at_all"}), "net.kellet")

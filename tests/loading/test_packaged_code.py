@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from packager.archive import ArchiveIOError, ModuleRecord
 from packager.errors import ArchiveError, UndeclaredImportError
 from packager.loading import packaged_code
 from packager.loading.packaged_code import ImportRules, PackagedCode, Unpacker
@@ -34,6 +36,25 @@ def test_what_it_owns_stores_and_declares() -> None:
     assert code.owned == {"top", "pkg", "space", "gone"}
     assert code.declared == {"numpy"}
     assert code.stored == {"top", "pkg", "space.below.leaf"}
+
+
+def test_a_module_that_was_left_to_the_target_is_declared_like_what_is_needed() -> None:
+    archive: Any = TextArchive(TREE, ["numpy.linalg"], ["gone"])
+    more = (ModuleRecord("yaml.loader", "extern", "r", "b"), ModuleRecord("pkg.fast", "extern", "r", "b"))
+    archive.manifest.modules += more
+    assert PackagedCode(archive).declared == {"numpy", "yaml"}
+
+
+def test_tensors_are_read_for_their_reader_as_the_archive_checks_them() -> None:
+    archive: Any = TextArchive(TREE, (), ())
+    archive.entry = lambda name: SimpleNamespace(kind="tensors" if name == "w" else "resource")
+    archive.view, archive.read = (lambda name: memoryview(b"viewed")), (lambda name: b"read")
+    assert [PackagedCode(archive).read_file(name) for name in ("w", "top.py")] == [b"viewed", b"read"]
+
+
+def test_data_that_lies_in_no_package_is_listed() -> None:
+    tree = {**TREE, "words.txt": "w", "data/a/b.txt": "b", "pkg/more.txt": "m", ".data/extra": "e"}
+    assert code_of(tree).files_of_no_package() == ["words.txt", "data/a/b.txt"]
 
 
 def test_a_parent_without_a_record_is_a_namespace_package() -> None:
@@ -175,6 +196,42 @@ def test_one_package_is_unpacked_at_a_time_and_stays(cache: Path) -> None:
     assert (unpacker.root / "pkg").is_dir()
 
 
+def test_data_beside_the_packages_is_unpacked_with_any_of_them(cache: Path) -> None:
+    unpacker = Unpacker(code_of({**TREE, "words.txt": "w", "data/a.txt": "a"}), "abc")
+    unpacker.unpack("top")
+    assert sorted(os.listdir(unpacker.root)) == ["data", "top.py", "words.txt"]
+    (unpacker.root / "words.txt").write_bytes(b"mine")
+    (unpacker.root / "data/a.txt").unlink()
+    unpacker.unpack("pkg")
+    assert (unpacker.root / "words.txt").read_bytes() == b"mine"
+    assert (unpacker.root / "data/a.txt").read_bytes() == b"a"
+
+
+@pytest.mark.parametrize("of_the_archive", [True, False])
+def test_files_that_cannot_be_read_or_written_are_told(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, of_the_archive: bool
+) -> None:
+    unpacker = Unpacker(code_of(), "abc")
+    failed = ArchiveIOError("net.kellet: cannot be read") if of_the_archive else OSError(28, "No space left")
+
+    def fail(path: Path, data: bytes) -> None:
+        raise failed
+
+    monkeypatch.setattr(packaged_code, "keep_file", fail)
+    with pytest.raises(ArchiveIOError) as raised:
+        unpacker.unpack("top")
+    if of_the_archive:
+        assert raised.value is failed
+    else:
+        assert str(raised.value) == (
+            "top: packaged code asks for its own files, and they cannot be written to "
+            f"{unpacker.root}: [Errno 28] No space left; set KELLET_CACHE to a folder that can be written"
+        )
+        assert raised.value.errno == 28
+    monkeypatch.undo()
+    assert not unpacker.root.exists()
+
+
 def test_what_was_unpacked_is_not_looked_at_again(cache: Path) -> None:
     code = code_of()
     unpacker = Unpacker(code, "abc")
@@ -221,6 +278,13 @@ def test_a_cache_is_one_whose_nearest_folder_can_be_written(tmp_path: Path) -> N
     assert packaged_code._can_be_made(tmp_path)
     assert not packaged_code._can_be_made(tmp_path / "file")
     assert not packaged_code._can_be_made(tmp_path / "file" / "below")
+
+
+def test_a_cache_that_may_not_be_written_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr("os.access", lambda *given: asked.append(given) or False)
+    assert not packaged_code._can_be_made(tmp_path / "a")
+    assert asked == [(tmp_path, os.W_OK | os.X_OK)]
 
 
 def test_where_there_is_no_temporary_folder_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

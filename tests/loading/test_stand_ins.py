@@ -244,3 +244,18 @@ def test_a_closed_archive_forgets_its_importer_and_its_stand_ins(pack: Callable[
     assert loaded_archive_of(top) is None
     with pytest.raises(ModuleNotFoundError, match="no PackageImporter is open for this code"):
         packaged("torch_package_importer")
+
+
+def test_what_code_runs_by_name_or_path_has_its_import_and_the_names_that_it_is_given(
+    pack: Callable[..., Any], tmp_path: Any
+) -> None:
+    script = "import shop.part\nfound = shop.part.x, globals().get('given')\n"
+    (tmp_path / "script.py").write_text(script)
+    code = "import runpy\nrun_module, run_path = runpy.run_module, runpy.run_path\n"
+    shop = pack({"shop/__init__.py": code, "shop/part.py": "x = 5\n", "shop/script.py": script}).module(
+        "shop"
+    )
+    for run, what in ((shop.run_module, "shop.script"), (shop.run_path, str(tmp_path / "script.py"))):
+        assert run(what)["found"] == (5, None)
+        assert run(what, {"given": 3})["found"] == (5, 3)
+        assert run(what, {"given": 3}, "other")["__name__"] == "other"

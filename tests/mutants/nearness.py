@@ -15,6 +15,7 @@ import pytest
 from .faults import Fault
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_NAME = re.compile(r"\w+")
 CASES = 10  # of one test function, to begin with
 FUNCTIONS = 40  # test functions, to begin with
 
@@ -60,7 +61,13 @@ class Nearness:
         ordered = sorted(self._functions, key=lambda name: -scores[name])
         first = [case for name in ordered[:FUNCTIONS] for case in self._cases(name, wanted)]
         others = [case for name in ordered for case in self._functions[name]]
-        return list(dict.fromkeys([*first, *others]))
+        return list(dict.fromkeys([*self._named_for(fault), *first, *others]))
+
+    def _named_for(self, fault: Fault) -> list[str]:
+        """A few cases that bear the name of the constant that a fault outside of functions is in."""
+        constant = "" if fault.where else fault.before.partition(":")[0].partition("=")[0].strip()
+        cases = (case for cases in self._functions.values() for case in cases)
+        return [case for case in cases if constant in _NAME.findall(case.partition("[")[2])][:CASES]
 
     def _cases(self, name: str, wanted: Counter[str]) -> list[str]:
         cases = self._functions[name]

@@ -8,13 +8,17 @@ import pickle
 import zipfile
 from argparse import Namespace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from packager import PackageExporter
+from packager.archive import ArchiveReader
 from packager.archive.safetensors import spell_header
 from packager.errors import LegacyFormatError
 from packager.weights import PickleRefused, open_checkpoint, read_torch_file, write_checkpoint, zip_files
+from packager.weights.checkpoint import _kellet_tensor
 
 
 def as_lists(checkpoint):
@@ -257,6 +261,56 @@ def test_a_kellet_archive_is_a_checkpoint_too(tmp_path):
     assert open_checkpoint(written.path, unwrap="net/best")["w"].numpy().tolist() == W.tolist()
     with pytest.raises(LegacyFormatError, match=r"which state dict\? The archive holds net/best"):
         open_checkpoint(written.path, unwrap="other")
+
+
+def test_one_state_dict_of_an_archive_is_a_checkpoint_and_the_others_are_left_out(tmp_path):
+    with PackageExporter(tmp_path / "a.kellet", policy="auto", fsync=False) as exporter:
+        for name in ("one", "two", "three"):
+            exporter.save_state_dict("net", name, {name: W})
+    for wanted in (None, "net/four", "two"):
+        with pytest.raises(LegacyFormatError, match="The archive holds net/one, net/three, net/two"):
+            open_checkpoint(tmp_path / "a.kellet", unwrap=wanted)
+    checkpoint = open_checkpoint(tmp_path / "a.kellet", unwrap="net/two")
+    assert (list(checkpoint), checkpoint.container) == (["two"], "net/two")
+    assert [(part.path, part.what) for part in checkpoint.left_out] == [
+        ("net/one", "state dict"),
+        ("net/three", "state dict"),
+    ]
+
+
+def test_an_archive_is_read_with_bounds_and_not_mapped(tmp_path, monkeypatch):
+    given = []
+
+    def opened(path, **options):
+        given.append(options)
+        return ArchiveReader(path, **options)
+
+    monkeypatch.setattr("packager.weights.checkpoint.ArchiveReader", opened)
+    written = write_checkpoint(tmp_path / "a.kellet", {"w": W}, fsync=False)
+    assert open_checkpoint(written.path)["w"].numpy().tolist() == W.tolist()
+    assert given == [{"mmap": False}]
+
+
+@pytest.mark.parametrize(("raw", "shown"), [(None, "F4"), ("odd9", "odd9")])
+def test_a_tensor_of_an_archive_that_is_not_of_numbers_is_told(raw, shown):
+    tensors = {"w": SimpleNamespace(dtype="F4", shape=(2,), strides=(1,), offset=0, storage=0)}
+    with pytest.raises(LegacyFormatError, match=f"^tensor 'w' has dtype '{shown}', which is not one of num"):
+        _kellet_tensor(tensors, "w", raw, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("7", "found no weight_map"),
+        ("[1, 2]", "found no weight_map"),
+        ("x", "not an index of shards: "),
+        ('{"weight_map": {"w": "w.npy"}}}', "not an index of shards: "),
+    ],
+)
+def test_an_index_is_a_map(tmp_path, text, message):
+    (tmp_path / "x.index.json").write_text(text)
+    with pytest.raises(LegacyFormatError, match=message):
+        open_checkpoint(tmp_path / "x.index.json")
 
 
 def test_a_file_that_changes_while_it_is_read_gives_an_error(tmp_path):

@@ -43,6 +43,8 @@ def test_a_state_dict_is_tensors_by_name_and_plain_data() -> None:
     assert (list(contents.state), contents.container) == (["w", "n", "l"], "")
     assert told(contents) == [("o", "object of a.B", NO_DATA), ("f", "name a.f", NO_DATA)]
     assert list(found({"w": W, "inner": {"n": [1]}}).state) == ["w", "inner"]
+    for wrong in ([1, [odd]], ({1: odd},), {1: {odd: 1}}, [{1}, object]):
+        assert told(found({"w": W, "o": wrong}))[0][0::2] == ("o", NO_DATA)
 
 
 def test_a_name_that_is_usual_is_taken_before_others() -> None:
@@ -155,6 +157,36 @@ def test_a_model_that_was_pickled_whole_gives_its_parameters_and_kept_buffers() 
     plain = Opaque("m.Plain", 1)
     plain.state = {"w": W, "n": 1}
     assert list(found(plain).state) == ["w", "n"]
+
+
+def nested(depth: int, around: Any, inmost: Any) -> Any:
+    for _ in range(depth):
+        inmost = around(inmost)
+    return inmost
+
+
+DEEP = "nested more than 64 deep, or of more parts than"
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_modules_and_plain_data_nest_so_deep_at_most(plain: bool) -> None:
+    def held(depth: int) -> Any:
+        if plain:
+            return {"w": W, "n": nested(depth, lambda inner: [inner], 1)}
+        return nested(depth, lambda inner: module({"m": inner}), module(_parameters={"w": W}))
+
+    assert list(found(held(64)).state) == (["w", "n"] if plain else ["m." * 64 + "w"])
+    with pytest.raises(LegacyFormatError, match=DEEP):
+        found(held(65))
+
+
+@pytest.mark.parametrize("root", [module({"a": module(_parameters={"w": W}), "b": 3}), {"w": W, "n": [1, 2]}])
+def test_modules_and_parts_of_plain_data_are_counted(root: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents_module, "MAX_PARTS", 3)
+    assert len(found(root).state) in (1, 2)
+    monkeypatch.setattr(contents_module, "MAX_PARTS", 2)
+    with pytest.raises(LegacyFormatError, match=f"x.pt: .*{DEEP} 2; no checkpoint is"):
+        found(root)
 
 
 def test_metadata_is_what_is_data_of_it() -> None:

@@ -181,6 +181,11 @@ def test_arrays_of_each_version_are_read(opened: Callable[[bytes], Any], version
         (npy(header=HEADER.replace(b"(2,)", b"(" + b"1," * 65 + b")")), "a shape or an order that cannot be"),
         (npy(header=HEADER.replace(b"(2,)", b"(True,)")), r"a header with the shape \(True,\)"),
         (npy(header=HEADER.replace(b"(2,)", b"(2.0,)")), r"a header with the shape \(2\.0,\)"),
+        (npy(header=HEADER.replace(b"(2,)", b"(-1, 0)"), data=b""), r"a header with the shape \(-1, 0\)"),
+        (
+            npy(header=HEADER.replace(b"(2,)", b"(9223372036854775808, 0)"), data=b""),
+            r"a header with the shape \(9223372036854775808, 0\)",
+        ),
         (npy(header=HEADER.replace(b"(2,)", b"(2**3,)")), r"no dict of NumPy \(a power is no literal\)"),
         (npy(header=HEADER.replace(b"<f4", b"f4")), "of dtype 'f4'; only numbers are read"),
         (npy(header=HEADER.replace(b"'<f4'", b"4")), "of dtype '4'; only numbers are read"),
@@ -197,6 +202,12 @@ def test_each_part_of_a_header_is_what_it_has_to_be(
 ) -> None:
     with pytest.raises(LegacyFormatError, match=rf"x\.npz: a\.npy: .*{message}"):
         opened(data)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (9223372036854775807, 0)])
+def test_arrays_of_nothing_are_read(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    (tmp_path / "a.npy").write_bytes(npy(header=HEADER.replace(b"(2,)", str(shape).encode()), data=b""))
+    assert open_checkpoint(tmp_path / "a.npy")["a"].shape == shape
 
 
 def test_shapes_have_64_axes_at_most(tmp_path: Path) -> None:

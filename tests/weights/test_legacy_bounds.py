@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from packager.errors import LegacyFormatError
-from packager.weights import open_checkpoint
+from packager.weights import legacy_bounds, open_checkpoint
 from packager.weights.torch_packages import open_torch_package
 
 
@@ -141,3 +141,23 @@ def test_a_file_of_objects_alone_is_no_empty_checkpoint(tmp_path: Path) -> None:
         "a.npz: found no array of numbers: each of its 2 entries was left out, the first as a.npz: a.npy: an "
         "array Python objects, which only a pickle holds; only numbers are read; name another file"
     )
+
+
+def test_what_is_met_elsewhere_in_the_small_is_as_large_as_was_chosen() -> None:
+    """A gigabyte is not tried: `attacks/test_each_bound.py` has a smaller number in the place of these."""
+    chosen = {
+        "FREE_MEMORY": 64 << 20,
+        "MEMORY_PER_BYTE": 32,
+        "MAX_MEMORY": 1 << 30,
+        "COST_OF_PART": 112,
+        "MAX_UNSEEN_KEYS": 2048,
+        "COST_OF_LOOK": 16,
+        "MAX_PARTS": 2_000_000,
+        "FREE_INFLATED": 4 << 20,
+        "INFLATED_PER_BYTE": 4,
+        "MAX_SHARD_INDEX": 64 << 20,
+        "MAX_ZIP_DIRECTORY": 32 << 20,
+        "FREE_WRITTEN": 1 << 30,
+        "WRITTEN_PER_BYTE": 64,
+    }
+    assert {name: getattr(legacy_bounds, name) for name in chosen} == chosen

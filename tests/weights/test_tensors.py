@@ -117,3 +117,47 @@ def test_a_storage_gives_no_bytes_that_it_does_not_have():
     storage, _ = storage_of(np.arange(3, dtype="i1"))
     with pytest.raises(LegacyFormatError, match="bytes 0 to 4 were asked for; it has 3"):
         storage.read(0, 4)
+
+
+class Zeros(LegacyStorage):
+    """Bytes that are read, and are all zero."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.reads: list[tuple[int, int]] = []
+        super().__init__("0", "uint8", nbytes, self._zeros)
+
+    def _zeros(self, start: int, stop: int) -> memoryview:
+        self.reads.append((start, stop))
+        return memoryview(bytes(stop - start))
+
+
+MIB = 1 << 20
+
+
+def test_elements_in_a_row_are_read_by_4_mib_and_scattered_ones_are_gathered_by_8() -> None:
+    row = checked_tensor(Zeros(4 * MIB + 1), "uint8", 0, (4 * MIB + 1,), (1,))
+    assert [len(piece) for piece in row.pieces()] == [4 * MIB, 1]
+    column = checked_tensor(Zeros(8 * MIB + 2), "uint16", 0, (4 * MIB + 1,), (1,), big_endian=True)
+    assert [len(piece) for piece in column.pieces()] == [8 * MIB, 2]
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "shape", "strides", "reads"),
+    [
+        (8192, (2,), (8191,), [(0, 8192)]),
+        (8193, (2,), (8192,), [(8192, 8193), (0, 1)]),
+        (9997, (2500,), (4,), [(0, 9997)]),
+        (24000, (2, 3000), (21000, 1), [(0, 24000)]),
+        (24001, (2, 3000), (21001, 1), [(21001, 24001), (0, 3000)]),
+        (12496, (2500,), (5,), [(6250, 12496), (0, 6246)]),
+        (16 * MIB, (16 * MIB,), (1,), [(0, 16 * MIB)]),
+        (16 * MIB + 2, (16 * MIB + 2,), (1,), [(8 * MIB + 1, 16 * MIB + 2), (0, 8 * MIB + 1)]),
+    ],
+)
+def test_what_lies_near_is_read_at_once_and_the_rest_by_halves(
+    nbytes: int, shape: tuple[int, ...], strides: tuple[int, ...], reads: list[tuple[int, int]]
+) -> None:
+    """Up to 8 KiB, or to 16 MiB where a quarter of it is wanted."""
+    storage = Zeros(nbytes)
+    checked_tensor(storage, "uint8", 0, shape, strides).raw()
+    assert storage.reads == reads

@@ -108,6 +108,9 @@ def test_a_package_is_one_folder(package: Package, tmp_path: Path) -> None:
 def test_the_one_pickle_of_data_is_the_state_dict(package: Package) -> None:
     model = b"\x80\2cmine\nNet\n)R."
     made = package({"m/model.pkl": model, "m/state.pkl": STATE, "m/net.py": b"", "m/a.txt": b""})
+    with pytest.raises(PickleRefused, match=r"the pickle names 'mine\.Net'"):
+        made.load_pickle("m", "model.pkl")
+    assert made.load_pickle("m", "model.pkl", opaque=True).name == "mine.Net"
     name, root, beside = made.state_dict(None)
     assert (name, list(root)) == ("m/state.pkl", ["w"])
     assert [(part.path, part.what) for part in beside] == [

@@ -12,7 +12,8 @@ import pytest
 from packager import PackageImporter
 from packager.archive import ArchiveIOError, ArchiveReader, verify
 from packager.errors import ArchiveError, LegacyFormatError, MigrationError
-from packager.weights import CheckpointMetadata, open_checkpoint, write_checkpoint
+from packager.weights import CheckpointMetadata, open_checkpoint, write_checkpoint, writing
+from packager.weights.legacy_tensors import LegacyStorage
 
 GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "legacy" / "zip.pt"
 STATE = {"w": np.arange(6, dtype="f4").reshape(2, 3), "steps": np.array(3), "none": np.zeros((0, 4), "f2")}
@@ -95,6 +96,65 @@ def test_what_cannot_be_written_is_told_together_and_leaves_the_old_file(tmp_pat
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.safetensors": b"old"}
 
 
+@pytest.mark.parametrize("first", [496, 501, 503])
+def test_parts_of_a_storage_keep_their_places_to_each_other(tmp_path, first):
+    np.save(tmp_path / "a.npy", np.arange(1000))
+    whole = open_checkpoint(tmp_path / "a.npy")["a"]
+    state = {"part": whole[first : first + 20], "inside": whole[first + 3 : first + 9 : 2]}
+    written = write_checkpoint(tmp_path / "a.kellet", state, fsync=False)
+    assert written.tied == (("part", "inside"),)
+    with PackageImporter(written.path) as importer:
+        loaded = importer.load_state_dict("model", "weights")
+        assert loaded["part"].tolist() == list(range(first, first + 20))
+        assert loaded["inside"].tolist() == [first + 3, first + 5, first + 7]
+
+
+def test_what_has_no_dtype_is_no_tensor(tmp_path):
+    for what in ("shape", "dtype"):
+        odd = SimpleNamespace(**{what: (2,)})
+        written = write_checkpoint(tmp_path / "a.safetensors", {"w": np.ones(2), "odd": odd}, fsync=False)
+        assert [(part.path, part.what) for part in written.left_out] == [("odd", "SimpleNamespace")]
+        assert written.keys == ("w",)
+
+
+def test_versions_are_those_of_the_state_that_was_migrated_or_else_of_its_file():
+    metadata = CheckpointMetadata({"": {"version": 1}}, {"origin": "here"}, ("first",))
+    for known, expected in (({"": {"version": 2}}, 2), (None, 1)):
+        found = writing._after_migration(metadata, SimpleNamespace(_metadata=known, ran=("second",)))
+        assert (found.versions, found.strings) == ({"": {"version": expected}}, {"origin": "here"})
+        assert found.migrations == ("first", "second")
+
+
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_value_of_other_bytes_than_its_shape_says_is_refused(more):
+    value = SimpleNamespace(nbytes=8, pieces=lambda: iter([memoryview(b"abcd"), memoryview(bytes(4 + more))]))
+    with pytest.raises(MigrationError, match=rf"^'w': its bytes are {more} more than its shape and dtype"):
+        list(writing._exact_pieces("w", value))
+
+
+def test_places_of_one_storage_that_only_touch_are_no_tie():
+    plain, turned = LegacyStorage("0", "f", 8, bytes), LegacyStorage("0", "f", 8, bytes)
+
+    def met(*places):
+        return writing._met_before([writing._Place(*place) for place in places])
+
+    assert met(("a", plain, 0, 4), ("b", turned, 4, 8)) == {}
+    assert met(("a", plain, 0, 5), ("b", turned, 4, 8)) == {"b": "a"}
+    assert met(("a", plain, 0, 1), ("b", turned, 0, 1)) == {"b": "a"}
+    assert met(("a", plain, 0, 5), ("b", plain, 1, 5), ("c", turned, 2, 3)) == {"c": "a"}
+    assert met(("a", plain, 0, 5), ("b", plain, 1, 6), ("c", turned, 5, 7)) == {"c": "b"}
+    assert met(("a", plain, 0, 8), ("b", turned, 1, 3), ("c", plain, 2, 4)) == {"b": "a", "c": "b"}
+
+
+def test_places_are_looked_at_from_both_ends():
+    storage = LegacyStorage("0", "f", 9, bytes)
+    places = [writing._Place("a", storage, 2, 5), writing._Place("b", storage, 0, 8)]
+    assert writing._mirrored(places) == [
+        writing._Place("a", storage, 3, 6),
+        writing._Place("b", storage, 0, 8),
+    ]
+
+
 @pytest.mark.parametrize("ending", ["kellet", "safetensors"])
 def test_a_source_that_fails_midway_leaves_nothing(tmp_path, ending):
     np.save(tmp_path / "a.npy", np.zeros(3_000_000))
@@ -118,6 +178,28 @@ def test_a_disk_that_is_too_small_is_told_beforehand(tmp_path, monkeypatch):
             write_checkpoint(tmp_path / f"a.{ending}", STATE)
         assert caught.value.errno == 28
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", ["kellet", "safetensors"])
+def test_a_mebibyte_of_the_disk_stays_free(tmp_path, monkeypatch, ending):
+    def write(free: int) -> None:
+        monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=free))
+        write_checkpoint(tmp_path / f"a.{ending}", {"w": np.zeros(12)}, fsync=False)
+
+    with pytest.raises(ArchiveIOError, match=r"it will have \d+ bytes, and 0 are free") as refused:
+        write(0)
+    size = int(str(refused.value).partition("it will have ")[2].partition(" ")[0])
+    with pytest.raises(ArchiveIOError, match=f"it will have {size} bytes, and {size + 1048575} are free"):
+        write(size + (1 << 20) - 1)
+    write(size + (1 << 20))
+
+
+def test_values_that_cannot_be_stored_are_told_up_to_fifty(tmp_path):
+    state = {f"k{n}": lambda: None for n in range(51)}
+    with pytest.raises(MigrationError) as refused:
+        write_checkpoint(tmp_path / "a.kellet", state, fsync=False)
+    first, *lines = str(refused.value).splitlines()
+    assert (first, len(lines)) == ("a.kellet: values that cannot be stored:", 50)
 
 
 @pytest.mark.parametrize("ending", ["kellet", "safetensors"])

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import fractions
 import random
+import sys
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -85,6 +86,41 @@ def _require_in_hundreds(keys: list[Any]) -> None:
     checks = KeyChecks(lambda: 10**6)
     for at in range(0, len(keys), 100):
         checks.require(keys[at : at + 100])
+
+
+def test_sets_grow_as_those_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_spread, "FREE_KEYS", 0)
+    count = 80_000
+    held: set[int] = set()
+    counts: dict[int, int] = {}  # by the size of the table that a number came into
+    size = 8
+    for number in range(1, count + 1):
+        held.add(number)
+        counts[size] = number
+        size = (sys.getsizeof(held) - sys.getsizeof(set())) // 16 or 8
+    assert list(key_spread._tables(count, in_set=True)) == list(counts.items())
+    assert list(counts)[-1] == 1 << 18
+
+
+def test_dicts_grow_as_those_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_spread, "FREE_KEYS", 0)
+    held: dict[int, None] = {0: None}
+    ends, before = [], sys.getsizeof(held)
+    for number in range(1, 6000):
+        held[number] = None
+        if sys.getsizeof(held) != before:
+            ends.append(number)
+            before = sys.getsizeof(held)
+    tables = list(key_spread._tables(6000, in_set=False))
+    assert tables == [(8 << at, end) for at, end in enumerate([*ends, 6000])]
+
+
+def test_tables_of_few_keys_are_not_looked_at() -> None:
+    """A table counts as soon as it may hold one key more than may collide."""
+    assert list(key_spread._tables(512, in_set=False)) == []
+    assert list(key_spread._tables(513, in_set=False)) == [(1024, 513)]
+    assert list(key_spread._tables(682, in_set=False)) == [(1024, 682)]
+    assert list(key_spread._tables(683, in_set=False)) == [(1024, 682), (2048, 683)]
 
 
 @pytest.mark.parametrize("in_set", [False, True], ids=["dict", "set"])

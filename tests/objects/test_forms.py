@@ -63,6 +63,7 @@ def forms(records: list[Any], *trust: str, context: TrustContext | None = None) 
 RELU = [K.GLOBAL, "torch.nn.functional", "relu"]
 OURS = [K.GLOBAL, "m", "A"]
 DATE = [K.GLOBAL, "datetime", "date"]
+ZONE = [K.GLOBAL, "datetime", "timezone"]
 ORDERED = [K.GLOBAL, "collections", "OrderedDict"]
 SPARSE = [K.GLOBAL, "scipy.sparse", "csr_matrix"]
 NORM = [K.GLOBAL, "torch.nn.utils.weight_norm", "WeightNorm"]
@@ -167,6 +168,28 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
                 "",
             )
         ],
+    ),
+    "an argument with a name that is none": (
+        [DATE, OURS, [K.TUPLE], [K.DICT, -2, 1], [K.CALL_KW, -1, -3, -4]],
+        [(1, f"m:A in the arguments of datetime:date, which holds {_ARGUMENTS} alone", "")],
+    ),
+    "a date of a date": (
+        [DATE, [K.CALL, -1, 1], [K.CALL, -1, -2]],
+        [
+            (
+                1,
+                f"an object of datetime:date in the arguments of datetime:date, which holds {_ARGUMENTS} alone",
+                "",
+            )
+        ],
+    ),
+    "a class of time zones": (
+        [ZONE, DATE, [K.CALL, -2, -1]],
+        [(0, f"datetime:timezone in the arguments of datetime:date, which holds {_ARGUMENTS} alone", "")],
+    ),
+    "a path of None": (
+        [[K.GLOBAL, "pathlib", "PurePosixPath"], [K.CALL, -1, None]],
+        [(1, "pathlib:PurePosixPath of something else than texts and numbers", "pathlib:PurePosixPath")],
     ),
     "a path of something else than text": (
         [[K.GLOBAL, "pathlib", "PurePosixPath"], [K.CALL, -1, "a", None]],
@@ -318,6 +341,16 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
             )
         ],
     ),
+    "a norm without attributes as a hook": (
+        hooked("_forward_pre_hooks", [NORM, [K.NEW, -1]]),
+        [
+            (
+                4,
+                "a hook (_forward_pre_hooks), an object of torch.nn.utils.weight_norm:WeightNorm",
+                "torch.nn.utils.weight_norm:WeightNorm",
+            )
+        ],
+    ),
     "a norm of a number for a name": (
         normed(1, 0),
         [
@@ -363,6 +396,10 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
     "a slice of our own": (
         [OURS, [K.CODEC, SLICE, "slice", 1, -1, None]],
         [(0, "m:A in what the codec 'slice' makes, which holds plain data and tensors alone", "")],
+    ),
+    "a state of a listed class": (
+        [[K.GLOBAL, "uuid", "UUID"], OURS, [K.NEW, -1], [K.STATE, -3, -2]],
+        [(1, "m:A in an object of uuid:UUID, which holds plain data and tensors alone", "")],
     ),
     "items by a method of a class": (
         [OURS, [K.NEW, -1], [K.EXTEND, -2, 1]],
@@ -435,6 +472,15 @@ HARMLESS: dict[str, list[Any]] = {
         [K.SHAPE, -4, None, "fn"],
         [K.OBJ, -5, -3],
     ],
+    "a time zone": [
+        [K.GLOBAL, "datetime", "timedelta"],
+        [K.CALL, -1, 0, 60],
+        ZONE,
+        [K.CALL, -3, -2],
+        DATE,
+        [K.CALL, -5, 1, -4],
+    ],
+    "a state of a module of its class": [*MODULE, [K.DICT], [K.STATE, -3, -4]],
     "a natural state": [*MODULE, [K.FINISH, -3, TORCH, ["state", True, 0]]],
     "a state": [*MODULE, [K.DICT], [K.FINISH, -3, TORCH, ["state", False, 0, "w"], 1, -4]],
     "a state of a UUID": [[K.GLOBAL, "uuid", "UUID"], [K.NEW, -1], [K.DICT], [K.STATE, -2, -3]],
@@ -482,6 +528,7 @@ HELD: dict[str, tuple[list[Any], list[int]]] = {
     "a matrix": ([*MATRIX, [K.LIST], [K.OBJ, -2, -3]], []),
     "a matrix of a class": ([*MATRIX, OURS, [K.OBJ, -2, -3]], [2, 2]),
     "a module": (MODULE, [2]),
+    "what a codec makes of a listed class": ([DATE, [K.SHAPE, -1, TORCH], [K.OBJ, -2]], [2]),
     "an object of our own": ([OURS, [K.SHAPE, -1, None], [K.OBJ, -2]], [2]),
     "an object of our own that is called": ([OURS, [K.CALL, -1]], [1]),
     "a method": ([OURS, [K.NEW, -1], [K.METHOD, -2, "f"]], [2]),

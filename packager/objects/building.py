@@ -421,7 +421,7 @@ class _Builder:
         setstate = getattr(type(target), "__setstate__", None)
         if setstate is None:
             raise ValueError(f"{type(target).__qualname__} has no __setstate__")
-        if type(state) is dict and self._audited.is_data_alone:
+        if type(state) is dict:
             self._check_names(type(target), [name for name in state if type(name) is str])
         for check in self._checks_of(type(target)):
             check.check_state(target, state)

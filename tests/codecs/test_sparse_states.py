@@ -337,6 +337,10 @@ VECTORS: dict[str, tuple[dict[str, Any], str]] = {
         {**SPARSE, "support_vectors_": np.zeros((3, 2))},
         "support_vectors_ is no CSR matrix of shape [3, 2]",
     ),
+    "sparse vectors of another format": (
+        {**SPARSE, "support_vectors_": SimpleNamespace(**vars(csr(3, 2)))},
+        "support_vectors_ is no CSR matrix of shape [3, 2]",
+    ),
     "sparse vectors of fewer rows": (
         {**SPARSE, "support_vectors_": csr(3, 2, indptr=np.zeros(3))},
         "support_vectors_ has other rows",

@@ -12,6 +12,7 @@ import pytest
 from kellet import nn
 from packager.objects import ObjectBuildError, TrustContext, audit, build
 from packager.objects.functions import FunctionHome
+from packager.objects.keys import KeyChecks
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 
@@ -203,6 +204,57 @@ def test_in_data_alone_no_attribute_takes_the_place_of_a_method() -> None:
         build(audit(records, DATA), names)
     for context, trust in ((DATA, ["types:SimpleNamespace"]), (CODE, [])):
         assert vars(build(audit(records, context, trust), names)) == {"__eq__": 1}
+
+
+def test_in_data_alone_no_attribute_of_a_shape_takes_the_place_of_a_method() -> None:
+    names = {("types", "SimpleNamespace"): types.SimpleNamespace}
+    table = [name("SimpleNamespace", "types"), [K.SHAPE, -1, None, "__eq__"], [K.OBJ, -2, 1]]
+    records = forge.table_of(table).records
+    with pytest.raises(ObjectBuildError, match="__eq__ of SimpleNamespace is a"):
+        build(audit(records, DATA), names)
+    assert vars(build(audit(records, CODE), names)) == {"__eq__": 1}
+
+
+def test_in_data_alone_no_state_takes_the_place_of_a_method() -> None:
+    names = {("kellet.nn", "Linear"): nn.Linear}
+    shape = [name("Linear", "kellet.nn"), [K.SHAPE, -1, 1], [K.OBJ, -2]]
+    table = [*shape, [K.DICT, "forward", 1], [K.STATE, -3, -4]]
+    records = forge.table_of(table, root=-3, codecs=["kellet.module"]).records
+    with pytest.raises(ObjectBuildError, match="forward of Linear is a"):
+        build(audit(records, DATA), names)
+
+
+def test_in_data_alone_what_a_codec_made_is_looked_at_when_it_is_complete() -> None:
+    names = {("kellet.nn", "ReLU"): nn.ReLU}
+    shape = [name("ReLU", "kellet.nn"), [K.SHAPE, -1, 1, "training"]]
+    records = forge.table_of([*shape, [K.OBJ, -2, 3], [K.LIST, -3]], codecs=["kellet.module"]).records
+    message = r"obj\[0\] cannot be built \(record 2, OBJ\): ValueError: ReLU.training is int, not a bool"
+    with pytest.raises(ObjectBuildError, match=message):
+        build(audit(records, DATA), names)
+    for context, trust in ((DATA, ["kellet.nn:ReLU"]), (CODE, [])):
+        assert build(audit(records, context, trust), names)[0].training == 3
+
+
+@pytest.mark.parametrize(
+    ("records", "asked"),
+    [
+        ([[K.DICT, 1, 2, 3, 4]], ([1, 3], False)),
+        ([[K.PACKED_DICT, 1, 2, 3, 4]], ([1, 3], False)),
+        ([[K.SET, 1, 2]], ([1, 2], True)),
+        ([[K.FROZENSET, 1, 2]], ([1, 2], True)),
+    ],
+)
+def test_in_data_alone_keys_are_looked_at_as_those_of_their_table(
+    records: list[list[Any]], asked: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    monkeypatch.setattr(
+        KeyChecks, "require", lambda _, values, *, in_set=False: calls.append(([*values], in_set))
+    )
+    made(*records, context=DATA)
+    assert calls == [asked]
+    made(*records)
+    assert calls == [asked]
 
 
 def test_in_data_alone_a_class_that_a_codec_knows_is_made_by_it() -> None:

@@ -30,6 +30,8 @@ CODECS = [
     "kellet.gate",
     "enum",
     "namedtuple",
+    "numpy.bit_generator",
+    "numpy.seed_sequence",
 ]
 (
     PARTIAL,
@@ -48,6 +50,8 @@ CODECS = [
     GATE,
     ENUM,
     NAMED,
+    BITS,
+    SEEDS,
 ) = range(1, len(CODECS) + 1)
 
 
@@ -178,7 +182,7 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
         [
             (
                 1,
-                f"an object of datetime:date in the arguments of datetime:date, which holds {_ARGUMENTS} alone",
+                A_LIST.replace("a list", "an object of datetime:date"),
                 "",
             )
         ],
@@ -401,6 +405,16 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
         [[K.GLOBAL, "uuid", "UUID"], OURS, [K.NEW, -1], [K.STATE, -3, -2]],
         [(1, "m:A in an object of uuid:UUID, which holds plain data and tensors alone", "")],
     ),
+    "a state of a bit generator": (
+        [OURS, [K.DICT, "a", -1], [K.CODEC, BITS, "PCG64", -2, None]],
+        [
+            (
+                0,
+                "m:A in what the codec 'numpy.bit_generator' makes, which holds plain data and tensors alone",
+                "",
+            )
+        ],
+    ),
     "items by a method of a class": (
         [OURS, [K.NEW, -1], [K.EXTEND, -2, 1]],
         [(1, "m:A would be given items through a method of its own, and is not stored", "m:A")],
@@ -481,6 +495,12 @@ HARMLESS: dict[str, list[Any]] = {
         [K.CALL, -5, 1, -4],
     ],
     "a state of a module of its class": [*MODULE, [K.DICT], [K.STATE, -3, -4]],
+    "a bit generator": [
+        [K.DICT],
+        [K.TUPLE],
+        [K.CODEC, SEEDS, [4, 0], 1, -2],
+        [K.CODEC, BITS, "PCG64", -1, -3],
+    ],
     "a natural state": [*MODULE, [K.FINISH, -3, TORCH, ["state", True, 0]]],
     "a state": [*MODULE, [K.DICT], [K.FINISH, -3, TORCH, ["state", False, 0, "w"], 1, -4]],
     "a state of a UUID": [[K.GLOBAL, "uuid", "UUID"], [K.NEW, -1], [K.DICT], [K.STATE, -2, -3]],

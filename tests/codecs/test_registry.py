@@ -12,6 +12,8 @@ import pytest
 
 from packager.codecs import Child, Codec, Decoding, Encoding, Node
 from packager.codecs.base import CodecError, CodecRegistry, default_registry, expect
+from packager.codecs.frameworks import STATE
+from packager.codecs.modules import HANDLES, HOOKS
 from packager.errors import PackageError
 from packager.objects import RecordError, TrustContext, audit, encode
 from packager.testing import CodecContract, round_trip
@@ -222,3 +224,29 @@ def test_class_without_a_codec_has_none() -> None:
         "kellet.module",
         "torch.module",
     }
+
+
+FLAGS: dict[str, str] = {
+    "takes_items": "collections.deque",
+    "takes_pairs": "collections.mapping",
+    "takes_attributes": "collections.mapping functools.partial kellet.subclass kellet.tensor numpy.subclass "
+    "scalar_subclass torch.quantized torch.sparse torch.subclass torch.tensor",
+    "creates": "enum kellet.optimizer kellet.subclass namedtuple numpy.subclass scalar_subclass "
+    "torch.optimizer torch.subclass",
+}
+
+
+@pytest.mark.parametrize(("flag", "names"), FLAGS.items())
+def test_what_the_objects_of_our_codecs_are_given(flag: str, names: str) -> None:
+    found = {codec.name.replace(" ", "_") for codec in default_registry() if getattr(codec, flag)}
+    assert found == set(names.split())
+    assert getattr(Codec, flag) is False
+
+
+def test_our_codecs_are_of_the_first_version() -> None:
+    assert {codec.version for codec in default_registry()} == {1}
+
+
+def test_what_is_finished_is_finished_in_order() -> None:
+    """Hooks, then what removes them, then states, which hooks may change."""
+    assert (HOOKS, HANDLES, STATE) == (0, 1, 2)

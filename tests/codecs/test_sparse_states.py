@@ -229,6 +229,13 @@ REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         {"_dict": {(0, 4): 1}},
         "a coordinate is 4, not an int from 0 to 3",
     ),
+    "a text of NumPy": (DOK, KEYS, {"_dict": {(0, 0): np.str_("1")}}, "a value that is no number"),
+    "a number of a class": (
+        DOK,
+        KEYS,
+        {"_dict": {(0, 0): type("Own", (np.float64,), {})(1)}},
+        "a value that is no number",
+    ),
     "a value of a key": (DOK, KEYS, {"_dict": {(0, 0): "1"}}, "a value that is no number"),
 }
 

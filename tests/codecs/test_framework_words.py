@@ -281,6 +281,17 @@ def test_a_table_keeps_the_tensors_that_stand_there() -> None:
     assert type(copy.copy(table)) is dict
 
 
+def test_a_state_is_loaded_into_a_tree_of_modules_with_tables() -> None:
+    literal = ["state", True, 0]
+    with pytest.raises(ValueError, match=r"^what stands at 'a' is no module, or a module holds itself$"):
+        KELLET.load_state(_linked(a=3), literal, (), EmptySlots())
+    broken = nn.ReLU()
+    vars(broken)["_buffers"] = {"w": 3}
+    message = "module 'a' has parameters or buffers that are no tensors"
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        KELLET.load_state(_linked(a=broken), literal, (), EmptySlots())
+
+
 def test_a_state_is_loaded_and_what_it_misses_is_told() -> None:
     net = nn.Linear(1, 1)
     weight = net.weight

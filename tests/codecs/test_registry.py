@@ -16,7 +16,9 @@ from packager.codecs.frameworks import STATE
 from packager.codecs.modules import HANDLES, HOOKS
 from packager.errors import PackageError
 from packager.objects import RecordError, TrustContext, audit, encode
+from packager.objects.records import Kind as K
 from packager.testing import CodecContract, round_trip
+from tests.attacks import object_forger as forge
 
 OUTSIDE = '''
 from packager.codecs import Codec, Node
@@ -250,3 +252,34 @@ def test_our_codecs_are_of_the_first_version() -> None:
 def test_what_is_finished_is_finished_in_order() -> None:
     """Hooks, then what removes them, then states, which hooks may change."""
     assert (HOOKS, HANDLES, STATE) == (0, 1, 2)
+
+
+class Uncounted(PointCodec):
+    """Gives as many roles more than there are children as its literal says."""
+
+    name = "test.uncounted"
+    version = 1
+
+    def roles(self, literal: Any, count: int, version: int) -> Sequence[Any]:
+        return ("value",) * (count + literal)
+
+    finish_roles = roles
+
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
+        pass
+
+    check_finish = check
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_a_codec_gives_a_role_for_each_child(more: int) -> None:
+    whole = [[K.CODEC, 1, more, 1, 2]]
+    later = [[K.CODEC, 1, 0, 1], [K.FINISH, -1, 1, more, 1, 2]]
+    registry = CodecRegistry([Uncounted()])
+    for records, root in ((whole, 0), (later, -1)):
+        table = forge.table_of(records, root=root, codecs=["test.uncounted"]).records
+        if not more:
+            audit(table, TrustContext.data_only(), registry=registry)
+            continue
+        with pytest.raises(RecordError, match=r"zip\(\) argument 2 is (longer|shorter) than argument 1"):
+            audit(table, TrustContext.data_only(), registry=registry)

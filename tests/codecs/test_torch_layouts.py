@@ -121,6 +121,18 @@ def test_a_quantized_tensor_is_its_integers_and_what_maps_them(
     assert torch.equal(again.dequantize(), tensor.dequantize())
 
 
+def test_the_numbers_of_a_quantized_tensor_are_looked_at_before_it_is_made() -> None:
+    integers, context = torch.zeros(2, 2, dtype=torch.int8), cast(Decoding, None)
+    with pytest.raises(ValueError, match="a scale that is no finite number"):
+        QUANTIZED.decode(["qint8", None], [integers, float("inf"), 0], 1, context)
+    nowhere = "a quantized tensor on the device 'meta'"
+    with pytest.raises(ValueError, match=nowhere):
+        QUANTIZED.decode(["qint8", None], [integers.to("meta"), 0.5, 0], 1, context)
+    parts = [part.to("meta") for part in (integers, SCALES, ZEROS)]
+    with pytest.raises(ValueError, match=nowhere):
+        QUANTIZED.decode(["qint8", 0], parts, 1, context)
+
+
 def test_a_quantized_tensor_of_another_scheme_is_told() -> None:
     odd = torch.quantize_per_channel(torch.eye(2), SCALES, SCALES, 0, torch.quint8)
     with pytest.raises(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import types
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -222,6 +223,16 @@ def test_in_data_alone_no_state_takes_the_place_of_a_method() -> None:
     records = forge.table_of(table, root=-3, codecs=["kellet.module"]).records
     with pytest.raises(ObjectBuildError, match="forward of Linear is a"):
         build(audit(records, DATA), names)
+
+
+def test_a_listed_class_takes_its_state_from_us_unless_it_is_trusted() -> None:
+    names = {("uuid", "UUID"): uuid.UUID}
+    table = [name("UUID", "uuid"), [K.NEW, -1], [K.DICT, "int", True], [K.STATE, -2, -3]]
+    records = forge.table_of(table, root=-2).records
+    for context in (DATA, TrustContext.with_code([], ["uuid"])):
+        with pytest.raises(ObjectBuildError, match="the state of a UUID is an int of 128 bits"):
+            build(audit(records, context), names)
+    assert build(audit(records, DATA, ["uuid:UUID"]), names).int is True
 
 
 def test_in_data_alone_what_a_codec_made_is_looked_at_when_it_is_complete() -> None:

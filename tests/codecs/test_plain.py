@@ -1,0 +1,86 @@
+"""Values of Python at the bounds of their codecs: arrays, fractions, slices and loggers, one by one."""
+
+from __future__ import annotations
+
+import array
+import logging
+import sys
+from fractions import Fraction
+from typing import Any, cast
+
+import pytest
+
+from packager.archive import MAX_FRACTION_BYTES
+from packager.codecs import CannotStore, Child, Decoding, Encoding
+from packager.codecs.base import default_registry
+
+NO_ENCODING, NO_DECODING = cast(Encoding, None), cast(Decoding, None)
+TEXTS = "w" if sys.version_info >= (3, 13) else "u"  # the older one goes with Python 3.16
+
+
+def codec_of(name: str) -> Any:
+    return default_registry().find(name)
+
+
+@pytest.mark.parametrize("text", ["", "a\N{LATIN SMALL LETTER E WITH ACUTE}"])
+def test_an_array_of_characters_is_its_text(text: str) -> None:
+    codec, live = codec_of("array.array"), array.array(TEXTS, text)
+    node = codec.encode(live, NO_ENCODING)
+    assert (node.literal, node.children) == ([TEXTS, 0, b""], (text,))
+    again = codec.decode(node.literal, node.children, 1, NO_DECODING)
+    assert (again.typecode, again.tounicode()) == (TEXTS, text)
+
+
+@pytest.mark.parametrize("code", "bBhHiIlLqQfd")
+def test_an_array_of_numbers_is_its_bytes(code: str) -> None:
+    codec, live = codec_of("array.array"), array.array(code, [1, 2])
+    node = codec.encode(live, NO_ENCODING)
+    assert (node.literal, node.children) == ([code, live.itemsize, live.tobytes()], ())
+    codec.check(node.literal, (), 1)
+    assert codec.decode(node.literal, (), 1, NO_DECODING) == live
+    other = 4 if live.itemsize == 8 else 8
+    with pytest.raises(ValueError, match=f"have {live.itemsize} bytes here, {other} in the archive"):
+        codec.decode([code, other, bytes(8)], (), 1, NO_DECODING)
+
+
+@pytest.mark.parametrize("size", [0, 3, 5, 16])
+def test_items_of_an_array_have_a_size_that_there_is(size: int) -> None:
+    with pytest.raises(ValueError, match="whole items"):
+        codec_of("array.array").check(["h", size, b""], (), 1)
+
+
+FULL = (1 << (8 * MAX_FRACTION_BYTES - 1)) - 1
+
+
+def test_a_fraction_is_of_numbers_that_a_reader_takes() -> None:
+    codec = codec_of("fraction")
+    for live in (Fraction(FULL, 2), Fraction(-FULL, 2), Fraction(1, FULL)):
+        node = codec.encode(live, NO_ENCODING)
+        assert node.children == (live.numerator, live.denominator)
+        assert codec.decode(None, node.children, 1, NO_DECODING) == live
+    for live in (Fraction(FULL + 1, 3), Fraction(-FULL - 1, 3), Fraction(1, FULL + 1)):
+        with pytest.raises(CannotStore, match=f"a fraction of ints of more than {MAX_FRACTION_BYTES} bytes"):
+            codec.encode(live, NO_ENCODING)
+    one = Child("scalar", None, 1)
+    codec.check(None, [one, Child("scalar", None, bytes(MAX_FRACTION_BYTES))], 1)
+    for parts in ([one, bytes(MAX_FRACTION_BYTES + 1)], [bytes(MAX_FRACTION_BYTES + 1), one]):
+        children = [part if isinstance(part, Child) else Child("scalar", None, part) for part in parts]
+        with pytest.raises(ValueError, match=f"ints of at most {MAX_FRACTION_BYTES} bytes"):
+            codec.check(None, children, 1)
+
+
+def test_slices_and_ranges_of_ints_are_shared() -> None:
+    codec = codec_of("slice")
+    for live, key in (
+        (slice(1, None), ("slice", (1, None, None))),
+        (range(3), ("range", (0, 3, 1))),
+        (slice(1, True), None),
+        (slice(1.0, 2), None),
+    ):
+        assert codec.encode(live, NO_ENCODING).key == key
+
+
+def test_the_root_of_loggers_has_no_name() -> None:
+    codec = codec_of("logging.logger")
+    assert codec.encode(logging.getLogger(), NO_ENCODING).literal == ""
+    assert codec.encode(logging.getLogger("kellet.test.plain"), NO_ENCODING).literal == "kellet.test.plain"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kellet import nn
-from packager.objects import ObjectBuildError, TrustContext, audit, build
+from packager.objects import ObjectBuildError, TrustContext, audit, build, building
 from packager.objects.functions import FunctionHome
 from packager.objects.keys import KeyChecks
 from packager.objects.records import Kind as K
@@ -161,6 +161,26 @@ def test_what_cannot_be_built_is_told_with_its_place(
 ) -> None:
     with pytest.raises(ObjectBuildError, match=f"^object: {re.escape(message)}"):
         made(*records, root=root)
+
+
+def test_codecs_are_given_one_number_and_one_note_for_all_of_a_building() -> None:
+    builder = building._Builder(audit(forge.table_of([[K.LIST]]).records, DATA), {}, None, None, "cpu")
+    assert [builder.number(family, 1, made) for family, made in (("a", int), ("b", lambda: 7))] == [0, 7]
+    assert builder.number("a", 1, lambda: 9) == 0
+    assert builder.number("a", 2, lambda: 9) == 9
+    notes = builder.shared_state(list)
+    notes.append(1)
+    assert builder.shared_state(list) is notes
+    assert builder.shared_state(dict) == {}
+    assert builder.map_location == "cpu"
+
+
+@pytest.mark.parametrize(("literal", "large"), [(-1, False), (b"\x01" + bytes(8), True)])
+def test_keys_are_measured_where_an_object_has_large_numbers(literal: Any, large: bool) -> None:
+    records = forge.table_of([[K.INT, literal], [K.LIST, -1]], root=-2).records
+    builder = building._Builder(audit(records, DATA), {}, None, None, None)
+    builder.run()
+    assert builder._keys.has_large_numbers is large
 
 
 def test_storages_are_asked_for_once_and_have_to_be_given() -> None:

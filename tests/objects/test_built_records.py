@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import types
 import uuid
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from kellet import nn
+from packager.codecs import Codec, CodecRegistry
 from packager.objects import ObjectBuildError, TrustContext, audit, build, building
 from packager.objects.functions import FunctionHome
 from packager.objects.keys import KeyChecks
@@ -234,6 +236,43 @@ def test_in_data_alone_no_attribute_of_a_shape_takes_the_place_of_a_method() -> 
     with pytest.raises(ObjectBuildError, match="__eq__ of SimpleNamespace is a"):
         build(audit(records, DATA), names)
     assert vars(build(audit(records, CODE), names)) == {"__eq__": 1}
+
+
+def test_in_data_alone_slots_are_filled_but_not_those_of_what_a_codec_made() -> None:
+    table = [name("UUID", "uuid"), [K.NEW, -1], [K.FILL, -2, "int", 5]]
+    names = {("uuid", "UUID"): uuid.UUID}
+    assert build(audit(forge.table_of(table, root=-2).records, DATA), names).int == 5
+    literal = ["Tensor", "<f4", False, "empty", 2]
+    for attribute, message in (("_array", "_array of Tensor is a member_descriptor"), ("note", None)):
+        tensor = [[K.CODEC, 1, literal], [K.FILL, -1, attribute, 5]]
+        audited = audit(forge.table_of(tensor, root=-1, codecs=["kellet.tensor"]).records, DATA)
+        if message is None:
+            assert build(audited, {}).note == 5
+            continue
+        with pytest.raises(ObjectBuildError, match=message):
+            build(audited, {})
+
+
+class Dates(Codec):
+    """Knows a class of the default list, as a codec of another distribution may."""
+
+    name = "test.dates"
+    types = ("datetime:date",)
+
+
+@pytest.mark.parametrize("made", [[K.NEW, -1, 2020, 1, 2], [K.NEW_KW, -1, -2, -3]])
+def test_in_data_alone_a_class_that_is_given_arguments_is_not_one_of_a_codec(
+    made: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {("datetime", "date"): datetime.date}
+    table = [name("date", "datetime"), [K.TUPLE, 2020, 1, 2], [K.DICT], made]
+    records = forge.table_of(table).records
+    assert build(audit(records, DATA), names) == datetime.date(2020, 1, 2)
+    monkeypatch.setattr(building, "default_registry", lambda: CodecRegistry([Dates()]))
+    with pytest.raises(
+        ObjectBuildError, match=r"date is made by the codec 'test\.dates', which was passed over"
+    ):
+        build(audit(records, DATA), names)
 
 
 def test_in_data_alone_no_state_takes_the_place_of_a_method() -> None:

@@ -13,6 +13,8 @@ from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 
 Foreign = type("Foreign", (), {"__module__": "scipy.own", "__setstate__": lambda self, state: None})
+_CALLED: dict[str, Any] = {"__module__": "scipy.own", "__init__": lambda self, *args: None}
+Called = type("Called", (), _CALLED)
 Below = type("Below", (Foreign,), {"__module__": "m"})
 
 
@@ -20,7 +22,7 @@ class Ours:
     pass
 
 
-NAMES = {("m", cls.__qualname__): cls for cls in (Foreign, Below, Ours)}
+NAMES = {("m", cls.__qualname__): cls for cls in (Foreign, Below, Ours, Called)}
 CODE = TrustContext.with_code(["m"])
 
 
@@ -40,6 +42,10 @@ class Watched(StateCheck):
         self.made.append(type(obj).__qualname__)
         if type(obj) is self._wrong:
             raise ValueError("it is wrong")
+
+    def check_arguments(self, args: Sequence[Any]) -> None:
+        if "wrong" in args:
+            raise ValueError("an argument is wrong")
 
     def check_state(self, obj: Any, state: Any) -> None:
         if state == "wrong":
@@ -94,3 +100,29 @@ def test_a_state_is_looked_at_before_it_is_taken(monkeypatch: pytest.MonkeyPatch
     built(check, monkeypatch, "Foreign", state="right")
     with pytest.raises(ObjectBuildError, match=r"obj\[0\] cannot be built .*: its state is wrong"):
         built(check, monkeypatch, "Foreign", state="wrong")
+
+
+@pytest.mark.parametrize(
+    ("args", "keywords", "message"),
+    [
+        ([1, 2], [], None),
+        (["wrong"], [], "an argument is wrong"),
+        ([], ["a", 1], "Called is made from arguments without names"),
+    ],
+)
+def test_arguments_are_looked_at_before_a_class_is_called(
+    args: list[Any], keywords: list[Any], message: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "state_checks", lambda cls: (Watched(lambda objects: True),))
+    called: list[Any] = [
+        [K.GLOBAL, "m", "Called"],
+        [K.TUPLE, *args],
+        [K.DICT, *keywords],
+        [K.CALL_KW, -1, -2, -3],
+    ]
+    audited = audit(forge.table_of(called).records, CODE)
+    if message is None:
+        assert type(build(audited, NAMES)) is Called
+        return
+    with pytest.raises(ObjectBuildError, match=message):
+        build(audited, NAMES)

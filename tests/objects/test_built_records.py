@@ -275,6 +275,19 @@ def test_in_data_alone_a_class_that_is_given_arguments_is_not_one_of_a_codec(
         build(audit(records, DATA), names)
 
 
+def test_what_a_codec_made_is_filled_by_it() -> None:
+    names = {("kellet.nn", "ReLU"): nn.ReLU}
+    table = [name("ReLU", "kellet.nn"), [K.SHAPE, -1, 1], [K.LIST], [K.OBJ, -2]]
+    for attribute, message in (("_call_hooks", "_call_hooks of ReLU hold hooks"), ("training", None)):
+        fill = [K.FILL, -4, attribute, False]
+        records = forge.table_of([*table, fill, [K.LIST]], root=-4, codecs=["kellet.module"]).records
+        if message is None:
+            assert build(audit(records, CODE), names).training is False
+            continue
+        with pytest.raises(ObjectBuildError, match=message):
+            build(audit(records, CODE), names)
+
+
 def test_in_data_alone_no_state_takes_the_place_of_a_method() -> None:
     names = {("kellet.nn", "Linear"): nn.Linear}
     shape = [name("Linear", "kellet.nn"), [K.SHAPE, -1, 1], [K.OBJ, -2]]

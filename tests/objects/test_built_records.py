@@ -177,6 +177,13 @@ def test_codecs_are_given_one_number_and_one_note_for_all_of_a_building() -> Non
     assert builder.map_location == "cpu"
 
 
+def test_a_cell_is_given_what_it_holds_later() -> None:
+    records = forge.table_of([[K.CELL], [K.LIST], [K.LIST], [K.SETCELL, -1, 5]], root=-2).records
+    builder = building._Builder(audit(records, DATA), {}, None, None, None)
+    builder.run()
+    assert builder._built[0].cell_contents == 5
+
+
 @pytest.mark.parametrize(("literal", "large"), [(-1, False), (b"\x01" + bytes(8), True)])
 def test_keys_are_measured_where_an_object_has_large_numbers(literal: Any, large: bool) -> None:
     records = forge.table_of([[K.INT, literal], [K.LIST, -1]], root=-2).records
@@ -273,6 +280,33 @@ def test_in_data_alone_a_class_that_is_given_arguments_is_not_one_of_a_codec(
         ObjectBuildError, match=r"date is made by the codec 'test\.dates', which was passed over"
     ):
         build(audit(records, DATA), names)
+
+
+def test_in_data_alone_a_module_is_given_attributes_and_no_state() -> None:
+    names = {("kellet.nn", "Linear"): nn.Linear}
+    shape = [name("Linear", "kellet.nn"), [K.SHAPE, -1, 1], [K.OBJ, -2]]
+    table = [*shape, [K.DICT, "training", False], [K.STATE, -3, -4]]
+    records = forge.table_of(table, root=-3, codecs=["kellet.module"]).records
+    with pytest.raises(
+        ObjectBuildError, match=r"Linear is given attributes by the codec 'kellet\.module', and no"
+    ):
+        build(audit(records, DATA), names)
+    for context, trust in ((DATA, ["kellet.nn:Linear"]), (CODE, [])):
+        assert build(audit(records, context, trust), names).training is False
+
+
+def test_a_class_of_scikit_learn_takes_its_state_by_a_method_of_that() -> None:
+    def taken(self: Any, state: Any) -> None:
+        self.state = state
+
+    taken.__module__ = "elsewhere"
+    cls = type("Sk", (), {"__module__": "sklearn.own", "__setstate__": taken})
+    table = [name("Sk", "sklearn.own"), [K.NEW, -1], [K.STATE, -2, 5]]
+    audited = audit(forge.table_of(table, root=-2).records, TrustContext.with_code(["m"], ["sklearn"]))
+    with pytest.raises(ObjectBuildError, match="Sk has a __setstate__ from elsewhere, elsewhere"):
+        build(audited, {("sklearn.own", "Sk"): cls})
+    taken.__module__ = "sklearn.base"
+    assert build(audited, {("sklearn.own", "Sk"): cls}).state == 5
 
 
 def test_what_a_codec_made_is_filled_by_it() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import array
 import logging
 import sys
+from collections import ChainMap, Counter, OrderedDict, defaultdict, deque
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pytest
 
@@ -84,3 +85,120 @@ def test_the_root_of_loggers_has_no_name() -> None:
     codec = codec_of("logging.logger")
     assert codec.encode(logging.getLogger(), NO_ENCODING).literal == ""
     assert codec.encode(logging.getLogger("kellet.test.plain"), NO_ENCODING).literal == "kellet.test.plain"
+
+
+# --- collections, and classes that are made as their base is ---
+
+
+class Ordered(OrderedDict[str, int]):
+    pass
+
+
+class Queue(deque[int]):
+    pass
+
+
+class Chain(ChainMap[str, int]):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("name", "claimed", "left"),
+    [
+        ("collections.mapping", [OrderedDict, Counter, defaultdict], [dict, Ordered]),
+        ("collections.deque", [deque], [Queue, list]),
+        ("collections.chainmap", [ChainMap], [Chain, dict]),
+    ],
+)
+def test_collections_of_python_are_claimed_and_not_what_inherits(
+    name: str, claimed: list[type], left: list[type]
+) -> None:
+    codec = codec_of(name)
+    assert [codec.claims(cls) for cls in claimed] == [True] * len(claimed)
+    assert [codec.claims(cls) for cls in left] == [False] * len(left)
+
+
+def test_a_collection_is_its_kind_and_what_it_holds() -> None:
+    mapping = codec_of("collections.mapping")
+    for live, children in ((OrderedDict(a=1), ()), (Counter("a"), ()), (defaultdict(list, a=1), (list,))):
+        node = mapping.encode(live, NO_ENCODING)
+        assert (node.literal, node.children, node.pairs) == (type(live).__name__, children, live)
+        assert type(mapping.decode(node.literal, node.children, 1, NO_DECODING)) is type(live)
+    noted = OrderedDict(a=1)
+    noted.note = "kept"  # type: ignore[attr-defined]  # it has a __dict__
+    assert mapping.encode(noted, NO_ENCODING).attributes == {"note": "kept"}
+    queue = codec_of("collections.deque")
+    for live_queue in (deque([1, 2], 5), deque([1])):
+        node = queue.encode(live_queue, NO_ENCODING)
+        assert (node.literal, node.items) == (live_queue.maxlen, tuple(live_queue))
+        assert queue.decode(node.literal, (), 1, NO_DECODING).maxlen == live_queue.maxlen
+    chain = codec_of("collections.chainmap")
+    node = chain.encode(ChainMap({"a": 1}, {}), NO_ENCODING)
+    assert (node.literal, node.children) == (None, ({"a": 1}, {}))
+    assert chain.decode(None, node.children, 1, NO_DECODING).maps == [{"a": 1}, {}]
+
+
+class Width(int):
+    pass
+
+
+class Named(str):
+    __slots__ = ("held", "left")
+
+    def __str__(self) -> str:
+        return "another text"
+
+
+class Both(Named):
+    pass
+
+
+class Own(float):
+    def __reduce__(self) -> Any:
+        return float, (1.0,)
+
+
+def test_a_scalar_of_a_class_is_its_value_and_its_attributes() -> None:
+    codec = codec_of("scalar subclass")
+    width, named, both = Width(3), Named("a"), Both("a")
+    width.note = "kept"  # type: ignore[attr-defined]  # it has a __dict__
+    named.held = both.held = 1  # type: ignore[attr-defined]  # a slot
+    both.note = 2  # type: ignore[attr-defined]  # it has a __dict__
+    for live, value, attributes in (
+        (width, 3, {"note": "kept"}),
+        (Width(4), 4, {}),
+        (named, "a", {"held": 1}),
+        (both, "a", {"held": 1, "note": 2}),
+    ):
+        node = codec.encode(live, NO_ENCODING)
+        assert (node.children, type(node.children[1]), node.attributes) == (
+            (type(live), value),
+            type(value),
+            attributes,
+        )
+    assert [codec.claims(cls) for cls in (Width, Named, Own, int, str, dict)] == [True, True, *[False] * 4]
+
+
+class Pair(NamedTuple):
+    left: int
+    right: int
+
+
+class Noted(Pair):
+    pass
+
+
+class Reduced(tuple[int, ...]):
+    __slots__ = ()
+    _fields = ("left",)
+
+    def __reduce__(self) -> Any:
+        return tuple, ((),)
+
+
+def test_named_tuples_are_those_that_hold_nothing_else() -> None:
+    codec = codec_of("namedtuple")
+    assert [codec.claims(cls) for cls in (Pair, Noted, Reduced, tuple)] == [True, False, False, False]
+    node = codec.encode(Pair(1, 2), NO_ENCODING)
+    assert node.children == (Pair, 1, 2)
+    assert codec.decode(None, node.children, 1, NO_DECODING) == Pair(1, 2)

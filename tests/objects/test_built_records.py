@@ -260,6 +260,31 @@ def test_in_data_alone_slots_are_filled_but_not_those_of_what_a_codec_made() -> 
             build(audited, {})
 
 
+class Finished(Codec):
+    """A list that is given its items in the second phase."""
+
+    name = "test.finished"
+
+    def check(self, literal: Any, children: Any, version: int) -> None:
+        pass
+
+    check_finish = check
+
+    def decode(self, literal: Any, children: Any, version: int, context: Any) -> Any:
+        return [literal]
+
+    def finish(self, obj: Any, literal: Any, children: Any, version: int, context: Any) -> None:
+        obj += [literal, children, version, context.number("test", 1, lambda: 9)]
+
+
+def test_a_codec_finishes_what_it_made() -> None:
+    registry = CodecRegistry([Dates(), Finished()])
+    records = [[K.LIST], [K.CODEC, 2, "a"], [K.LIST, 5], [K.FINISH, -2, 2, "b", 7, -3]]
+    table = forge.table_of(records, root=-2, codecs=["test.dates", "test.finished"]).records
+    for context in (DATA, CODE):
+        assert build(audit(table, context, registry=registry), {}) == ["a", "b", [7, [5]], 1, 9]
+
+
 class Dates(Codec):
     """Knows a class of the default list, as a codec of another distribution may."""
 

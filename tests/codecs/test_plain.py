@@ -202,3 +202,22 @@ def test_named_tuples_are_those_that_hold_nothing_else() -> None:
     node = codec.encode(Pair(1, 2), NO_ENCODING)
     assert node.children == (Pair, 1, 2)
     assert codec.decode(None, node.children, 1, NO_DECODING) == Pair(1, 2)
+
+
+def test_singletons_are_stored_by_their_names() -> None:
+    codec = codec_of("singleton")
+    for live, name in ((Ellipsis, "Ellipsis"), (NotImplemented, "NotImplemented")):
+        assert codec.encode(live, NO_ENCODING).literal == name
+        assert codec.decode(name, (), 1, NO_DECODING) is live
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_range_is_of_ints(at: int) -> None:
+    one, codec = Child("scalar", None, 1), codec_of("slice")
+    for odd in (Child("scalar", None, "a"), Child("scalar", None, None), Child("list")):
+        parts = [one, one, one]
+        parts[at] = odd
+        codec.check("slice", parts, 1)
+        with pytest.raises(ValueError, match="expected ints"):
+            codec.check("range", parts, 1)
+    codec.check("range", [one, one, Child("scalar", None, b"\1" * 9)], 1)

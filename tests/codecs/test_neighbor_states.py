@@ -424,3 +424,9 @@ def test_a_tree_of_scipy_was_given_a_state(missing: str) -> None:
         lambda: SpatialTreeCheck().check_made(SimpleNamespace(**{**vars(made), missing: None})),
         "a KDTree without state",
     )
+
+
+@pytest.mark.parametrize("parts", [{"data": None}, {"indices": None}, {"data": [1], "indices": [1]}])
+def test_a_tree_of_scipy_that_was_given_no_state_is_refused(parts: dict[str, Any]) -> None:
+    made = SimpleNamespace(**{"data": X, "indices": np.arange(60), **parts})
+    refuses(lambda: SpatialTreeCheck().check_made(made), "a KDTree without state")

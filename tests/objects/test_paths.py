@@ -62,3 +62,8 @@ def test_a_long_path_is_cut_in_its_middle() -> None:
 
     assert path_of(240) == "obj." + "n" * 236
     assert path_of(241) == "obj." + "n" * 116 + " ... " + "n" * 100
+
+
+def test_a_record_that_is_met_again_is_not_looked_at_again() -> None:
+    records = [[K.LIST], [K.LIST, -1], [K.LIST, *[-2] * 10]]
+    assert paths_to(records, -3, {0}, limit=3) == {0: "obj[0][0]"}

@@ -101,8 +101,6 @@ def require_int(value: Any, what: str, low: int, stop: int) -> int:
     Traceback (most recent call last):
     ValueError: pos is 625, not an int from 0 to 624
     """
-    if type(value) is int and low <= value < stop:
-        return value
     if not is_int(value) or not low <= value < stop:
         shown = str(value)[:40] if is_int(value) else f"a {type(value).__name__}"
         raise ValueError(f"{what} is {shown}, not an int from {low} to {stop - 1}")

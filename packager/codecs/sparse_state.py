@@ -36,12 +36,12 @@ class SparseCheck(StateCheck):
 class CompressedCheck(SparseCheck):
     """CSR and CSC: where each row begins among the indices, then indices and values side by side."""
 
-    def __init__(self, types: Sequence[str], major: int, ranks: tuple[int, ...]) -> None:
+    def __init__(self, types: Sequence[str], ranks: tuple[int, ...], *, by_rows: bool) -> None:
         self.types = tuple(types)  # type: ignore[misc]  # two formats of one form
-        self._major, self.ranks = major, ranks
+        self._by_rows, self.ranks = by_rows, ranks
 
     def check_parts(self, held: dict[str, Any], shape: tuple[int, ...]) -> None:
-        rows, columns = (1, *shape)[-2:] if self._major == 0 else shape[::-1]
+        rows, columns = (1, *shape)[-2:] if self._by_rows else shape[::-1]
         count = _check_compressed(held, rows, columns)
         require_array(held.get("data"), "data", kinds=_NUMBERS, shape=(count,))
 
@@ -189,8 +189,8 @@ def _is_number(value: Any) -> bool:
 
 
 CHECKS: Final = (
-    CompressedCheck(("scipy.sparse._csr:_csr_base",), 0, (1, 2)),
-    CompressedCheck(("scipy.sparse._csc:_csc_base",), 1, (2,)),
+    CompressedCheck(("scipy.sparse._csr:_csr_base",), (1, 2), by_rows=True),
+    CompressedCheck(("scipy.sparse._csc:_csc_base",), (2,), by_rows=False),
     BlocksCheck(),
     CoordinatesCheck(),
     DiagonalsCheck(),

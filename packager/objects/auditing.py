@@ -66,7 +66,7 @@ class AuditedObject:
     codecs: tuple[tuple[Codec, int] | None, ...]
     grants: Mapping[tuple[str, str, Role], Grant]
     what: str
-    is_data_alone: bool = True
+    is_data_alone: bool
 
 
 @dataclass(frozen=True, slots=True)

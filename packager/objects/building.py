@@ -183,7 +183,7 @@ class _Builder:
         if self._audited.is_data_alone and id(cls) not in self._trusted:
             forbid_shadows(cls, names, with_slots=with_slots)
 
-    def _check_keys(self, values: Sequence[Any], *, in_set: bool = False) -> None:
+    def _check_keys(self, values: Sequence[Any], *, in_set: bool) -> None:
         """In data alone no key is hashed or compared by code of its class, or at a price beyond its size."""
         if self._audited.is_data_alone:
             self._keys.require(values, in_set=in_set)
@@ -264,7 +264,7 @@ class _Builder:
 
     def _dict(self, record: Record) -> Any:
         values = self._values(record[1:])
-        self._check_keys(values[::2])
+        self._check_keys(values[::2], in_set=False)
         return dict(zip(values[::2], values[1::2], strict=True))
 
     def _set(self, record: Record) -> Any:
@@ -284,7 +284,7 @@ class _Builder:
         return record[1:]
 
     def _packed_dict(self, record: Record) -> Any:
-        self._check_keys(record[1::2])
+        self._check_keys(record[1::2], in_set=False)
         return dict(zip(record[1::2], record[2::2], strict=True))
 
     # --- objects ---
@@ -421,7 +421,7 @@ class _Builder:
         setstate = getattr(type(target), "__setstate__", None)
         if setstate is None:
             raise ValueError(f"{type(target).__qualname__} has no __setstate__")
-        if type(state) is dict and self._audited.is_data_alone:
+        if type(state) is dict:
             self._check_names(type(target), [name for name in state if type(name) is str])
         for check in self._checks_of(type(target)):
             check.check_state(target, state)

@@ -215,7 +215,7 @@ class _Arguments(_Plainness):
 
 
 def _partial(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
-    function, args, keywords = record[3:6]
+    function, args, keywords = record[3:]
     name = judge.callable_name(function)
     if not judge.vouched(name) and not (judge.table.is_global(function) and _may_be_wrapped(name)):
         yield Form(
@@ -394,10 +394,10 @@ def _hook(judge: _Judge, owner: int, kind: str, hook: Any) -> Iterator[Form]:
 
 
 def _is_norm_hook(table: CheckedTable, index: int) -> bool:
-    """Whether an object holds exactly what weight_norm or spectral_norm gives its hook."""
-    wanted = _NORM_HOOKS.get(table.name_of(index))
+    """Whether an object of such a class holds exactly what weight_norm or spectral_norm gives its hook."""
+    wanted = _NORM_HOOKS[table.name_of(index)]
     record = table.records[index]
-    if wanted is None or record[0] != Kind.OBJ:
+    if record[0] != Kind.OBJ:
         return False
     attributes = dict(zip(table.records[-1 - record[1]][3:], record[2:], strict=True))
     if set(attributes) != set(wanted[1]):

@@ -75,9 +75,7 @@ def _tables(count: int, *, in_set: bool) -> Iterator[tuple[int, int]]:
             yield size, min(most, count)
         if most >= count:
             return
-        wanted = (most * 2 if most > 50_000 else most * 4) if in_set else size
-        while size <= wanted:
-            size *= 2
+        size *= 4 if in_set and most <= 50_000 else 2
 
 
 def _is_crowded(hashes: Any, size: int, *, in_set: bool) -> bool:
@@ -125,15 +123,16 @@ class _Ways:
 
     def __init__(self, start: Any, rest: Any, beside: Any, mask: Any, *, in_set: bool) -> None:
         self._columns = start, rest, beside
+        self._count = len(start)
         self._mask = int(mask)
         self._in_set = in_set
         self._moved: dict[int, tuple[int, int, int]] = {}
 
     def end_within(self, most: float, asking: Any, holders: Any) -> bool:
         """Whether all find a place within so many steps."""
-        places, nobody = holders.tolist() if len(asking) else [], len(self._columns[0])
+        places = holders.tolist() if len(asking) else []
         for key in asking.tolist():
-            while key < nobody:
+            while key < self._count:
                 most -= 1
                 if most < 0:
                     return False

@@ -96,7 +96,7 @@ def _ask(obj: Any, function: Any, *args: Any) -> Any:
 def _made_by(function: Any, args: tuple[Any, ...]) -> tuple[str, Any, tuple[Any, ...], dict[str, Any] | None]:
     """Translate the helpers of copyreg and functools, which no archive names, into what they do."""
     name = getattr(function, "__name__", "")
-    if function is getattr(copyreg, "__newobj__", None) or name == "__newobj__":
+    if name == "__newobj__":
         return "new", args[0], args[1:], None
     if name == "__newobj_ex__":
         cls, positional, keywords = args

@@ -284,6 +284,35 @@ def test_a_table_keeps_the_tensors_that_stand_there() -> None:
     assert type(copy.copy(table)) is dict
 
 
+def test_a_state_is_loaded_into_a_tree_of_modules_with_tables() -> None:
+    literal = ["state", True, 0]
+    with pytest.raises(ValueError, match=r"^what stands at 'a' is no module, or a module holds itself$"):
+        KELLET.load_state(_linked(a=3), literal, (), EmptySlots())
+    broken = nn.ReLU()
+    vars(broken)["_buffers"] = {"w": 3}
+    message = "module 'a' has parameters or buffers that are no tensors"
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        KELLET.load_state(_linked(a=broken), literal, (), EmptySlots())
+
+
+def test_what_a_state_leaves_out_keeps_its_memory() -> None:
+    net = nn.Linear(2, 2)
+    before = KELLET.memory_of(net.bias)
+    KELLET.load_state(net, ["state", False, 0, "weight"], (kellet.zeros(2, 2), None), EmptySlots())
+    assert KELLET.memory_of(net.bias) == before
+
+
+def test_what_a_load_hook_forgives_gets_memory_of_its_shape() -> None:
+    net = nn.Linear(2, 2)
+    weight, bias = net.weight, net.bias
+    bias.data = kellet.zeros(1).expand(2)
+    net.register_load_state_dict_post_hook(lambda module, answer: answer.missing_keys.clear())
+    given, empty = kellet.full((2, 2), 3.0), EmptySlots({id(bias): bias, id(weight): weight})
+    KELLET.load_state(net, ["state", False, 0, "weight"], (given, None), empty)
+    assert (net.bias is bias, bias.stride(), bias.tolist()) == (True, (1,), [0.0, 0.0])
+    assert KELLET.memory_of(net.weight) == KELLET.memory_of(given)
+
+
 def test_a_state_is_loaded_and_what_it_misses_is_told() -> None:
     net = nn.Linear(1, 1)
     weight = net.weight

@@ -244,3 +244,37 @@ def test_only_plain_tensors_are_tensors_of_a_state() -> None:
         [1.0],
     ):
         assert tensor_out(value, context) is None
+
+
+# --- which classes a codec takes, and how they take their state ---
+
+
+class Own(nn.Module):
+    def __setstate__(self, state: Any) -> None:
+        raise AssertionError("it is only looked at")
+
+
+class Packed(nn.Module):
+    def __reduce_package__(self, exporter: Any) -> Any:
+        raise AssertionError("it is only looked at")
+
+
+def _of_the_framework(**methods: Any) -> Any:
+    for method in methods.values():
+        method.__module__ = "kellet.nn.layers"
+    return type("Old", (nn.Module,), methods)
+
+
+def test_modules_are_claimed_but_not_those_that_say_how_they_are_made() -> None:
+    assert [MODULES.claims(cls) for cls in (nn.Module, nn.ReLU, Own)] == [True, True, True]
+    assert [MODULES.claims(cls) for cls in (Packed, dict, kellet.Tensor)] == [False, False, False]
+
+
+def test_a_state_goes_to_the_method_of_a_class_but_not_to_one_for_older_files() -> None:
+    def taken(self: Any, state: Any) -> None: ...
+
+    def given(self: Any) -> Any: ...
+
+    assert [MODULES.uses_setstate(cls) for cls in (nn.Module, nn.ReLU, Own)] == [False, False, True]
+    assert MODULES.uses_setstate(_of_the_framework(__setstate__=taken)) is False
+    assert MODULES.uses_setstate(_of_the_framework(__setstate__=taken, __getstate__=given)) is True

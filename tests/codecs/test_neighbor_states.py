@@ -75,6 +75,19 @@ PARTS: dict[str, tuple[int, Any, str]] = {
     "no nodes": (COUNT, 0, f"n_nodes is 0, not an int from 1 to {FAR - 1}"),
     "one node less": (COUNT, 14, "n_nodes is 14, and 4 levels have 15"),
     "order of floats": (ORDER, np.zeros(60), "idx_array has dtype float64, expected int64 or int32"),
+    "a row behind": (
+        ORDER,
+        np.r_[np.arange(59), 60],
+        "idx_array has values from 0 to 60, expected 0 to 59",
+    ),
+    "a row twice": (ORDER, np.r_[np.arange(59), 0], "idx_array has a row twice"),
+    "a leaf that goes on": (NODES, nodes(is_leaf={7: 0}), "node_data has leaves that are none"),
+    "a leaf too early": (NODES, nodes(is_leaf={6: 1}), "node_data has leaves that are none"),
+    "a metric of fewer columns": (
+        METRIC,
+        DistanceMetric.get_metric("seuclidean", V=np.ones(2)),
+        "SEuclidean dist: size of V does not match",
+    ),
     "nodes that are numbers": (NODES, np.zeros(15), "node_data has dtype float64, expected a kind of 'V'"),
     "nodes of other fields": (NODES, np.zeros(15, [("idx_start", "<i8")]), "node_data has other fields"),
     "nodes that begin later": (
@@ -143,6 +156,13 @@ def test_a_tree_of_neighbours_has_thirteen_parts() -> None:
             lambda wrong=wrong: BinaryTreeCheck().check_state(tree(), wrong),  # type: ignore[misc]  # bound now
             "the state of a tree of neighbours has 13 parts",
         )
+
+
+def test_a_tree_is_looked_at_again_when_it_is_complete() -> None:
+    refuses(
+        lambda: BinaryTreeCheck().check_made(type("Tree", (), {"__getstate__": lambda self: ()})()),
+        "the state of a tree of neighbours has 13 parts",
+    )
 
 
 def test_what_lies_inside_all_bounds_passes() -> None:
@@ -280,10 +300,13 @@ def spine(side: str) -> list[int]:
 
 
 GAPS = np.zeros(10)[::2]
+NODE_COUNT = len(raw().view(np.uint8).view(NODE))
 SPATIAL: dict[str, tuple[int, Any, str]] = {
     "rows": (2, -1, f"n is -1, not an int from 0 to {FAR - 1}"),
     "columns": (3, 0, f"m is 0, not an int from 1 to {FAR - 1}"),
     "leaf size": (4, 0, f"leafsize is 0, not an int from 1 to {WORD - 1}"),
+    "data of another length": (1, X[:9], "data has shape [9, 5], expected [60, 5]"),
+    "data with gaps": (1, X.copy("F"), "data has gaps"),
     "greatest with gaps": (5, GAPS, "maxes has gaps"),
     "greatest of float32": (5, HALF[0], "maxes has dtype float32, expected float64"),
     "least of another length": (6, np.zeros(4), "mins has shape [4], expected [5]"),
@@ -296,6 +319,12 @@ SPATIAL: dict[str, tuple[int, Any, str]] = {
     "nodes of floats": (0, np.zeros(9), "the nodes has dtype float64, expected a kind of 'SVui'"),
     "nodes with gaps": (0, np.zeros(144, "S1")[::2], "the nodes are not whole ones"),
     "nodes of wide bytes": (0, raw().view("S2"), "the nodes are not whole ones"),
+    "no nodes": (0, np.zeros(0, "S1"), "the nodes are not whole ones"),
+    "a way back to the root": (
+        0,
+        raw(less={0: 0}),
+        f"children has values from 0 to {NODE_COUNT - 1}, expected 1 to {NODE_COUNT - 1}",
+    ),
     "half a node more": (0, np.r_[raw(), raw()[:36]], "the nodes are not whole ones"),
     "an axis behind": (0, raw(split_dim={0: 5}), "split_dim has values from -1 to 5, expected -1 to 4"),
     "a later begin": (
@@ -394,3 +423,9 @@ def test_a_tree_of_scipy_was_given_a_state(missing: str) -> None:
         lambda: SpatialTreeCheck().check_made(SimpleNamespace(**{**vars(made), missing: None})),
         "a KDTree without state",
     )
+
+
+@pytest.mark.parametrize("parts", [{"data": None}, {"indices": None}, {"data": [1], "indices": [1]}])
+def test_a_tree_of_scipy_that_was_given_no_state_is_refused(parts: dict[str, Any]) -> None:
+    made = SimpleNamespace(**{"data": X, "indices": np.arange(60), **parts})
+    refuses(lambda: SpatialTreeCheck().check_made(made), "a KDTree without state")

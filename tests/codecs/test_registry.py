@@ -12,9 +12,13 @@ import pytest
 
 from packager.codecs import Child, Codec, Decoding, Encoding, Node
 from packager.codecs.base import CodecError, CodecRegistry, default_registry, expect
+from packager.codecs.frameworks import STATE
+from packager.codecs.modules import HANDLES, HOOKS
 from packager.errors import PackageError
 from packager.objects import RecordError, TrustContext, audit, encode
+from packager.objects.records import Kind as K
 from packager.testing import CodecContract, round_trip
+from tests.attacks import object_forger as forge
 
 OUTSIDE = '''
 from packager.codecs import Codec, Node
@@ -222,3 +226,60 @@ def test_class_without_a_codec_has_none() -> None:
         "kellet.module",
         "torch.module",
     }
+
+
+FLAGS: dict[str, str] = {
+    "takes_items": "collections.deque",
+    "takes_pairs": "collections.mapping",
+    "takes_attributes": "collections.mapping functools.partial kellet.subclass kellet.tensor numpy.subclass "
+    "scalar_subclass torch.quantized torch.sparse torch.subclass torch.tensor",
+    "creates": "enum kellet.optimizer kellet.subclass namedtuple numpy.subclass scalar_subclass "
+    "torch.optimizer torch.subclass",
+}
+
+
+@pytest.mark.parametrize(("flag", "names"), FLAGS.items())
+def test_what_the_objects_of_our_codecs_are_given(flag: str, names: str) -> None:
+    found = {codec.name.replace(" ", "_") for codec in default_registry() if getattr(codec, flag)}
+    assert found == set(names.split())
+    assert getattr(Codec, flag) is False
+
+
+def test_our_codecs_are_of_the_first_version() -> None:
+    assert {codec.version for codec in default_registry()} == {1}
+
+
+def test_what_is_finished_is_finished_in_order() -> None:
+    """Hooks, then what removes them, then states, which hooks may change."""
+    assert (HOOKS, HANDLES, STATE) == (0, 1, 2)
+
+
+class Uncounted(PointCodec):
+    """Gives as many roles more than there are children as its literal says."""
+
+    name = "test.uncounted"
+    version = 1
+
+    def roles(self, literal: Any, count: int, version: int) -> Sequence[Any]:
+        return ("value",) * (count + literal)
+
+    finish_roles = roles
+
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
+        pass
+
+    check_finish = check
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_a_codec_gives_a_role_for_each_child(more: int) -> None:
+    whole = [[K.CODEC, 1, more, 1, 2]]
+    later = [[K.CODEC, 1, 0, 1], [K.FINISH, -1, 1, more, 1, 2]]
+    registry = CodecRegistry([Uncounted()])
+    for records, root in ((whole, 0), (later, -1)):
+        table = forge.table_of(records, root=root, codecs=["test.uncounted"]).records
+        if not more:
+            audit(table, TrustContext.data_only(), registry=registry)
+            continue
+        with pytest.raises(RecordError, match=r"zip\(\) argument 2 is (longer|shorter) than argument 1"):
+            audit(table, TrustContext.data_only(), registry=registry)

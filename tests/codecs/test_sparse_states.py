@@ -56,6 +56,12 @@ REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     "shape of one": (CSC, ROWS, {"_shape": (3,)}, f"{NOT_SHAPE} (3,), not 2 or more extents"),
     "no shape": (COO, COORDS, {"_shape": None}, f"{NOT_SHAPE} None, not 1 or more extents"),
     "no rank": (COO, COORDS, {"_shape": ()}, f"{NOT_SHAPE} (), not 1 or more extents"),
+    "65 extents": (
+        COO,
+        COORDS,
+        {"_shape": (1,) * 65},
+        f"{NOT_SHAPE} {str((1,) * 65)[:80]}, not 1 or more extents",
+    ),
     "rows": (CSR, ROWS, {"_shape": (4, 4)}, "indptr has shape [4], expected [5]"),
     "columns of CSC": (CSC, ROWS, {}, "indptr has shape [4], expected [5]"),
     "first row": (CSR, ROWS, {"indptr": ints(1, 2, 2, 3)}, STEPS),
@@ -95,6 +101,12 @@ REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         CSR,
         ROWS,
         {"indptr": ints(0, 3, 3, 3), "indices": ints(2, 0, 1), "has_sorted_indices": True},
+        SORTED,
+    ),
+    "two that are not sorted": (
+        CSR,
+        ROWS,
+        {"indptr": ints(0, 2, 2, 2), "indices": ints(1, 0, 3), "has_sorted_indices": True},
         SORTED,
     ),
     "a flag that is none": (CSR, ROWS, {"_has_sorted_indices": []}, FLAG),
@@ -211,6 +223,13 @@ REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         {"_dict": {(0, 4): 1}},
         "a coordinate is 4, not an int from 0 to 3",
     ),
+    "a text of NumPy": (DOK, KEYS, {"_dict": {(0, 0): np.str_("1")}}, "a value that is no number"),
+    "a number of a class": (
+        DOK,
+        KEYS,
+        {"_dict": {(0, 0): type("Own", (np.float64,), {})(1)}},
+        "a value that is no number",
+    ),
     "a value of a key": (DOK, KEYS, {"_dict": {(0, 0): "1"}}, "a value that is no number"),
 }
 
@@ -233,9 +252,22 @@ PASSING: list[tuple[Any, Any, dict[str, Any]]] = [
     (CSR, ROWS, {"indices": ints(0, 3, 1), "_has_sorted_indices": True, "_has_canonical_format": True}),
     (CSR, ROWS, {"indices": ints(3, 3, 1), "_has_sorted_indices": True}),
     (CSR, ROWS, {"indices": ints(0, 3, 1, 0), "data": np.ones(4), "has_sorted_indices": True}),
+    (
+        CSR,
+        ROWS,
+        {
+            "indptr": ints(0, 1, 4, 4),
+            "indices": ints(3, 0, 1, 2),
+            "data": np.ones(4),
+            "_has_sorted_indices": True,
+            "_has_canonical_format": True,
+        },
+    ),
     (CSR, ROWS, {"_shape": (4,), "indptr": ints(0, 3)}),
     (CSR, ROWS, {"_shape": (0, 0), "indptr": ints(0), "indices": ints(), "data": np.ones(0)}),
     (CSC, ROWS, {"_shape": (4, 3)}),
+    (BSR, BLOCKS, {"_shape": (2, 2), "data": np.ones((2, 1, 1))}),
+    (COO, COORDS, {"_shape": (3,), "coords": (ints(0, 2),)}),
     (COO, COORDS, {"_has_canonical_format": True}),
     (COO, COORDS, {"coords": (ints(0, 0), ints(3, 3)), "_has_canonical_format": False}),
     (COO, COORDS, {"coords": (ints(0, 0), ints(3, 2)), "_has_canonical_format": True}),
@@ -329,6 +361,10 @@ VECTORS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "sparse vectors that are dense": (
         {**SPARSE, "support_vectors_": np.zeros((3, 2))},
+        "support_vectors_ is no CSR matrix of shape [3, 2]",
+    ),
+    "sparse vectors of another format": (
+        {**SPARSE, "support_vectors_": SimpleNamespace(**vars(csr(3, 2)))},
         "support_vectors_ is no CSR matrix of shape [3, 2]",
     ),
     "sparse vectors of fewer rows": (

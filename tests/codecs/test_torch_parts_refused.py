@@ -175,6 +175,7 @@ RECURRENT: dict[str, Any] = {
 @pytest.mark.parametrize("parts", RECURRENT.values(), ids=RECURRENT.keys())
 def test_a_recurrent_layer_says_its_weights_by_name(parts: dict[str, Any]) -> None:
     require_recurrent_state(nn.GRU, WEIGHTS)
+    require_recurrent_state(nn.GRU, {**WEIGHTS, "_flat_weights_names": ["w"], "_all_weights": [["w"]]})
     require_recurrent_state(nn.Linear, {**WEIGHTS, **parts})  # says nothing of them
     refuses(
         lambda: require_recurrent_state(nn.LSTM, {**WEIGHTS, **parts}),
@@ -193,6 +194,14 @@ def test_a_norm_has_the_parameters_that_it_computes_from() -> None:
             lambda hook=hook, missing=hook_missing: require_parameters(nn.ReLU(), hook),  # type: ignore[misc]  # bound now
             f"{type(hook).__name__} of 'weight' on a module without the parameters {hook_missing}",
         )
+        other = nn.ReLU()
+        refuses(
+            lambda hook=hook, other=other: codec_of("torch.module").register(  # type: ignore[misc]  # bound now
+                other, "_forward_pre_hooks", hook, {}
+            ),
+            f"{type(hook).__name__} of 'weight' on a module without the parameters {hook_missing}",
+        )
+        assert not other._forward_pre_hooks
     (hook,) = weights._forward_pre_hooks.values()
     del weights._parameters["weight_v"]
     refuses(

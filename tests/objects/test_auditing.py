@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import collections
 import re
 import types
@@ -251,6 +252,16 @@ INSTALL = (
     "Install the versions that the archive was recorded with, or load the state dict into a module made by "
     "today's code."
 )
+
+
+def test_only_the_none_of_python_is_none() -> None:
+    assert resolve_name(builtins, "None") is None
+    empty = ModuleType("m")
+    vars(empty)["None"] = None
+    for module, missing in ((empty, "None"), (builtins, "int.nothing")):
+        message = f"^module '{module.__name__}' has no '{missing}'$"
+        with pytest.raises(AttributeError, match=message):
+            resolve_name(module, missing)
 
 
 def test_each_name_is_imported_once_and_what_is_missing_is_told_together() -> None:

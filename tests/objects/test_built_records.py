@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import types
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from kellet import nn
-from packager.objects import ObjectBuildError, TrustContext, audit, build
+from packager.codecs import Codec, CodecRegistry
+from packager.objects import ObjectBuildError, TrustContext, audit, build, building
 from packager.objects.functions import FunctionHome
+from packager.objects.keys import KeyChecks
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 
@@ -161,6 +165,33 @@ def test_what_cannot_be_built_is_told_with_its_place(
         made(*records, root=root)
 
 
+def test_codecs_are_given_one_number_and_one_note_for_all_of_a_building() -> None:
+    builder = building._Builder(audit(forge.table_of([[K.LIST]]).records, DATA), {}, None, None, "cpu")
+    assert [builder.number(family, 1, made) for family, made in (("a", int), ("b", lambda: 7))] == [0, 7]
+    assert builder.number("a", 1, lambda: 9) == 0
+    assert builder.number("a", 2, lambda: 9) == 9
+    notes = builder.shared_state(list)
+    notes.append(1)
+    assert builder.shared_state(list) is notes
+    assert builder.shared_state(dict) == {}
+    assert builder.map_location == "cpu"
+
+
+def test_a_cell_is_given_what_it_holds_later() -> None:
+    records = forge.table_of([[K.CELL], [K.LIST], [K.LIST], [K.SETCELL, -1, 5]], root=-2).records
+    builder = building._Builder(audit(records, DATA), {}, None, None, None)
+    builder.run()
+    assert builder._built[0].cell_contents == 5
+
+
+@pytest.mark.parametrize(("literal", "large"), [(-1, False), (b"\x01" + bytes(8), True)])
+def test_keys_are_measured_where_an_object_has_large_numbers(literal: Any, large: bool) -> None:
+    records = forge.table_of([[K.INT, literal], [K.LIST, -1]], root=-2).records
+    builder = building._Builder(audit(records, DATA), {}, None, None, None)
+    builder.run()
+    assert builder._keys.has_large_numbers is large
+
+
 def test_storages_are_asked_for_once_and_have_to_be_given() -> None:
     storages = {"w": ("F32", 24)}
     asked: list[str] = []
@@ -203,6 +234,169 @@ def test_in_data_alone_no_attribute_takes_the_place_of_a_method() -> None:
         build(audit(records, DATA), names)
     for context, trust in ((DATA, ["types:SimpleNamespace"]), (CODE, [])):
         assert vars(build(audit(records, context, trust), names)) == {"__eq__": 1}
+
+
+def test_in_data_alone_no_attribute_of_a_shape_takes_the_place_of_a_method() -> None:
+    names = {("types", "SimpleNamespace"): types.SimpleNamespace}
+    table = [name("SimpleNamespace", "types"), [K.SHAPE, -1, None, "__eq__"], [K.OBJ, -2, 1]]
+    records = forge.table_of(table).records
+    with pytest.raises(ObjectBuildError, match="__eq__ of SimpleNamespace is a"):
+        build(audit(records, DATA), names)
+    assert vars(build(audit(records, CODE), names)) == {"__eq__": 1}
+
+
+def test_in_data_alone_slots_are_filled_but_not_those_of_what_a_codec_made() -> None:
+    table = [name("UUID", "uuid"), [K.NEW, -1], [K.FILL, -2, "int", 5]]
+    names = {("uuid", "UUID"): uuid.UUID}
+    assert build(audit(forge.table_of(table, root=-2).records, DATA), names).int == 5
+    literal = ["Tensor", "<f4", False, "empty", 2]
+    for attribute, message in (("_array", "_array of Tensor is a member_descriptor"), ("note", None)):
+        tensor = [[K.CODEC, 1, literal], [K.FILL, -1, attribute, 5]]
+        audited = audit(forge.table_of(tensor, root=-1, codecs=["kellet.tensor"]).records, DATA)
+        if message is None:
+            assert build(audited, {}).note == 5
+            continue
+        with pytest.raises(ObjectBuildError, match=message):
+            build(audited, {})
+
+
+class Finished(Codec):
+    """A list that is given its items in the second phase."""
+
+    name = "test.finished"
+
+    def check(self, literal: Any, children: Any, version: int) -> None:
+        pass
+
+    check_finish = check
+
+    def decode(self, literal: Any, children: Any, version: int, context: Any) -> Any:
+        return [literal]
+
+    def finish(self, obj: Any, literal: Any, children: Any, version: int, context: Any) -> None:
+        obj += [literal, children, version, context.number("test", 1, lambda: 9)]
+
+
+def test_a_codec_finishes_what_it_made() -> None:
+    registry = CodecRegistry([Dates(), Finished()])
+    records = [[K.LIST], [K.CODEC, 2, "a"], [K.LIST, 5], [K.FINISH, -2, 2, "b", 7, -3]]
+    table = forge.table_of(records, root=-2, codecs=["test.dates", "test.finished"]).records
+    for context in (DATA, CODE):
+        assert build(audit(table, context, registry=registry), {}) == ["a", "b", [7, [5]], 1, 9]
+
+
+class Dates(Codec):
+    """Knows a class of the default list, as a codec of another distribution may."""
+
+    name = "test.dates"
+    types = ("datetime:date",)
+
+
+@pytest.mark.parametrize("made", [[K.NEW, -1, 2020, 1, 2], [K.NEW_KW, -1, -2, -3]])
+def test_in_data_alone_a_class_that_is_given_arguments_is_not_one_of_a_codec(
+    made: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {("datetime", "date"): datetime.date}
+    table = [name("date", "datetime"), [K.TUPLE, 2020, 1, 2], [K.DICT], made]
+    records = forge.table_of(table).records
+    assert build(audit(records, DATA), names) == datetime.date(2020, 1, 2)
+    monkeypatch.setattr(building, "default_registry", lambda: CodecRegistry([Dates()]))
+    with pytest.raises(
+        ObjectBuildError, match=r"date is made by the codec 'test\.dates', which was passed over"
+    ):
+        build(audit(records, DATA), names)
+
+
+def test_in_data_alone_a_module_is_given_attributes_and_no_state() -> None:
+    names = {("kellet.nn", "Linear"): nn.Linear}
+    shape = [name("Linear", "kellet.nn"), [K.SHAPE, -1, 1], [K.OBJ, -2]]
+    table = [*shape, [K.DICT, "training", False], [K.STATE, -3, -4]]
+    records = forge.table_of(table, root=-3, codecs=["kellet.module"]).records
+    with pytest.raises(
+        ObjectBuildError, match=r"Linear is given attributes by the codec 'kellet\.module', and no"
+    ):
+        build(audit(records, DATA), names)
+    for context, trust in ((DATA, ["kellet.nn:Linear"]), (CODE, [])):
+        assert build(audit(records, context, trust), names).training is False
+
+
+def test_a_class_of_scikit_learn_takes_its_state_by_a_method_of_that() -> None:
+    def taken(self: Any, state: Any) -> None:
+        self.state = state
+
+    taken.__module__ = "elsewhere"
+    cls = type("Sk", (), {"__module__": "sklearn.own", "__setstate__": taken})
+    table = [name("Sk", "sklearn.own"), [K.NEW, -1], [K.STATE, -2, 5]]
+    audited = audit(forge.table_of(table, root=-2).records, TrustContext.with_code(["m"], ["sklearn"]))
+    with pytest.raises(ObjectBuildError, match="Sk has a __setstate__ from elsewhere, elsewhere"):
+        build(audited, {("sklearn.own", "Sk"): cls})
+    taken.__module__ = "sklearn.base"
+    assert build(audited, {("sklearn.own", "Sk"): cls}).state == 5
+
+
+def test_what_a_codec_made_is_filled_by_it() -> None:
+    names = {("kellet.nn", "ReLU"): nn.ReLU}
+    table = [name("ReLU", "kellet.nn"), [K.SHAPE, -1, 1], [K.LIST], [K.OBJ, -2]]
+    for attribute, message in (("_call_hooks", "_call_hooks of ReLU hold hooks"), ("training", None)):
+        fill = [K.FILL, -4, attribute, False]
+        records = forge.table_of([*table, fill, [K.LIST]], root=-4, codecs=["kellet.module"]).records
+        if message is None:
+            assert build(audit(records, CODE), names).training is False
+            continue
+        with pytest.raises(ObjectBuildError, match=message):
+            build(audit(records, CODE), names)
+
+
+def test_in_data_alone_no_state_takes_the_place_of_a_method() -> None:
+    names = {("kellet.nn", "Linear"): nn.Linear}
+    shape = [name("Linear", "kellet.nn"), [K.SHAPE, -1, 1], [K.OBJ, -2]]
+    table = [*shape, [K.DICT, "forward", 1], [K.STATE, -3, -4]]
+    records = forge.table_of(table, root=-3, codecs=["kellet.module"]).records
+    with pytest.raises(ObjectBuildError, match="forward of Linear is a"):
+        build(audit(records, DATA), names)
+
+
+def test_a_listed_class_takes_its_state_from_us_unless_it_is_trusted() -> None:
+    names = {("uuid", "UUID"): uuid.UUID}
+    table = [name("UUID", "uuid"), [K.NEW, -1], [K.DICT, "int", True], [K.STATE, -2, -3]]
+    records = forge.table_of(table, root=-2).records
+    for context in (DATA, TrustContext.with_code([], ["uuid"])):
+        with pytest.raises(ObjectBuildError, match="the state of a UUID is an int of 128 bits"):
+            build(audit(records, context), names)
+    assert build(audit(records, DATA, ["uuid:UUID"]), names).int is True
+
+
+def test_in_data_alone_what_a_codec_made_is_looked_at_when_it_is_complete() -> None:
+    names = {("kellet.nn", "ReLU"): nn.ReLU}
+    shape = [name("ReLU", "kellet.nn"), [K.SHAPE, -1, 1, "training"]]
+    records = forge.table_of([*shape, [K.OBJ, -2, 3], [K.LIST, -3]], codecs=["kellet.module"]).records
+    message = r"obj\[0\] cannot be built \(record 2, OBJ\): ValueError: ReLU.training is int, not a bool"
+    with pytest.raises(ObjectBuildError, match=message):
+        build(audit(records, DATA), names)
+    for context, trust in ((DATA, ["kellet.nn:ReLU"]), (CODE, [])):
+        assert build(audit(records, context, trust), names)[0].training == 3
+
+
+@pytest.mark.parametrize(
+    ("records", "asked"),
+    [
+        ([[K.DICT, 1, 2, 3, 4]], ([1, 3], False)),
+        ([[K.PACKED_DICT, 1, 2, 3, 4]], ([1, 3], False)),
+        ([[K.SET, 1, 2]], ([1, 2], True)),
+        ([[K.FROZENSET, 1, 2]], ([1, 2], True)),
+    ],
+)
+def test_in_data_alone_keys_are_looked_at_as_those_of_their_table(
+    records: list[list[Any]], asked: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    monkeypatch.setattr(
+        KeyChecks, "require", lambda _, values, *, in_set=False: calls.append(([*values], in_set))
+    )
+    made(*records, context=DATA)
+    assert calls == [asked]
+    made(*records)
+    assert calls == [asked]
 
 
 def test_in_data_alone_a_class_that_a_codec_knows_is_made_by_it() -> None:

@@ -30,6 +30,8 @@ CODECS = [
     "kellet.gate",
     "enum",
     "namedtuple",
+    "numpy.bit_generator",
+    "numpy.seed_sequence",
 ]
 (
     PARTIAL,
@@ -48,6 +50,8 @@ CODECS = [
     GATE,
     ENUM,
     NAMED,
+    BITS,
+    SEEDS,
 ) = range(1, len(CODECS) + 1)
 
 
@@ -63,6 +67,7 @@ def forms(records: list[Any], *trust: str, context: TrustContext | None = None) 
 RELU = [K.GLOBAL, "torch.nn.functional", "relu"]
 OURS = [K.GLOBAL, "m", "A"]
 DATE = [K.GLOBAL, "datetime", "date"]
+ZONE = [K.GLOBAL, "datetime", "timezone"]
 ORDERED = [K.GLOBAL, "collections", "OrderedDict"]
 SPARSE = [K.GLOBAL, "scipy.sparse", "csr_matrix"]
 NORM = [K.GLOBAL, "torch.nn.utils.weight_norm", "WeightNorm"]
@@ -167,6 +172,28 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
                 "",
             )
         ],
+    ),
+    "an argument with a name that is none": (
+        [DATE, OURS, [K.TUPLE], [K.DICT, -2, 1], [K.CALL_KW, -1, -3, -4]],
+        [(1, f"m:A in the arguments of datetime:date, which holds {_ARGUMENTS} alone", "")],
+    ),
+    "a date of a date": (
+        [DATE, [K.CALL, -1, 1], [K.CALL, -1, -2]],
+        [
+            (
+                1,
+                A_LIST.replace("a list", "an object of datetime:date"),
+                "",
+            )
+        ],
+    ),
+    "a class of time zones": (
+        [ZONE, DATE, [K.CALL, -2, -1]],
+        [(0, f"datetime:timezone in the arguments of datetime:date, which holds {_ARGUMENTS} alone", "")],
+    ),
+    "a path of None": (
+        [[K.GLOBAL, "pathlib", "PurePosixPath"], [K.CALL, -1, None]],
+        [(1, "pathlib:PurePosixPath of something else than texts and numbers", "pathlib:PurePosixPath")],
     ),
     "a path of something else than text": (
         [[K.GLOBAL, "pathlib", "PurePosixPath"], [K.CALL, -1, "a", None]],
@@ -318,6 +345,16 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
             )
         ],
     ),
+    "a norm without attributes as a hook": (
+        hooked("_forward_pre_hooks", [NORM, [K.NEW, -1]]),
+        [
+            (
+                4,
+                "a hook (_forward_pre_hooks), an object of torch.nn.utils.weight_norm:WeightNorm",
+                "torch.nn.utils.weight_norm:WeightNorm",
+            )
+        ],
+    ),
     "a norm of a number for a name": (
         normed(1, 0),
         [
@@ -363,6 +400,20 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
     "a slice of our own": (
         [OURS, [K.CODEC, SLICE, "slice", 1, -1, None]],
         [(0, "m:A in what the codec 'slice' makes, which holds plain data and tensors alone", "")],
+    ),
+    "a state of a listed class": (
+        [[K.GLOBAL, "uuid", "UUID"], OURS, [K.NEW, -1], [K.STATE, -3, -2]],
+        [(1, "m:A in an object of uuid:UUID, which holds plain data and tensors alone", "")],
+    ),
+    "a state of a bit generator": (
+        [OURS, [K.DICT, "a", -1], [K.CODEC, BITS, "PCG64", -2, None]],
+        [
+            (
+                0,
+                "m:A in what the codec 'numpy.bit_generator' makes, which holds plain data and tensors alone",
+                "",
+            )
+        ],
     ),
     "items by a method of a class": (
         [OURS, [K.NEW, -1], [K.EXTEND, -2, 1]],

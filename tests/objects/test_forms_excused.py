@@ -19,6 +19,7 @@ from tests.objects.test_forms import (
     ORDERED,
     OURS,
     SPARSE,
+    SPECTRAL,
     TENSOR,
     TORCH,
     forms,
@@ -50,8 +51,8 @@ EXCUSED: dict[str, tuple[list[Any], list[int], str, bool]] = {
         True,
     ),
     "a state of a module": (
-        [*MODULE, OURS, [K.FINISH, -3, TORCH, STATE, -4, None]],
-        [3],
+        [*MODULE[:2], OURS, [K.OBJ, -2], [K.FINISH, -4, TORCH, STATE, -3, None]],
+        [2],
         "torch.nn.modules.activation:ReLU",
         True,
     ),
@@ -68,6 +69,8 @@ EXCUSED: dict[str, tuple[list[Any], list[int], str, bool]] = {
         "datetime:date",
         False,
     ),
+    "a class that is an argument": ([DATE, OURS, [K.CALL, -1, -2]], [1], "m:A", False),
+    "an object that is an argument": ([DATE, OURS, [K.NEW, -2], [K.CALL, -1, -3]], [2], "m:A", False),
     "a norm with other attributes": (normed(1, 0), [2], "torch.nn.utils.weight_norm:WeightNorm", True),
     "a version that is compared": (
         [OURS, MODULE[0], [K.SHAPE, -2, TORCH, "_version"], [K.OBJ, -3, -1]],
@@ -97,6 +100,11 @@ def test_trust_excuses_what_it_names(
         glob = forms(records, f"{top}.**:{qualname}")
         assert (glob == []) is by_glob
     assert [index for index, _, _ in forms(records, f"{module}:Other")] == refused
+
+
+def test_what_is_made_of_attributes_is_no_argument_whoever_is_trusted() -> None:
+    made = [DATE, OURS, [K.SHAPE, -2, None], [K.OBJ, -3], [K.CALL, -1, -4]]
+    assert [index for index, _, _ in forms(made, "m:A")] == [3]
 
 
 ATTRIBUTES: list[tuple[int | None, str, bool]] = [
@@ -130,6 +138,16 @@ def test_the_norms_that_frameworks_hook_are_of_plain_values() -> None:
     assert [index for index, _, _ in forms(called)] == [1]
 
 
+def test_the_hook_of_a_state_belongs_to_a_spectral_norm() -> None:
+    values = {"name": "w", "dim": 0, "n_power_iterations": 1, "eps": 0.5}
+    norm = [SPECTRAL, [K.SHAPE, -1, None, *values], OURS, [K.OBJ, -2, *values.values()]]
+    other = [[K.SHAPE, -3, None], [K.OBJ, -5]]
+    hook = [[K.GLOBAL, SPECTRAL[1], "SpectralNormStateDictHook"], [K.SHAPE, -7, None, "fn"]]
+    for fn, refused in ((-4, []), (-6, [8]), (-1, [8]), (1, [8])):
+        found = forms([*norm, *other, *hook, [K.OBJ, -8, fn]])
+        assert [index for index, _, _ in found] == refused
+
+
 def test_beside_code_a_stored_class_takes_what_it_is_given_and_an_extern_does_not() -> None:
     for kind, given in ((K.EXTEND, [1]), (K.UPDATE, [1, 2]), (K.STATE, [1])):
         filled = [[K.NEW, -1], [kind, -2, *given]]
@@ -137,6 +155,10 @@ def test_beside_code_a_stored_class_takes_what_it_is_given_and_an_extern_does_no
         (found,) = forms([OURS, *filled], context=TrustContext.with_code(["n"], ["m"]))
         assert (found[0], found[2]) == (1, "m:A")
         assert forms([OURS, *filled], "m:A", context=TrustContext.with_code(["n"], ["m"])) == []
+    beside = TrustContext.with_code(["m"])
+    for kind, given in ((K.EXTEND, [1]), (K.UPDATE, [1, 2])):
+        assert forms([SPARSE, [K.NEW, -1], [kind, -2, *given]], context=beside) == []
+        assert len(forms([SPARSE, [K.NEW, -1], [kind, -2, *given]])) == 1
     sklearn = [K.GLOBAL, "sklearn.svm", "SVC"]
     given_state = [[K.NEW, -1], [K.STATE, -2, 1]]
     assert forms([sklearn, *given_state], context=TrustContext.with_code(["n"], ["sklearn"])) == []

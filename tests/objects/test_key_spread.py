@@ -6,6 +6,7 @@ import datetime
 import decimal
 import fractions
 import random
+import sys
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -87,6 +88,57 @@ def _require_in_hundreds(keys: list[Any]) -> None:
         checks.require(keys[at : at + 100])
 
 
+def test_sets_grow_as_those_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_spread, "FREE_KEYS", 0)
+    count = 80_000
+    held: set[int] = set()
+    counts: dict[int, int] = {}  # by the size of the table that a number came into
+    size = 8
+    for number in range(1, count + 1):
+        held.add(number)
+        counts[size] = number
+        size = (sys.getsizeof(held) - sys.getsizeof(set())) // 16 or 8
+    assert list(key_spread._tables(count, in_set=True)) == list(counts.items())
+    assert list(counts)[-1] == 1 << 18
+
+
+def test_large_sets_grow_by_less() -> None:
+    tables = list(key_spread._tables(700_000, in_set=True))[-5:]
+    assert [size for size, _ in tables] == [1 << power for power in range(17, 22)]
+    assert [count for _, count in tables] == [78_643, 157_286, 314_573, 629_145, 700_000]
+
+
+def test_dicts_grow_as_those_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_spread, "FREE_KEYS", 0)
+    held: dict[int, None] = {0: None}
+    ends, before = [], sys.getsizeof(held)
+    for number in range(1, 6000):
+        held[number] = None
+        if sys.getsizeof(held) != before:
+            ends.append(number)
+            before = sys.getsizeof(held)
+    tables = list(key_spread._tables(6000, in_set=False))
+    assert tables == [(8 << at, end) for at, end in enumerate([*ends, 6000])]
+
+
+def test_tables_of_few_keys_are_not_looked_at() -> None:
+    """A table counts as soon as it may hold one key more than may collide."""
+    assert list(key_spread._tables(512, in_set=False)) == []
+    assert list(key_spread._tables(513, in_set=False)) == [(1024, 513)]
+    assert list(key_spread._tables(682, in_set=False)) == [(1024, 682)]
+    assert list(key_spread._tables(683, in_set=False)) == [(1024, 682), (2048, 683)]
+
+
+@pytest.mark.parametrize(
+    "keys", [range(512), map(str, range(999)), [*map(str, range(512)), *(b"%d" % i for i in range(512))]]
+)
+def test_few_keys_and_those_that_nobody_can_craft_are_not_counted(
+    keys: Iterable[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_spread, "_tables", lambda *_, **__: pytest.fail("they were counted"))
+    require_spread(list(keys))
+
+
 @pytest.mark.parametrize("in_set", [False, True], ids=["dict", "set"])
 def test_few_keys_may_collide(in_set: bool) -> None:
     keys = [i * WRAP for i in range(512)]
@@ -123,11 +175,32 @@ def test_steps_are_counted_as_a_table_takes_them(
     hashes = [
         rng.choice([rng.getrandbits(61), rng.randrange(50), rng.getrandbits(9) << 25]) for _ in range(count)
     ]
+    _require_steps(hashes, size, in_set, monkeypatch)
+
+
+@pytest.mark.parametrize("in_set", [False, True], ids=["dict", "set"])
+@pytest.mark.parametrize("count", [12, 70])
+@pytest.mark.parametrize("place", [117, 118, 119, 127])
+def test_steps_are_counted_at_the_end_of_a_table(
+    place: int, count: int, in_set: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A set looks at nine places behind the first, where there are as many."""
+    _require_steps([place + 128 * number for number in range(count)], 128, in_set, monkeypatch)
+
+
+def test_the_last_step_may_be_one_of_many_keys_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = [*range(80), *(number + 16 * 1024 for number in range(80))]
+    assert _steps_one_after_the_other(hashes, 1024, in_set=False) == 240
+    _require_steps(hashes, 1024, False, monkeypatch)
+
+
+def _require_steps(hashes: list[int], size: int, in_set: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask for as many steps as there are, and for one less."""
     steps = _steps_one_after_the_other(hashes, size, in_set)
     found = np.array(hashes, np.uint64)
-    monkeypatch.setattr(key_spread, "STEPS_PER_KEY", steps / len(hashes))
+    monkeypatch.setattr(key_spread, "STEPS_PER_KEY", fractions.Fraction(steps, len(hashes)))
     assert not key_spread._is_crowded(found, size, in_set=in_set)
-    monkeypatch.setattr(key_spread, "STEPS_PER_KEY", (steps - 1) / len(hashes))
+    monkeypatch.setattr(key_spread, "STEPS_PER_KEY", fractions.Fraction(steps - 1, len(hashes)))
     assert key_spread._is_crowded(found, size, in_set=in_set)
 
 

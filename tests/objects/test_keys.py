@@ -58,6 +58,7 @@ COSTS: dict[str, tuple[Any, tuple[int, int]]] = {
     "a member": (Shade.DARK, (1, 1)),
     "an identity": (uuid.UUID(int=7), (1, 1)),
     "an address": (ipaddress.IPv4Address(7), (1, 1)),
+    "a longer address": (ipaddress.IPv6Address(7), (1, 1)),
     "a path": (pathlib.PurePosixPath("a"), (1, 1)),
 }
 

@@ -91,6 +91,7 @@ class Matrix:
 
 COORDINATES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"row": 1, "col": 2, "data": 3}, {"data": 3, "coords": (1, 2)}),
+    ({"row": 1, "col": 2}, {"coords": (1, 2)}),
     ({"coords": (1, 2)}, {"coords": (1, 2)}),
     ({"coords": (1, 2), "row": 3, "col": 4}, {"coords": (1, 2), "row": 3, "col": 4}),
     ({"row": 1}, {"row": 1}),

@@ -6,12 +6,12 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-from packager.archive import ArchiveIOError
 from packager.arguments import (
     check_choice,
     check_file,
@@ -475,9 +475,8 @@ class PackageExporter:
         With `factory` (a callable, or its name as "package.module:name") the object is made anew by
         `factory(**config)` when it is loaded, and takes up the stored state dict of `obj`.
 
-        The object is read at once: what changes later in lists, dicts and attributes is not in the
-        archive. Its tensors are written at `close()` and must stay unchanged until then; which of them
-        did not is in the plan. What cannot be stored is there too, all of it, with its attribute path.
+        The object is read at once, and its tensors are written: what changes later is not in the archive.
+        What cannot be stored is in the plan, all of it, with its attribute path.
 
         Raises ArgumentError for a factory that is neither a callable nor text, for a `config` without
         one or with keys that are no strings, PackagingError for a factory that cannot be found by its
@@ -507,8 +506,8 @@ class PackageExporter:
     def save_state_dict(self, package: str, resource: str, module_or_mapping: Any) -> None:
         """Store a state dict as one safetensors member, and beside it what safetensors cannot hold.
 
-        A module's own `state_dict()` is called at once, with all its hooks; its tensors must stay
-        unchanged until `close()`, as those of `save_object`.
+        A module's own `state_dict()` is called at once, with all its hooks, and its tensors are written, as
+        those of `save_object`.
 
         Raises TypeError for what is neither a mapping nor has a state dict, and CodeExitError as
         `save_object`.
@@ -572,8 +571,8 @@ class PackageExporter:
     def plan(self, *, prove: bool = False) -> ExportPlan:
         """Return what `close()` would write as things stand, with all that is wrong; frozen, printable.
 
-        With `prove` a plan without
-        problems is written to a temporary file and proved, as `close()` does; what is found is in it.
+        With `prove`, and before the end, a plan without problems is written to a temporary file and proved,
+        as `close()` does; what is found is in it.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -587,12 +586,13 @@ class PackageExporter:
             with AnswerRequired("making the plan"):
                 self._plan = Planner(
                     survey,
-                    is_as_saved=self._surveyor.is_as_saved,
+                    is_as_saved=partial(self._surveyor.is_as_saved, self._archive),
                     calls_demanded=self._prove == "calls",
                     runnable=self._runnable,
                     wheels_for=tuple(map(str, self._wheel_targets)),
                 ).plan()
-        return self._proved_plan(self._plan) if prove and self._plan.ok else self._plan
+        is_proved = prove and self._plan.ok and self._state == "open"
+        return self._proved_plan(self._plan) if is_proved else self._plan
 
     def why(self, module_name: str) -> Why:
         """Say why a module is in the plan: the decision, and the chain of imports with file and line.
@@ -763,7 +763,8 @@ class PackageExporter:
         """Write a plan to a temporary file, prove it, and return it with what was found."""
         with temporary_folder("proving") as folder, suppress(PackagingError):
             file = os.path.join(folder, "archive.kellet")
-            write_plan(plan, file, digests="crc", fsync=False, check=partial(self._check, plan))
+            whole = replace(plan, tensors=tuple(self._archive.with_bytes(plan.tensors)))
+            write_plan(whole, file, digests="crc", fsync=False, check=partial(self._check, plan))
         return self._found(plan)
 
     def _check_and_warn(self, plan: ExportPlan, file: str) -> None:
@@ -842,10 +843,12 @@ class PackageExporter:
         self._request.require_free(item)
         try:
             with AnswerRequired(f"saving {item.package}/{item.resource}"):
-                self._surveyor.take(item, self._archive)
-        except ArchiveIOError:
-            self._abandon()
-            raise
+                self._surveyor.take(item)
+            self._request.require_free(item)  # what was saved while it was encoded may have its name
+            self._surveyor.write(item, self._archive)
+        finally:
+            if not self._archive.is_open:
+                self._abandon()
         self._add(item)
 
     def _add(self, item: Item) -> None:

@@ -174,12 +174,9 @@ class BatchedFile:
             for piece in (data[at : at + CHUNK],)
         )
 
-    def map(self, position: int, size: int) -> memoryview:
-        """Map bytes that have been flushed, read-only. Raises OSError where that cannot be done."""
-        first = position - position % mmap.ALLOCATIONGRANULARITY
-        length = position + size - first
-        mapped = mmap.mmap(self._descriptor, length, access=mmap.ACCESS_READ, offset=first, **UNTRACKED)
-        return memoryview(mapped)[position - first :]
+    def map(self) -> memoryview:
+        """Map all that has been flushed, read-only. Raises OSError where that cannot be done."""
+        return memoryview(mmap.mmap(self._descriptor, 0, access=mmap.ACCESS_READ, **UNTRACKED))
 
 
 class ChunkDigests:

@@ -87,9 +87,9 @@ def _written_before(writer: ArchiveWriter, storages: Sequence[memoryview]) -> di
     """Return where storages lie in other members already; no two have the same place, as they are two."""
     found: dict[Place, int] = {}
     for number, storage in enumerate(storages):
-        place = writer.find(storage) if len(storage) >= SHARED_FROM else None
+        place = writer.find(storage, found) if len(storage) >= SHARED_FROM else None
         if place is not None:
-            found.setdefault(place, number)
+            found[place] = number
     return {number: place for place, number in found.items()}
 
 

@@ -48,6 +48,11 @@ class Place:
     start: int
     stop: int
 
+    @property
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+        return self.stop - self.start
+
     def __str__(self) -> str:
         return f"bytes {self.start} to {self.stop} of {self.member!r}"
 
@@ -223,7 +228,7 @@ class TensorReader(Mapping[str, TensorSpec]):
                     self._members[place.member] = self._reader.private(place.member)
                 return self._members[place.member].view(place.start + low, place.start + high)
             if number not in self._copies:
-                self._copies[number] = anonymous(place.stop - place.start)
+                self._copies[number] = anonymous(place.nbytes)
                 self._copies[number][:] = self._reader.view(place.member, place.start, place.stop)
             return self._copies[number][low:high]
 
@@ -342,8 +347,7 @@ class TensorIndex:
     def storage_size(self, number: int) -> int:
         """Return how many bytes a storage has. Raises ArchiveError when it lies nowhere."""
         if number >= len(self.ends):
-            place = self.place_elsewhere(number)
-            return place.stop - place.start
+            return self.place_elsewhere(number).nbytes
         start, stop = self.storage_range(number)
         return stop - start
 

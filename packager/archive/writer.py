@@ -11,8 +11,9 @@ import contextlib
 import dataclasses
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from types import TracebackType
 from typing import Any, BinaryIO, Final
 
@@ -41,7 +42,8 @@ SHARED_FROM: Final = 4096
 
 _SAMPLES: Final = 16
 _SAMPLE: Final = 64  # bytes
-_MOST_ALIKE: Final = 8  # places that are compared: buffers that differ may be alike in their samples
+_MOST_ALIKE: Final = 1024  # places that are remembered for one sample
+_MOST_COMPARED: Final = 8  # of those, for one buffer: buffers that differ may be alike in their samples
 
 
 class ArchiveWriter:
@@ -50,7 +52,8 @@ class ArchiveWriter:
     `target` is a path, or a binary file object, which then receives the finished archive in one go.
     Tensors are written to a temporary file when they are added, everything else by `seal`: buffers of it
     must keep their content until then and are not copied. Leaving the `with` block without sealing leaves
-    nothing behind, and so does an error while writing, which ends the writer.
+    nothing behind, and so does an error while writing, which ends the writer. One thread writes at a
+    time, and no other process than the one that began.
 
     `digests="crc"` leaves out the sha256 of aligned (tensor) entries, which is faster; the
     archive's identity then does not cover the tensors. `fsync=False` skips waiting for the disk.
@@ -92,6 +95,7 @@ class ArchiveWriter:
         self._limit = zip64_limit
         self._pending: dict[str, _Pending] | None = {}
         self._body: _Body | None = None
+        self._owner: int | None = None
         self._total = 0
 
     def __contains__(self, name: object) -> bool:
@@ -141,22 +145,31 @@ class ArchiveWriter:
                 self._write(body, [entry])
         pending[name] = dataclasses.replace(entry, content=()) if kind == "tensors" else entry
 
-    def find(self, data: memoryview) -> Place | None:
-        """Return where bytes lie that were written already, as a buffer of tensors of their own.
+    @property
+    def is_open(self) -> bool:
+        """Whether anything can be added still."""
+        return self._pending is not None
+
+    def find(self, data: memoryview, used: Container[Place] = ()) -> Place | None:
+        """Return where bytes lie that were written already, as a buffer of tensors, but for places in use.
 
         Whoever asks for as many as `SHARED_FROM` bytes may refer to that place instead of writing them again.
         """
-        return None if self._body is None else self._body.find(data)
+        return None if self._body is None else self._body.find(data, used)
 
-    def written(self, name: str) -> memoryview:
-        """Map the bytes of tensors that were added, read-only; the map outlives the writer.
+    def written(self, places: Iterable[Place]) -> list[memoryview]:
+        """Map places in tensors that were added, read-only, all by one map, which outlives the writer.
 
-        Raises ArchiveError for another name, and OSError where nothing can be mapped.
+        Raises ArchiveError for a place in something else, ArchiveIOError where nothing can be mapped.
         """
-        body = self._body
-        if body is None or name not in body.starts:
-            raise ArchiveError(f"entry {name!r}: no tensors of this name have been written")
-        return body.map(name)
+        asked = list(places)
+        unknown = [place for place in asked if self._body is None or place.member not in self._body.starts]
+        if unknown:
+            raise ArchiveError(f"{unknown[0]}: no tensors of this name have been written")
+        if self._body is None:
+            return []
+        with reported(self._target.name):
+            return self._body.map(asked)
 
     def seal(self, manifest: Manifest, *, check: Callable[[str], None] | None = None) -> str:
         """Write the archive and return its identity, the sha256 of the manifest.
@@ -175,8 +188,10 @@ class ArchiveWriter:
         with self._writing() as body:
             self._write(body, [pending[name] for name in sorted(pending) if pending[name].kind != "tensors"])
             identity = body.finish(manifest)
+        try:
             self._target.finish(check)
-        self._pending = None
+        finally:
+            self.abort()  # nothing of it is needed any more
         return identity
 
     def abort(self) -> None:
@@ -191,9 +206,18 @@ class ArchiveWriter:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[_Body]:
-        """Give the body, begun where there is none yet; an error ends the writer."""
+        """Give the body, begun where there is none yet; an error ends the writer.
+
+        Raises ArchiveError in a forked process: the file belongs to the one that began it.
+        """
+        if self._owner not in (None, os.getpid()):
+            raise ArchiveError(
+                f"{self._target.name}: process {os.getpid()} cannot write what process {self._owner} began; "
+                "make another archive here, or save there"
+            )
         try:
             if self._body is None:
+                self._owner = os.getpid()
                 file = BatchedFile(self._target.begin(), self._tell)
                 self._body = _Body(file, self._digests, self._limit)
             with reported(self._target.name):
@@ -297,14 +321,16 @@ class _Body:
         self._file.flush()
         return identity
 
-    def map(self, name: str) -> memoryview:
-        """Map the bytes of tensors."""
-        size = next(entry.size for entry in self._entries if entry.name == name)
-        return self._file.map(self.starts[name], size)
+    def map(self, places: list[Place]) -> list[memoryview]:
+        """Map places in tensors that are settled."""
+        whole = self._file.map()
+        firsts = [self.starts[place.member] + place.start for place in places]
+        return [whole[first : first + place.nbytes] for first, place in zip(firsts, places, strict=True)]
 
-    def find(self, data: memoryview) -> Place | None:
+    def find(self, data: memoryview, used: Container[Place]) -> Place | None:
         """Return where these bytes lie in tensors that are settled."""
-        for place in self._shared.get((len(data), _sample(data)), ()):
+        free = (place for place in self._shared.get((len(data), _sample(data)), ()) if place not in used)
+        for place in islice(free, _MOST_COMPARED):
             if self._file.holds(self.starts[place.member] + place.start, data):
                 return place
         return None
@@ -331,7 +357,11 @@ class _Body:
     def _write_large(self, entry: _Pending, digester: Digester) -> ChunkDigests:
         digests = ChunkDigests()
         with_sha256 = self._wants_sha256(entry)
+        # Others may write to the memory of tensors meanwhile: what is digested has to be what is written.
+        is_watched = entry.kind == "tensors" and isinstance(entry.content, list)
         for batch in in_batches(_exactly(entry)):
+            if is_watched:
+                batch = [[memoryview(bytes(piece)) for piece in chunk] for chunk in batch]
             digests.append(digester.submit(batch, sha256=with_sha256))
             for chunk in batch:
                 for piece in chunk:

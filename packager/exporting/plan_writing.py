@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import BinaryIO, Final
+from threading import Lock
+from typing import BinaryIO
 
 from packager.archive import (
     ArchiveWriter,
@@ -19,8 +20,6 @@ from packager.archive import (
 from packager.policy import require_matched
 
 from .plan import ExportPlan, PlannedExtern, PlannedModule, PlannedTensors, refusal
-
-_COPIED: Final = 1 << 20  # bytes of tensors that are copied rather than mapped: a map takes a descriptor
 
 
 class BegunArchive:
@@ -38,20 +37,39 @@ class BegunArchive:
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self._writer = ArchiveWriter(target, digests=digests, fsync=fsync, progress=progress)
-        self._maps: dict[str, memoryview] = {}
+        self._lock = Lock()
 
-    def take(self, member: PlannedTensors) -> PlannedTensors:
-        """Write tensors; return them with what was written, whatever becomes of the memory that they are in.
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be gone on with; not after an error while it was written."""
+        return self._writer.is_open
 
-        Raises ArchiveError for what cannot be stored, ArchiveIOError where it cannot be written, after which
-        there is no archive.
+    def take(self, members: Sequence[PlannedTensors]) -> list[PlannedTensors]:
+        """Write the tensors of one save; return them with where they lie in the place of their memory.
+
+        Raises ArchiveError for what cannot be stored, ArchiveIOError where it cannot be written. Where
+        anything of the save has been written by then, that is the end of the archive.
         """
-        places = add_tensors(
-            self._writer, member.name, member.specs, member.storages, metadata=member.metadata
-        )
-        if member.size <= _COPIED:
-            return replace(member, storages=tuple(memoryview(bytes(one)) for one in member.storages))
-        return replace(member, storages=tuple(self._view(place) for place in places))
+        with self._lock:
+            try:
+                return [replace(member, storages=self._add(member)) for member in members]
+            except BaseException:
+                if self.is_open and any(member.name in self._writer for member in members):
+                    self.discard()
+                raise
+
+    def with_bytes(self, members: Sequence[PlannedTensors]) -> list[PlannedTensors]:
+        """Return tensors that were taken with what was written, read-only; others as they are."""
+        with self._lock:
+            taken = [place for member in members for place in member.storages if isinstance(place, Place)]
+            views = iter(self._writer.written(taken) if taken else ())
+            return [
+                replace(
+                    member,
+                    storages=tuple(next(views) if isinstance(one, Place) else one for one in member.storages),
+                )
+                for member in members
+            ]
 
     def finish(self, plan: ExportPlan, *, check: Callable[[str], None] | None = None) -> str:
         """Write everything else, and put the archive in place; return its identity.
@@ -62,9 +80,7 @@ class BegunArchive:
         """
         for member in plan.tensors:
             if member.name not in self._writer:
-                add_tensors(
-                    self._writer, member.name, member.specs, member.storages, metadata=member.metadata
-                )
+                self._add(member)
         for entry in (*plan.entries, *plan.carried):
             self._writer.add(entry.name, entry.read(), kind=entry.kind)
         return self._writer.seal(manifest_of(plan), check=check)
@@ -73,10 +89,8 @@ class BegunArchive:
         """Leave nothing behind; an old file is as it was."""
         self._writer.abort()
 
-    def _view(self, place: Place) -> memoryview:
-        if place.member not in self._maps:
-            self._maps[place.member] = self._writer.written(place.member)
-        return self._maps[place.member][place.start : place.stop]
+    def _add(self, member: PlannedTensors) -> tuple[Place, ...]:
+        return add_tensors(self._writer, member.name, member.specs, member.storages, metadata=member.metadata)
 
 
 def write_plan(

@@ -29,7 +29,7 @@ from .request import (
     StateDictRequest,
 )
 from .stored import StoredMigrations, StoredObject, StoredState, Storing, frameworks_of, store_migrations
-from .taking import Taken, is_as_taken, is_steady, take
+from .taking import Taken, is_as_taken, is_steady, take, written
 
 
 @dataclass(frozen=True)
@@ -150,15 +150,18 @@ class Surveyor:
         """Keep the answer to a question of the walk for this and every later survey."""
         self._answers[question] = names
 
-    def take(self, request: ObjectRequest | StateDictRequest, archive: BegunArchive) -> None:
-        """Take what is saved as it is now; see `taking.take`."""
-        first_id = self._request.ids_given
-        self._taken[id(request)] = take(request, self._storing, first_id=first_id, archive=archive)
+    def take(self, request: ObjectRequest | StateDictRequest) -> None:
+        """Encode what is saved as it is now; see `taking.take`."""
+        self._taken[id(request)] = take(request, self._storing, first_id=self._request.ids_given)
 
-    def is_as_saved(self, request: ObjectRequest) -> bool:
+    def write(self, request: ObjectRequest | StateDictRequest, archive: BegunArchive) -> None:
+        """Write the tensors of what was taken; see `taking.written`."""
+        self._taken[id(request)] = written(self._taken[id(request)], archive)
+
+    def is_as_saved(self, archive: BegunArchive, request: ObjectRequest) -> bool:
         """Say whether an object is as it was when it was saved; True where its encodings never agree."""
         taken = self._taken[id(request)]
-        same = is_as_taken(taken, self._storing, self._request)
+        same = is_as_taken(taken, self._storing, self._request, archive)
         return same or not is_steady(taken, self._storing, self._request)
 
     def survey(self) -> Survey:

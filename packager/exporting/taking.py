@@ -9,11 +9,12 @@ settled when all of them are known, from what was taken.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from packager.tensors import same_bytes
 
+from .plan import PlannedTensors
 from .plan_writing import BegunArchive
 from .request import ObjectRequest, Request, StateDictRequest
 from .stored import StoredObject, StoredState, Storing, store_object, store_state
@@ -28,30 +29,32 @@ class Taken:
     first_id: int
 
 
-def take(
-    request: ObjectRequest | StateDictRequest,
-    storing: Storing,
-    *,
-    first_id: int,
-    archive: BegunArchive,
-) -> Taken:
-    """Encode what is saved, and write its tensors.
+def take(request: ObjectRequest | StateDictRequest, storing: Storing, *, first_id: int) -> Taken:
+    """Encode what is saved. What cannot be stored is in the result.
 
-    Raises TypeError for what has no state dict, PackagingError for a factory that is no name, and what
-    `BegunArchive.take` raises; what cannot be stored is in the result, and nothing of it is written.
+    Raises TypeError for what has no state dict, PackagingError for a factory that is no name.
     """
-    stored = _store(request, storing)
-    if stored.may_be_stored:
-        stored = stored.with_members(tuple(map(archive.take, stored.members)))
-    return Taken(request, stored, first_id)
+    return Taken(request, _store(request, storing), first_id)
 
 
-def is_as_taken(taken: Taken, storing: Storing, asked: Request) -> bool:
+def written(taken: Taken, archive: BegunArchive) -> Taken:
+    """Write the tensors of what was taken; nothing of what cannot be stored, whatever is decided.
+
+    Raises what `BegunArchive.take` raises.
+    """
+    stored = taken.stored
+    if not stored.may_be_stored:
+        return taken
+    return replace(taken, stored=stored.with_members(archive.take(stored.members)))
+
+
+def is_as_taken(taken: Taken, storing: Storing, asked: Request, archive: BegunArchive) -> bool:
     """Say whether what was saved would be encoded now as it was at the call, tensors included."""
     now = _again(taken, storing, asked)
-    return _described(now) == _described(taken.stored) and all(
-        map(same_bytes, _storages(now), _storages(taken.stored))
-    )
+    if _described(now) != _described(taken.stored):
+        return False
+    before = archive.with_bytes(taken.stored.members)
+    return all(map(same_bytes, _storages(now.members), _storages(before)))
 
 
 def is_steady(taken: Taken, storing: Storing, asked: Request) -> bool:
@@ -71,8 +74,8 @@ def _again(taken: Taken, storing: Storing, asked: Request) -> StoredObject | Sto
         return _store(taken.request, storing)
 
 
-def _storages(stored: StoredObject | StoredState) -> Sequence[memoryview]:
-    return [storage for member in stored.members for storage in member.storages]
+def _storages(members: Sequence[PlannedTensors]) -> Sequence[memoryview]:
+    return [storage for member in members for storage in member.storages]
 
 
 def _described(stored: StoredObject | StoredState) -> Any:

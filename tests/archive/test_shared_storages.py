@@ -26,7 +26,7 @@ from packager.archive import (
     unpack,
     verify,
 )
-from packager.archive.writer import SHARED_FROM
+from packager.archive.writer import _MOST_COMPARED, SHARED_FROM
 from packager.errors import ArchiveError
 
 LONG = bytes(range(256)) * (SHARED_FROM // 256)
@@ -74,10 +74,11 @@ def test_where_each_storage_lies_is_returned() -> None:
     with ArchiveWriter(io.BytesIO()) as writer:
         first = add_tensors(writer, *FIRST)
         assert add_tensors(writer, *SECOND)[1] == first[0]
-        for place, content in zip(first, (LONG, OTHER), strict=True):
-            assert bytes(writer.written(place.member)[place.start : place.stop]) == content
-        with pytest.raises(ArchiveError, match="entry 'x': no tensors of this name have been written"):
-            writer.written("x")
+        assert list(map(bytes, writer.written(reversed(first)))) == [OTHER, LONG]
+        with pytest.raises(
+            ArchiveError, match="bytes 0 to 1 of 'x': no tensors of this name have been written"
+        ):
+            writer.written([first[0], Place("x", 0, 1)])
 
 
 @pytest.mark.parametrize("mmap", [True, False])
@@ -126,6 +127,20 @@ def test_small_storages_are_stored_with_each_member(size: int, count: int) -> No
         assert bytes(TensorReader(reader, "b").data("w")) == content
 
 
+@pytest.mark.parametrize("count", [_MOST_COMPARED - 1, _MOST_COMPARED])
+def test_so_many_that_are_alike_are_compared(count: int) -> None:
+    """In the samples they are the same: at byte 100 none is taken."""
+    alike = [bytes(100) + bytes([number]) + bytes(SHARED_FROM * 4) for number in range(count + 1)]
+    size = len(alike[0])
+    members = [(f"m{number}", [flat("w", 0, size)], [content]) for number, content in enumerate(alike)]
+    with ArchiveReader(written(*members, ("z", [flat("w", 0, size)], [alike[-1]]))) as reader:
+        again = TensorReader(reader, "z")
+        assert [place.member for place in again.elsewhere] == (
+            [f"m{count}"] if count < _MOST_COMPARED else []
+        )
+        assert bytes(again.data("w")) == alike[-1]
+
+
 @pytest.mark.parametrize("at", [0, 1000, (1 << 20) - 1, 1 << 20, (3 << 20) - 1])
 def test_what_differs_in_one_byte_is_another(at: int) -> None:
     one = bytearray(3 << 20)
@@ -138,7 +153,8 @@ def test_what_differs_in_one_byte_is_another(at: int) -> None:
 
 def test_two_storages_that_are_equal_remain_two() -> None:
     twice = ("m", [flat("a", 0), flat("b", 1)], [LONG, LONG])
-    data = written(twice, ("n", *twice[1:]))
+    thrice = ("o", [*twice[1], flat("c", 2)], [LONG] * 3)
+    data = written(twice, ("n", *twice[1:]), thrice)
     assert data.count(LONG) == 3
     with ArchiveReader(data) as reader:
         assert verify(reader).problems == ()

@@ -5,12 +5,16 @@ from __future__ import annotations
 import errno
 import gc
 import io
+import itertools
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -19,7 +23,8 @@ import pytest
 import kellet
 from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError
-from packager.archive import ArchiveIOError, ArchiveReader, TensorReader
+from packager.archive import ArchiveIOError, ArchiveReader, TensorReader, verify
+from packager.errors import ArchiveError
 
 
 def parts(folder: Path) -> list[int]:
@@ -226,6 +231,142 @@ def test_a_disk_that_is_full_ends_the_save_and_the_exporter(
     assert parts(tmp_path) == []
 
 
+def _interrupt(step: str, done: int, total: int) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_save_that_is_interrupted_ends_the_exporter(tmp_path: Path) -> None:
+    exporter = PackageExporter(tmp_path / "out.kellet")
+    exporter.save_state_dict("run", "first", {"w": np.ones(3)})
+    exporter.progress = _interrupt
+    with pytest.raises(KeyboardInterrupt):
+        exporter.save_state_dict("run", "second", {"w": np.ones(3 << 17)})
+    assert parts(tmp_path) == []
+    with pytest.raises(PackagingError, match="this exporter is abandoned"):
+        exporter.save_state_dict("run", "third", {"w": np.ones(3)})
+
+
+def test_a_save_that_fails_before_it_writes_changes_nothing(tmp_path: Path) -> None:
+    long = {f"{number}{'x' * 2000}": np.zeros(1) for number in range(3)}
+    with PackageExporter(tmp_path / "out.kellet", prove=False) as exporter:
+        exporter.save_state_dict("run", "first", {"w": np.ones(3)})
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("packager.archive.safetensors.MAX_HEADER", 4000)
+            with pytest.raises(
+                ArchiveError, match="bytes of their safetensors header are more than the 4000"
+            ):
+                exporter.save_state_dict("run", "long", long)
+        exporter.save_state_dict("run", "long", {"w": np.zeros(3)})
+    with PackageImporter(tmp_path / "out.kellet") as importer:
+        assert importer.load_state_dict("run", "long")["w"].tolist() == [0, 0, 0]
+
+
+def test_half_a_save_that_fails_is_in_no_archive(tmp_path: Path) -> None:
+    """The configuration is written by then, and cannot be taken back."""
+    net = nn.Linear(2, 1)
+    exporter = PackageExporter(tmp_path / "out.kellet", prove=False)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("packager.archive.safetensors.MAX_TENSORS", 1)
+        with pytest.raises(ArchiveError, match="2 tensors are more than the 1 of one member"):
+            exporter.save_object("run", "net", net, factory=nn.Linear, config={"w": np.ones(3)})
+    assert parts(tmp_path) == []
+    with pytest.raises(PackagingError, match="this exporter is abandoned"):
+        exporter.save_text("run", "note", "")
+
+
+def test_threads_save_side_by_side(tmp_path: Path) -> None:
+    exporter = PackageExporter(tmp_path / "out.kellet", prove=False)
+
+    def save(thread: int) -> None:
+        for number in range(8):
+            exporter.save_state_dict(
+                "run", f"at{thread}_{number}", {"w": np.full(40_000, 10 * thread + number)}
+            )
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(save, range(4)))
+    exporter.close()
+    with PackageImporter(tmp_path / "out.kellet") as importer:
+        for thread, number in itertools.product(range(4), range(8)):
+            found = importer.load_state_dict("run", f"at{thread}_{number}")["w"]
+            assert np.array_equal(found, np.full(40_000, 10 * thread + number))
+
+
+def test_what_is_written_to_meanwhile_has_the_digests_of_what_is_stored(tmp_path: Path) -> None:
+    array, done = np.zeros(1 << 20), Event()
+
+    def write() -> None:
+        number = 0
+        while not done.is_set():
+            number += 1
+            array[:] = number
+
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(write)
+        try:
+            with PackageExporter(tmp_path / "out.kellet", prove=False) as exporter:
+                for number in range(3):
+                    exporter.save_state_dict("run", f"at{number}", {"w": array, "small": array[:50_000]})
+        finally:
+            done.set()
+    with ArchiveReader(tmp_path / "out.kellet") as reader:
+        assert verify(reader).problems == ()
+
+
+def test_a_forked_process_cannot_write_into_the_file_of_its_parent(tmp_path: Path) -> None:
+    target = tmp_path / "out.kellet"
+    program = PROGRAM + (
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    try:\n"
+        "        exporter.save_state_dict('run', 'more', {'w': np.zeros(3)})\n"
+        "    except Exception as error:\n"
+        "        print(error, flush=True)\n"
+        "    os._exit(0)\n"
+        "os.waitpid(child, 0)\n"
+        "exporter.save_state_dict('run', 'more', {'w': np.ones(3)})\n"
+        "exporter.close()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(target)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(
+        r"out\.kellet: process \d+ cannot write what process \d+ began; make another", done.stdout
+    )
+    with PackageImporter(target) as importer:
+        assert importer.load_state_dict("run", "more")["w"].tolist() == [1, 1, 1]
+
+
+class Nested:
+    """Saves under the name that it is being saved under itself."""
+
+    def __reduce_package__(self, exporter: Any) -> Any:
+        exporter.save_object("run", "nested", {"w": np.ones(3)})
+        return dict, ()
+
+
+def test_a_name_that_a_nested_save_has_taken_is_told(tmp_path: Path) -> None:
+    exporter = PackageExporter(tmp_path / "out.kellet", prove=False)
+    with pytest.raises(PackagingError, match="run/nested was saved already in this archive"):
+        exporter.save_object("run", "nested", Nested())
+    exporter.close()
+    with PackageImporter(tmp_path / "out.kellet") as importer:
+        assert importer.load_object("run", "nested")["w"].tolist() == [1, 1, 1]
+
+
+class Unwilling(io.BytesIO):
+    def write(self, data: Any) -> int:
+        raise OSError(errno.EPIPE, "nobody reads")
+
+
+def test_an_error_of_a_file_object_is_its_own() -> None:
+    exporter = PackageExporter(Unwilling(), prove=False)
+    exporter.save_state_dict("run", "weights", {"w": np.ones(3)})
+    with pytest.raises(BrokenPipeError, match="nobody reads"):
+        exporter.close()
+
+
 def test_what_cannot_be_stored_is_not_written(tmp_path: Path) -> None:
     exporter = PackageExporter(tmp_path / "out.kellet")
     exporter.save_object("run", "model", {"w": np.ones(3 << 17), "bad": (value for value in ())})
@@ -254,11 +395,13 @@ def test_progress_is_told_while_tensors_are_saved(tmp_path: Path) -> None:
     assert (told[-1][0], told[-1][1]) == ("writing", told[-1][2])
 
 
-def test_a_thousand_saves_need_no_descriptor_each(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("saves", "size"), [(500, 3), (30, 150_000)])
+def test_saves_need_no_descriptor_each(tmp_path: Path, saves: int, size: int) -> None:
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     with PackageExporter(tmp_path / "out.kellet", prove=False) as exporter:
-        for number in range(1000):
-            exporter.save_state_dict("run", f"at{number}", {"w": np.full(3, number)})
+        for number in range(saves):
+            exporter.save_state_dict("run", f"at{number}", {"w": np.full(size, number)})
         assert not before or len(os.listdir("/proc/self/fd")) <= before + 2
     with ArchiveReader(tmp_path / "out.kellet") as reader:
-        assert np.frombuffer(TensorReader(reader, "run/at999").data("w"), "i8").tolist() == [999] * 3
+        last = TensorReader(reader, f"run/at{saves - 1}").data("w")
+        assert np.array_equal(np.frombuffer(last, "i8"), np.full(size, saves - 1))

@@ -185,3 +185,20 @@ def test_installing_is_refused_until_the_name_is_free(small: bytes, monkeypatch:
             PackageError, match=r"install\(\) comes too late: modules were imported in isolation"
         ):
             importer.install()
+
+
+def test_an_entry_point_is_asked_whether_it_may_be_called_before_its_object_is_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    point = SimpleNamespace(name="main", package="m", resource="o")
+    opened: Any = SimpleNamespace(reader=SimpleNamespace(manifest=SimpleNamespace(entry_points=[point])))
+    asked: list[Any] = []
+
+    def refuse(given: Any, names_code: Any) -> None:
+        asked.append(given)
+        raise PackageError("it must not be called")
+
+    monkeypatch.setattr(running, "require_entry_name", refuse)
+    with pytest.raises(PackageError, match="it must not be called"):
+        running.run_entry(opened, lambda package, name: asked.append("built"), "main", {})
+    assert asked == [point]

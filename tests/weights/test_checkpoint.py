@@ -278,6 +278,12 @@ def test_one_state_dict_of_an_archive_is_a_checkpoint_and_the_others_are_left_ou
     ]
 
 
+def test_what_is_of_no_known_format_is_told_by_its_first_bytes(tmp_path):
+    (tmp_path / "x").write_bytes(b"abcdefghij")
+    with pytest.raises(LegacyFormatError, match=r"^x: found b'abcdefgh' at its start; expected"):
+        open_checkpoint(tmp_path / "x")
+
+
 def test_an_archive_is_read_with_bounds_and_not_mapped(tmp_path, monkeypatch):
     given = []
 

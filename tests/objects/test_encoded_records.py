@@ -12,6 +12,7 @@ from typing import Any
 import msgpack
 import pytest
 
+import kellet
 from packager.objects import encode
 from packager.objects.encoding import _need_an_order, in_order
 from packager.objects.instances import method_name
@@ -354,3 +355,10 @@ def test_functions_made_inside_others_keep_what_differs_from_their_code() -> Non
         3,
     )
     assert (again.__defaults__, again.__kwdefaults__) == ((1,), {"b": 2})
+
+
+@pytest.mark.parametrize(("count", "written"), [(2, 1), (0, 2)])
+def test_one_record_for_views_of_one_memory_and_one_for_each_that_has_none(count: int, written: int) -> None:
+    tensor = kellet.zeros(count)
+    table = msgpack.unpackb(encode([tensor, tensor.detach()]).records)[1]
+    assert len([record for record in table if record[0] == K.TENSOR]) == written

@@ -114,6 +114,7 @@ HELD: dict[str, tuple[list[Any], list[int]]] = {
     "a slice of a class": ([OURS, [K.CODEC, SLICE, "slice", -1, 2, 3]], [0, 0]),
     "a hook registry": ([[K.CODEC, HOOKS, None]], [0]),
     "a date": ([DATE, [K.CALL, -1, 1, 2, 3]], []),
+    "a date of a class": ([OURS, DATE, [K.CALL, -2, -1]], [0, 0]),
     "a matrix": ([*MATRIX, [K.LIST], [K.OBJ, -2, -3]], []),
     "a matrix of a class": ([*MATRIX, OURS, [K.OBJ, -2, -3]], [2, 2]),
     "a module": (MODULE, [2]),

@@ -200,3 +200,11 @@ def test_fractions_inside_of_keys_are_looked_at_when_there_are_many() -> None:
     found.require(crafted[:-1])
     with pytest.raises(ValueError, match="keys whose hashes collide"):
         found.require(crafted[-1:])
+
+
+def test_keys_of_every_plain_kind_are_not_measured() -> None:
+    found = checks()
+    found.require(["a", 1, 0.5, True, b"a", 1j, None])
+    assert (found._parts, found._known) == (0, {})
+    found.require(["a", (1, "a")])
+    assert found._parts > 0

@@ -213,13 +213,21 @@ class MappedFile(BoundedFile):
         # Without a reservation, or a private map would have to fit into memory although it is
         # only copied page by page where it is written to.
         unreserved = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
-        copy = mmap.mmap(
-            descriptor.number,
-            stop - first,
-            flags=mmap.MAP_PRIVATE | unreserved,
-            prot=mmap.PROT_READ | mmap.PROT_WRITE,
-            offset=first,
-        )
+        try:
+            copy = mmap.mmap(
+                descriptor.number,
+                stop - first,
+                flags=mmap.MAP_PRIVATE | unreserved,
+                prot=mmap.PROT_READ | mmap.PROT_WRITE,
+                offset=first,
+            )
+        except OSError as error:
+            raise ArchiveIOError(
+                f"{self._name}: {stop - start} bytes from byte {start} cannot be mapped: "
+                f"{error.strerror or error}; {os_error_mend(error)}",
+                error,
+                self._name,
+            ) from error
         return memoryview(copy)[start - first :]
 
     def close(self) -> None:

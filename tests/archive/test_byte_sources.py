@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import mmap
 import os
@@ -236,3 +237,22 @@ def test_private_maps_reserve_no_memory_where_that_can_be_said(
     first = 5000 - 5000 % mmap.ALLOCATIONGRANULARITY
     access = {"flags": mmap.MAP_PRIVATE | flag, "prot": mmap.PROT_READ | mmap.PROT_WRITE}
     assert asked == [{"size": 9000 - first, "offset": first, **access}]
+
+
+def test_a_map_that_cannot_be_made_is_an_error_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(100))
+    source = open_source(path, mapped=True)
+
+    def refuse(*given: object, **options: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr("mmap.mmap", refuse)
+    with pytest.raises(
+        ArchiveIOError, match="file: 7 bytes from byte 3 cannot be mapped: Too many.*ulimit"
+    ) as caught:
+        source.private(3, 10)
+    assert caught.value.errno == errno.EMFILE
+    source.close()

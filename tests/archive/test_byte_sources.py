@@ -251,7 +251,7 @@ def test_a_map_that_cannot_be_made_is_an_error_of_ours(
 
     monkeypatch.setattr("mmap.mmap", refuse)
     with pytest.raises(
-        ArchiveIOError, match="file: 7 bytes from byte 3 cannot be mapped: Too many.*ulimit"
+        ArchiveIOError, match=r"file: 7 bytes from byte 3 cannot be mapped: Too many.*ulimit"
     ) as caught:
         source.private(3, 10)
     assert caught.value.errno == errno.EMFILE

@@ -333,7 +333,9 @@ def _in_threads(work: Callable[[int], bool], items: Sequence[int]) -> list[bool]
     Both digests release the interpreter lock while they work. The threads live for one call only: a pool that
     outlives it would not survive a fork.
     """
-    count = min(thread_count(), len(items) // _CHUNKS_PER_THREAD)
+    count = len(items) // _CHUNKS_PER_THREAD
+    if count >= 2:  # the system is asked only where it matters
+        count = min(count, thread_count())
     if count < 2:
         return [work(item) for item in items]
     results: list[list[bool]] = [[] for _ in range(count)]

@@ -68,6 +68,7 @@ _STATE_OF_KELLET: Final = """
     kellet.autograd.bridge:Counter.__init__ kellet.autograd.variable:Variable.requires_grad*
     kellet.autograd.variable:Variable.data* kellet.autograd.variable:Variable.detach
     kellet.autograd.variable:counter_of kellet.core.conversion:Conversion.numpy
+    kellet.core.conversion:Conversion.dtype
     kellet.core.tensor:Tensor.data kellet.core.tensor:Tensor.detach kellet.core.tensor:Tensor.shape
     kellet.core.tensor:Tensor.__init__ kellet.core.tensor:Tensor.clone kellet.core.tensor:Tensor.dtype
     kellet.dtypes:* kellet.errors:* numpy.*core._ufunc_config:errstate.* _contextvars:ContextVar.*

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -560,7 +561,7 @@ def test_a_terminal_sees_how_far_an_export_is(run: Run, tmp_path: Path, rich: bo
     if not rich:
         lines = done.stderr.split("\n")  # a carriage return is read as the end of a line
         assert lines[1] == "writing tensors: 100 %"
-        assert "reading modules: 1 module" in lines
+        assert any(re.fullmatch(r"reading modules: \d+ modules?", line) for line in lines)
         assert "writing: 100 %" in lines
         assert [line for line in lines if line][-1] == "proving: 100 %"
 

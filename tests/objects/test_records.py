@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -69,9 +70,21 @@ def test_a_shape_is_a_list_of_sizes(shape: list[int]) -> None:
     check_shape(shape)
 
 
-@pytest.mark.parametrize("shape", [(), None, 3, [-1], [MAX_EXTENT], [1.0], [True], [1] * (MAX_RANK + 1)])
-def test_what_is_no_list_of_sizes_is_no_shape(shape: Any) -> None:
-    with pytest.raises(ValueError, match=r"^a shape is a list of sizes$"):
+@pytest.mark.parametrize(
+    ("shape", "found"),
+    [
+        ((), ", found tuple"),
+        (None, ", found NoneType"),
+        (3, ", found int"),
+        ([-1], f" from 0 to {MAX_EXTENT - 1}, found -1"),
+        ([MAX_EXTENT], f" from 0 to {MAX_EXTENT - 1}, found {MAX_EXTENT}"),
+        ([1.0], f" from 0 to {MAX_EXTENT - 1}, found 1.0"),
+        ([True], f" from 0 to {MAX_EXTENT - 1}, found True"),
+        ([1] * (MAX_RANK + 1), f", at most {MAX_RANK}, found {MAX_RANK + 1}"),
+    ],
+)
+def test_what_is_no_list_of_sizes_is_no_shape(shape: Any, found: str) -> None:
+    with pytest.raises(ValueError, match="^" + re.escape(f"a shape is a list of sizes{found}") + "$"):
         check_shape(shape)
 
 

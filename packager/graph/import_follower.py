@@ -164,6 +164,8 @@ class ImportFollower:
 
         Where its table does (`explained`), the computed import in it is no question.
         """
+        if explained and module.name in self._eager_texts:
+            return  # it is ours, and imports what every Python has
         for ending in self.names.resolve(module, ("__getattr__",), self.is_followed):
             if ending.kind != "def":
                 continue

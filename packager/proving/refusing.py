@@ -120,6 +120,8 @@ class ProofFindings:
 
     def _mend(self, failure: ProofFailure) -> tuple[str, str]:
         """Return advice, and a line to paste; "" where nothing is known to help."""
+        if failure.advice:
+            return failure.advice, ""
         if failure.module:
             return self._missing_module(failure)
         if failure.file and not os.path.isabs(failure.file):

@@ -281,7 +281,7 @@ class Expressions:
 
 
 def names_of_listed(target: ast.expr, values: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """Yield what the name of a module is called in a loop over `iter_modules(path, prefix)`, and its value."""
+    """Yield what a loop over `iter_modules(path, prefix)` calls the name of a module, and its value."""
     match values:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _LISTERS:
             keywords = {one.arg: one.value for one in values.keywords}

@@ -11,8 +11,8 @@ _MOST_TEXT: Final = 80
 _MOST_NAMES: Final = 8
 _BY_CODE: Final = (
     "code of its class sets or takes away attributes while it is loaded (__init__, __new__, __setstate__, "
-    "set_extra_state, a hook of the state dict): let it leave the object as it was saved, or store the call that "
-    "makes it, save_object(..., factory=, config=)"
+    "set_extra_state, a hook of the state dict): let it leave the object as it was saved, or store the call "
+    "that makes it, save_object(..., factory=, config=)"
 )
 
 
@@ -32,9 +32,9 @@ def first_difference(stored: Any, again: Any, root: str) -> tuple[str, str] | No
             if first[0] == second[0] == Kind.SHAPE and first[1:3] == second[1:3]:
                 return _attributes(before, top, number, second, root), _BY_CODE
             where = paths_to(before, top, {number}, root)[number]
-            if first[0] == second[0] == Kind.DICT or first[0] == second[0] == Kind.PACKED_DICT:
-                if new_or_lost := _new_or_lost(first[1::2], second[1::2]):
-                    return f"{where} {new_or_lost}", _BY_CODE
+            mappings = first[0] == second[0] and first[0] in (Kind.DICT, Kind.PACKED_DICT)
+            if mappings and (keys := _new_or_lost(first[1::2], second[1::2])):
+                return f"{where} {keys}", _BY_CODE
             return f"{where}: {_parted(first, second)}", ""
     if len(before) != len(now):
         return f"{len(before)} records were stored, and {len(now)} came back", ""

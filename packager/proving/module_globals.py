@@ -95,7 +95,8 @@ def bindings_of(source: bytes) -> tuple[dict[str, int], frozenset[str]]:
 
     Functions are neither; variables of loops count as imported.
 
-    >>> bound, others = bindings_of(b"import os\\nfor C in os.sep:\\n    A = B = []\\ndef f():\\n    D = 1\\n")
+    >>> source = b"import os\\nfor C in os.sep:\\n    A = B = []\\ndef f():\\n    D = 1\\n"
+    >>> bound, others = bindings_of(source)
     >>> bound, sorted(others)
     ({'A': 3, 'B': 3}, ['C', 'os'])
     """
@@ -155,9 +156,7 @@ def _says_alike(name: str, module: ModuleType) -> Callable[[str], str]:
     return alike
 
 
-def _held(
-    module: str, names: Mapping[str, Any], alike: Callable[[str], str]
-) -> Iterator[tuple[str, Held]]:
+def _held(module: str, names: Mapping[str, Any], alike: Callable[[str], str]) -> Iterator[tuple[str, Held]]:
     """Yield what names hold; of a class of the module what its attributes do."""
     for name, value in names.items():
         if type(value) in (ModuleType, FunctionType) or _NOT_LOOKED_AT.search(name):

@@ -167,18 +167,26 @@ def test_what_runs_text_or_looks_for_plugins_asks_too(walk_tree: WalkTree) -> No
             "pkg.**",
             ["pkg.a", "pkg.sub", "pkg.sub.b"],
         ),
-        ("for m in iter_modules(__path__, f'{__name__}.'): import_module(m.name)", "pkg.*", ["pkg.a", "pkg.sub"]),
         (
-            "def load():\n    for m in iter_modules(path, 'pkg.sub.'):\n        n = m.name\n        import_module(n)",
+            "for m in iter_modules(__path__, f'{__name__}.'): import_module(m.name)",
+            "pkg.*",
+            ["pkg.a", "pkg.sub"],
+        ),
+        (
+            "def f():\n    for m in iter_modules(p, 'pkg.sub.'):\n        n = m.name\n        import_module(n)",
             "",
             [],
         ),
         (
-            "def load():\n    for _, n, _ in pkgutil.walk_packages(path, 'pkg.sub.'): import_module(n)\nload()",
+            "def load():\n    for _, n, _ in pkgutil.walk_packages(p, 'pkg.sub.'): import_module(n)\nload()",
             "pkg.sub.**",
             ["pkg.sub.b"],
         ),
-        ("for m in iter_modules(__path__): import_module(f'{__name__}.{m.name}')", "pkg.*", ["pkg.a", "pkg.sub"]),
+        (
+            "for m in iter_modules(__path__): import_module(f'{__name__}.{m.name}')",
+            "pkg.*",
+            ["pkg.a", "pkg.sub"],
+        ),
         ("for m in iter_modules(__path__): import_module(m.name)", "", []),
     ],
 )

@@ -72,7 +72,9 @@ def test_an_attribute_that_new_sets_is_named(project, tmp_path):
     with PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False) as exporter:
         exporter.save_object("model", "net", {"best": net})
     with PackageImporter(tmp_path / "net.kellet") as importer:
-        importer.import_module("made").Net.__new__ = lambda cls: vars(one := object.__new__(cls)).update(a=1) or one
+        importer.import_module("made").Net.__new__ = lambda cls: (
+            vars(one := object.__new__(cls)).update(a=1) or one
+        )
         [step] = ComingBack(importer).steps()
         with pytest.raises(NotAsStoredError, match=r": net\['best'\] has 'a', which it had not") as caught:
             step.run()
@@ -82,7 +84,9 @@ def test_an_attribute_that_new_sets_is_named(project, tmp_path):
 def test_attributes_that_loading_sets_come_with_advice(come_back):
     with pytest.raises(NotAsStoredError) as caught:
         come_back("self.lock = None")
-    assert caught.value.advice.startswith("code of its class sets or takes away attributes while it is loaded")
+    assert caught.value.advice.startswith(
+        "code of its class sets or takes away attributes while it is loaded"
+    )
     assert caught.value.advice.endswith("save_object(..., factory=, config=)")
 
 

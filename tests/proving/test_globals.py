@@ -103,7 +103,8 @@ def test_paths_beside_the_code_names_of_modules_and_variables_of_loops_are_equal
 def test_a_path_above_the_code_is_told(told):
     source = "import os\nUP = os.path.dirname(os.path.dirname(__file__))\nclass Net:\n    up = UP\n"
     [up, of_class] = told(source, "")
-    assert up.startswith("layered.UP is '/") and of_class.startswith("layered.Net.up is '/")
+    assert up.startswith("layered.UP is '/")
+    assert of_class.startswith("layered.Net.up is '/")
 
 
 def test_a_registry_that_a_module_fills_which_nothing_stored_imports_is_told(told):

@@ -268,6 +268,8 @@ class PackageExporter:
         check_kind("question", question, str, "the id of a question")
         if not isinstance(names, str):
             check_several("names", names, "a list of modules, 'all' or 'none'")
+            for name in names:
+                check_kind("names", name, str, "the names of modules")
         self._before("answer a question")
         self._surveyor.answer(question, names)
         self._changed()

@@ -320,7 +320,7 @@ def _concerns(plan: ExportPlan) -> list[str]:
     return [
         *_section(_LEFT_OUT, _files(file for file in plan.left_out if file.kind != "unreached")),
         *_section("rules that matched nothing", dead),
-        *_section("questions", _questions(plan.questions)),
+        *_section("questions", _questions(plan.questions, to_paste=True)),
         *_section("warnings", plan.warnings),
     ]
 
@@ -334,11 +334,14 @@ def _counted(plan: ExportPlan) -> list[str]:
     return [f"in installed packages, inside functions: {found}; `packager plan --all` lists them", ""]
 
 
-def _questions(questions: Iterable[Question]) -> Iterator[str]:
+def _questions(questions: Iterable[Question], *, to_paste: bool = False) -> Iterator[str]:
     for question in questions:
         yield f"{question.id}  {question.text}  (taken to load nothing)"
         for candidate in question.candidates:
             yield f"    {candidate.name}: {candidate.modules} modules, {size_text(candidate.bytes)}"
+        if to_paste:
+            names = '"all"' if question.candidates else "[...]"
+            yield f'  To paste: exporter.answer("{question.id}", {names})'
 
 
 def _grouped(problems: Iterable[PlanProblem]) -> list[tuple[str, list[PlanProblem]]]:

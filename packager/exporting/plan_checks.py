@@ -17,7 +17,7 @@ from packager.graph import Edge, Module, Problem, Question
 from packager.objects import TrustContext, judge
 from packager.policy import Action, Decision, Origin, preset_action
 
-from .golden_calls import why_not_called
+from .golden_calls import CheckStoreError, why_not_called
 from .plan import PlanProblem, chain_of
 from .request import ObjectRequest
 from .stored import StoredObject, StoredState, finding_text
@@ -68,7 +68,7 @@ class PlanChecks:
         self,
         survey: Survey,
         refused_entries: Mapping[str, str],
-        failed_calls: Mapping[str, str],
+        failed_calls: Mapping[str, CheckStoreError],
         entries: Sequence[str] = (),
         unchecked: Sequence[str] = (),
         clashes: Sequence[tuple[str, str]] = (),
@@ -234,7 +234,8 @@ class PlanChecks:
 
     @problem("Check cannot be stored.")
     def _unrepeatable_calls(self) -> Iterator[Found]:
-        yield from (Found(f"check {name}", why) for name, why in self._failed_calls.items())
+        for name, why in self._failed_calls.items():
+            yield Found(f"check {name}", str(why), why.fix)
 
     @problem('Entry point has no golden call, which prove="calls" demands.')
     def _without_a_call(self) -> Iterator[Found]:
@@ -409,7 +410,8 @@ class PlanChecks:
                     use.label.partition(",")[0],
                     f'exporter.intern("{_top(use.module)}.**") stores it',
                 )
-                way_out = "install it there" if origin.kind == "compiled" else store
+                by_rule = decision.rule.startswith("extern(")  # who wrote it has a reason, as compiled code
+                way_out = "install it there" if origin.kind == "compiled" or by_rule else store
                 yield (
                     f"no module is stored: {use.module}:{use.qualname}, the class of {label}, is left to the "
                     f"target ({origin}); {way_out}"

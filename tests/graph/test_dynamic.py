@@ -173,7 +173,7 @@ def test_what_runs_text_or_looks_for_plugins_asks_too(walk_tree: WalkTree) -> No
             ["pkg.a", "pkg.sub"],
         ),
         (
-            "def f():\n    for m in iter_modules(p, 'pkg.sub.'):\n        n = m.name\n        import_module(n)",
+            "def f():\n  for m in iter_modules(p, 'pkg.sub.'):\n    n = m.name\n    import_module(n)",
             "",
             [],
         ),

@@ -87,7 +87,7 @@ class PlanChecks:
     def problems(self) -> Iterator[PlanProblem]:
         """Yield everything that stops the export, kind by kind, with the imports that led to a module."""
         for reason, check in _CHECKS:
-            for subject, context, fix in check(self):
+            for subject, context, fix in dict.fromkeys(check(self)):
                 edges = self._walk.why(subject) if subject in self._modules else ()
                 path = tuple(edge.target for edge in edges)
                 yield PlanProblem(reason, subject, context, chain_of(edges), path, fix)

@@ -256,6 +256,18 @@ def test_a_check_that_cannot_be_made_is_a_problem(
         exporter.close()
 
 
+def test_a_refusal_of_several_places_under_one_name_is_told_once(project: Project) -> None:
+    project({"blocks.py": "def make():\n    class Block:\n        pass\n    return Block\n"})
+    import blocks
+
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", {blocks.make()(): 1, blocks.make()(): 2})
+    assert len(exporter.plan().problems) == len(set(exporter.plan().problems))
+
+
+PREDICTORS = "forward, predict, predict_proba, transform"
+
+
 @pytest.mark.parametrize(
     ("methods", "context", "fix"),
     [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import re
-import threading
 import sys
+import threading
 from collections.abc import Callable
 from types import MethodType, ModuleType
 from typing import Any

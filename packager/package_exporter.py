@@ -582,7 +582,7 @@ class PackageExporter:
         """
         survey = self._survey("ask for the plan")
         if self._plan is None:
-            with AnswerRequired("making the plan"):
+            with AnswerRequired("making the plan", hold=True):
                 self._plan = Planner(
                     survey,
                     is_as_saved=self._surveyor.is_as_saved,
@@ -836,7 +836,7 @@ class PackageExporter:
         if self._request.is_repeated:
             return
         self._request.require_free(item)
-        with AnswerRequired(f"saving {item.package}/{item.resource}"):
+        with AnswerRequired(f"saving {item.package}/{item.resource}", hold=True):
             self._surveyor.take(item)
         self._add(item)
 
@@ -862,7 +862,7 @@ class PackageExporter:
 
     def _survey(self, what: str) -> Survey:
         self._decisions.require_outside_hooks(what)
-        with AnswerRequired("reading what is to be stored"):
+        with AnswerRequired("reading what is to be stored", hold=True):
             return self._surveyor.survey()
 
     def _decided(self, action: Action) -> list[str]:

@@ -55,7 +55,8 @@ def pickles_of(reader: ArchiveReader) -> tuple[str, ...]:
 
 def names_to_trust(reader: ArchiveReader) -> tuple[str, ...]:
     """Return the names that loaders refuse unless they are told to trust them."""
-    return tuple(sorted({name for stored in stored_names(reader) for name in stored.needs_trust}))
+    found = stored_names(reader)
+    return tuple(sorted({name for stored in found for name in (*stored.needs_trust, *stored.vouched)}))
 
 
 class ComingBack:

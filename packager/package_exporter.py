@@ -272,6 +272,8 @@ class PackageExporter:
         check_kind("question", question, str, "the id of a question")
         if not isinstance(names, str):
             check_several("names", names, "a list of modules, 'all' or 'none'")
+            for name in names:
+                check_kind("names", name, str, "the names of modules")
         self._before("answer a question")
         self._surveyor.answer(question, names)
         self._changed()
@@ -583,7 +585,7 @@ class PackageExporter:
         """
         survey = self._survey("ask for the plan")
         if self._plan is None:
-            with AnswerRequired("making the plan"):
+            with AnswerRequired("making the plan", hold=True):
                 self._plan = Planner(
                     survey,
                     is_as_saved=partial(self._surveyor.is_as_saved, self._archive),
@@ -842,7 +844,7 @@ class PackageExporter:
             return
         self._request.require_free(item)
         try:
-            with AnswerRequired(f"saving {item.package}/{item.resource}"):
+            with AnswerRequired(f"saving {item.package}/{item.resource}", hold=True):
                 self._surveyor.take(item)
             self._request.require_free(item)  # what was saved while it was encoded may have its name
             self._surveyor.write(item, self._archive)
@@ -873,7 +875,7 @@ class PackageExporter:
 
     def _survey(self, what: str) -> Survey:
         self._decisions.require_outside_hooks(what)
-        with AnswerRequired("reading what is to be stored"):
+        with AnswerRequired("reading what is to be stored", hold=True):
             return self._surveyor.survey()
 
     def _decided(self, action: Action) -> list[str]:

@@ -4,12 +4,14 @@
 
 An exception that is no Exception (SystemExit, GeneratorExit, one of the code's own, a KeyboardInterrupt
 that it raises itself) goes past every `except Exception`, and SystemExit(0) would end a command as if
-all had gone well. So wherever code of a model is run, it is run in an `AnswerRequired`. A command
+all had gone well. So wherever code of a model is run, it is run in an `AnswerRequired`. Commands and exports
+also hold `os._exit`, which would end the process without a word. A command
 whose process is ended by a signal ends as one that is interrupted does.
 """
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import contextlib
 import gc
@@ -20,6 +22,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from types import TracebackType
+from typing import Any, NoReturn
 
 from packager.errors import CodeExitError
 from packager.names import demangle
@@ -37,7 +40,8 @@ class AnswerRequired:
     """A block that runs code of a model, and raises CodeExitError where that code ends it otherwise.
 
     An Exception goes through, and so does an interrupt from the keyboard. `what` is what was being
-    done, and begins the message.
+    done, and begins the message. With `hold` that goes for `os._exit`, too, where this thread of this process
+    calls it.
 
     >>> with AnswerRequired("making the model"):
     ...     raise SystemExit(0)
@@ -45,20 +49,67 @@ class AnswerRequired:
     packager.errors.CodeExitError: making the model: its code ended with SystemExit(0), at ...
     """
 
-    __slots__ = ("_what",)
+    __slots__ = ("_hold", "_what")
 
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self, what: str, *, hold: bool = False) -> None:
+        self._what, self._hold = what, hold
 
     def __enter__(self) -> None:
-        return None
+        if self._hold:
+            _held.enter()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._hold:
+            _held.leave()
         if error is None or isinstance(error, Exception) or _is_from_keyboard(error, trace):
             return
         raise _exit_error(self._what, error) from error
+
+
+class _ProcessEnd(BaseException):
+    """What `os._exit` raises where it is held; it is spelt as that call."""
+
+    __module__, __qualname__ = "os", "_exit"
+
+
+class _HeldExit:
+    """`os._exit` while blocks hold it: the threads in such blocks raise, all else ends as it would.
+
+    One function stands in its place from the first block to the last, however many threads have one.
+    """
+
+    def __init__(self) -> None:
+        self._lock = _thread.allocate_lock()
+        self._own: Any = _thread._local()
+        self._blocks = 0
+        self._original: Any = os._exit
+
+    def enter(self) -> None:
+        """Hold it for this thread."""
+        self._own.process, self._own.blocks = os.getpid(), getattr(self._own, "blocks", 0) + 1
+        with self._lock:
+            if not self._blocks:
+                self._original, os._exit = os._exit, self._exit
+            self._blocks += 1
+
+    def leave(self) -> None:
+        """Let go of it for this thread."""
+        self._own.blocks -= 1
+        with self._lock:
+            self._blocks -= 1
+            if not self._blocks and os._exit == self._exit:
+                os._exit = self._original
+
+    def _exit(self, status: int) -> NoReturn:
+        if getattr(self._own, "blocks", 0) and self._own.process == os.getpid():  # a forked child ends so
+            raise _ProcessEnd(status)
+        self._original(status)
+        raise AssertionError("os._exit came back")
+
+
+_held = _HeldExit()
 
 
 def callers_level() -> int:
@@ -148,6 +199,8 @@ def _is_from_keyboard(error: BaseException, trace: TracebackType | None) -> bool
 
 def _exit_error(what: str, error: BaseException) -> CodeExitError:
     frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, _ProcessEnd):
+        del frames[-1]  # ours, which stands in the place of the function
     place = next((frame for frame in reversed(frames) if not _is_standard(frame.filename)), frames[-1])
     failed = CodeExitError(
         f"{what}: its code ended with {_shown(error)}, at {place.filename}:{place.lineno} in {place.name}; "

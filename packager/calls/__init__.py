@@ -15,7 +15,7 @@ else:
         {
             "array_calls": "CallError DEFAULT_TOLERANCE Deviation call_with_arrays compare_answers "
             "copied_input load_arrays",
-            "entry_methods": "EntryMethodError IsOwn entry_method require_entry_name",
+            "entry_methods": "EntryMethodError IsOwn LISTED entry_method require_entry_name",
             "evaluation": "call_in_evaluation_mode evaluation_mode",
             "target_names": "TargetError WeightsError load_weights put_folder_on_path resolve_target "
             "split_target",

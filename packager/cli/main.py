@@ -76,7 +76,7 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warned
-            with AnswerRequired("running the code of the model"):
+            with AnswerRequired("running the code of the model", hold=True):
                 code = int(run(options))
             sys.stdout.flush()  # a full disk is told with a line and a code, not at the interpreter's end
             return code

@@ -15,6 +15,7 @@ from typing import Any
 from packager.archive import CheckRecord, EntryPoint
 from packager.calls import (
     DEFAULT_TOLERANCE,
+    LISTED,
     IsOwn,
     call_in_evaluation_mode,
     compare_answers,
@@ -30,7 +31,11 @@ from .stored import finding_text, member_of_state
 
 
 class CheckStoreError(PackageError):
-    """A check whose call fails, or whose arrays cannot be stored."""
+    """A check whose call fails, or whose arrays cannot be stored; `fix` is a line that mends it, or ""."""
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(message)
+        self.fix = fix
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,8 @@ def store_check(
     saved = _saved(point, objects) if point is not None else None
     if point is None or saved is None:
         known = ", ".join(point.name for point in points) or "none"
-        raise CheckStoreError(f"there is no entry point {request.name!r} with an object; there is {known}")
+        told = f"there is no entry point {request.name!r} with an object; there is {known}"
+        raise CheckStoreError(*_with_entry(told, request.name, objects))
     if not is_as_saved(saved):
         raise CheckStoreError(
             f"object {point.package}/{point.resource} changed since save_object(), so that the call would "
@@ -79,6 +85,25 @@ def store_check(
     inputs = _member(f"{base}/inputs.safetensors", request.inputs)
     outputs = _member(f"{base}/outputs.safetensors", result)
     return StoredCheck(CheckRecord(request.name, point.name, inputs.name, outputs.name), (inputs, outputs))
+
+
+def _with_entry(told: str, name: str, objects: Sequence[ObjectRequest]) -> tuple[str, str]:
+    """Return what is told, and the line that makes an entry point of the object that is meant."""
+    saved = [item for item in objects if item.obj is not None]
+    meant = next((item for item in saved if name in (item.resource, item.package)), None)
+    if meant is None and len(saved) == 1:
+        [meant] = saved
+    if meant is None:
+        return f"{told}; name the object: exporter.save_entry({name!r}, package, resource)", ""
+    fix = f'exporter.save_entry("{name}", "{meant.package}", "{meant.resource}"'
+    if callable(meant.obj):
+        return told, f"{fix})"
+    kind = type(meant.obj).__qualname__
+    methods = LISTED[1:]  # the first is a call of the object itself
+    method = next((one for one in methods if callable(getattr(type(meant.obj), one, None))), None)
+    if method is None:
+        return f"{told}; {kind} cannot be called, and its class has no {', '.join(methods)}", ""
+    return f"{told}; {kind} cannot be called itself: name its method", f'{fix}, "{method}")'
 
 
 def _answer(obj: Any, request: CheckRequest, point: EntryPoint, is_own: IsOwn) -> dict[str, Any]:

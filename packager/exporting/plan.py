@@ -321,7 +321,7 @@ def _concerns(plan: ExportPlan) -> list[str]:
     return [
         *_section(_LEFT_OUT, _files(file for file in plan.left_out if file.kind != "unreached")),
         *_section("rules that matched nothing", dead),
-        *_section("questions", _questions(plan.questions)),
+        *_section("questions", _questions(plan.questions, to_paste=True)),
         *_section("warnings", plan.warnings),
     ]
 
@@ -338,12 +338,15 @@ def _counted(plan: ExportPlan) -> list[str]:
     return [f"in installed packages, inside functions: {found}", ""]
 
 
-def _questions(questions: Iterable[Question]) -> Iterator[str]:
+def _questions(questions: Iterable[Question], *, to_paste: bool = False) -> Iterator[str]:
     for question in questions:
         yield f"{question.id}  {question.text}  (taken to load nothing)"
         for candidate in question.candidates:
             modules = counted(candidate.modules, "module")
             yield f"    {candidate.name}: {modules}, {size_text(candidate.bytes)}"
+        if to_paste:
+            names = '"all"' if question.candidates else "[...]"
+            yield f'  To paste: exporter.answer("{question.id}", {names})'
 
 
 def _grouped(problems: Iterable[PlanProblem]) -> list[tuple[str, list[PlanProblem]]]:

@@ -15,7 +15,7 @@ from packager.archive import name_problems
 from packager.graph import Module, Problem
 from packager.policy import Action, Decision, Origin, preset_action
 
-from .golden_calls import why_not_called
+from .golden_calls import CheckStoreError, why_not_called
 from .plan import PlanProblem, chain_of
 from .plan_warnings import NeededModules
 from .request import ObjectRequest
@@ -67,7 +67,7 @@ class PlanChecks:
         survey: Survey,
         needed: NeededModules,
         refused_entries: Mapping[str, str],
-        failed_calls: Mapping[str, str],
+        failed_calls: Mapping[str, CheckStoreError],
         entries: Sequence[str] = (),
         unchecked: Sequence[str] = (),
         clashes: Sequence[tuple[str, str]] = (),
@@ -87,7 +87,7 @@ class PlanChecks:
     def problems(self) -> Iterator[PlanProblem]:
         """Yield everything that stops the export, kind by kind, with the imports that led to a module."""
         for reason, check in _CHECKS:
-            for subject, context, fix in check(self):
+            for subject, context, fix in dict.fromkeys(check(self)):
                 edges = self._walk.why(subject) if subject in self._modules else ()
                 path = tuple(edge.target for edge in edges)
                 yield PlanProblem(reason, subject, context, chain_of(edges), path, fix)
@@ -234,7 +234,8 @@ class PlanChecks:
 
     @problem("Check cannot be stored.")
     def _unrepeatable_calls(self) -> Iterator[Found]:
-        yield from (Found(f"check {name}", why) for name, why in self._failed_calls.items())
+        for name, why in self._failed_calls.items():
+            yield Found(f"check {name}", str(why), why.fix)
 
     @problem('Entry point has no golden call, which prove="calls" demands.')
     def _without_a_call(self) -> Iterator[Found]:

@@ -340,17 +340,18 @@ class Planner:
 
     def _golden_calls(
         self, points: tuple[EntryPoint, ...], refused: Collection[str]
-    ) -> tuple[list[StoredCheck], dict[str, str]]:
+    ) -> tuple[list[StoredCheck], dict[str, CheckStoreError]]:
         """Carry out the calls that are asked for; return what they gave, and why others failed, by name."""
         objects = tuple(self._request.of(ObjectRequest))
-        stored, failed = [], {}
+        stored: list[StoredCheck] = []
+        failed: dict[str, CheckStoreError] = {}
         for check in self._request.of(CheckRequest):
             if check.name in refused:
                 continue
             try:
                 stored.append(store_check(check, points, objects, self._defines, self._is_as_saved))
             except CheckStoreError as error:
-                failed[check.name] = str(error)
+                failed[check.name] = error
         return stored, failed
 
 

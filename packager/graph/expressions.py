@@ -43,6 +43,8 @@ _COMPUTED = {
     "locate": "name",
     "resolve_name": "name",
 }
+# What lists modules, and what stands for the rest of a name: those directly below, or all.
+_LISTERS = {"iter_modules": "*", "walk_packages": "**"}
 _CALLERS = frozenset(
     "partial partialmethod map filter reduce sorted Thread Process submit apply_async starmap imap register "
     "connect add_callback add_done_callback run_in_executor vmap grad checkpoint".split()
@@ -224,8 +226,9 @@ class Expressions:
         )
         arguments.update(zip(order, call.args, strict=False))
         name = arguments.get("name")
-        if isinstance(name, ast.Name) and len(self.texts.get(name.id, ())) == 1:
-            name = self.texts[name.id][0]  # a variable that this function sets once
+        known = [] if name is None else [*self.texts.get(dotted(name), ())]
+        if len(known) == 1:
+            name = known[0]  # a variable that this function sets once
         pattern, anchor = _name_pattern(name)
         level = 0
         if function == "__import__":
@@ -276,6 +279,21 @@ class Expressions:
         path = "/".join(part.strip("/") for part in parts if part.strip("./"))
         if path and _PATH_PART.fullmatch(path) and not (len(parts) == 1 and _FILE_NAME.fullmatch(path)):
             self.literals.append(Literal(line, block, path))
+
+
+def names_of_listed(target: ast.expr, values: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """Yield what a loop over `iter_modules(path, prefix)` calls the name of a module, and its value."""
+    match values:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _LISTERS:
+            keywords = {one.arg: one.value for one in values.keywords}
+            prefix = values.args[1] if len(values.args) > 1 else keywords.get("prefix")
+            if prefix is not None:
+                value = ast.BinOp(prefix, ast.Add(), ast.Name(_LISTERS[name], ast.Load()))
+                match target:
+                    case ast.Tuple(elts=[_, ast.Name(id=bound), _]):
+                        yield bound, value
+                    case ast.Name(id=bound):
+                        yield f"{bound}.name", value
 
 
 def _import_of_package(call: ast.Call) -> Iterator[FoundDynamic]:
@@ -366,6 +384,8 @@ def _name_pattern(node: ast.expr | None) -> tuple[str, str]:
                 pieces.append(_PLACEHOLDER.sub("*", text))
             case ast.Name() | ast.Attribute() if not pieces and not anchor and dotted(part) in _PACKAGES:
                 anchor = _PACKAGES[dotted(part)]
+            case ast.Name(id="**") if pieces and pieces[-1].endswith("."):
+                return re.sub(r"\*+", "*", "".join(pieces)) + "**", anchor
             case _:
                 pieces.append("*")
     return re.sub(r"\*+", "*", "".join(pieces)), anchor

@@ -77,6 +77,7 @@ class ImportFollower:
         self.newly_followed: list[SourceModule] = []
         self._incoming: dict[str, list[Edge]] = {}
         self._eager_texts: dict[str, bytes] = {}
+        self._explained: set[tuple[str, int]] = set()
 
     def is_followed(self, module: SourceModule) -> bool:
         """Say whether the walk reads this module."""
@@ -112,8 +113,8 @@ class ImportFollower:
             for statement in block.imports:
                 if not 0 <= cut < imports[statement].order:
                     self._follow_import(module, imports[statement])
-            for dynamic in block.dynamics:
-                self.dynamics[module.name, dynamic] = None
+            if (module.name, index) not in self._explained:
+                self._ask(module, at)
             for child in reversed(block.children):
                 if 0 <= cut < blocks[child].order:
                     continue
@@ -158,11 +159,32 @@ class ImportFollower:
             follow = code.imports or code.dynamics or code.children
             (self.to_run if follow else self.ran).append((module, block))
 
-    def run_getattr(self, module: SourceModule) -> None:
-        """Run a module's own `__getattr__`, for a name that nothing else explains."""
+    def run_getattr(self, module: SourceModule, *, explained: bool = False) -> None:
+        """Run a module's own `__getattr__`, for a name that nothing else explains.
+
+        Where its table does (`explained`), the computed import in it is no question.
+        """
+        if explained and module.name in self._eager_texts:
+            return  # it is ours, and imports what every Python has
         for ending in self.names.resolve(module, ("__getattr__",), self.is_followed):
-            if ending.kind == "def":
-                self.run_function(ending.module, ending.at)
+            if ending.kind != "def":
+                continue
+            key = (ending.module.name, ending.at)
+            if explained and ending.at not in ending.module.live:
+                self._explained.add(key)
+            elif not explained and key in self._explained:
+                self._explained.discard(key)
+                self._ask(ending.module, ending.at, inside=True)
+            self.run_function(ending.module, ending.at)
+
+    def _ask(self, module: SourceModule, index: int, *, inside: bool = False) -> None:
+        """Take up the computed imports of a block; with `inside` those of the live blocks in it, too."""
+        blocks = module.scan.blocks
+        for dynamic in blocks[index].dynamics:
+            self.dynamics[module.name, dynamic] = None
+        for child in blocks[index].children if inside else ():
+            if child in module.live:
+                self._ask(module, child, inside=True)
 
     def reach_lazily(self, package: SourceModule, lazy: LazyTarget) -> None:
         """Reach the module that the table of a lazy package gives for a name."""
@@ -172,6 +194,7 @@ class ImportFollower:
             return
         self._known_steps.add(step)
         self.reach(target, Edge(package.name, target, "lazy", package.found.file, lazy.line, (lazy.name,)))
+        self.run_getattr(package, explained=True)
 
     def _follow_import(self, module: SourceModule, statement: Import) -> None:
         target = module.target(statement)

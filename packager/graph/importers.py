@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from abc import ABC, abstractmethod
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from packager.errors import PackageError
@@ -48,6 +48,8 @@ class Importer(ABC):
         Raises ObjNotFoundError where nothing has that name, ObjMismatchError where something
         else has it.
         """
+        if name is None and type(obj) is MethodType and isinstance(obj.__self__, type):
+            return self._name_of_class_method(obj)
         name = name or _reduced_to_name(obj) or getattr(obj, "__qualname__", None) or obj.__name__
         module_name = demangle(self.whichmodule(obj, name))
         try:
@@ -59,6 +61,15 @@ class Importer(ABC):
             ) from None
         if found is not obj:
             raise ObjMismatchError(self._mismatch(obj, found, name))
+        return module_name, name
+
+    def _name_of_class_method(self, method: MethodType) -> tuple[str, str]:
+        """Return the name below the class that the method is of, which may have inherited it."""
+        module_name, of_class = self.get_name(method.__self__)
+        name = f"{of_class}.{method.__func__.__name__}"
+        found = _walk_attributes(self.import_module(module_name), name)
+        if found != method:  # each look-up makes a new one
+            raise ObjMismatchError(self._mismatch(method, found, name))
         return module_name, name
 
     def whichmodule(self, obj: Any, name: str) -> str:

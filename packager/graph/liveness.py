@@ -20,7 +20,7 @@ from operator import itemgetter
 
 from .import_follower import ImportFollower
 from .module_table import ModuleTable, SourceModule
-from .resolve import Ending
+from .resolve import Ending, LazyTarget
 from .scan import Block, NameUse
 
 _Class = tuple[str, int]  # a module's name and an index into its scan's classes
@@ -36,7 +36,7 @@ class NameUses:
     """The uses of names in blocks that ran; `next()` looks at one, and says whether there was one."""
 
     def __init__(self, table: ModuleTable, follower: ImportFollower) -> None:
-        self._follower, self._names = follower, follower.names
+        self._table, self._follower, self._names = table, follower, follower.names
         self._live = _Liveness(table, follower)
         self._waiting: deque[tuple[SourceModule, NameUse, bool]] = deque()
         self._unfollowed: defaultdict[str, list[tuple[SourceModule, NameUse, bool]]] = defaultdict(list)
@@ -54,7 +54,7 @@ class NameUses:
 
     def use_from_outside(self, module: SourceModule, name: str) -> None:
         """Use a public name of a root, as the code that asked for the root will."""
-        self._waiting.append((module, NameUse(tuple(name.split("."))), True))
+        self._use_of(module, tuple(name.split(".")), public=True)
 
     def use_module(self, module: SourceModule) -> None:
         """Use a module as a value."""
@@ -97,6 +97,10 @@ class NameUses:
         if use.glob:  # whatever matches, in a module or elsewhere
             self._live.ask((), (use.glob,))
         endings = self._names.resolve_use(module, use, self._follower.is_followed)
+        while self._names.passed:
+            _, package = self._names.passed.popitem()
+            if self._follower.is_followed(package):
+                self._follower.run_getattr(package, explained=True)
         for ending in endings:
             match ending.kind:
                 case "def":
@@ -109,7 +113,9 @@ class NameUses:
                 case "lazy":
                     self._use_lazily(ending.module, ending.rest)
                 case "foreign":
-                    if ending.module.name not in self._follower.decisions:
+                    if self._is_lazy_submodule(ending.module):
+                        self._waiting.append((module, use, public))
+                    elif ending.module.name not in self._follower.decisions:
                         self._unfollowed[ending.module.name].append((module, use, public))
                     elif len(endings) == 1:
                         module.foreign.add(_base(use))
@@ -122,7 +128,16 @@ class NameUses:
             self._live.add_method(ending.module, ending.at, ending.rest[0])
         self._live.ask(ending.rest[1:])
 
-    def _use_lazily(self, module: SourceModule, rest: tuple[str, ...]) -> None:
+    def _use_of(self, module: SourceModule, parts: tuple[str, ...], *, public: bool) -> None:
+        """Use a name of a module from without: unlike the module's own code, that goes by its lazy table."""
+        if module.scan.lazy is not None:
+            provider = self._names.provider(module, parts[0])
+            if provider is None or provider.kind == "lazy":
+                self._use_lazily(module, parts, public=public)
+                return
+        self._waiting.append((module, NameUse(parts), public))
+
+    def _use_lazily(self, module: SourceModule, rest: tuple[str, ...], *, public: bool = False) -> None:
         """Ask a lazy module for an attribute: its table says which module runs now."""
         targets = self._names.lazy_targets(module, rest[0])
         for target in targets:
@@ -130,10 +145,21 @@ class NameUses:
             parts = (target.name, *rest[1:])
             if parts not in target.module.used_lazily:
                 target.module.used_lazily.add(parts)
-                self._waiting.append((target.module, NameUse(parts), False))
+                self._use_of(target.module, parts, public=public)
         if not targets:
             self._follower.run_getattr(module)
             self._live.ask(rest[1:])
+
+    def _is_lazy_submodule(self, module: SourceModule) -> bool:
+        """Say whether naming a module imports it, which its lazy package does; then it has been reached."""
+        package, _, name = module.name.rpartition(".")
+        if not package or module.name in self._follower.decisions:
+            return False
+        parent = self._table[package]
+        if parent.scan.lazy is None or not self._follower.is_followed(parent):
+            return False
+        self._follower.reach_lazily(parent, LazyTarget(module, name, _line_of_getattr(parent)))
+        return True
 
     def _look_again(self) -> None:
         for module in self._follower.newly_followed:
@@ -392,6 +418,13 @@ class _Liveness:
 def _base(use: NameUse) -> str | tuple[int, int]:
     """Return what a name starts from: a name of the module, or an import of its function."""
     return use.parts[0] if use.at < 0 else (use.at, use.part)
+
+
+def _line_of_getattr(module: SourceModule) -> int:
+    """Return the line of a module's own `__getattr__`, 0 where it is lazy in another way."""
+    blocks = module.scan.blocks
+    functions = [one.at for one in module.scan.bindings.get("__getattr__", ()) if one.kind == "def"]
+    return blocks[functions[0]].line if functions else 0
 
 
 def _may_keep(ending: Ending, decorator: str) -> bool:

@@ -56,13 +56,17 @@ class Ending(NamedTuple):
 
 
 class Names:
-    """Name resolution over a table. `bindings` gives those of a name that run here."""
+    """Name resolution over a table. `bindings` gives those of a name that run here.
+
+    `passed` gathers the lazy modules whose tables names have led through: their `__getattr__` runs.
+    """
 
     def __init__(self, table: ModuleTable, bindings: LiveBindings) -> None:
         self._table = table
         self._bindings = bindings
         self._starred: dict[str, dict[str, list[SourceModule]]] = {}
         self._settled: dict[tuple[str, str], Ending] = {}
+        self.passed: dict[str, SourceModule] = {}
 
     def provider(self, module: SourceModule, name: str) -> Provider | None:
         """Return what gives `module` its `name`, by rule 2 of the walk; None where that is unknown."""
@@ -106,9 +110,10 @@ class Names:
                 asked = [name] if self._offers(source, name, seen | {module.name}) else []
             targets.extend(LazyTarget(source, wanted, statement.line) for wanted in asked)
         for offered, spelt, line in module.scan.lazy or ():
-            found = self._table_module(module, spelt) if offered == name else None
+            home, _, attribute = spelt.partition(":")
+            found = self._table_module(module, home) if offered == name else None
             if found is not None:
-                targets.append(LazyTarget(found, name, line))
+                targets.append(LazyTarget(found, attribute or name, line))
         return list({target.module.name: target for target in targets}.values())
 
     def lazy_table(self, module: SourceModule) -> list[LazyTarget]:
@@ -120,9 +125,10 @@ class Names:
                 source = self._table[target]
                 entries += [LazyTarget(source, asked, statement.line) for asked, _ in statement.names]
         for name, spelt, line in module.scan.lazy or ():
-            found = self._table_module(module, spelt)
+            home, _, attribute = spelt.partition(":")
+            found = self._table_module(module, home)
             if found is not None:
-                entries.append(LazyTarget(found, name, line))
+                entries.append(LazyTarget(found, attribute or name, line))
         return entries
 
     def _table_module(self, module: SourceModule, spelt: str) -> SourceModule | None:
@@ -217,6 +223,7 @@ class Names:
                     targets = self.lazy_targets(home, parts[0])
                     if targets and all(enter(target.module) for target in targets):
                         endings.pop()
+                        self.passed[home.name] = home
                         waiting.extend((target.module, (target.name, *parts[1:])) for target in targets)
         return endings
 

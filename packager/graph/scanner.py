@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .drafts import ClassDraft, Draft, Place, active_decorators, function_scope
-from .expressions import READERS_OF_RESOURCES, Collected, Expressions, lines_with_imports
+from .expressions import READERS_OF_RESOURCES, Collected, Expressions, lines_with_imports, names_of_listed
 from .idioms import (
     UNKNOWN,
     availability,
@@ -51,6 +51,7 @@ class _Reader:
         self.tree = tree
         self.expressions = Expressions(source)
         self.draft = Draft()
+        self.listed: dict[str, list[ast.expr]] = {}
         self.import_lines = lines_with_imports(source.encode() if isinstance(source, str) else source)
         self.stack: list[tuple[ast.stmt, Place]] = []
 
@@ -219,6 +220,8 @@ class _Reader:
         else:
             self._collect(node.iter, place)
             self._bind_target(node.target, place.perhaps())
+            for name, spelt in names_of_listed(node.target, node.iter):
+                self._texts(place).setdefault(name, []).append(spelt)
         self._push(node.orelse, place.perhaps())
         self._push(node.body, place.perhaps())
 
@@ -368,7 +371,7 @@ class _Reader:
         self.stack.extend([(statement, place) for statement in reversed(statements)])
 
     def _collect(self, node: ast.AST, place: Place) -> None:
-        self.expressions.texts = place.scope.texts if place.scope is not None else {}
+        self.expressions.texts = self._texts(place)
         for found in self.expressions.collect(node, place.used, place.block.index):
             if found.literal is not None:
                 level, module, names = found.literal
@@ -382,6 +385,10 @@ class _Reader:
                 self.draft.dynamics.append(
                     Dynamic(*at, found.kind, found.text, found.level, found.pattern, found.anchor)
                 )
+
+    def _texts(self, place: Place) -> dict[str, list[ast.expr]]:
+        """Return what names are set to in a function, or at the top by a loop over modules."""
+        return self.listed if place.scope is None else place.scope.texts
 
     def _decorate(self, decorators: Sequence[ast.expr], place: Place) -> None:
         for decorator in decorators:

@@ -329,7 +329,11 @@ class _Site:
         table = self.table
         names = [first] if table.exists(first) else []
         for part in rest:
-            if "*" in part:
+            if part == "**":  # whatever lies below, as `pkgutil.walk_packages` lists it
+                for name in names:  # grows while it is walked
+                    names += table.submodules(name) if table[name].found.is_package else ()
+                names = [name for name in names if name.startswith(f"{self.pattern[:-2]}")]
+            elif "*" in part:
                 below = [child for name in names for child in table.submodules(name)]
                 names = [child for child in below if fnmatchcase(child.rpartition(".")[2], part)]
             else:

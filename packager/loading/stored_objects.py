@@ -247,13 +247,15 @@ class StoredNames:
     """The names in one stored object, or in what lies beside a state dict.
 
     `needs_trust` are names that `load_object` and `load_state_dict` refuse without `trust=`; `refused`
-    says what else they refuse, each with its path.
+    says what else they refuse, each with its path, and `vouched` are the names by which `trust=` admits some
+    of it.
     """
 
     label: str
     names: tuple[str, ...]
     needs_trust: tuple[str, ...]
     refused: tuple[str, ...]
+    vouched: tuple[str, ...] = ()
 
 
 def stored_names(reader: ArchiveReader) -> Iterator[StoredNames]:
@@ -285,6 +287,7 @@ def _names_of_object(reader: ArchiveReader, record: ObjectRecord, trust_context:
         tuple(sorted({name for name, _ in names} | made_by)),
         tuple(sorted({str(use) for use in verdict.names} | (set() if stored_factory else made_by))),
         tuple(map(str, verdict.forms)),
+        tuple(sorted({form.trust for form in verdict.forms if form.trust})),
     )
 
 
@@ -313,4 +316,5 @@ def _names_of_state(reader: ArchiveReader, record: StateDictRecord, data_alone: 
         tuple(sorted(names)),
         tuple(sorted({str(use) for use in verdict.names})),
         tuple(map(str, verdict.forms)),
+        tuple(sorted({form.trust for form in verdict.forms if form.trust})),
     )

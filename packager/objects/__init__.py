@@ -46,7 +46,7 @@ else:
             "key_spread": "require_spread",
             "naming": "NameFinder NameUse require_said",
             "recording": "EncodedObject Finding",
-            "records": "Kind unpack_table",
+            "records": "Kind is_reference paths_to unpack_table",
             "state_dicts": "EXTRA EncodedStateDict encode_extras encode_state_dict",
             "state_view": "StateDictView open_state_dict",
             "trust": "TrustContext Trust grant_for walk_classes",

@@ -108,7 +108,10 @@ class NameFinder:
                 )
             raise CannotStore(
                 f"{module}:{qualname} turns data into code, and is refused in every archive",
-                "write a small function of your own package around it, and refer to that",
+                "write a small function of your own package around it, and refer to that"
+                if not isinstance(obj, type)
+                else "remove what holds it before saving (__getstate__), or build it when it is used",
+                "build the object by a factory: save_object(..., factory=, config=)",
             )
         return module, qualname
 

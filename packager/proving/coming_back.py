@@ -22,15 +22,21 @@ from packager.objects import EncodedObject, encode, unpack_table
 from packager.package_importer import PackageImporter
 from packager.tensors import same_bytes
 
+from .differing_objects import first_difference
 from .module_globals import differences, held_of_plain
 from .proof import FailureKind, GlobalDifference
 
 _DEVICE: Final = re.compile(r"(?:cuda|mps|xpu|hpu|mtia|privateuseone)(?::[0-9]+)?")
+_NAN: Final = float("nan")
 _FLOATS: Final = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
 
 
 class NotAsStoredError(PackageError):
-    """What was loaded is not what was stored."""
+    """What was loaded is not what was stored; `advice` says what helps, where that is known."""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.advice = advice
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,8 @@ def pickles_of(reader: ArchiveReader) -> tuple[str, ...]:
 
 def names_to_trust(reader: ArchiveReader) -> tuple[str, ...]:
     """Return the names that loaders refuse unless they are told to trust them."""
-    return tuple(sorted({name for stored in stored_names(reader) for name in stored.needs_trust}))
+    found = stored_names(reader)
+    return tuple(sorted({name for stored in found for name in (*stored.needs_trust, *stored.vouched)}))
 
 
 class ComingBack:
@@ -137,7 +144,7 @@ class ComingBack:
         """
         label = f"object {record.package}/{record.resource}"
         again = self._encoded(record, obj)
-        differs = self._difference(record, again)
+        differs, advice = self._difference(record, again)
         if not differs:
             self._require_same_tensors(record, again, label)
         elif made_by := self._own_calls(record):
@@ -145,16 +152,17 @@ class ComingBack:
         elif self._encoded(record, obj).records != again.records:
             self.notes.append(f"{label} is encoded otherwise each time, so that it was not compared")
         else:
-            raise NotAsStoredError(differs)
+            raise NotAsStoredError(differs, advice)
 
-    def _difference(self, record: ObjectRecord, again: EncodedObject) -> str:
-        """Say in what the records of an object differ from those that are stored; "" where they do not."""
+    def _difference(self, record: ObjectRecord, again: EncodedObject) -> tuple[str, str]:
+        """Say in what an object differs from what is stored, and what helps; "" where it does not."""
         if again.refusals:
-            return f"what was loaded cannot be stored again: {again.refusals[0]}"
+            return f"what was loaded cannot be stored again: {again.refusals[0]}", ""
         stored = self._importer.archive.read(record.entry)
-        if again.records == stored or _on_cpu(again.records) == _on_cpu(stored):
-            return ""
-        return f"what was loaded is not what was stored: {_first_difference(stored, again.records)}"
+        if again.records == stored:
+            return "", ""
+        found = first_difference(_on_cpu(stored), _on_cpu(again.records), record.resource)
+        return (f"what was loaded is not what was stored: {found[0]}", found[1]) if found else ("", "")
 
     def _own_calls(self, record: ObjectRecord) -> list[str]:
         """Return the names of the archive's own code that are called to make an object."""
@@ -210,21 +218,9 @@ def _on_cpu(records: bytes) -> Any:
 def _without_devices(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_devices(one) for one in value]
+    if isinstance(value, float) and value != value:
+        return _NAN  # equal to itself, as the bytes of one are
     return "cpu" if isinstance(value, str) and _DEVICE.fullmatch(value) else value
-
-
-def _first_difference(stored: bytes, again: bytes) -> str:
-    """Say where two tables part."""
-    (_, before, _), (_, now, _) = (unpack_table(one, "encoded object") for one in (stored, again))
-    for number, (first, second) in enumerate(zip(before, now, strict=False)):
-        if first != second:
-            return f"record {number} was {_short(first)} and is {_short(second)}"
-    return f"{len(before)} records were stored, and {len(now)} came back"
-
-
-def _short(record: Any) -> str:
-    text = repr(record)
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _is_near(stored: memoryview, found: memoryview, dtype: str) -> bool:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import os
 import re
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, Final
 
-from packager.names import demangle
+from packager.names import demangle, demangle_text, source_path
 from packager.texts import counted
 
 from .proof import GlobalDifference
@@ -28,6 +29,8 @@ _NOT_LOOKED_AT: Final = re.compile("^__|cache|memo", re.IGNORECASE)
 _MOST_PARTS: Final = 1000
 _MOST_TEXT: Final = 200
 _MOST_TOLD: Final = 4
+
+_FOLDER: Final = "<folder of the code>"
 
 Globals = Mapping[str, Mapping[str, "Held"]]
 """By module, and by the dotted name in it."""
@@ -54,7 +57,8 @@ def globals_here(
     """Return what the globals of these modules hold.
 
     What a source imports belongs to another module, and what is called a cache may be filled or not. Of
-    `__main__` only what its stored source binds counts: a script has much that nothing stored needs.
+    `__main__` only what its stored source binds counts: a script has much that nothing stored needs. What a
+    loop left in its variable is nobody's setting.
     """
     found: dict[str, dict[str, Held]] = {}
     for module_name, module in modules.items():
@@ -66,7 +70,7 @@ def globals_here(
         }
         found[module_name] = {
             name: dataclasses.replace(one, line=bound.get(name.partition(".")[0], 0))
-            for name, one in _held(module.__name__, names)
+            for name, one in _held(module.__name__, names, _says_alike(module_name, module))
             if name in bound or "." in name or one.value is not None or one.size is not None
         }
     return found
@@ -78,7 +82,8 @@ def differences(here: Globals, there: Mapping[str, ModuleType]) -> Iterator[Glob
         module = there.get(module_name)
         if module is None:
             continue
-        found = dict(_held(module.__name__, dict(list(vars(module).items()))))
+        alike = _says_alike(module_name, module)
+        found = dict(_held(module.__name__, dict(list(vars(module).items())), alike))
         for name, held in names.items():
             if name in vars(module) and name not in found:
                 continue  # a function or a module took its place, which code that reads it has to expect
@@ -89,10 +94,12 @@ def differences(here: Globals, there: Mapping[str, ModuleType]) -> Iterator[Glob
 def bindings_of(source: bytes) -> tuple[dict[str, int], frozenset[str]]:
     """Return the names that a source binds at its top, with the line of each, and those that it imports.
 
-    Functions are neither.
+    Functions are neither; variables of loops count as imported.
 
-    >>> bindings_of(b"import os\\nif os.sep:\\n    A = B = []\\ndef f():\\n    C = 1\\n")
-    ({'A': 3, 'B': 3}, frozenset({'os'}))
+    >>> source = b"import os\\nfor C in os.sep:\\n    A = B = []\\ndef f():\\n    D = 1\\n"
+    >>> bound, others = bindings_of(source)
+    >>> bound, sorted(others)
+    ({'A': 3, 'B': 3}, ['C', 'os'])
     """
     try:
         tree = ast.parse(source)
@@ -110,6 +117,9 @@ def bindings_of(source: bytes) -> tuple[dict[str, int], frozenset[str]]:
                 bound.setdefault(node.name, node.lineno)
             case ast.Import() | ast.ImportFrom():
                 imported |= {(one.asname or one.name).partition(".")[0] for one in node.names}
+            case ast.For():
+                imported |= {one.id for one in ast.walk(node.target) if isinstance(one, ast.Name)}
+                waiting += reversed([node.iter, *node.body, *node.orelse])
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 pass
             case _:
@@ -128,31 +138,52 @@ def held_of_plain(plain: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str,
     }
 
 
-def _held(module: str, names: Mapping[str, Any]) -> Iterator[tuple[str, Held]]:
+def _says_alike(name: str, module: ModuleType) -> Callable[[str], str]:
+    """Return what spells texts of a module as in every process: names of modules, paths beside the code."""
+    file = vars(module).get("__file__")
+    roots = []
+    for path in (os.path.abspath(file), os.path.realpath(file)) if type(file) is str else ():
+        spelt = path.replace(os.sep, "/")
+        tails = (f"/{source_path(name, is_package)}" for is_package in (True, False))
+        tail = next((tail for tail in tails if spelt.endswith(tail)), "")
+        roots.append(path[: -len(tail)] if tail else os.path.dirname(path))
+    places = "|".join(re.escape(root) for root in dict.fromkeys(roots) if len(root) > 1)
+    folder = re.compile(rf"(?:{places})(?=[/\\\\]|$)") if places else None
+
+    def alike(text: str) -> str:
+        text = demangle_text(text)
+        return text if folder is None else folder.sub(_FOLDER, text)
+
+    return alike
+
+
+def _held(module: str, names: Mapping[str, Any], alike: Callable[[str], str]) -> Iterator[tuple[str, Held]]:
     """Yield what names hold; of a class of the module what its attributes do."""
     for name, value in names.items():
         if type(value) in (ModuleType, FunctionType) or _NOT_LOOKED_AT.search(name):
             continue
         if not isinstance(value, type):
-            yield name, held(value)
+            yield name, held(value, alike)
         elif _name_of(value) == f"{module}.{type.__getattribute__(value, '__qualname__')}":
             for key, attribute in list(type.__getattribute__(value, "__dict__").items()):
                 if not _NOT_LOOKED_AT.search(key) and type(attribute) in _PLAIN | _MAPPINGS | _SEQUENCES:
-                    yield f"{name}.{key}", held(attribute)
+                    yield f"{name}.{key}", held(attribute, alike)
 
 
-def held(value: Any) -> Held:
+def held(value: Any, alike: Callable[[str], str] = str) -> Held:
     """Return what a value is, as far as it can be said without running anything of it.
+
+    `alike` spells texts as they are in every process.
 
     >>> held(["b", "a"]).parts, held({"x": object()}).parts, held(3).value, held(object()).value
     (("'a'", "'b'"), ("'x'",), '3', None)
     """
     cls = type(value)
     if cls in _PLAIN:
-        return Held(cls.__name__, _text(value))
+        return Held(cls.__name__, _text(value, alike))
     kind = demangle(_name_of(cls)).removeprefix("builtins.")
     if cls in _MAPPINGS | _SEQUENCES:
-        return Held(kind, None, len(value), _parts(list(value)))
+        return Held(kind, None, len(value), _parts(list(value), alike))
     return Held(kind)
 
 
@@ -166,14 +197,14 @@ def _name_of(cls: type) -> str:
     return f"{module}.{name}" if module and type(module) is str else name
 
 
-def _parts(values: Sequence[Any]) -> tuple[str, ...] | None:
+def _parts(values: Sequence[Any], alike: Callable[[str], str]) -> tuple[str, ...] | None:
     if len(values) > _MOST_PARTS or any(type(value) not in _PLAIN for value in values):
         return None
-    return tuple(sorted(_text(value) for value in values))
+    return tuple(sorted(_text(value, alike) for value in values))
 
 
-def _text(value: Any) -> str:
-    text = repr(value)
+def _text(value: Any, alike: Callable[[str], str]) -> str:
+    text = repr(alike(value) if type(value) is str else value)
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}... ({len(text):,} characters)"
 
 

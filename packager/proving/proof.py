@@ -51,7 +51,7 @@ class ProofFailure:
     """Something that did not come back: `subject` says what, as the plan does, `message` what was raised.
 
     `frames` lead from the outermost line of the archive inwards. `module` is the module that an import
-    did not find, `file` the path that could not be opened.
+    did not find, `file` the path that could not be opened; `advice` says what helps where the step knows.
     """
 
     kind: FailureKind
@@ -60,6 +60,7 @@ class ProofFailure:
     frames: tuple[ProofFrame, ...] = ()
     module: str = ""
     file: str = ""
+    advice: str = ""
 
     @property
     def place(self) -> ProofFrame | None:

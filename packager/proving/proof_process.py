@@ -110,6 +110,7 @@ def failure_of(step: Step, error: Exception, places: CodePlaces) -> ProofFailure
         places.frames_of(first.__traceback__),
         demangle(name) if isinstance(name, str) else "",
         os.fsdecode(file) if isinstance(file, str | bytes) else "",
+        error.advice if isinstance(error, NotAsStoredError) else "",
     )
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 from packager.exporting import ExportPlan, PlannedModule, PlanProblem, RefusedPlanError, problems_text
 from packager.names import demangle
 from packager.texts import in_lines
 
+from .mending import Mends
 from .proof import GlobalDifference, Proof, ProofFailure
 
 _REASONS: Final = {
@@ -52,6 +54,7 @@ class ProofFindings:
     def __init__(self, plan: ExportPlan, proof: Proof) -> None:
         self._plan = plan
         self._proof = proof
+        self._mends = Mends(plan)
         self._by_entry = {module.entry: module for module in plan.modules if module.entry is not None}
         self._by_name = {module.name: module for module in plan.modules}
 
@@ -84,8 +87,10 @@ class ProofFindings:
         for one in self._proof.missed:
             if one.module in sys.modules and one.module not in failed:
                 what = f"in the proof, {one.place} went on without {one.module}, which is imported here"
-                advice, fix = self._missing_module(ProofFailure("import", "", "", (one.place,), one.module))
-                yield f"{what}: {advice}: {fix}"
+                advice, fix = self._mends.missing_module(
+                    ProofFailure("import", "", "", (one.place,), one.module)
+                )
+                yield f"{what}: {advice}" + (f": {fix}" if fix else "")
 
     def _global(self, one: GlobalDifference) -> str:
         """Say of a global what it is here and there, where it is bound, and what helps."""
@@ -93,6 +98,11 @@ class ProofFindings:
         file = module.entry if module is not None and module.entry else one.module
         place = f" ({file}:{one.line})" if one.line else ""
         mend = "other code changed it here; keep it in the object, or let a stored module make it"
+        top = one.module.partition(".")[0]
+        absent = [name for name in self._absent if name.partition(".")[0] == top]
+        if absent and "; not there: " in one.what:
+            names = _some(absent)
+            mend = f"imported here, and not stored: {names}; what fills it has to be imported by stored code"
         return f"{one.module}.{one.name} {one.what}{place}: {mend}"
 
     def plan(self) -> ExportPlan:
@@ -120,39 +130,21 @@ class ProofFindings:
 
     def _mend(self, failure: ProofFailure) -> tuple[str, str]:
         """Return advice, and a line to paste; "" where nothing is known to help."""
+        if failure.advice:
+            return failure.advice, ""
         if failure.module:
-            return self._missing_module(failure)
+            return self._mends.missing_module(failure)
         if failure.file and not os.path.isabs(failure.file):
-            return _relative_file(failure)
+            return self._mends.relative_file(failure)
         if failure.kind == "died":
             return "code of an archive has to return, or to raise an Exception that says what is wrong", ""
         if failure.kind in ("differs", "call") or failure.message.startswith(_MISSED_VALUES):
             return self._missed_state(failure), ""
         return "", ""
 
-    def _missing_module(self, failure: ProofFailure) -> tuple[str, str]:
-        name = failure.module
-        decided = self._by_name.get(name)
-        if decided is not None and decided.action in ("extern", "mock"):
-            return f"{name} is {decided.action} by {decided.rule}", f'exporter.intern("{name}")'
-        lines = {(frame.file, frame.line) for frame in failure.frames}
-        for question in (*self._plan.questions, *self._plan.library_questions):
-            if (question.file, question.line) in lines or _is_near(question.line, question.file, failure):
-                advice = (
-                    f"the name is computed at {question.file}:{question.line}: answer which modules it loads"
-                )
-                return advice, f'exporter.answer("{question.id}", ["{name}"])'
-        if name in sys.modules or name.partition(".")[0] in sys.modules:
-            return "it was imported here, and nothing that is stored imports it by name", (
-                f'exporter.save_module("{name}")'
-            )
-        return "it is not in the archive, and no rule leaves it to the target", (
-            f'exporter.extern("{name.partition(".")[0]}.**")'
-        )
-
     def _missed_state(self, failure: ProofFailure) -> str:
         """Name the project's modules that may have filled a registry or changed a global here."""
-        absent = sorted(self._left_behind())
+        absent = self._absent
         place = failure.place
         where = place.file if place is not None else "the module that needs it"
         if not absent:
@@ -160,11 +152,14 @@ class ProofFindings:
                 "there only what stored modules do when they are imported has happened: keep what the object "
                 "needs in its attributes, not in globals that other code changes"
             )
-        more = f", and {len(absent) - _MOST_NAMES} more" if len(absent) > _MOST_NAMES else ""
         return (
-            f"imported here, and not stored: {', '.join(absent[:_MOST_NAMES])}{more}; if one of them fills a "
+            f"imported here, and not stored: {_some(absent)}; if one of them fills a "
             f"registry or changes a global, import it in {where}, and it is stored and runs there too"
         )
+
+    @cached_property
+    def _absent(self) -> list[str]:
+        return sorted(self._left_behind())
 
     def _left_behind(self) -> Iterator[str]:
         """Yield the modules that this process has loaded beside stored ones, and the archive lacks."""
@@ -184,21 +179,9 @@ class ProofFindings:
                 yield name
 
 
-def _relative_file(failure: ProofFailure) -> tuple[str, str]:
-    place = failure.place
-    where = "the code" if place is None else place.file
-    advice = (
-        f"{failure.file!r} is opened relative to the working directory, which is another one wherever the "
-        f"archive is loaded: keep the file beside {where}, and name it by where that lies"
-    )
-    return advice, f'open(os.path.join(os.path.dirname(__file__), "{os.path.basename(failure.file)}"))'
-
-
-def _is_near(line: int, file: str, failure: ProofFailure) -> bool:
-    """Say whether a statement of several lines, which begins at `line`, was running."""
-    return any(
-        frame.stored and frame.file == file and 0 <= frame.line - line <= 3 for frame in failure.frames
-    )
+def _some(names: Sequence[str]) -> str:
+    more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{', '.join(names[:_MOST_NAMES])}{more}"
 
 
 def _importers(module: PlannedModule) -> Iterable[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
 from packager.archive import ArchiveReader, Manifest
 from packager.environment import Distributions
+from packager.graph import Walk, WalkDecision
 from packager.version import OWN_PACKAGES
 
 from .module_globals import globals_here
@@ -32,6 +33,8 @@ def order_for(
         folders = tuple(_folders_of(name))
         if folders and not set(folders) <= set(path):
             places[name] = folders
+    for name in _at_hand(manifest, places):
+        places |= dict.fromkeys(_neighbours(name, places[name]), places[name])
     hidden = tuple(sorted(_hidden(manifest, installed)))
     return ProofOrder(archive, modules, path, places, hidden, _globals_of(reader, installed))
 
@@ -84,6 +87,25 @@ def _names_outside(manifest: Manifest, installed: Distributions) -> Iterator[str
         yield record.name.partition(".")[0]
     for name in manifest.environment.get("distributions", {}):
         yield from installed.import_names(name)
+
+
+def _at_hand(manifest: Manifest, places: Mapping[str, object]) -> list[str]:
+    """Return the recorded externs that no distribution brings, and that lie in a folder of their own."""
+    names = (one.name.partition(".")[0] for one in manifest.externs if one.origin in ("project", "unknown"))
+    return [name for name in dict.fromkeys(names) if name in places and name not in OWN_PACKAGES]
+
+
+def _neighbours(name: str, folders: tuple[str, ...]) -> set[str]:
+    """Return what an extern of the project imports from beside it: who has the one has the other."""
+
+    def decide(module: str, edges: object) -> WalkDecision:
+        return WalkDecision(set(_folders_of(module.partition(".")[0])) <= set(folders))
+
+    walk = Walk(decide, cache=None)
+    walk.add_root(name)
+    walk.run()
+    found = {module.name.partition(".")[0] for module in walk.modules.values() if module.followed}
+    return found - {name}
 
 
 def _hidden(manifest: Manifest, installed: Distributions) -> set[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter, PackagingWarning
+from packager.errors import ArgumentError
 
 Project = Callable[[Mapping[str, str]], Path]
 PLUGINS = "import importlib\ndef load(name):\n    return importlib.import_module('plugins.' + name)\n"
@@ -43,11 +44,27 @@ def test_one_warning_tells_all_with_its_place(project: Project) -> None:
         "\n"
         "questions:\n"
         "    app.py:3:load  importlib.import_module('plugins.' + name)  (taken to load nothing)\n"
+        '      To paste: exporter.answer("app.py:3:load", [...])\n'
         "\n"
         "warnings:\n"
         "    absent_plots was not found here; code that imports it will fail there as it does here (app.py:5)"
         "\n"
     )
+
+
+def test_a_question_with_candidates_is_answered_by_all_of_them(project: Project) -> None:
+    project({"plugins/__init__.py": "", "plugins/one.py": "", "app.py": PLUGINS})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("app")
+    assert exporter.plan().concerns().splitlines()[1:] == [
+        "    app.py:3:load  importlib.import_module('plugins.' + name)  (taken to load nothing)",
+        "        plugins.one: 1 modules, 0 B",
+        '      To paste: exporter.answer("app.py:3:load", "all")',
+    ]
+    exporter.answer("app.py:3:load", "all")
+    assert exporter.plan().concerns() == ""
+    with pytest.raises(ArgumentError, match=r"^names=Ellipsis: expected the names of modules"):
+        exporter.answer("app.py:3:load", [...])
 
 
 def test_where_warnings_are_errors_nothing_is_written(project: Project, tmp_path: Path) -> None:

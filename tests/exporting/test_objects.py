@@ -256,6 +256,48 @@ def test_a_check_that_cannot_be_made_is_a_problem(
         exporter.close()
 
 
+def test_a_refusal_of_several_places_under_one_name_is_told_once(project: Project) -> None:
+    project({"blocks.py": "def make():\n    class Block:\n        pass\n    return Block\n"})
+    import blocks
+
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", {blocks.make()(): 1, blocks.make()(): 2})
+    assert len(exporter.plan().problems) == len(set(exporter.plan().problems))
+
+
+PREDICTORS = "forward, predict, predict_proba, transform"
+
+
+@pytest.mark.parametrize(
+    ("methods", "context", "fix"),
+    [
+        ("predict transform", "; Pipe cannot be called itself: name its method", ', "predict")'),
+        (
+            "fit",
+            "; Pipe cannot be called, and its class has no forward, predict, predict_proba, transform",
+            "",
+        ),
+        ("__call__", "", ")"),
+    ],
+)
+def test_a_check_without_an_entry_point_leads_to_one(
+    project: Project, methods: str, context: str, fix: str
+) -> None:
+    lines = [f"    def {method}(self, x): return x\n" for method in methods.split()]
+    project({"waterpipes.py": f"class Pipe:\n{''.join(lines)}"})
+    import waterpipes
+
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("app", "pipe", waterpipes.Pipe())
+    exporter.save_check("score", {"x": np.ones(2)})
+    [problem] = exporter.plan().problems
+    assert problem.context == f"there is no entry point 'score' with an object; there is none{context}"
+    assert problem.fix == (fix and f'exporter.save_entry("score", "app", "pipe"{fix}')
+    if fix:
+        exec(problem.fix, {"exporter": exporter})
+        assert exporter.plan().problems == ()
+
+
 def test_warnings_about_objects_are_in_the_plan() -> None:
     model = nn.Linear(1, 1)
     model(kellet.ones(1, 1)).sum().backward()

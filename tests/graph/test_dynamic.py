@@ -157,3 +157,45 @@ def test_what_runs_text_or_looks_for_plugins_asks_too(walk_tree: WalkTree) -> No
         "entry_points",
         "importlib.util.spec_from_file_location",
     ]
+
+
+@pytest.mark.parametrize(
+    ("loop", "pattern", "candidates"),
+    [
+        (
+            "for _, n, _ in pkgutil.walk_packages(__path__, prefix=__name__ + '.'): import_module(n)",
+            "pkg.**",
+            ["pkg.a", "pkg.sub", "pkg.sub.b"],
+        ),
+        (
+            "for m in iter_modules(__path__, f'{__name__}.'): import_module(m.name)",
+            "pkg.*",
+            ["pkg.a", "pkg.sub"],
+        ),
+        (
+            "def f():\n  for m in iter_modules(p, 'pkg.sub.'):\n    n = m.name\n    import_module(n)",
+            "",
+            [],
+        ),
+        (
+            "def load():\n    for _, n, _ in pkgutil.walk_packages(p, 'pkg.sub.'): import_module(n)\nload()",
+            "pkg.sub.**",
+            ["pkg.sub.b"],
+        ),
+        (
+            "for m in iter_modules(__path__): import_module(f'{__name__}.{m.name}')",
+            "pkg.*",
+            ["pkg.a", "pkg.sub"],
+        ),
+        ("for m in iter_modules(__path__): import_module(m.name)", "", []),
+    ],
+)
+def test_a_loop_over_listed_modules_has_them_as_candidates(
+    walk_tree: WalkTree, loop: str, pattern: str, candidates: list[str]
+) -> None:
+    head = "import pkgutil\nfrom pkgutil import iter_modules\nfrom importlib import import_module\n"
+    files = "== pkg/a.py\n== pkg/sub/__init__.py\n== pkg/sub/b.py\n"
+    (question,) = walk_tree(f"== pkg/__init__.py\n{head}{loop}\n{files}").walk.questions()
+    assert (question.pattern, [one.name for one in question.candidates]) == (pattern, candidates)
+    everything = walk_tree(f"== pkg/__init__.py\n{head}{loop}\n{files}", answers={question.id: "all"})
+    assert set(candidates) <= set(everything.followed)

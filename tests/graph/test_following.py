@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 WalkTree = Callable[..., Any]
 
 
@@ -196,6 +198,80 @@ def test_a_name_that_no_table_explains_runs_the_getattr(walk_tree: WalkTree) -> 
         follow=("pkg", "app"),
     )
     assert walked.followed == ["app", "pkg", "pkg.net"]
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["{'Net': '.net'}", "{'Net': 'pkg.net:Net'}", "{'Net': '.mid'}"],
+    ids=["relative", "module:name", "through another lazy module"],
+)
+def test_a_lazy_name_that_is_asked_for_is_live_where_it_is_defined(walk_tree: WalkTree, where: str) -> None:
+    walked = walk_tree(
+        f"""
+        == pkg/__init__.py
+        _where = {where}
+        def __getattr__(name):
+            from ._find import find
+            return find(_where[name], name)
+        == pkg/_find.py
+        def find(module, name): pass
+        == pkg/mid.py
+        _where = {{'Net': '.net'}}
+        def __getattr__(name): return _where[name]
+        == pkg/net.py
+        class Net:
+            def forward(self):
+                from .late import work
+        == pkg/late.py
+        """,
+        "pkg:Net",
+    )
+    assert set(walked.followed) - {"pkg.mid"} == {"pkg", "pkg._find", "pkg.late", "pkg.net"}
+    assert walked.walk.questions() == ()
+
+
+def test_a_submodule_of_a_lazy_package_is_imported_by_its_name(walk_tree: WalkTree) -> None:
+    tree = """
+        == pkg/__init__.py
+        import importlib
+        {getattr}
+        == pkg/io/__init__.py
+        from . import fmt
+        == pkg/io/fmt.py
+        def width(): from .. import wide
+        == pkg/wide.py
+        == pkg/net.py
+        import pkg
+        class Net:
+            def __call__(self): return pkg.io.fmt.width()
+        """
+    lazy = "def __getattr__(name): return importlib.import_module(f'{__name__}.{name}')"
+    walked = walk_tree(tree.replace("{getattr}", lazy), "pkg.net:Net")
+    assert walked.followed == ["pkg", "pkg.io", "pkg.io.fmt", "pkg.net", "pkg.wide"]
+    edge = walked.edge("pkg", "pkg.io")
+    assert (edge.kind, edge.file, edge.line) == ("lazy", "pkg/__init__.py", 2)
+    assert walked.walk.questions() == ()
+    plain = walk_tree(tree.replace("{getattr}", ""), "pkg.net:Net")
+    assert plain.followed == ["pkg", "pkg.net"]
+
+
+def test_a_name_beside_the_table_asks_what_the_getattr_imports(walk_tree: WalkTree) -> None:
+    tree = """
+        == pkg/__init__.py
+        import importlib
+        _where = {'Net': '.net'}
+        def __getattr__(name):
+            def load(): return importlib.import_module(_where[name], __name__)
+            return load()
+        == pkg/net.py
+        class Net: pass
+        == app.py
+        from pkg import {names}
+        """
+    explained = walk_tree(tree.replace("{names}", "Net"), "app", follow=("pkg", "app"))
+    assert explained.walk.questions() == ()
+    asked = walk_tree(tree.replace("{names}", "Net, other"), "app", follow=("pkg", "app"))
+    assert [question.id for question in asked.walk.questions()] == ["pkg/__init__.py:4:__getattr__.load"]
 
 
 def test_a_star_takes_the_submodules_that_all_names(walk_tree: WalkTree) -> None:

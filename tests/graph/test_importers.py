@@ -49,9 +49,25 @@ def test_a_name_leads_back_to_the_object(obj: object, name: tuple[str, str]) -> 
     assert sys_importer.get_name(obj) == name
 
 
-def test_a_bound_method_is_made_anew_each_time_and_has_no_name() -> None:
+class Plain(fractions.Fraction):
+    """A class that inherits its class methods."""
+
+
+def test_a_method_of_a_class_has_the_name_below_that_class() -> None:
+    assert sys_importer.get_name(fractions.Fraction.from_float) == ("fractions", "Fraction.from_float")
+    assert sys_importer.get_name(Plain.from_float) == (__name__, "Plain.from_float")
+
+
+def test_a_method_of_an_instance_has_no_name() -> None:
     with pytest.raises(ObjMismatchError):
-        sys_importer.get_name(fractions.Fraction.from_float)
+        sys_importer.get_name(fractions.Fraction(1).limit_denominator)
+
+
+def test_a_method_of_a_class_under_another_name_is_another_object() -> None:
+    class_method = types.MethodType(lambda cls: cls, Plain)
+    class_method.__func__.__name__ = "from_float"
+    with pytest.raises(ObjMismatchError, match=r"Plain\.from_float leads to another object"):
+        sys_importer.get_name(class_method)
 
 
 def test_an_object_without_a_home_is_not_found() -> None:

@@ -6,6 +6,7 @@ import math
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable
 from types import MethodType, ModuleType
 from typing import Any
@@ -195,6 +196,13 @@ def test_what_turns_data_into_code_has_no_name(obj: Any) -> None:
     assert re.fullmatch(
         r"\w+:\w+ turns data into code, and is refused in every archive", _refusal(obj).reason
     )
+
+
+def test_a_class_of_the_system_leads_to_a_factory() -> None:
+    refusal = _refusal(threading.Condition)
+    assert refusal.reason.startswith("threading:Condition turns data into code")
+    assert refusal.options[0].startswith("remove what holds it before saving (__getstate__)")
+    assert refusal.options[1] == "build the object by a factory: save_object(..., factory=, config=)"
 
 
 # --- what a manifest says of names ---

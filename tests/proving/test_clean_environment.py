@@ -84,6 +84,18 @@ def test_an_extern_of_the_projects_folder_is_found_where_it_was(project, tmp_pat
     assert exporter.proof.ok
 
 
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
+def test_an_extern_of_the_projects_folder_finds_its_neighbours(project, tmp_path):
+    files = {"outer.py": "from beside import deep\nx = deep.x\n", "beside/__init__.py": "", "never.py": ""}
+    project({"probe.py": "import outer\nassert outer.x == 1\n", **files})
+    (tmp_path / "project" / "beside" / "deep.py").write_text("import further\nx = further.x\n")
+    (tmp_path / "project" / "further.py").write_text("x = 1\n")
+    exporter = proved(tmp_path)
+    exporter.extern("outer")
+    exporter.close()
+    assert exporter.proof.ok
+
+
 def test_what_an_editable_install_adds_is_not_there(tmp_path):
     """With `-I` Python still runs the .pth files of site-packages; this one adds a finder and a folder."""
     venv = tmp_path / "venv"

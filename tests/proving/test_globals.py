@@ -86,6 +86,27 @@ def test_what_is_equal_imported_or_a_cache_is_not(told, change):
     assert told(NET, change) == ()
 
 
+def test_paths_beside_the_code_names_of_modules_and_variables_of_loops_are_equal(told):
+    source = """
+        import os, pkgutil
+        HERE = os.path.abspath(os.path.dirname(__file__))
+        DATA = [os.path.join(os.path.dirname(os.path.realpath(__file__)), "data"), "file://" + __file__]
+        FOLDERS = {os.path.join(HERE, "conf"): __name__ + ".conf"}
+        for finder, name, _ in pkgutil.iter_modules([HERE]):
+            last = (name, "x")[1]
+        class Net:
+            home = HERE
+        """
+    assert told(source, "layered.name = 'late'") == ()
+
+
+def test_a_path_above_the_code_is_told(told):
+    source = "import os\nUP = os.path.dirname(os.path.dirname(__file__))\nclass Net:\n    up = UP\n"
+    [up, of_class] = told(source, "")
+    assert up.startswith("layered.UP is '/")
+    assert of_class.startswith("layered.Net.up is '/")
+
+
 def test_a_registry_that_a_module_fills_which_nothing_stored_imports_is_told(told):
     plugin = "import layered\n@layered.register\nclass Wide: pass\n"
     [line] = told(NET, "import layered_plugin", more={"layered_plugin.py": plugin})

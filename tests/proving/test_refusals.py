@@ -184,7 +184,9 @@ def test_an_object_that_does_not_come_back_as_it_was(export, tmp_path):
     }
     problem = refused(export, tmp_path, tree, "forget:Net()")
     assert problem.reason == "An object does not come back as it was stored."
-    assert problem.context.startswith("what was loaded is not what was stored: record ")
+    assert problem.context.startswith(
+        "what was loaded is not what was stored: model: 'steps' was 7 and is 0\n"
+    )
 
 
 def test_a_signal_that_ends_the_process(export, tmp_path):

@@ -1,0 +1,143 @@
+"""What helps against a failure of a proof: a module to name, a file to open where it lies; lines to paste."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Final
+
+from packager.environment import Distributions
+from packager.exporting import ExportPlan, PlannedModule
+from packager.graph import Question, Sources
+
+from .proof import ProofFailure
+
+_MOST_NAMES: Final = 8
+
+
+class Mends:
+    """Mends by what the plan knows, and by what is here: on the path, loaded, in the working directory."""
+
+    def __init__(self, plan: ExportPlan) -> None:
+        self._plan = plan
+        self._by_name = {module.name: module for module in plan.modules}
+        self._by_entry = {module.entry: module for module in plan.modules if module.entry is not None}
+        self._sources = Sources()
+
+    def missing_module(self, failure: ProofFailure) -> tuple[str, str]:
+        """Return advice, and a line to paste, for a module that an import did not find there."""
+        name = failure.module
+        decided = self._by_name.get(name)
+        if decided is not None and decided.action in ("extern", "mock"):
+            return f"{name} is {decided.action} by {decided.rule}", f'exporter.intern("{name}")'
+        question = self._question_at(failure)
+        if question is not None:
+            advice = f"the name is computed at {question.file}:{question.line}: answer which modules it loads"
+            return advice, f'exporter.answer("{question.id}", {_spelt(self._meant(name, question))})'
+        found = self._sources.find(name)
+        if found.kind == "missing" and name not in sys.modules:
+            return self._nowhere(name), ""
+        if not self._is_own(name, found.path):
+            top = name.partition(".")[0]
+            return "it is not in the archive, and no rule leaves it to the target", (
+                f'exporter.extern("{top}.**")'
+            )
+        imported = name in sys.modules
+        which = "it was imported here" if imported else "it is a module of the project"
+        return f"{which}, and nothing that is stored imports it by name", f'exporter.save_module("{name}")'
+
+    def relative_file(self, failure: ProofFailure) -> tuple[str, str]:
+        """Return advice, and a line to paste, for a file named by the working directory."""
+        place = failure.place
+        where = "the code" if place is None else place.file
+        steps = None if place is None else self._steps_to(place.file, failure.file)
+        advice = (
+            f"{failure.file!r} is opened relative to the working directory, which is another one wherever "
+            "the archive is loaded: "
+        )
+        if steps is not None:
+            advice += f"name it by where {where} lies"
+        else:
+            advice += f"keep the file beside {where}, and name it by where that lies"
+            steps = [os.path.basename(failure.file)]
+        base = "__file__"
+        for _ in range(steps.count(os.pardir) + 1):
+            base = f"os.path.dirname({base})"
+        parts = ", ".join(f'"{step}"' for step in steps if step != os.pardir)
+        return advice, f"open(os.path.join({base}, {parts}))"
+
+    def _question_at(self, failure: ProofFailure) -> Question | None:
+        lines = {(frame.file, frame.line) for frame in failure.frames}
+        for question in (*self._plan.questions, *self._plan.library_questions):
+            if (question.file, question.line) in lines or _is_near(question, failure):
+                return question
+        return None
+
+    def _meant(self, name: str, question: Question) -> list[str]:
+        """Return the modules that a computed name loads, as far as this process has loaded them.
+
+        What was not found there may be the package above them.
+        """
+        if not question.pattern:
+            below = sorted(one for one in sys.modules if one.startswith(f"{name}."))
+            return below or [name]
+        matching = [one for one in sorted(sys.modules) if fnmatchcase(one, question.pattern)]
+        found = [one for one in matching if not self._is_stored(one)]
+        return found if name in found or any(one.startswith(f"{name}.") for one in found) else [name]
+
+    def _is_stored(self, name: str) -> bool:
+        return (module := self._by_name.get(name)) is not None and module.entry is not None
+
+    def _is_own(self, name: str, path: str | None) -> bool:
+        """Say whether a module is of the project, or of a package that the archive stores."""
+        top = name.partition(".")[0]
+        if any(
+            module.entry is not None and one.partition(".")[0] == top for one, module in self._by_name.items()
+        ):
+            return True
+        return Distributions().origin(name, path).kind in ("project", "editable")
+
+    def _nowhere(self, name: str) -> str:
+        parent = name.rpartition(".")[0]
+        stored = f"{parent} is stored, with " if parent in self._by_name else "there is "
+        return f"{stored}no module of that name here: correct the name, or add it to the project"
+
+    def _steps_to(self, entry: str, file: str) -> list[str] | None:
+        """Return the way from a module's folder to a file; None where an archive cannot have it there."""
+        module = self._by_entry.get(entry)
+        source = None if module is None else _file_of(module, self._sources)
+        if source is None or not os.path.isfile(file):
+            return None
+        folder = os.path.dirname(os.path.realpath(source))
+        try:
+            steps = os.path.relpath(os.path.realpath(file), folder).split(os.sep)
+        except ValueError:  # on another drive
+            return None
+        return steps if steps.count(os.pardir) <= entry.count("/") else None
+
+
+def _file_of(module: PlannedModule, sources: Sources) -> str | None:
+    if module.name == "__main__":
+        file = getattr(sys.modules["__main__"], "__file__", None)
+        return file if isinstance(file, str) else None
+    return sources.find(module.name).path
+
+
+def _spelt(names: list[str]) -> str:
+    if len(names) > _MOST_NAMES:
+        return '"all"'
+    return f"[{', '.join(_quoted(names))}]"
+
+
+def _quoted(names: list[str]) -> Iterator[str]:
+    return (f'"{name}"' for name in names)
+
+
+def _is_near(question: Question, failure: ProofFailure) -> bool:
+    """Say whether a statement of several lines, which begins where the question is, was running."""
+    return any(
+        frame.stored and frame.file == question.file and 0 <= frame.line - question.line <= 3
+        for frame in failure.frames
+    )

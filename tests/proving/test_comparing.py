@@ -1,0 +1,114 @@
+"""How a proof compares what it has loaded with what is stored: attributes, values, rounding, refusals."""
+
+from __future__ import annotations
+
+import textwrap
+from importlib import import_module
+
+import pytest
+
+from packager import PackageExporter, PackageImporter
+from packager.proving.coming_back import ComingBack, NotAsStoredError
+from packager.proving.differing_objects import first_difference
+
+HEAD = """
+    import threading
+    import numpy
+
+    class Net:
+        def __init__(self):
+            self.weight = numpy.array([1.0, 3.0, 1e6])
+            self.meta = {"width": 3, "best": float("nan")}
+
+        def __setstate__(self, state):
+            self.__dict__.update(state)
+            LINE
+"""
+
+
+@pytest.fixture
+def come_back(project, tmp_path):
+    """Write an object whose `__setstate__` ends with `line`, and load and compare it in this process."""
+
+    def run(line: str) -> tuple[str, ...]:
+        project({"kept.py": textwrap.dedent(HEAD).replace("LINE", line)})
+        net = import_module("kept").Net()
+        with PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False) as exporter:
+            exporter.save_object("model", "net", net)
+        with PackageImporter(tmp_path / "net.kellet") as importer:
+            coming_back = ComingBack(importer)
+            for step in coming_back.steps():
+                step.run()
+            return tuple(coming_back.notes)
+
+    return run
+
+
+def test_the_same_comes_back_a_nan_too(come_back):
+    assert come_back("pass") == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("self.asked = 0", "net has 'asked', which it had not when it was stored"),
+        ("del self.meta['best']", "net['meta'] lacks 'best', which it had when it was stored"),
+        ("self.meta['width'] = 4", "net['meta']: 'width' was 3 and is 4"),
+        ("self.meta['best'] = 0.5", "net['meta']: 'best' was nan and is 0.5"),
+        ("self.meta['width'] = 'x' * 90", "net['meta']: was ['width', 3, 'best', nan] and is ['xxx"),
+        ("self.weight = self.weight.astype('f4')", "net['weight']: was 'F64' and is 'F32'"),
+    ],
+)
+def test_what_differs_is_named_by_its_place(come_back, line, found):
+    with pytest.raises(NotAsStoredError) as caught:
+        come_back(line)
+    assert str(caught.value).startswith(f"what was loaded is not what was stored: {found}")
+
+
+def test_an_attribute_that_new_sets_is_named(project, tmp_path):
+    project({"made.py": "class Net:\n    def __new__(cls):\n        return object.__new__(cls)\n"})
+    net = import_module("made").Net()
+    net.width = 3
+    with PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False) as exporter:
+        exporter.save_object("model", "net", {"best": net})
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        importer.import_module("made").Net.__new__ = lambda cls: (
+            vars(one := object.__new__(cls)).update(a=1) or one
+        )
+        [step] = ComingBack(importer).steps()
+        with pytest.raises(NotAsStoredError, match=r": net\['best'\] has 'a', which it had not") as caught:
+            step.run()
+    assert "set_extra_state" in caught.value.advice
+
+
+def test_attributes_that_loading_sets_come_with_advice(come_back):
+    with pytest.raises(NotAsStoredError) as caught:
+        come_back("self.lock = None")
+    assert caught.value.advice.startswith(
+        "code of its class sets or takes away attributes while it is loaded"
+    )
+    assert caught.value.advice.endswith("save_object(..., factory=, config=)")
+
+
+def test_a_last_bit_is_rounding_and_told(come_back):
+    assert come_back("self.weight *= 1 + 2**-50") == ("object model/net, weight: equal but for rounding",)
+
+
+@pytest.mark.parametrize("line", ["self.weight *= 1.01", "self.weight[1] = numpy.nan", "self.weight[0] = 2"])
+def test_more_than_rounding_is_another_value(come_back, line):
+    with pytest.raises(NotAsStoredError, match=r"^other values than were stored: weight$"):
+        come_back(line)
+
+
+def test_what_cannot_be_stored_again_is_told_with_its_place(come_back):
+    with pytest.raises(NotAsStoredError) as caught:
+        come_back("self.meta['lock'] = threading.Lock()")
+    found = "what was loaded cannot be stored again: net['meta']['lock']: lock says that it cannot be stored"
+    assert str(caught.value).startswith(found)
+
+
+def test_tables_that_are_cut_short_are_counted():
+    assert first_difference([[], [[7], [6]], -1], [[], [[7]], -1], "net") == (
+        "2 records were stored, and 1 came back",
+        "",
+    )

@@ -1,0 +1,99 @@
+"""The line to paste against a failure of a proof is one that mends it."""
+
+from __future__ import annotations
+
+import pytest
+
+from packager import PackageExporter
+from packager.proving.mending import Mends
+from packager.proving.proof import ProofFailure, ProofFrame
+
+TREE = {
+    "fern/__init__.py": "import importlib\ndef get(n):\n    return importlib.import_module('fern.' + n)",
+    "fern/net.py": "class Net: pass\n",
+    "fern/leaf/__init__.py": "",
+    "fern/leaf/thin.py": "",
+    "fern/leaf/broad.py": "",
+    "fern/data/names.txt": "a",
+    "moss.py": "",
+    "reed.py": "",
+    "names.txt": "b",
+}
+
+
+@pytest.fixture
+def mends(project, tmp_path, monkeypatch):
+    root = project(TREE)
+    monkeypatch.chdir(root)
+    exporter = PackageExporter(tmp_path / "fern.kellet", policy="auto")
+    exporter.save_module("fern")
+    exporter.save_module("fern.net")
+    exporter.save_module("reed")
+    return Mends(exporter.plan())
+
+
+def missing(name: str, line: int = 9) -> ProofFailure:
+    return ProofFailure(
+        "import", "module fern", "", (ProofFrame("fern/__init__.py", line, "get", "", True),), name
+    )
+
+
+def unopened(file: str, entry: str) -> ProofFailure:
+    return ProofFailure("import", "module fern", "", (ProofFrame(entry, 1, "", "", True),), "", file)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice", "fix"),
+    [
+        ("fern.leaf", "it is a module of the project, and nothing", 'exporter.save_module("fern.leaf")'),
+        ("moss", "it is a module of the project, and nothing", 'exporter.save_module("moss")'),
+        ("fern.root", "fern is stored, with no module of that name here: correct the name", ""),
+        ("lichen.core", "there is no module of that name here: correct the name", ""),
+        ("msgpack.ext", "it is not in the archive, and no rule", 'exporter.extern("msgpack.**")'),
+        ("importlib", "importlib is extern by", 'exporter.intern("importlib")'),
+    ],
+)
+def test_ones_own_module_is_never_left_to_the_target(mends, name, advice, fix):
+    found, paste = mends.missing_module(missing(name))
+    assert found.startswith(advice)
+    assert paste == fix
+
+
+def test_a_computed_name_is_answered_with_the_modules_that_it_loads(mends):
+    import fern.leaf.broad
+    import fern.leaf.thin
+
+    assert fern.leaf.thin
+    advice, paste = mends.missing_module(missing("fern.leaf", line=3))
+    assert advice == "the name is computed at fern/__init__.py:3: answer which modules it loads"
+    assert paste == (
+        'exporter.answer("fern/__init__.py:3:get", ["fern.leaf", "fern.leaf.broad", "fern.leaf.thin"])'
+    )
+    assert mends.missing_module(missing("fern.bark", line=3))[1] == (
+        'exporter.answer("fern/__init__.py:3:get", ["fern.bark"])'
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "entry", "paste"),
+    [
+        ("names.txt", "reed.py", 'open(os.path.join(os.path.dirname(__file__), "names.txt"))'),
+        (
+            "fern/data/names.txt",
+            "fern/net.py",
+            'open(os.path.join(os.path.dirname(__file__), "data", "names.txt"))',
+        ),
+        (
+            "names.txt",
+            "fern/net.py",
+            'open(os.path.join(os.path.dirname(os.path.dirname(__file__)), "names.txt"))',
+        ),
+        ("absent.txt", "fern/net.py", 'open(os.path.join(os.path.dirname(__file__), "absent.txt"))'),
+        ("../cache", "fern/net.py", 'open(os.path.join(os.path.dirname(__file__), "cache"))'),
+    ],
+)
+def test_a_file_is_named_by_where_it_lies(mends, file, entry, paste):
+    advice, found = mends.relative_file(unopened(file, entry))
+    assert found == paste
+    assert advice.startswith(f"{file!r} is opened relative to the working directory")
+    assert ("keep the file beside" in advice) == file.startswith(("absent", ".."))

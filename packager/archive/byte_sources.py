@@ -205,6 +205,7 @@ class MappedFile(BoundedFile):
         return view[start:stop]
 
     def private(self, start: int, stop: int) -> memoryview:
+        """Map them copy on write. Raises ArchiveIOError where that cannot be done."""
         descriptor = self._held()
         self._check_size(descriptor)
         if start == stop:

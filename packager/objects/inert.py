@@ -80,7 +80,7 @@ class Form:
 def refused_forms(table: CheckedTable, trust_context: TrustContext, trust: Trust) -> list[Form]:
     """Return every form in a checked table that its names do not excuse, in the order of the records."""
     judge = _Judge(table, trust_context, trust)
-    rules = _FILLS if trust_context.allows_code else _RULES
+    rules = _RULES_BESIDE_CODE if trust_context.allows_code else _RULES
     for index, record in enumerate(table.records):
         for rule in rules.get(record[0], ()):
             judge.forms.extend(rule(judge, index, record))
@@ -281,7 +281,14 @@ def _call(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         named = judge.table.records[-1 - record[3]]
         operands = [record[2], *(named[1:] if named[0] == Kind.DICT else ())]
     yield from judge.must_be_plain(operands, f"the arguments of {name}", kind)
-    if name.partition(":")[0] in _OF_TEXT and any(judge.table.scalar(part) is None for part in record[2:]):
+    yield from _of_text(judge, index, record)
+
+
+def _of_text(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """Paths and addresses ask their arguments for texts, beside code also those of a class of an extern."""
+    name = judge.table.name_of(index)
+    is_text = all(judge.table.scalar(part) is not None for part in record[2:])
+    if name.partition(":")[0] in _OF_TEXT and not is_text and not judge.vouched(name):
         yield Form(index, f"{name} of something else than texts and numbers; {CODE}", name)
 
 
@@ -450,9 +457,10 @@ _BY_CODEC: Final[dict[str, _Rule]] = {
     ),
     **dict.fromkeys(("kellet.optimizer", "torch.optimizer"), _optimizer),
 }
-_FILLS: Final[dict[int, tuple[_Rule, ...]]] = dict.fromkeys(
-    (Kind.EXTEND, Kind.UPDATE, Kind.STATE), (_fill_of_class,)
-)
+_RULES_BESIDE_CODE: Final[dict[int, tuple[_Rule, ...]]] = {
+    **dict.fromkeys((Kind.EXTEND, Kind.UPDATE, Kind.STATE), (_fill_of_class,)),
+    **dict.fromkeys((Kind.CALL, Kind.CALL_KW, Kind.NEW, Kind.NEW_KW), (_of_text,)),
+}
 _RULES: Final[dict[int, tuple[_Rule, ...]]] = {
     **dict.fromkeys((Kind.CALL, Kind.CALL_KW, Kind.PACKAGE_CALL, Kind.NEW, Kind.NEW_KW), (_call,)),
     **dict.fromkeys((Kind.OBJ, Kind.FILL), (_attributes,)),

@@ -93,6 +93,20 @@ def test_beside_stored_code_only_methods_of_externs_are_forms() -> None:
     assert forms([OURS, [K.CODEC, METHOD, None, -1, 1]], context=context) == []
 
 
+@pytest.mark.parametrize("module", ["pathlib:PurePosixPath", "ipaddress:IPv4Interface"])
+def test_beside_stored_code_paths_and_addresses_are_made_of_texts_too(module: str) -> None:
+    """They ask their arguments for `__fspath__` and `__str__`, of which an extern has its own."""
+    context, name = TrustContext.with_code(["m"]), [K.GLOBAL, *module.split(":")]
+    foreign = [[K.GLOBAL, "far", "A"], [K.SHAPE, -1, None], [K.OBJ, -2]]
+    given = [[K.CALL, -4, -3], [K.CALL, -4, "a", -3], [K.NEW, -4, -3]]
+    named: list[list[Any]] = [[K.TUPLE, -3], [K.DICT], [K.CALL_KW, -4, -5, -6]]
+    for records in (*([one] for one in given), named):
+        (form,) = forms([*foreign, name, *records], context=context)
+        assert form[1:] == (f"{module} of something else than texts and numbers", module)
+        assert forms([*foreign, name, *records], module, context=context) == []
+    assert forms([name, [K.STR, "x" * 65], [K.CALL, -1, "a", -2], [K.CALL, -1, 3]], context=context) == []
+
+
 MATRIX = [SPARSE, [K.SHAPE, -1, None, "a"]]
 HELD: dict[str, tuple[list[Any], list[int]]] = {
     "what is plain": ([[K.LIST, 1], [K.TUPLE, -1], [K.DICT, "a", -2], [K.SET], [K.FROZENSET, 1]], []),

@@ -131,10 +131,10 @@ HOLES: MappingProxyType[str, Hole] = MappingProxyType(
         "UPDATE on an extern by way of a mock": lambda: [
             _of(trust.TrustContext, "for_object", _code_by_a_mock),
             _of(trust, "_is_foreign_extern", lambda top, context: top in context.externs),
-            _of(inert, "_FILLS", {}),
+            _of(inert, "_RULES_BESIDE_CODE", {}),
             *_any_key(),
         ],
-        "STATE on a class of an extern": lambda: [_of(inert, "_FILLS", {})],
+        "STATE on a class of an extern": lambda: [_of(inert, "_RULES_BESIDE_CODE", {})],
         "a state by the class's own method": lambda: [_of(building, "LISTED_STATES", {})],
         "constructors called with anything": lambda: [_without("_call")],
         "__new__ of a class of an extern": lambda: [

@@ -106,8 +106,10 @@ class Table:
         return moved[-1 - root] if is_reference(root) else root
 
     def packed(self, root: Any) -> bytes:
-        """Spell the table in msgpack."""
-        packed: bytes = msgpack.packb([self.codecs, self.records, root])
+        """Spell the table in msgpack, which has no longer numbers than of 64 bits."""
+        packed: bytes = msgpack.packb(
+            [self.codecs, self.records, root], default=lambda number: number % 2**64
+        )
         return packed
 
 

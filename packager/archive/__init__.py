@@ -36,7 +36,7 @@ else:
             "MAX_WHEELS MAX_WHEEL_DIRECTORY MAX_WHEEL_MARKERS MAX_WHEEL_METADATA MAX_WHEEL_REQUIREMENTS "
             "PATHS_PER_MODULE largest_view most_key_text most_made most_records most_wheel_text",
             "byte_sources": "BoundedFile Memory Source",
-            "entries": "ALIGNMENT KINDS EntryRecord crc32 crcs_of sha256s_of thread_count",
+            "entries": "ALIGNMENT KINDS EntryRecord Place crc32 crcs_of sha256s_of thread_count",
             "entry_names": "MIGRATIONS index_name name_problems",
             "json_text": "JsonText shown_key",
             "manifest": "CheckRecord EntryPoint ExternRecord GuardRecord ImportSite Manifest ModuleRecord "
@@ -46,7 +46,7 @@ else:
             "reader": "ArchiveReader",
             "safetensors": "add_tensors plan_member spell_header",
             "safetensors_header": "ELSEWHERE parse_header",
-            "stored_tensors": "Place TensorReader TensorSpec storages_of tensor_bytes",
+            "stored_tensors": "TensorReader TensorSpec storages_of tensor_bytes",
             "verifying": "EntryCheck Problem Verification verify",
             "writer": "ArchiveWriter",
         },

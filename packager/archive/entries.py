@@ -125,6 +125,23 @@ class EntryRecord:
         )
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where bytes lie: in the entry `member`, from its byte `start` to before `stop`."""
+
+    member: str
+    start: int
+    stop: int
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+        return self.stop - self.start
+
+    def __str__(self) -> str:
+        return f"bytes {self.start} to {self.stop} of {self.member!r}"
+
+
 @dataclass(frozen=True, eq=False)
 class Listing:
     """The entries of an archive in their order, as packed columns.

@@ -23,12 +23,12 @@ from packager.tensors import DTYPE_BITS, fits, is_contiguous, span
 from packager.texts import in_lines
 
 from .bounds import MAX_HEADER, MAX_METADATA, MAX_RANK, MAX_TENSORS, most_sizes
-from .entries import ALIGNMENT, little_endian
+from .entries import ALIGNMENT, Place, little_endian
 from .entry_names import index_name
 from .output_files import flat_view
 from .packed import pack
 from .safetensors_header import ELSEWHERE, METADATA
-from .stored_tensors import DTYPES, Place, TensorSpec
+from .stored_tensors import DTYPES, TensorSpec
 from .writer import SHARED_FROM, ArchiveWriter
 
 _DTYPE_NUMBERS: Final = {dtype: number for number, dtype in enumerate(DTYPES)}

@@ -23,7 +23,7 @@ from packager.tensors import DTYPE_BITS, contiguous_strides, fits, is_contiguous
 from .archive_errors import MissingEntryError, damaged
 from .bounds import MAX_RANK, MAX_TENSORS
 from .byte_sources import anonymous
-from .entries import ALIGNMENT, little_endian
+from .entries import ALIGNMENT, Place, little_endian
 from .entry_names import index_name
 from .packed import unpack
 from .reader import ArchiveReader, PrivateEntry
@@ -38,23 +38,6 @@ _COLUMNS: Final = (int, str, bytes, bytes, bytes, bytes, bytes, list, dict, list
 
 Views = Mapping[int, tuple[int, tuple[int, ...] | None]]
 """Offset and strides of tensors by number; strides are None where the elements lie in C order."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """Where bytes lie: in the entry `member`, from its byte `start` to before `stop`."""
-
-    member: str
-    start: int
-    stop: int
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes there are."""
-        return self.stop - self.start
-
-    def __str__(self) -> str:
-        return f"bytes {self.start} to {self.stop} of {self.member!r}"
 
 
 @dataclass(frozen=True, slots=True)

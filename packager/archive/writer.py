@@ -21,7 +21,7 @@ from packager.arguments import check_path
 from packager.errors import ArchiveError
 
 from .bounds import CHUNK
-from .entries import ALIGNMENT, DIGESTS, KINDS, EntryRecord, combined_crc, crc32, crcs_of, sha256s_of
+from .entries import ALIGNMENT, DIGESTS, KINDS, EntryRecord, Place, combined_crc, crc32, crcs_of, sha256s_of
 from .entry_names import DIGEST, MANIFEST, check_name, check_names, digest_line, is_reserved
 from .manifest import Manifest, dump_manifest, load_manifest
 from .output_files import (
@@ -34,7 +34,6 @@ from .output_files import (
     in_batches,
     reported,
 )
-from .stored_tensors import Place
 from .zip_container import CRC_POSITION, ZIP64_LIMIT, ZipEntry, central_directory, local_header
 
 SHARED_FROM: Final = 4096

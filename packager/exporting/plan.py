@@ -340,7 +340,8 @@ def _questions(questions: Iterable[Question], *, to_paste: bool = False) -> Iter
         for candidate in question.candidates:
             yield f"    {candidate.name}: {candidate.modules} modules, {size_text(candidate.bytes)}"
         if to_paste:
-            names = '"all"' if question.candidates else "[...]"
+            found = ", ".join(f'"{candidate.name}"' for candidate in question.candidates)
+            names = '"all"' if question.pattern else f"[{found or '...'}]"
             yield f'  To paste: exporter.answer("{question.id}", {names})'
 
 

@@ -341,7 +341,7 @@ def _questions(questions: Iterable[Question], *, to_paste: bool = False) -> Iter
             yield f"    {candidate.name}: {candidate.modules} modules, {size_text(candidate.bytes)}"
         if to_paste:
             found = ", ".join(f'"{candidate.name}"' for candidate in question.candidates)
-            names = '"all"' if question.pattern else f"[{found or '...'}]"
+            names = '"all"' if found and question.pattern else f"[{found or '...'}]"
             yield f'  To paste: exporter.answer("{question.id}", {names})'
 
 

@@ -226,7 +226,8 @@ class Expressions:
         )
         arguments.update(zip(order, call.args, strict=False))
         name = arguments.get("name")
-        if name is not None and len(known := self.texts.get(dotted(name), ())) == 1:
+        known = [] if name is None else self.texts.get(dotted(name), [])
+        if len(known) == 1:
             name = known[0]  # a variable that this function sets once
         pattern, anchor = _name_pattern(name)
         level = 0

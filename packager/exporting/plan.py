@@ -345,7 +345,8 @@ def _questions(questions: Iterable[Question], *, to_paste: bool = False) -> Iter
             modules = counted(candidate.modules, "module")
             yield f"    {candidate.name}: {modules}, {size_text(candidate.bytes)}"
         if to_paste:
-            names = '"all"' if question.candidates else "[...]"
+            found = ", ".join(f'"{candidate.name}"' for candidate in question.candidates)
+            names = '"all"' if found and question.pattern else f"[{found or '...'}]"
             yield f'  To paste: exporter.answer("{question.id}", {names})'
 
 

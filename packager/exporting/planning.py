@@ -10,7 +10,7 @@ from typing import Any
 from packager.archive import MIGRATIONS, EntryPoint, GuardRecord
 from packager.calls import EntryMethodError, entry_method
 from packager.environment import environment_facts, requirement_for
-from packager.graph import DataFile, Edge, is_library, reason_to_leave_out
+from packager.graph import DataFile, Edge, Question, is_library, reason_to_leave_out
 from packager.names import demangle, source_path
 from packager.policy import Decision, Origin
 
@@ -64,7 +64,7 @@ class Planner:
         checks = PlanChecks(survey, needed, refused, failed, names, unchecked, self._project_files[2])
         warnings = PlanWarnings(survey, needed)
         tensors = (*self._members(), *(member for call in calls for member in call.members))
-        questions = self._walk.questions()
+        questions = self._questions()
         whole = any(extern.name == "packager" for extern in externs)
         carried = runtime_entries(whole=whole) if self._runnable else ()
         size_warnings = zip64_warnings(entries, tensors, carried) if self._runnable else ()
@@ -295,7 +295,7 @@ class Planner:
                 package = _package_of(name, self._packages)
                 if package is not None and archive.find(package).kind != "missing":
                     yield PlannedEntry(name, "resource", size, f"beside the code of {package}", read)
-                elif is_used and name.endswith(".dist-info/METADATA"):
+                elif is_used and name.endswith((".dist-info/METADATA", ".dist-info/entry_points.txt")):
                     yield PlannedEntry(name, "resource", size, "", read)
                 elif package is None and archive.find(name.partition("/")[0]).kind == "missing":
                     names = (one for one in asking if archive.find(one).kind != "missing")
@@ -303,13 +303,34 @@ class Planner:
                         yield PlannedEntry(name, "resource", size, f"beside the code of {asks}", read)
 
     def _metadata(self) -> Iterator[PlannedEntry]:
-        """Yield the head of the METADATA of interned distributions, for `importlib.metadata.version`."""
+        """Yield the head of the METADATA of interned distributions, for `importlib.metadata.version`.
+
+        Where stored code asks for entry points those of the distributions go along, too.
+        """
         installed = self._decisions.installed
-        owners = {module.origin.distribution for module in self._modules if module.action == "intern"}
-        for name in sorted(owner for owner in owners if owner is not None):
+        asks = any(b"entry_points" in text for text in self._texts.values())
+        for name in self._owners:
             head, version = installed.metadata(name), installed.version(name)
+            folder = f"{name.replace('-', '_')}-{version}.dist-info"
             if head:
-                yield _entry(f"{name.replace('-', '_')}-{version}.dist-info/METADATA", "resource", head)
+                yield _entry(f"{folder}/METADATA", "resource", head)
+            if head and asks and (points := installed.metadata_file(name, "entry_points.txt")):
+                yield _entry(f"{folder}/entry_points.txt", "resource", points)
+
+    @cached_property
+    def _owners(self) -> list[str]:
+        """The distributions of interned modules."""
+        owners = {module.origin.distribution for module in self._modules if module.action == "intern"}
+        return sorted(owner for owner in owners if owner is not None)
+
+    def _questions(self) -> Sequence[Question]:
+        """Return the questions of the walk; for entry points with what is offered here."""
+        questions = self._walk.questions()
+        if not any("entry_points(" in question.text for question in questions):
+            return questions
+        from .offered_plugins import with_plugins  # few projects ask for entry points
+
+        return tuple(with_plugins(questions, self._texts, self._owners))
 
     # --- entry points and golden calls ---
 

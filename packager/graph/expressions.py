@@ -226,7 +226,7 @@ class Expressions:
         )
         arguments.update(zip(order, call.args, strict=False))
         name = arguments.get("name")
-        known = [] if name is None else [*self.texts.get(dotted(name), ())]
+        known = [] if name is None else self.texts.get(dotted(name), [])
         if len(known) == 1:
             name = known[0]  # a variable that this function sets once
         pattern, anchor = _name_pattern(name)

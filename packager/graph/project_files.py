@@ -198,10 +198,13 @@ def loads_code(module: SourceModule) -> bool:
 
 
 def _relative(text: str) -> str:
-    """Return a path as it would be below the root; "" for what is no path below anything."""
-    if text.startswith("/"):
+    """Return a path as it would be below the root; "" for what is no path below anything.
+
+    One that begins with a slash is put behind another: `HERE + "/words.txt"`, unless it is there itself.
+    """
+    if text.startswith("/") and os.path.lexists(text):
         return ""
-    path = posixpath.normpath(text)
+    path = posixpath.normpath(text.lstrip("/") or ".")
     while path.startswith("../"):
         path = path[3:]
     return "" if path in (".", "..") else path

@@ -30,7 +30,7 @@ class StandIns:
             },
             "importlib.util": lambda: _util(rules, builtins_of_code),
             "importlib.resources": lambda: _resources(rules),
-            "importlib.metadata": lambda: _metadata(code),
+            "importlib.metadata": lambda: _metadata(code, _import_module(rules, self)),
             "pkgutil": lambda: _pkgutil(rules),
             "runpy": lambda: _runpy(rules, builtins_of_code),
         }
@@ -238,8 +238,8 @@ def _runpy(rules: ImportRules, builtins_of_code: ModuleType) -> dict[str, Any]:
     return {"run_module": run_module, "run_path": run_path}
 
 
-def _metadata(code: PackagedCode) -> dict[str, Any]:
-    from .stored_distributions import distribution_for
+def _metadata(code: PackagedCode, import_module: Callable[..., Any]) -> dict[str, Any]:
+    from .stored_distributions import distribution_for, entry_points_for
 
     def distribution(distribution_name: str) -> Any:
         return distribution_for(code, distribution_name)
@@ -253,7 +253,16 @@ def _metadata(code: PackagedCode) -> dict[str, Any]:
     def requires(distribution_name: str) -> Any:
         return distribution(distribution_name).requires
 
-    return {"distribution": distribution, "metadata": metadata, "version": version, "requires": requires}
+    def entry_points(**params: Any) -> Any:
+        return entry_points_for(code, import_module, **params)
+
+    return {
+        "distribution": distribution,
+        "metadata": metadata,
+        "version": version,
+        "requires": requires,
+        "entry_points": entry_points,
+    }
 
 
 def _with_name_in_process(function: Callable[..., Any], rules: ImportRules) -> Callable[..., Any]:

@@ -1,10 +1,15 @@
-"""What `importlib.metadata` finds about distributions whose code is in an archive: their METADATA."""
+"""What `importlib.metadata` finds about distributions whose code is in an archive.
+
+That is their METADATA, and their entry points where the archive has them: plugins are loaded as its code.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from importlib.metadata import Distribution
+from collections.abc import Callable, Iterator
+from functools import reduce
+from importlib import metadata
+from importlib.metadata import Distribution, EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -42,3 +47,39 @@ def distribution_for(code: PackagedCode, name: str) -> Distribution:
     Raises PackageNotFoundError where neither has it.
     """
     return next(stored_distributions(code, name), None) or Distribution.from_name(name)
+
+
+class StoredEntryPoint(EntryPoint):
+    """An entry point of a distribution in an archive; `load` imports as the archive's code does."""
+
+    def of(self, distribution: Distribution, import_module: Callable[[str], Any]) -> StoredEntryPoint:
+        """Return the entry point, as one of a distribution."""
+        vars(self).update(dist=distribution, _import_module=import_module)  # it refuses to be set
+        return self
+
+    def load(self) -> Any:
+        """Import the module, and return what the entry point names in it."""
+        module, _, names = self.value.partition("[")[0].partition(":")
+        found = vars(self)["_import_module"](module.strip())
+        return reduce(getattr, filter(None, names.strip().split(".")), found)
+
+
+def entry_points_for(code: PackagedCode, import_module: Callable[[str], Any], **params: Any) -> Any:
+    """Return entry points as `importlib.metadata.entry_points` does: the archive's before the environment's.
+
+    Those of a distribution that is both in the archive and here are the archive's.
+    """
+    stored = list(stored_distributions(code))
+    own = {normalized_name(distribution.name) for distribution in stored}
+    points: list[EntryPoint] = [
+        StoredEntryPoint(point.name, point.value, point.group).of(distribution, import_module)
+        for distribution in stored
+        for point in distribution.entry_points
+    ]
+    for distribution in metadata.distributions():
+        if (name := normalized_name(distribution.name)) not in own:
+            own.add(name)  # the first of a name is the one that is imported
+            points += distribution.entry_points
+    by_group = getattr(metadata, "SelectableGroups", None)  # Python 3.11 gives them by group
+    found = metadata.EntryPoints(points) if by_group is None else by_group.load(points)
+    return found.select(**params)

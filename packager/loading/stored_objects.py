@@ -247,8 +247,8 @@ class StoredNames:
     """The names in one stored object, or in what lies beside a state dict.
 
     `needs_trust` are names that `load_object` and `load_state_dict` refuse without `trust=`; `refused`
-    says what else they refuse, each with its path, and `vouched` are the names by which `trust=` admits some
-    of it.
+    says what else they refuse, each with its path, and `vouched` are the names by which `trust=` admits
+    some of it.
     """
 
     label: str

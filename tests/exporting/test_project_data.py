@@ -35,6 +35,17 @@ LAYOUTS = {
         "dim",
         {"conf/eu.txt": "lamp.py:3"},
     ),
+    "put behind its folder as text": (
+        {
+            "lamp.py": READ
+            + "def read(): return open(HERE + '/w.txt').read() + open(f'{HERE}/conf/eu.txt').read()\n",
+            "w.txt": "warm",
+            "conf/eu.txt": "dim",
+        },
+        "lamp",
+        "warmdim",
+        {"conf/eu.txt": "lamp.py:3", "w.txt": "lamp.py:3"},
+    ),
     "one package up": (
         {
             "deep/__init__.py": "",
@@ -348,15 +359,16 @@ def test_a_file_relative_to_the_working_directory_is_named(
     )
 
 
+@pytest.mark.parametrize("opened", ["(ROOT / 'config' / 'a.txt')", "Path(f'{ROOT}/config/a.txt')"])
 def test_a_file_above_the_top_level_packages_is_named(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+    project: Project, monkeypatch: pytest.MonkeyPatch, opened: str
 ) -> None:
     folder = project(
         {
             "src/fern/__init__.py": "",
             "src/fern/m.py": (
                 "from pathlib import Path\nROOT = Path(__file__).resolve().parents[2]\n"
-                "def read(): return (ROOT / 'config' / 'a.txt').read_text()\n"
+                f"def read(): return {opened}.read_text()\n"
             ),
             "config/a.txt": "A",
         }

@@ -1,0 +1,73 @@
+"""Entry points of the project's own distribution: asked about by their modules, found where it loads."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from packager import PackageExporter, PackageImporter
+
+Project = Callable[[Mapping[str, str]], Path]
+
+INIT = """
+from importlib.metadata import entry_points
+def load(name):
+    [point] = entry_points(group="sieves.kinds", name=name)
+    return point.load(), point.dist.version, sorted(one.name for one in entry_points(group="sieves.kinds"))
+def scripts():
+    return len(entry_points().select(group="console_scripts")), entry_points(group="sieves.none")
+"""
+POINTS = "[sieves.kinds]\nfine = sieves.fine:Fine.make\ncoarse = sieves.coarse\n"
+
+
+@pytest.fixture
+def site(project: Project) -> Path:
+    """Install `sieves` as pip does from a folder, on the path alone."""
+    return project(
+        {
+            "sieves/__init__.py": INIT,
+            "sieves/fine.py": "class Fine:\n    @classmethod\n    def make(cls): return 'fine'\n",
+            "sieves/coarse.py": "",
+            "sieves-2.1.dist-info/METADATA": "Metadata-Version: 2.1\nName: sieves\nVersion: 2.1\n",
+            "sieves-2.1.dist-info/RECORD": "sieves/__init__.py,,\nsieves/fine.py,,\nsieves/coarse.py,,\n",
+            "sieves-2.1.dist-info/direct_url.json": json.dumps({"url": "file:///sieves", "dir_info": {}}),
+            "sieves-2.1.dist-info/entry_points.txt": POINTS,
+        }
+    )
+
+
+def test_the_projects_plugins_are_named_in_the_question_and_found_in_the_archive(site: Path) -> None:
+    buffer = io.BytesIO()
+    exporter = PackageExporter(buffer, policy="auto", prove=False)
+    exporter.save_module("sieves")
+    fixes = [line.strip() for line in exporter.plan().concerns().splitlines() if "To paste" in line]
+    assert fixes[0] == (
+        'To paste: exporter.answer("sieves/__init__.py:4:load", ["sieves.coarse", "sieves.fine"])'
+    )
+    exec(fixes[0].removeprefix("To paste: "), {"exporter": exporter})
+    asked = sorted(question.text for question in exporter.plan().questions)
+    assert asked == ["entry_points()", 'entry_points(group="sieves.none")']
+    for question in exporter.plan().questions:
+        exporter.answer(question.id, "none")
+    exporter.close()
+    with PackageImporter(buffer) as importer:
+        sieves = importer.import_module("sieves")
+        make, version, names = sieves.load("fine")
+        assert (make(), version, names) == ("fine", "2.1", ["coarse", "fine"])
+        assert make.__self__ is importer.import_module("sieves.fine").Fine
+        assert sieves.load("coarse")[0] is importer.import_module("sieves.coarse")
+        assert sieves.scripts()[0] > 0
+        assert list(sieves.scripts()[1]) == []
+
+
+def test_without_a_question_of_them_entry_points_stay_at_home(site: Path) -> None:
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
+    exporter.save_module("sieves.coarse")
+    (site / "sieves" / "__init__.py").write_text("")
+    assert [entry.name for entry in exporter.plan().entries if "dist-info" in entry.name] == [
+        "sieves-2.1.dist-info/METADATA"
+    ]

@@ -314,3 +314,46 @@ def test_nothing_was_imported_for_a_refusal() -> None:
     with pytest.raises(PackageError, match=NOTHING):
         forge.load(file)
     assert "dummy" not in sys.modules
+
+
+OUTSIDER = """
+asked = []
+
+class Odd:
+    def __fspath__(self):
+        asked.append("path")
+        return "x"
+
+    def __str__(self):
+        asked.append("text")
+        return "10.0.0.1"
+"""
+
+
+@pytest.mark.parametrize("made", ["pathlib:PurePosixPath", "ipaddress:IPv4Interface"])
+def test_what_is_made_of_texts_does_not_ask_an_extern_for_its_text(
+    made: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by the grammar: beside code, an object of an extern was an argument like any other."""
+    (tmp_path / "outsider.py").write_text(OUTSIDER)
+    monkeypatch.syspath_prepend(tmp_path)
+    import outsider  # type: ignore[import-not-found]  # written above
+
+    odd = ([K.GLOBAL, "outsider", "Odd"], [K.SHAPE, -4, None], [K.OBJ, -5])
+    calls: list[list[list[Any]]] = [
+        [[K.CALL, -7, -6], [K.LIST, -3, -8]],
+        [[K.TUPLE, -6], [K.DICT], [K.CALL_KW, -7, -8, -9], [K.LIST, -3, -10]],
+    ]
+    for call in calls:
+        table = forge.table_of([*THING, *odd, [K.GLOBAL, *made.split(":")], *call])
+        file = forge.archive_of(table, sources=DUMMY, externs=["outsider"])
+        with pytest.raises(UntrustedNamesError, match=f"{made} of something else than texts and numbers"):
+            forge.load(file)
+        assert verify(file, deep=True).problems
+    assert outsider.asked == []
+    honest = forge.table_of(
+        [*THING, [K.GLOBAL, *made.split(":")], [K.CALL, -4, "10.0.0.1"], [K.LIST, -3, -5]]
+    )
+    thing, text = forge.load(forge.archive_of(honest, sources=DUMMY, externs=["outsider"]))
+    assert (type(thing).__name__, str(text).partition("/")[0]) == ("Thing", "10.0.0.1")
+    monkeypatch.delitem(sys.modules, "outsider")

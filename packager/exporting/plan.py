@@ -318,7 +318,9 @@ def _concerns(plan: ExportPlan) -> list[str]:
     # A rule for all that others leave is no typing error where they leave nothing.
     dead = (rule for rule in plan.dead_rules if not rule.endswith("('**')"))
     return [
-        *_section(_LEFT_OUT, _files(file for file in plan.left_out if file.kind != "unreached")),
+        *_section(
+            _LEFT_OUT, _files(file for file in plan.left_out if file.kind != "unreached" and file.size)
+        ),
         *_section("rules that matched nothing", dead),
         *_section("questions", _questions(plan.questions, to_paste=True)),
         *_section("warnings", plan.warnings),

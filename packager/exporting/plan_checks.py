@@ -410,8 +410,7 @@ class PlanChecks:
                     use.label.partition(",")[0],
                     f'exporter.intern("{_top(use.module)}.**") stores it',
                 )
-                by_rule = decision.rule.startswith("extern(")  # who wrote it has a reason, as compiled code
-                way_out = "install it there" if origin.kind == "compiled" or by_rule else store
+                way_out = "install it there" if origin.kind == "compiled" else store
                 yield (
                     f"no module is stored: {use.module}:{use.qualname}, the class of {label}, is left to the "
                     f"target ({origin}); {way_out}"

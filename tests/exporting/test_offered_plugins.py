@@ -73,7 +73,7 @@ def test_another_name_of_a_module_in_sys_modules_is_stored_as_one(project: Proje
             ),
             "tint/_vendor/__init__.py": "",
             "tint/_vendor/plain.py": "def text(x): return str(x)\n",
-            "tint/net.py": "def call():\n    import tint.six\n    return tint.six.text(3)\n",
+            "tint/net.py": "def call():\n    from tint.six import text\n    return text(3)\n",
         }
     )
     import tint.net

@@ -319,11 +319,17 @@ def _concerns(plan: ExportPlan) -> list[str]:
     # A rule for all that others leave is no typing error where they leave nothing.
     dead = (rule for rule in plan.dead_rules if not rule.endswith("('**')"))
     return [
-        *_section(_LEFT_OUT, _files(file for file in plan.left_out if file.kind != "unreached")),
+        *_section(_LEFT_OUT, _files(file for file in plan.left_out if _is_told(file))),
         *_section("rules that matched nothing", dead),
         *_section("questions", _questions(plan.questions, to_paste=True)),
         *_section("warnings", plan.warnings),
     ]
+
+
+def _is_told(file: PlannedEntry) -> bool:
+    """Say whether a file that is left out is worth a word: an empty hidden one keeps a folder in git."""
+    keeps_folder = not file.size and file.name.rpartition("/")[2].endswith("keep")
+    return file.kind != "unreached" and not keeps_folder
 
 
 def _counted(plan: ExportPlan) -> list[str]:

@@ -159,8 +159,7 @@ class PlanWarnings:
                 told.add(use.module)
                 label, top = use.label.partition(",")[0], use.module.partition(".")[0]
                 store = f'exporter.intern("{top}.**") stores it'
-                by_rule = decision.rule.startswith("extern(")  # who wrote it has a reason, as compiled code
-                way_out = "install it there" if origin.kind == "compiled" or by_rule else store
+                way_out = "install it there" if origin.kind == "compiled" else store
                 yield (
                     f"no module is stored: {use.module}:{use.qualname}, the class of {label}, is left to the "
                     f"target ({origin}); {way_out}"

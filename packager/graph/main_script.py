@@ -29,7 +29,10 @@ _VALUE_WAY_OUT = (
     "let the object that needs it hold its value (an attribute that `__init__` is given), write it as a "
     "literal, or move it into a module"
 )
-_LOST_WAY_OUT = "assign it where it is defined, or move both into a module"
+_LOST_WAY_OUT = (
+    "let the object that needs it hold it (an attribute that `__init__` is given), assign it where it is "
+    "defined, or move both into a module"
+)
 
 
 @dataclass(frozen=True, slots=True)

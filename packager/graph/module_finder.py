@@ -19,6 +19,8 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from packager.names import source_path
+
 from .loaders import COMPILED, MAKES_CODE, STANDARD, found_by_spec, unwrapped
 from .main_source import main_source
 from .records import Found
@@ -233,8 +235,22 @@ class Sources:
         return None if loaded is None else _known_to_nobody(name, loaded)
 
 
+_ALIAS = '''\
+"""{own} under another name, which the package has put into `sys.modules`."""
+import importlib
+import sys
+
+sys.modules[__name__] = importlib.import_module("{own}")
+'''
+
+
 def _known_to_nobody(name: str, loaded: Any) -> Found:
     """Describe a module that was put into `sys.modules` by hand, as with `spec_from_file_location`."""
+    own = getattr(loaded, "__name__", name)
+    if own != name and sys.modules.get(own) is loaded and own.partition(".")[0] == name.partition(".")[0]:
+        text = _ALIAS.format(own=own).encode()
+        is_package = hasattr(loaded, "__path__")
+        return Found(name, "text", is_package, source_path(name, is_package), read=lambda: text)
     file = getattr(loaded, "__file__", None)
     path = file if isinstance(file, str) and os.path.isfile(file) else None
     problem = "it is imported already, but no finder knows where it comes from"

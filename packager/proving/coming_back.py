@@ -22,7 +22,6 @@ from packager.objects import EncodedObject, encode, unpack_table
 from packager.package_importer import PackageImporter
 from packager.tensors import same_bytes
 
-from .differing_objects import first_difference
 from .module_globals import differences, held_of_plain
 from .proof import FailureKind, GlobalDifference
 
@@ -161,6 +160,8 @@ class ComingBack:
         stored = self._importer.archive.read(record.entry)
         if again.records == stored:
             return "", ""
+        from .differing_objects import first_difference  # most objects come back
+
         found = first_difference(_on_cpu(stored), _on_cpu(again.records), record.resource)
         return (f"what was loaded is not what was stored: {found[0]}", found[1]) if found else ("", "")
 

@@ -7,14 +7,16 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from packager.exporting import ExportPlan, PlannedModule, PlanProblem, RefusedPlanError, problems_text
 from packager.names import demangle
 from packager.texts import in_lines
 
-from .mending import Mends
 from .proof import GlobalDifference, Proof, ProofFailure
+
+if TYPE_CHECKING:
+    from .mending import Mends
 
 _REASONS: Final = {
     "import": "A module cannot be imported from the archive.",
@@ -54,7 +56,6 @@ class ProofFindings:
     def __init__(self, plan: ExportPlan, proof: Proof) -> None:
         self._plan = plan
         self._proof = proof
-        self._mends = Mends(plan)
         self._by_entry = {module.entry: module for module in plan.modules if module.entry is not None}
         self._by_name = {module.name: module for module in plan.modules}
 
@@ -97,7 +98,10 @@ class ProofFindings:
         module = self._by_name.get(one.module)
         file = module.entry if module is not None and module.entry else one.module
         place = f" ({file}:{one.line})" if one.line else ""
-        mend = "other code changed it here; keep it in the object, or let a stored module make it"
+        mend = (
+            "it is computed anew there, or other code changed it here; keep it in the object, or let a "
+            "stored module make it"
+        )
         top = one.module.partition(".")[0]
         absent = [name for name in self._absent if name.partition(".")[0] == top]
         if absent and "; not there: " in one.what:
@@ -156,6 +160,12 @@ class ProofFindings:
             f"imported here, and not stored: {_some(absent)}; if one of them fills a "
             f"registry or changes a global, import it in {where}, and it is stored and runs there too"
         )
+
+    @cached_property
+    def _mends(self) -> Mends:
+        from .mending import Mends  # most proofs find nothing to mend
+
+        return Mends(self._plan)
 
     @cached_property
     def _absent(self) -> list[str]:

@@ -64,6 +64,37 @@ def test_the_projects_plugins_are_named_in_the_question_and_found_in_the_archive
         assert list(sieves.scripts()[1]) == []
 
 
+def test_another_name_of_a_module_in_sys_modules_is_stored_as_one(project: Project) -> None:
+    project(
+        {
+            "tint/__init__.py": (
+                "import sys\nfrom ._vendor import plain\nsys.modules[__name__ + '.six'] = plain\n"
+                "from tint.six import text\n"
+            ),
+            "tint/_vendor/__init__.py": "",
+            "tint/_vendor/plain.py": "def text(x): return str(x)\n",
+            "tint/net.py": "def call():\n    from tint.six import text\n    return text(3)\n",
+        }
+    )
+    import tint.net
+
+    assert tint.net.call() == "3"
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_module("tint.net")
+    assert exporter.interned_modules() == [
+        "tint",
+        "tint._vendor",
+        "tint._vendor.plain",
+        "tint.net",
+        "tint.six",
+    ]
+    with PackageImporter(buffer) as importer:
+        assert importer.import_module("tint.net").call() == "3"
+        plain = importer.import_module("tint._vendor.plain")
+        assert importer.import_module("tint.six") is plain
+
+
 def test_without_a_question_of_them_entry_points_stay_at_home(site: Path) -> None:
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("sieves.coarse")

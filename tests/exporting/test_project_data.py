@@ -261,6 +261,13 @@ def test_what_is_secret_or_hidden_is_left_out_and_listed(
     assert (line in str(plan)) == (line in plan.concerns()) == bool(left_out)
 
 
+def test_what_keeps_a_folder_in_git_is_no_concern(project: Project) -> None:
+    project({"bank/__init__.py": "", "bank/.gitkeep": "", "bank/.keep": "", "bank/.shades": ""})
+    plan = planned("bank")
+    assert [file.name for file in plan.left_out] == ["bank/.gitkeep", "bank/.keep", "bank/.shades"]
+    assert [line.split()[0] for line in plan.concerns().splitlines()[1:]] == ["bank/.shades"]
+
+
 NATIVE = "import ctypes, os\nHERE = os.path.dirname(__file__)\n"
 
 

@@ -8,7 +8,10 @@ import pytest
 
 from packager import PackageExporter, PackagingWarning
 
-MEND = "other code changed it here; keep it in the object, or let a stored module make it"
+MEND = (
+    "it is computed anew there, or other code changed it here; keep it in the object, or let a stored module "
+    "make it"
+)
 
 
 @pytest.fixture

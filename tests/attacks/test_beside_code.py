@@ -356,4 +356,4 @@ def test_what_is_made_of_texts_does_not_ask_an_extern_for_its_text(
     )
     thing, text = forge.load(forge.archive_of(honest, sources=DUMMY, externs=["outsider"]))
     assert (type(thing).__name__, str(text).partition("/")[0]) == ("Thing", "10.0.0.1")
-    monkeypatch.delitem(sys.modules, "outsider")
+    del sys.modules["outsider"]

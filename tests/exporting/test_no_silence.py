@@ -58,7 +58,7 @@ def test_a_question_with_candidates_is_answered_by_all_of_them(project: Project)
     exporter.save_module("app")
     assert exporter.plan().concerns().splitlines()[1:] == [
         "    app.py:3:load  importlib.import_module('plugins.' + name)  (taken to load nothing)",
-        "        plugins.one: 1 modules, 0 B",
+        "        plugins.one: 1 module, 0 B",
         '      To paste: exporter.answer("app.py:3:load", "all")',
     ]
     exporter.answer("app.py:3:load", "all")

@@ -77,8 +77,7 @@ def test_a_layered_project_of_two_distributions_comes_back(
         PackageExporter(tmp_path / "station.kellet", policy="auto") as exporter,
     ):
         exporter.save_object("model", "station", station)
-    monkeypatch.delitem(sys.modules, "colorsys")
-    monkeypatch.delitem(sys.modules, "ledger")
+    del sys.modules["colorsys"], sys.modules["ledger"]
     shutil.rmtree(folder)
     shutil.rmtree(ledger)
     command = [sys.executable, "-I", "-c", LOAD, str(tmp_path / "station.kellet")]

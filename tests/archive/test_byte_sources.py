@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import mmap
 import os
@@ -58,6 +59,7 @@ def test_sources_give_the_bytes_between_two_places(path: Path, make: Make, start
 
 @pytest.mark.parametrize("make", SOURCES[1:], ids=["bounded", "mapped"])
 def test_a_closed_file_gives_nothing_more_and_leaves_nothing_open(path: Path, make: Make) -> None:
+    gc.collect()  # what earlier tests have left in cycles
     before = descriptors()
     source = make(path)
     source.close()
@@ -114,6 +116,7 @@ class Stream(io.RawIOBase):
 @pytest.mark.parametrize("mapped", [True, False])
 @pytest.mark.parametrize("seekable", [True, False])
 def test_a_stream_is_copied_from_its_start_and_left_where_it_stood(mapped: bool, seekable: bool) -> None:
+    gc.collect()  # what earlier tests have left in cycles
     before = descriptors()
     stream = Stream(DATA, seekable)
     if seekable:
@@ -129,6 +132,7 @@ def test_a_stream_is_copied_from_its_start_and_left_where_it_stood(mapped: bool,
 
 @pytest.mark.parametrize("start", [b"PK\x03\x05", b"PQ", b"x" * 5000, b"QK\x03\x04"])
 def test_a_stream_of_something_else_is_refused_by_its_first_bytes(start: bytes) -> None:
+    gc.collect()  # what earlier tests have left in cycles
     before = descriptors()
     stream = Stream(start + bytes(3 << 20), True)
     with pytest.raises(ArchiveError, match="at the start; expected an archive"):
@@ -160,6 +164,7 @@ def test_a_stream_that_finds_no_room_is_a_typed_error(monkeypatch: pytest.Monkey
 
 
 def test_a_pipe_is_copied_and_closed(tmp_path: Path) -> None:
+    gc.collect()  # what earlier tests have left in cycles
     before = descriptors()
     reading, writing = os.pipe()
     feeder = threading.Thread(target=lambda: (os.write(writing, DATA[:5000]), os.close(writing)))
@@ -173,6 +178,7 @@ def test_a_pipe_is_copied_and_closed(tmp_path: Path) -> None:
 
 
 def test_a_descriptor_of_something_else_is_closed(tmp_path: Path) -> None:
+    gc.collect()  # what earlier tests have left in cycles
     before = descriptors()
     for place in (tmp_path, "/dev/null"):
         with pytest.raises(ArchiveError, match="found a device or folder; expected a file"):

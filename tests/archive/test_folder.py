@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import subprocess
 from collections.abc import Callable
@@ -135,6 +136,7 @@ def test_no_descriptor_is_kept_for_the_folders_on_the_way_to_a_file(tmp_path: Pa
         writer.seal(Manifest())
     subprocess.run(["unzip", "-qq", str(tmp_path / "x.kellet"), "-d", str(tmp_path / "x")], check=True)
     with ArchiveReader(tmp_path / "x") as reader:
+        gc.collect()  # what earlier tests have left in cycles
         before = open_descriptors()
         for _ in range(5):
             assert reader.read(f"{deep}/read.txt") == b"text"
@@ -169,6 +171,7 @@ def test_folders_are_looked_through_so_deep_and_no_deeper(folder: Path, path: st
 
 @pytest.mark.parametrize("mapped", [True, False])
 def test_aligned_entries_stay_open_until_the_reader_is_closed(folder: Path, mapped: bool) -> None:
+    gc.collect()  # what earlier tests have left in cycles
     before = open_descriptors()
     reader = ArchiveReader(folder, mmap=mapped)
     for _ in range(2):
@@ -187,6 +190,7 @@ def test_aligned_entries_stay_open_until_the_reader_is_closed(folder: Path, mapp
 def test_a_file_of_another_size_is_closed_again(folder: Path) -> None:
     with ArchiveReader(folder) as reader:
         (folder / "net/__init__.py").write_bytes(b"answer = 4")
+        gc.collect()  # what earlier tests have left in cycles
         before = open_descriptors()
         for _ in range(3):
             with pytest.raises(ArchiveError, match="found 10 bytes; expected the 12 that were there before"):

@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
+import numpy as np
 import pytest
 
 from packager import PackageImporter
@@ -22,6 +23,7 @@ from tests.attacks.grammar.tracer import Tracer
 from tests.attacks.grammar.world import SENTINEL
 
 PARTS, GRAPHS = 10, 1000
+LEAST_BUILT = 0.35 if hasattr(np.dtypes, "StringDType") else 0.3  # NumPy 1 has fewer things to build
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,7 @@ def test_composed_graphs_call_nothing_outside_the_statement(grammar: Grammar, pa
     assert report.found == []
     assert sum(report.outcomes.values()) == GRAPHS
     built, deep = report.outcomes["built"], report.outcomes["ObjectBuildError"]
-    assert built > 0.3 * GRAPHS, "most graphs are refused, and nothing of them is tested"
+    assert built > LEAST_BUILT * GRAPHS, "most graphs are refused, and nothing of them is tested"
     assert built + deep < 0.9 * GRAPHS, "hardly any graph is refused: none is bold"
     assert len(report.compositions) > 0.8 * GRAPHS
     assert {f"kind {name}" for name in KIND_NAMES.values()} <= set(report.reached)

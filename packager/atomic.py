@@ -25,10 +25,13 @@ if TYPE_CHECKING:
 
 try:
     import fcntl
-except ImportError:  # where there are no locks, an open file cannot be removed either
+except ImportError:  # Windows, where an open file can be neither removed nor renamed: that is its lock
     fcntl = None  # type: ignore[assignment]  # a missing module is None from here on
 
 __all__ = [
+    "NEW_FILE",
+    "NO_FOLLOW",
+    "READ_FILE",
     "ReplacedFile",
     "TemporaryFolder",
     "files_into",
@@ -36,6 +39,7 @@ __all__ = [
     "os_error_mend",
     "part_beside",
     "part_folder",
+    "remove_part",
     "replaced_file",
     "replaced_folder",
     "temporary_folder",
@@ -44,9 +48,12 @@ __all__ = [
 _PART: Final = re.compile(r"\..+\.[0-9a-f]{16}\.kellet-part")
 # A folder that may be written to but not read, and file systems that have nothing to synchronise.
 _NO_FOLDER_SYNC: Final = {errno.EACCES, errno.EINVAL, errno.EOPNOTSUPP}
-_FOLDER_FLAGS: Final = (
-    os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
-)
+# Every descriptor of ours is for bytes as they are, and for this process alone.
+_OURS_ALONE: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0) | getattr(os, "O_BINARY", 0)
+READ_FILE: Final = os.O_RDONLY | _OURS_ALONE
+NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | _OURS_ALONE
+NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
+_FOLDER: Final = READ_FILE | getattr(os, "O_DIRECTORY", 0)
 # Temporary folders of ours, which are known by their lock as parts are.
 _OURS: Final = re.compile(
     r"kellet-(?:archive|code|env|lock|proving|stubs|tool|vendored|wheels)-[a-z0-9_]{8,16}"
@@ -92,7 +99,7 @@ class ReplacedFile:
         The part also goes with the last reference to this object, or when the process ends. Raises OSError.
         """
         _remove_stale(self.folder, folders=False)
-        self._removal = weakref.finalize(self, _remove_part, self._made, self._held, os.getpid())
+        self._removal = weakref.finalize(self, remove_part, self._made, self._held, os.getpid())
         return self._create(self._made, self._held)
 
     def finish(self, *, fsync: bool, check: Callable[[str], None] | None = None) -> None:
@@ -108,7 +115,9 @@ class ReplacedFile:
         os.close(os.dup(self._held[-1]))
         if check is not None:
             check(self._made[-1])
-        os.rename(self._made[-1], self.path)
+        if fcntl is None:
+            os.close(self._held.pop())
+        os.replace(self._made[-1], self.path)
         self._made.clear()
         self.discard()
 
@@ -120,7 +129,7 @@ class ReplacedFile:
     def sync_folder(self) -> None:
         """Make the rename last, where the folder can be synchronised at all. Raises OSError."""
         try:
-            descriptor = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0))
+            descriptor = os.open(self.folder, _FOLDER)
             try:
                 os.fsync(descriptor)
             finally:
@@ -133,9 +142,8 @@ class ReplacedFile:
         """Make the part, lock it, and give it the permissions of the file it will replace."""
         while True:
             made.append(part_beside(self.path))
-            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            held.append(os.open(made[-1], flags, 0o666 if self._mode is None else self._mode))
-            if self._mode is not None:
+            held.append(os.open(made[-1], NEW_FILE, 0o666 if self._mode is None else self._mode))
+            if self._mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(held[-1], self._mode)
             # Between creating and locking, another writer may have taken the file for a stale one.
             if _lock(held[-1], wait=True) and os.fstat(held[-1]).st_nlink:
@@ -143,12 +151,19 @@ class ReplacedFile:
             os.close(held.pop())
 
 
-def _remove_part(made: list[str], held: list[int], owner: int) -> None:
+def remove_part(made: list[str], held: list[int], owner: int) -> None:
+    """Remove the parts that a process made, and close its descriptors, in the order that the system asks for."""
     if os.getpid() != owner:  # a forked child leaves it to its parent
         return
+    if fcntl is None:
+        _close_all(held)
     while made:
         with contextlib.suppress(OSError):
             os.unlink(made.pop())
+    _close_all(held)
+
+
+def _close_all(held: list[int]) -> None:
     while held:
         with contextlib.suppress(OSError):
             os.close(held.pop())
@@ -281,10 +296,14 @@ def _locked_folder(make: Callable[[], str], held: list[int]) -> str:
 
     Raises OSError; the caller removes what was made.
     """
+    if fcntl is None:
+        from packager.without_locks import held_folder
+
+        return held_folder(make, held)
     while True:
         folder = make()
         try:
-            held.append(os.open(folder, _FOLDER_FLAGS))
+            held.append(os.open(folder, _FOLDER | NO_FOLLOW))
         except FileNotFoundError:
             continue  # another process has taken it for a stale one
         if _lock(held[-1], wait=True) and os.path.isdir(folder):
@@ -307,7 +326,13 @@ def _remove_folders(folders: list[str]) -> None:
 def _remove_unlocked(folder: str) -> None:
     """Remove a folder whose process is gone; leave one that is locked, or cannot be removed."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, _FOLDER_FLAGS)
+        if fcntl is None:
+            from packager.without_locks import is_held
+
+            if not is_held(folder):
+                _remove_folders([folder])
+            return
+        descriptor = os.open(folder, _FOLDER | NO_FOLLOW)
         try:
             if _lock(descriptor, wait=False):
                 _remove_folders([folder])
@@ -354,8 +379,11 @@ def temporary_folder(what: str) -> Iterator[str]:
 def _remove_own(made: list[str], held: list[int], owner: int) -> None:
     if os.getpid() == owner:  # a forked child leaves it to its parent
         _remove_folders(made)
-        while held:
-            os.close(held.pop())
+        _close_all(held)
+        if fcntl is None:
+            from packager.without_locks import forget
+
+            forget(made)
 
 
 def _remove_left(where: str) -> None:
@@ -412,7 +440,10 @@ def _remove_stale(folder: str | os.PathLike[str], *, folders: bool) -> None:
             _remove_unlocked(part)
             continue
         with contextlib.suppress(OSError):
-            descriptor = os.open(part, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            if fcntl is None:
+                os.unlink(part)
+                continue
+            descriptor = os.open(part, os.O_RDWR | _OURS_ALONE | NO_FOLLOW)
             try:
                 if _lock(descriptor, wait=False):
                     os.unlink(part)

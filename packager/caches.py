@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from .atomic import part_beside, part_folder
+from .atomic import NEW_FILE, part_beside, part_folder, remove_part
 from .errors import ArgumentError
 from .texts import ShowsItsText
 
@@ -116,20 +116,19 @@ def keep_file(path: str | os.PathLike[str], data: bytes) -> None:
     another user was first to make one.
     """
     target = os.fspath(path)
-    part = part_beside(target)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    made, held = [part_beside(target)], list[int]()
     try:  # entered before anything is made: a signal may end this at any line
         try:
-            descriptor = os.open(part, flags, 0o600)
+            held.append(os.open(made[-1], NEW_FILE, 0o600))
         except FileNotFoundError:
             _make_own(os.path.dirname(target))
-            descriptor = os.open(part, flags, 0o600)
-        with open(descriptor, "wb") as file:
+            held.append(os.open(made[-1], NEW_FILE, 0o600))
+        with open(held[-1], "wb", closefd=False) as file:
             file.write(data)
-        os.replace(part, target)
+        os.close(held.pop())
+        os.replace(made[-1], target)
     except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(part)
+        remove_part(made, held, os.getpid())
         raise
 
 

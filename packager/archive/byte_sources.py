@@ -17,7 +17,7 @@ import threading
 import weakref
 from typing import Any, BinaryIO, Final, Protocol
 
-from packager.atomic import os_error_mend
+from packager.atomic import READ_FILE, os_error_mend
 from packager.errors import ArchiveError
 
 from .archive_errors import ArchiveIOError, changed, damaged
@@ -100,10 +100,10 @@ def _close_read(number: int) -> None:
 _SEEKING: Final = threading.Lock()
 
 
-def _read_into(target: memoryview, number: int, at: int) -> int:
+def read_into(target: memoryview, number: int, at: int) -> int:
     """Read from a place in a file, wherever others read; return how many bytes there were.
 
-    WebAssembly has no `preadv`, and Windows neither of the two: there a place is gone to first.
+    WebAssembly has no `preadv`, and Windows neither of the two: there a place is gone to first, and back.
     """
     if hasattr(os, "preadv"):
         return os.preadv(number, [target], at)
@@ -111,8 +111,10 @@ def _read_into(target: memoryview, number: int, at: int) -> int:
         data = os.pread(number, len(target), at)
     else:
         with _SEEKING:
+            before = os.lseek(number, 0, os.SEEK_CUR)
             os.lseek(number, at, os.SEEK_SET)
             data = os.read(number, len(target))
+            os.lseek(number, before, os.SEEK_SET)
     target[: len(data)] = data
     return len(data)
 
@@ -163,7 +165,7 @@ class BoundedFile:
         rest = memoryview(data)
         try:
             while rest:
-                done = _read_into(rest, descriptor.number, stop - len(rest))
+                done = read_into(rest, descriptor.number, stop - len(rest))
                 if not done:
                     raise self._shrunk(stop - len(rest))
                 rest = rest[done:]
@@ -185,7 +187,21 @@ class BoundedFile:
 
 
 # A map has a descriptor of its own, until Python 3.13 whether it is needed or not.
-UNTRACKED: Final[dict[str, Any]] = {"trackfd": False} if sys.version_info >= (3, 13) else {}
+UNTRACKED: Final[dict[str, Any]] = (
+    {"trackfd": False} if sys.version_info >= (3, 13) and hasattr(mmap, "MAP_PRIVATE") else {}
+)
+
+
+def _copy_on_write() -> dict[str, Any]:
+    if not hasattr(mmap, "MAP_PRIVATE"):  # Windows
+        return {"access": mmap.ACCESS_COPY}
+    # Without a reservation, or a private map would have to fit into memory although it is
+    # only copied page by page where it is written to.
+    unreserved = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+    return {"flags": mmap.MAP_PRIVATE | unreserved, "prot": mmap.PROT_READ | mmap.PROT_WRITE}
+
+
+_COPY_ON_WRITE: Final = _copy_on_write()
 
 
 class MappedFile(BoundedFile):
@@ -211,17 +227,8 @@ class MappedFile(BoundedFile):
         if start == stop:
             return memoryview(bytearray())
         first = start - start % mmap.ALLOCATIONGRANULARITY
-        # Without a reservation, or a private map would have to fit into memory although it is
-        # only copied page by page where it is written to.
-        unreserved = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
         try:
-            copy = mmap.mmap(
-                descriptor.number,
-                stop - first,
-                flags=mmap.MAP_PRIVATE | unreserved,
-                prot=mmap.PROT_READ | mmap.PROT_WRITE,
-                offset=first,
-            )
+            copy = mmap.mmap(descriptor.number, stop - first, offset=first, **_COPY_ON_WRITE)
         except OSError as error:
             raise ArchiveIOError(
                 f"{self._name}: {stop - start} bytes from byte {start} cannot be mapped: "
@@ -286,7 +293,7 @@ def _opened(
     if isinstance(source, (str, os.PathLike)):
         name = os.fspath(source)
         _require_file(os.stat(source).st_mode, name)  # opening a device may set it in motion
-        return open_file(os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY), name, mapped=mapped)
+        return open_file(os.open(source, READ_FILE | getattr(os, "O_NOCTTY", 0)), name, mapped=mapped)
     name = str(getattr(source, "name", type(source).__name__))
     if isinstance(source, io.TextIOBase):
         raise TypeError(f"{name} is open for text; open it with mode 'rb'")

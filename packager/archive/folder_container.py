@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+
+from packager.atomic import NO_FOLLOW, READ_FILE
 
 from .archive_errors import ArchiveIOError, changed, damaged
 from .bounds import MAX_NAME_BYTES, MAX_NAME_PARTS
@@ -130,14 +133,30 @@ def _descriptor(folder: Path, name: str) -> int:
     The folder was looked through when it was opened; a link or pipe that has come since, in any part,
     is not followed, and not waited for.
     """
+    if os.open not in os.supports_dir_fd:
+        return _descriptor_by_path(folder, name)
     *parents, last = name.split("/")
-    flags = os.O_RDONLY | os.O_CLOEXEC
-    current = os.open(folder, flags | os.O_DIRECTORY)
+    current = os.open(folder, READ_FILE | os.O_DIRECTORY)
     try:
         for part in parents:
-            below = os.open(part, flags | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=current)
+            below = os.open(part, READ_FILE | os.O_DIRECTORY | NO_FOLLOW, dir_fd=current)
             os.close(current)
             current = below
-        return os.open(last, flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=current)
+        return os.open(last, READ_FILE | NO_FOLLOW | os.O_NONBLOCK, dir_fd=current)
     finally:
         os.close(current)
+
+
+def _descriptor_by_path(folder: Path, name: str) -> int:
+    """Open a file where folders have no descriptors; nothing on the way may be a link."""
+    path = os.fspath(folder)
+    for part in name.split("/"):
+        path = os.path.join(path, part)
+        if os.path.islink(path):
+            raise OSError(errno.ELOOP, "it is a link", path)
+    before = os.lstat(path)
+    descriptor = os.open(path, READ_FILE | NO_FOLLOW)
+    if os.path.samestat(before, os.fstat(descriptor)):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.ESTALE, "it is another file than a moment ago", path)

@@ -17,11 +17,11 @@ from pickle import PickleBuffer
 from types import TracebackType
 from typing import Any, BinaryIO, Final
 
-from packager.atomic import ReplacedFile, TemporaryFolder, os_error_mend
+from packager.atomic import NEW_FILE, ReplacedFile, TemporaryFolder, os_error_mend
 
 from .archive_errors import ArchiveIOError
 from .bounds import CHUNK
-from .byte_sources import UNTRACKED
+from .byte_sources import UNTRACKED, read_into
 from .entries import crc32, thread_count
 
 _BATCH: Final = 8 * CHUNK
@@ -89,8 +89,7 @@ class FileTarget:
         with reported(self.name):
             self._folder = TemporaryFolder("archive")
             self._path = os.path.join(self._folder.path, "archive.kellet")
-            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_BINARY", 0)
-            self._held.append(os.open(self._path, flags, 0o600))
+            self._held.append(os.open(self._path, NEW_FILE, 0o600))
         weakref.finalize(self, _close, self._held)
         return self._held[-1]
 
@@ -151,7 +150,7 @@ class BatchedFile:
         """Write everything that waits."""
         waiting = self._waiting
         while waiting:
-            done = os.writev(self._descriptor, waiting)
+            done = _write_some(self._descriptor, waiting)
             whole = 0
             while whole < len(waiting) and done >= len(waiting[whole]):
                 done -= len(waiting[whole])
@@ -164,19 +163,41 @@ class BatchedFile:
 
     def patch(self, position: int, data: bytes) -> None:
         """Write over bytes that have been flushed."""
-        os.pwrite(self._descriptor, data, position)
+        _write_at(self._descriptor, data, position)
 
     def holds(self, position: int, data: memoryview) -> bool:
         """Say whether the bytes at a place, which have been flushed, are these."""
         return all(
-            os.pread(self._descriptor, len(piece), position + at) == bytes(piece)
+            self._read(position + at, len(piece)) == piece
             for at in range(0, len(data), CHUNK)
             for piece in (data[at : at + CHUNK],)
         )
 
+    def _read(self, position: int, size: int) -> bytes:
+        data = bytearray(size)
+        return bytes(data[: read_into(memoryview(data), self._descriptor, position)])
+
     def map(self) -> memoryview:
         """Map all that has been flushed, read-only. Raises OSError where that cannot be done."""
         return memoryview(mmap.mmap(self._descriptor, 0, access=mmap.ACCESS_READ, **UNTRACKED))
+
+
+def _write_some(descriptor: int, buffers: list[memoryview]) -> int:
+    """Write what can be written of some buffers at once; return how many bytes that were."""
+    if hasattr(os, "writev"):
+        return os.writev(descriptor, buffers)
+    return os.write(descriptor, buffers[0])
+
+
+def _write_at(descriptor: int, data: bytes, position: int) -> None:
+    """Write over bytes in the middle; what is written next still goes where it would have gone."""
+    if hasattr(os, "pwrite"):
+        os.pwrite(descriptor, data, position)
+        return
+    end = os.lseek(descriptor, 0, os.SEEK_CUR)
+    os.lseek(descriptor, position, os.SEEK_SET)
+    os.write(descriptor, data)
+    os.lseek(descriptor, end, os.SEEK_SET)
 
 
 class ChunkDigests:

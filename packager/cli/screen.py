@@ -46,7 +46,7 @@ def _flush_or_give_up(stream: TextIO) -> None:
     try:
         stream.flush()
     except OSError:  # it has been told, or there is nobody to tell
-        nowhere = os.open(os.devnull, os.O_WRONLY)
+        nowhere = os.open(os.devnull, os.O_WRONLY | getattr(os, "O_BINARY", 0))
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
 

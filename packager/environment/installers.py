@@ -149,7 +149,7 @@ def _end(child: subprocess.Popen[str]) -> None:
 
 
 # pip installs into another environment by starting itself again: the first process alone is not all of it.
-_OWN_GROUP: Final[dict[str, Any]] = {"process_group": 0} if os.name == "posix" else {}
+_OWN_GROUP: Final[dict[str, Any]] = {"process_group": 0} if hasattr(os, "killpg") else {}
 _CONTRADICTING = ("UV_COMPILE_BYTECODE",)  # uv takes no flag against a variable
 _WHEELS_ALONE = ("--only-binary", ":all:")
 _LOG = "pip.log"

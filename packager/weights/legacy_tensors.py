@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from packager.archive import MAX_RANK, BoundedFile, largest_view
+from packager.atomic import READ_FILE
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.tensors import (
     boxes,
@@ -51,7 +52,7 @@ class LegacyFile:
             if os.path.exists(path):
                 raise LegacyFormatError(f"{os.fspath(path)}: found a folder or device; expected a file")
             raise FileNotFoundError(2, "there is no such file", os.fspath(path))
-        self._source = BoundedFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), self.name)
+        self._source = BoundedFile(os.open(path, READ_FILE), self.name)
         self.size = self._source.size
 
     def read(self, start: int, stop: int) -> memoryview:

@@ -131,10 +131,17 @@ class ModuleCodec(ObjectCodec):
         obj.__dict__.update(attributes)
 
     def set_state(self, obj: Any, state: Any, version: int) -> None:
-        """Hand a state to `__setstate__`. Raises ValueError for hooks, and for no dict of attributes."""
+        """Hand a state to `__setstate__`.
+
+        Raises ValueError for hooks, for tables that are none, and for no dict of attributes.
+        """
         if type(state) is not dict or not all(type(name) is str for name in state):
             raise ValueError(f"the state of {type(obj).__qualname__} is no dict of attributes")
         self._refuse_hooks(obj, state)
+        odd = [name for name in _TABLES if name in state and type(state[name]) not in (dict, OrderedDict)]
+        if odd:  # before a class looks a name up in them
+            found = type(state[odd[0]]).__name__
+            raise ValueError(f"{odd[0]} of the state of {type(obj).__qualname__} is a {found}, and no table")
         # A class may put the state in the place of its whole __dict__.
         type(obj).__setstate__(obj, {**self._fresh(), **state})
 
@@ -208,6 +215,7 @@ class ModuleCodec(ObjectCodec):
             context.number(self.framework.family, number, lambda identity=identity: identity)  # type: ignore[misc]  # bound now
 
 
+_TABLES: Final = ("_parameters", "_buffers", "_modules")
 _OPTIONS: Final = frozenset({bool, int, float, str, type(None)})
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import WRAPPER_ASSIGNMENTS, cached_property, partial
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final
 
 from .base import (
@@ -198,8 +199,31 @@ class TorchModuleCodec(ModuleCodec):
         if register is None:
             raise ValueError(f"there is no kind of hook {kind!r}")
         require_parameters(module, hook)
-        handle = register(module, hook, dict(options))
-        return int(handle.id)
+        if _answers_by_itself(hook):
+            return int(register(module, hook, dict(options)).id)
+        identity = int(register(module, lambda *args, **kwargs: None, dict(options)).id)
+        _put_in_place(vars(module)[kind], identity, hook, "public" in options)
+        return identity
+
+
+def _answers_by_itself(hook: Any) -> bool:
+    """Whether a hook may be asked for an attribute: no method of a class is called for it."""
+    if type(hook) is MethodType:
+        hook = hook.__func__
+    return type(hook) in (FunctionType, BuiltinFunctionType, partial)
+
+
+def _put_in_place(table: dict[int, Any], identity: int, hook: Any, public: bool) -> None:
+    """Put an object where a function was registered: what PyTorch asks of one runs no method of a class."""
+    held = table[identity]
+    if type(held) is FunctionType:
+        table[identity] = hook
+    else:  # a wrapper, with the names of what it was made for
+        for name in WRAPPER_ASSIGNMENTS:
+            vars(held).pop(name, None)
+        held.hook = held.__wrapped__ = hook
+    if public:
+        object.__setattr__(hook, "_from_public_api", True)
 
 
 def _tables(module: Any) -> list[tuple[str, dict[int, Any]]]:

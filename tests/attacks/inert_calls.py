@@ -455,6 +455,7 @@ CODEC_ROWS: Final = (
         torch._C:TensorBase.expand torch._C:TensorBase.to
         torch._C:TensorBase.requires_grad_ torch._C:TensorBase.set_ torch._C:TensorBase.untyped_storage
         torch.nn.parameter:Parameter.__new__ type:_make_subclass
+        torch.cuda:_lazy_init torch.cuda:is_initialized torch.cuda:<lambda>
         """,
         makes="torch.nn.Parameter",
         on="stored memory, or a shape",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,6 +31,19 @@ HOOKS = sorted(MODULES.hook_attributes())
 @pytest.mark.parametrize("state", [[("a", 1)], None, {1: 2}, {"a": 1, 2: 3}, OrderedDict(a=1)])
 def test_the_state_of_a_module_is_a_dict_of_attributes(state: Any) -> None:
     refuses(lambda: MODULES.set_state(Stateful(), state, 1), "the state of Stateful is no dict of attributes")
+
+
+@pytest.mark.parametrize("name", ["_parameters", "_buffers", "_modules"])
+@pytest.mark.parametrize("table", [kellet.ones(2), [], None, "weight", defaultdict(list)], ids=repr)
+def test_tables_of_a_state_are_tables_before_a_class_looks_into_them(name: str, table: Any) -> None:
+    made, found = Stateful(), type(table).__name__
+    refuses(
+        lambda: MODULES.set_state(made, {"a": 1, name: table}, 1),
+        f"{name} of the state of Stateful is a {found}, and no table",
+    )
+    assert "taken" not in vars(made)
+    MODULES.set_state(made, {name: OrderedDict()}, 1)
+    assert (vars(made)["taken"], vars(made)[name]) == (True, {})
 
 
 def test_a_state_is_handed_over_with_what_the_framework_sets() -> None:

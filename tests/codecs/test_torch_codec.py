@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from types import SimpleNamespace
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -167,6 +167,66 @@ def test_a_hook_is_stored_with_how_it_was_registered(
     again = nn.ReLU()
     MODULES.register(again, kind, noted, options)
     assert hooks_of(again) == [(kind, noted, options)]
+
+
+class Reporting:
+    """Says when it is asked for an attribute that it has, that it lacks, or that it is to take."""
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "asked", [])
+
+    def __getattribute__(self, name: str) -> Any:
+        object.__getattribute__(self, "asked").append(name)
+        return object.__getattribute__(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__getattribute__(self, "asked").append(name)
+        object.__setattr__(self, name, value)
+
+    def __call__(self, *args: Any) -> None:
+        object.__getattribute__(self, "asked").append("called")
+
+
+class AsFunction(Reporting):
+    def __get__(self, one: Any, cls: Any) -> Any:
+        object.__getattribute__(self, "asked").append("bound")
+        return self
+
+
+OBJECTS: list[tuple[str, dict[str, Any]]] = [
+    *((kind, options) for _, _, kind, options in HOOKS),
+    ("_state_dict_hooks", {}),
+    ("_state_dict_hooks", {"public": True}),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-full backward hook:FutureWarning")
+@pytest.mark.parametrize(
+    ("kind", "options", "bound"),
+    # A method takes no attribute, so PyTorch registers none as public.
+    [(*one, bound) for one in OBJECTS for bound in (False, True) if not bound or "public" not in one[1]],
+)
+def test_a_hook_that_is_an_object_is_registered_and_asked_for_nothing(
+    kind: str, options: dict[str, Any], bound: bool
+) -> None:
+    asking = AsFunction() if bound else Reporting()
+    hook: Any = MethodType(asking, nn.ReLU()) if bound else asking
+    model = nn.ReLU()
+    MODULES.register(model, kind, hook, options)
+    assert object.__getattribute__(asking, "asked") == []
+    assert hooks_of(model) == [(kind, hook, options)]
+    object.__getattribute__(asking, "asked").clear()
+    model(torch.ones(2, requires_grad=True)).sum().backward()
+    model.load_state_dict(model.state_dict())
+    assert "called" in object.__getattribute__(asking, "asked")
+
+
+def test_a_wrapper_names_the_object_that_it_was_made_for() -> None:
+    model, hook = nn.ReLU(), Reporting()
+    MODULES.register(model, "_load_state_dict_pre_hooks", hook, {"with_module": True})
+    (wrapper,) = model._load_state_dict_pre_hooks.values()
+    assert (wrapper.hook, wrapper.__wrapped__) == (hook, hook)
+    assert not hasattr(wrapper, "__name__")
 
 
 def test_a_hook_of_states_says_whether_it_is_public() -> None:

@@ -154,7 +154,7 @@ def _hooks(value: Any) -> str:
                     return f"a hook of {type(value).__name__}"
     elif words.torch is not None and isinstance(value, words.torch.nn.Module):
         for name, table in _own_dict(value).items():
-            if "hooks" in name and isinstance(table, dict):
+            if name in _torch_tables() and isinstance(table, dict):
                 for hook in dict.values(table):
                     hook = getattr(hook, "hook", hook)
                     if type(hook).__name__ not in _NORMS:

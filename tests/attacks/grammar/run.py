@@ -149,7 +149,8 @@ class Grammar:
                 self._outcome(graph, made)
                 made.clear()
             located += [(graph.seed, one) for one in dict.fromkeys(there)]
-        return located or [(graphs[0].seed, f"in the batch that begins here: {one}") for one in found]
+        unexplained = [one for one in found if one not in tracer.explained]
+        return located or [(graphs[0].seed, f"in the batch that begins here: {one}") for one in unexplained]
 
     def _outcome(self, graph: Composed, made: list[Any]) -> tuple[str, str]:
         """What came of a graph, and what is wrong with that; what was built goes to the end of `made`."""

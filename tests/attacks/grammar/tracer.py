@@ -31,11 +31,13 @@ _QUIET = tuple(
 class Tracer:
     """Watches loads, and judges each name once by `is_allowed`.
 
-    Names are those of the list of what may run: see call_names.py. `seen` has all that were called.
+    Names are those of the list of what may run: see call_names.py. `seen` has all that were called, and
+    `explained` those that are allowed to the function that called them alone.
     """
 
     def __init__(self, is_allowed: Callable[[str], bool]) -> None:
         self.seen: set[str] = set()
+        self.explained: set[str] = set()
         self._is_allowed = is_allowed
         self._judged: dict[Any, str | None] = {}
         self._events: list[str] = []
@@ -68,7 +70,11 @@ class Tracer:
             else:
                 return
             by = "" if caller is None else name_of_code(caller.f_code)
-            found.extend(f"{name}, called by {by}" for name in wrong)
+            for name in wrong:
+                if name in _BY_ITS_CALLER.get(by, ()):
+                    self.explained.add(name)
+                else:
+                    found.append(f"{name}, called by {by}")
 
         with self._recorded(found):
             sys.setprofile(profile)
@@ -113,6 +119,12 @@ class Tracer:
         return [] if wrong is None else [wrong]
 
 
+# What PyTorch says of a state that does not fit is a text of its own, and not one of the archive.
+_LOADING = "torch.nn.modules.module:Module"
+_BY_ITS_CALLER = {
+    f"{_LOADING}.load_state_dict": {"builtins:str.format"},
+    f"{_LOADING}._load_from_state_dict": {"builtins:str.format", "torch._C:TensorBase.size"},
+}
 _OWN = frozenset({"_lsprof:Profiler.disable", "sys:setprofile"})
 
 

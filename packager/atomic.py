@@ -116,7 +116,9 @@ class ReplacedFile:
         if check is not None:
             check(self._made[-1])
         if fcntl is None:
-            os.close(self._held.pop())
+            from packager.without_locks import let_go
+
+            let_go(self._held)
         os.replace(self._made[-1], self.path)
         self._made.clear()
         self.discard()
@@ -152,7 +154,7 @@ class ReplacedFile:
 
 
 def remove_part(made: list[str], held: list[int], owner: int) -> None:
-    """Remove the parts that a process made, and close its descriptors, in the order that the system asks for."""
+    """Remove the parts that a process made, and close its descriptors, in the order that is possible."""
     if os.getpid() != owner:  # a forked child leaves it to its parent
         return
     if fcntl is None:
@@ -253,6 +255,8 @@ def os_error_mend(error: OSError) -> str:
     >>> os_error_mend(OSError(errno.ENOSPC, "No space left on device"))
     'free some space, or write to another disk'
     """
+    if fcntl is None and error.errno == errno.EACCES:
+        return "close what has it open, give permission, or write elsewhere"
     return _MENDS.get(error.errno or 0, "look after the disk")
 
 
@@ -299,7 +303,7 @@ def _locked_folder(make: Callable[[], str], held: list[int]) -> str:
     if fcntl is None:
         from packager.without_locks import held_folder
 
-        return held_folder(make, held)
+        return held_folder(make, held, NEW_FILE)
     while True:
         folder = make()
         try:
@@ -378,12 +382,14 @@ def temporary_folder(what: str) -> Iterator[str]:
 
 def _remove_own(made: list[str], held: list[int], owner: int) -> None:
     if os.getpid() == owner:  # a forked child leaves it to its parent
-        _remove_folders(made)
-        _close_all(held)
-        if fcntl is None:
-            from packager.without_locks import forget
+        try:
+            _remove_folders(made)
+        finally:
+            _close_all(held)
+            if fcntl is None:
+                from packager.without_locks import forget
 
-            forget(made)
+                forget(made)
 
 
 def _remove_left(where: str) -> None:

@@ -201,9 +201,6 @@ def _copy_on_write() -> dict[str, Any]:
     return {"flags": mmap.MAP_PRIVATE | unreserved, "prot": mmap.PROT_READ | mmap.PROT_WRITE}
 
 
-_COPY_ON_WRITE: Final = _copy_on_write()
-
-
 class MappedFile(BoundedFile):
     """A file mapped into memory: views cost nothing and share the page cache."""
 
@@ -228,7 +225,7 @@ class MappedFile(BoundedFile):
             return memoryview(bytearray())
         first = start - start % mmap.ALLOCATIONGRANULARITY
         try:
-            copy = mmap.mmap(descriptor.number, stop - first, offset=first, **_COPY_ON_WRITE)
+            copy = mmap.mmap(descriptor.number, stop - first, offset=first, **_copy_on_write())
         except OSError as error:
             raise ArchiveIOError(
                 f"{self._name}: {stop - start} bytes from byte {start} cannot be mapped: "

@@ -30,7 +30,9 @@ ROOMS = {
         "__init__",
     ),
     "packager": (
-        ("texts errors names arguments lazy version sizes globs toml_text byte_ranges atomic caches process"),
+        (
+            "texts errors names arguments lazy version sizes globs toml_text byte_ranges without_locks atomic caches process"
+        ),
         "tensors",
         "libraries",
         "archive",

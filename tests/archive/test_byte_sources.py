@@ -220,11 +220,12 @@ def test_a_file_that_ends_while_it_is_read_gives_nothing_more(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = iter([10, 0])
-    monkeypatch.setattr(byte_sources, "_read_into", lambda target, number, at: next(counts))
+    monkeypatch.setattr(byte_sources, "read_into", lambda target, number, at: next(counts))
     with pytest.raises(ArchiveChangedError, match=f"x: found 110 bytes; expected the {len(DATA)} that"):
         SOURCES[1](path).view(100, 200)
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize(("platform", "flag"), [("linux", 0x4000), ("darwin", 0)])
 def test_private_maps_reserve_no_memory_where_that_can_be_said(
     path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, flag: int

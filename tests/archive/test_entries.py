@@ -77,6 +77,7 @@ def test_an_entry_without_sha256_is_not_checked_by_it(kind: str, advice: str) ->
     EntryRecord("x", kind, 0, 64, b"", b"").check(memoryview(b""), range(0), "sha256")
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize(
     ("processors", "threads"), [({0}, 1), ({3, 5, 7}, 3), ({1, 2, 3, 4}, 4), (set(range(9)), 4)]
 )

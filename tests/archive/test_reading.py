@@ -234,6 +234,7 @@ def test_mapped_reader_checks_the_size_before_each_view(big_path: Path) -> None:
                 reader.view("big", start)
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize("mapped", [True, False])
 def test_replaced_file_stays_readable_to_the_end(big_path: Path, mapped: bool) -> None:
     with ArchiveReader(big_path, mmap=mapped) as reader:
@@ -434,6 +435,7 @@ def test_error_on_another_thread_comes_out(tmp_path: Path, monkeypatch: pytest.M
             reader.view("x")
 
 
+@pytest.mark.unix
 def test_input_errors_are_typed(big_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object) -> int:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -446,6 +448,7 @@ def test_input_errors_are_typed(big_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert isinstance(failed.value, OSError)
 
 
+@pytest.mark.unix
 def test_file_that_ends_while_it_is_read_is_an_archive_error(
     big_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

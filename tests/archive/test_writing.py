@@ -82,7 +82,16 @@ def test_error_while_writing_leaves_the_old_file_and_nothing_else(
     assert os.listdir(tmp_path) == ["x.kellet"]
 
 
-@pytest.mark.parametrize("call", ["os.writev", "os.fsync", "os.rename", "os.pwrite", "os.open"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "os.fsync",
+        "os.replace",
+        "os.open",
+        pytest.param("os.writev", marks=pytest.mark.unix),
+        pytest.param("os.pwrite", marks=pytest.mark.unix),
+    ],
+)
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EMFILE, errno.EROFS])
 def test_failing_system_calls_give_a_typed_error_and_leave_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int
@@ -106,6 +115,7 @@ def test_failing_system_calls_give_a_typed_error_and_leave_the_old_file(
     assert os.listdir(tmp_path) == ["x.kellet"]
 
 
+@pytest.mark.unix
 def test_writes_that_take_only_a_part_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = os.writev
 
@@ -190,9 +200,10 @@ def test_folder_that_is_not_there_is_an_error_before_anything_is_done(tmp_path: 
         ArchiveWriter(tmp_path / "no" / "x.kellet")
 
 
+@pytest.mark.unix
 def test_steps_are_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
-    sync, rename = os.fsync, os.rename
+    sync, rename = os.fsync, os.replace
 
     def fsync(descriptor: int) -> None:
         kind = "folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file"
@@ -206,7 +217,7 @@ def test_steps_are_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         rename(source, target)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(os, "rename", renamed)
+    monkeypatch.setattr(os, "replace", renamed)
     save(tmp_path / "x.kellet")
     size = (tmp_path / "x.kellet").stat().st_size
     assert steps == [f"fsync file of {size}", "rename", "fsync folder"]
@@ -246,6 +257,7 @@ def test_devices_fifos_and_folders_are_never_replaced(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(os.stat(fifo).st_mode)
 
 
+@pytest.mark.unix
 def test_permissions_are_those_of_the_replaced_file_or_of_a_new_one(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
@@ -329,6 +341,7 @@ def test_litter_of_killed_writers_is_removed_and_that_of_living_ones_stays(tmp_p
     assert len(content_of(tmp_path / "slow.kellet")) == 2 << 20
 
 
+@pytest.mark.unix
 def test_file_systems_without_locks_are_written_to_and_not_tidied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -343,6 +356,7 @@ def test_file_systems_without_locks_are_written_to_and_not_tidied(
     assert sorted(os.listdir(tmp_path)) == [litter.name, "x.kellet"]
 
 
+@pytest.mark.unix
 def test_folders_that_cannot_be_synchronised_are_no_error_but_failing_disks_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -385,6 +399,7 @@ def test_writer_whose_file_was_taken_for_litter_makes_another(
     assert os.listdir(tmp_path) == ["x.kellet"]
 
 
+@pytest.mark.unix
 def test_many_writers_at_once_leave_one_whole_archive(tmp_path: Path) -> None:
     path = tmp_path / "x.kellet"
     contents = [bytes([number]) * 300_000 for number in range(8)]
@@ -507,6 +522,7 @@ def test_kill_at_any_moment_leaves_the_old_archive_or_the_new_one(tmp_path: Path
     assert min(old, new) > 5, "the kills did not fall into the save"
 
 
+@pytest.mark.unix
 def test_readers_never_see_a_mixture_while_a_writer_replaces_the_file(tmp_path: Path) -> None:
     path = tmp_path / "x.kellet"
 

@@ -184,7 +184,7 @@ def test_one_variable_says_where_everything_is_kept(
     ("number", "advice"),
     [
         (errno.ENOENT, "create the folder"),
-        (errno.EACCES, "give permission, or write elsewhere"),
+        pytest.param(errno.EACCES, "give permission, or write elsewhere", marks=pytest.mark.unix),
         (errno.ENOSPC, "free some space, or write to another disk"),
         (errno.ENAMETOOLONG, "choose a shorter name"),
         (errno.EIO, "look after the disk"),

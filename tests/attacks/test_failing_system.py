@@ -62,7 +62,7 @@ CALLS = [
     ("close", errno.EIO),
     ("close", errno.ENOSPC),
     ("fsync", errno.EIO),
-    ("rename", errno.EIO),
+    ("replace", errno.EIO),
     ("writev", errno.ENOSPC),
 ]
 
@@ -165,7 +165,7 @@ def test_an_importer_works_or_says_so(
     assert not [path for path in tmp_path.rglob("*") if path.name.endswith("kellet-part")]
 
 
-@pytest.mark.parametrize(("name", "number"), [*CALLS[:2], ("mkdir", errno.ENOSPC), ("rename", errno.EIO)])
+@pytest.mark.parametrize(("name", "number"), [*CALLS[:2], ("mkdir", errno.ENOSPC), ("replace", errno.EIO)])
 def test_extract_and_convert_leave_nothing(
     name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

@@ -64,6 +64,7 @@ BAD = [open_to_all, open_to_a_group, sticky, below_one_that_is_open, a_link_to_o
 BAD += [of_another_user] if os.geteuid() == 0 else []
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize("make", BAD)
 def test_a_folder_that_others_may_write_is_not_used_and_said_once(
     make: Callable[[Path], None], tmp_path: Path
@@ -88,6 +89,7 @@ def test_the_folder_for_temporary_files_may_hold_one(tmp_path: Path) -> None:
     assert others_may_write(tmp_path / "tmp" / "cache") is None
 
 
+@pytest.mark.unix
 def test_a_file_that_others_may_write_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "kept").write_bytes(b"x")
     assert read_own(str(tmp_path / "kept")) == b"x"
@@ -108,6 +110,7 @@ def test_folders_are_made_for_this_user_alone(tmp_path: Path) -> None:
     assert {stat.S_IMODE(folder.stat().st_mode) for folder in made} == {0o700}
 
 
+@pytest.mark.unix
 def test_a_folder_that_another_made_first_is_not_written_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +134,7 @@ def archive() -> bytes:
     return file.getvalue()
 
 
+@pytest.mark.unix
 def test_neither_code_nor_scans_are_kept_in_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = archive()
     open_to_all(tmp_path / "cache")
@@ -146,6 +150,7 @@ def test_neither_code_nor_scans_are_kept_in_one(tmp_path: Path, monkeypatch: pyt
     assert list((tmp_path / "cache").iterdir()) == []
 
 
+@pytest.mark.unix
 def test_planted_code_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An honest first load fills the cache; then it is opened to others, and changed by one of them."""
     data = archive()

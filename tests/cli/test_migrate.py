@@ -234,7 +234,7 @@ def test_a_draft_takes_the_place_of_an_older_one_whole_or_not_at_all(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     Path("draft.toml").write_text("the older one")
-    monkeypatch.setattr(os, "rename", full)
+    monkeypatch.setattr(os, "replace", full)
     code, _, errors = run("suggest-migration", "old.npz", "shop:build", "-o", "draft.toml")
     assert (code, Path("draft.toml").read_text()) == (3, "the older one")
     assert errors == (

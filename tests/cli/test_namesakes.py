@@ -42,6 +42,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize("name", ["packager", "kellet"])
 @pytest.mark.parametrize("form", ["{}.py", "{}/__init__.py"])
 def test_a_module_beside_a_script_that_has_our_name_is_packed(project: Path, name: str, form: str) -> None:
@@ -66,6 +67,7 @@ def test_a_module_deeper_in_the_project_may_have_our_name(project: Path) -> None
     assert run(project, LOAD) == (0, "42\n", "")
 
 
+@pytest.mark.unix
 def test_one_line_says_what_to_do_where_the_command_needs_the_name(project: Path) -> None:
     (project / "script.py").write_text("from packager import double\ndef build(): return double\n")
     (project / "packager.py").write_text(DOUBLE)

@@ -177,6 +177,7 @@ def test_standard_input_is_a_file_like_any_other(
 # --- extract ---
 
 
+@pytest.mark.unix  # what stands in for modules takes some of the memory
 def test_extract_writes_large_entries_piece_by_piece(tmp_path: Path) -> None:
     path, size = tmp_path / "x.kellet", 150 * MIB
     with ArchiveWriter(path, fsync=False) as writer:

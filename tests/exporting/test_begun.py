@@ -149,6 +149,7 @@ def test_nothing_stays_of_what_was_not_finished(
     assert (target.read_bytes(), buffer.getvalue()) == (b"an old file", b"an old file")
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize("to_path", [True, False])
 def test_an_exporter_that_is_forgotten_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to_path: bool
@@ -207,6 +208,7 @@ def test_a_forked_process_leaves_the_part_to_its_parent(tmp_path: Path) -> None:
         assert importer.load_state_dict("run", "weights")["w"].tolist() == [1.0] * (3 << 17)
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize("call", ["writev", "pwrite"])
 def test_a_disk_that_is_full_ends_the_save_and_the_exporter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str

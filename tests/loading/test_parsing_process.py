@@ -138,6 +138,7 @@ def test_keys_are_looked_at_as_building_would() -> None:
 # --- the process itself ---
 
 
+@pytest.mark.unix
 def test_a_process_bounds_what_it_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, tuple[int, int]]] = []
     monkeypatch.setattr(resource, "setrlimit", lambda what, limits: asked.append((what, limits)))
@@ -150,6 +151,7 @@ def test_a_process_bounds_what_it_may_take(monkeypatch: pytest.MonkeyPatch) -> N
     ]
 
 
+@pytest.mark.unix
 def test_a_limit_that_the_system_refuses_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
@@ -162,6 +164,7 @@ def test_a_limit_that_the_system_refuses_leaves_the_others(monkeypatch: pytest.M
     assert asked == [resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE]
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize("text", ["7 3 2 1", None])
 def test_what_is_taken_is_counted_in_pages(text: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     def open_(path: str, mode: str) -> io.BytesIO:

@@ -172,6 +172,7 @@ def test_distributions_are_those_of_the_archive_first(archive: Any, stand_ins: S
 # --- `__import__` and the `__builtins__` that it stands in ---
 
 
+@pytest.mark.unix
 def test_builtins_of_code_are_a_dict_of_their_own(archive: Any) -> None:
     found: Any = archive._import.builtins
     assert (type(found), found.__name__, found.__doc__) == (CodeBuiltins, "builtins", builtins.__doc__)

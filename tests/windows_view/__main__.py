@@ -13,7 +13,8 @@ LINE = (
     '"import sys\\nfrom importlib.util import module_from_spec, spec_from_file_location\\n'
     f"spec = spec_from_file_location({NAME!r}, {str(HERE / '__init__.py')!r}, "
     f"submodule_search_locations=[{str(HERE)!r}])\\n"
-    f'sys.modules[{NAME!r}] = module = module_from_spec(spec)\\nspec.loader.exec_module(module)\\nmodule.put_on()")\n'
+    f"sys.modules[{NAME!r}] = module = module_from_spec(spec)\\nspec.loader.exec_module(module)\\n"
+    'module.put_on()")\n'
 )
 
 if __name__ == "__main__":

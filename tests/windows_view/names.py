@@ -40,16 +40,17 @@ OS_MISSING: Final = frozenset(
     """
     WCOREDUMP WEXITSTATUS WIFCONTINUED WIFEXITED WIFSIGNALED WIFSTOPPED WSTOPSIG WTERMSIG chown chroot
     confstr confstr_names copy_file_range ctermid dev_major eventfd eventfd_read eventfd_write execlp
-    fchdir fchmod fchown fdatasync fork forkpty fpathconf fstatvfs fwalk get_blocking getegid geteuid getgid
-    getgrouplist getgroups getloadavg getpgid getpgrp getpriority getrandom getresgid getresuid getsid getuid
-    getxattr initgroups killpg lchown listxattr lockf login_tty major makedev memfd_create minor mkfifo mknod
-    nice openpty pathconf pathconf_names pidfd_open pipe2 posix_fadvise posix_fallocate posix_spawn
-    posix_spawnp pread preadv pwrite pwritev readv register_at_fork removexattr sched_getaffinity
-    sched_get_priority_max sched_get_priority_min sched_getparam sched_getscheduler sched_param
-    sched_rr_get_interval sched_setaffinity sched_setparam sched_setscheduler sched_yield sendfile set_blocking
-    setegid seteuid setgid setgroups setpgid setpriority setregid setresgid setresuid setreuid setsid setuid
-    setxattr spawnlp spawnlpe spawnvp spawnvpe splice statvfs sync sysconf sysconf_names tcgetpgrp tcsetpgrp
-    ttyname uname wait wait3 wait4 waitid writev
+    fchdir fchmod fchown fdatasync fork forkpty fpathconf fstatvfs fwalk get_blocking getegid geteuid
+    getgid getgrouplist getgroups getloadavg getpgid getpgrp getpriority getrandom getresgid getresuid
+    getsid getuid getxattr initgroups killpg lchown listxattr lockf login_tty major makedev memfd_create
+    minor mkfifo mknod nice openpty pathconf pathconf_names pidfd_open pipe2 posix_fadvise
+    posix_fallocate posix_spawn posix_spawnp pread preadv pwrite pwritev readv register_at_fork
+    removexattr sched_getaffinity sched_get_priority_max sched_get_priority_min sched_getparam
+    sched_getscheduler sched_param sched_rr_get_interval sched_setaffinity sched_setparam
+    sched_setscheduler sched_yield sendfile set_blocking setegid seteuid setgid setgroups setpgid
+    setpriority setregid setresgid setresuid setreuid setsid setuid setxattr spawnlp spawnlpe spawnvp
+    spawnvpe splice statvfs sync sysconf sysconf_names tcgetpgrp tcsetpgrp ttyname uname wait wait3
+    wait4 waitid writev
     """.split()
 )
 

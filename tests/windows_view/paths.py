@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
 from typing import Any
-
-EINVALIDLINKS = 0
 
 
 def as_written(path: Any) -> Any:
     """Return a path with the spelling of what is there; what is no text stays as it is."""
     if isinstance(path, bytes):
         return os.fsencode(as_written(os.fsdecode(path)))
-    if not isinstance(path, str) or not path or "\0" in path or os.path.lexists(path):
+    if (
+        not isinstance(path, str)
+        or not path
+        or "\0" in path
+        or path.count(os.sep) > 100
+        or os.path.lexists(path)
+    ):
         return path
     above, name = os.path.split(path)
     if not name:  # "folder/"
@@ -29,44 +34,34 @@ def as_written(path: Any) -> Any:
 
 
 def require_unused(path: Any) -> None:
-    """Raise PermissionError where this process has a file, or one below a folder, open or mapped."""
+    """Raise PermissionError where a file, or one below a folder, is open, or mapped by this process."""
     try:
         status = os.lstat(path)
     except OSError:
         return
+    where = os.path.realpath(os.path.dirname(os.fspath(path)))
+    real = os.path.join(where, os.path.basename(os.fspath(path)))
     if stat.S_ISDIR(status.st_mode):
-        below = os.path.realpath(path) + os.sep
-        used = any(one.startswith(below) for one in _open_paths())
+        used = any(one.startswith(real + os.sep) for one in _open_paths())
     else:
-        used = (status.st_dev, status.st_ino) in _open_files() or _is_mapped(status)
+        used = real in _open_paths() or _is_mapped(status)
     if used:
         raise PermissionError(
             errno.EACCES, "The process cannot access the file because it is being used", os.fspath(path)
         )
 
 
-def _descriptors() -> list[str]:
-    return os.listdir("/proc/self/fd")
-
-
-def _open_files() -> set[tuple[int, int]]:
+def _open_paths() -> set[str]:
+    """Return the paths that all processes of this user have open."""
     found = set()
-    for one in _descriptors():
+    for process in filter(str.isdigit, os.listdir("/proc")):
         try:
-            status = os.fstat(int(one))
+            numbers = os.listdir(f"/proc/{process}/fd")
         except OSError:
             continue
-        found.add((status.st_dev, status.st_ino))
-    return found
-
-
-def _open_paths() -> list[str]:
-    found = []
-    for one in _descriptors():
-        try:
-            found.append(os.readlink(f"/proc/self/fd/{one}"))
-        except OSError:
-            continue
+        for number in numbers:
+            with contextlib.suppress(OSError):
+                found.add(os.readlink(f"/proc/{process}/fd/{number}"))
     return found
 
 

@@ -17,6 +17,8 @@ from . import names
 from .paths import as_written, require_unused
 
 OURS = ("kellet", "packager")
+_ROOT = pathlib.Path(__file__).parents[2]
+HOMES = (str(_ROOT / "src" / "kellet"), str(_ROOT / "packager"))
 O_BINARY = 1 << 28  # no flag of Linux; where it is left out, Windows changes line feeds
 
 
@@ -54,7 +56,7 @@ class _Builtins(dict[str, Any]):
     """The builtins of our modules: `import` and `open` as on Windows, the rest as it is at the moment."""
 
     def __init__(self, seen: dict[str, ModuleType]) -> None:
-        super().__init__(__import__=self._import, open=self._open)
+        super().__init__(vars(builtins), __import__=self._import, open=self._open)
         self._seen = seen
 
     def __missing__(self, name: str) -> Any:
@@ -94,7 +96,7 @@ class _Finder:
         else:
             return None
         run = getattr(found.loader, "exec_module", None)
-        if run is not None and not hasattr(found.loader, "_packager_archive"):
+        if run is not None and (found.origin or "").startswith(HOMES):
 
             def exec_module(module: ModuleType) -> None:
                 module.__dict__["__builtins__"] = self._builtins

@@ -24,13 +24,14 @@ def is_allowed(name: str) -> bool:
 def is_allowed_beside_code(name: str) -> bool:
     """Say whether a function may run while an object of stored code is loaded.
 
-    Nothing of externs does, but for what a dict or a set asks of its keys: they may be of any class there.
+    Nothing of externs does, but for what a dict or a set asks of its keys, which may be of any class there,
+    and hooks of states, which are called with the state that is loaded: `Tracer` looks at who calls.
 
     What an audit hook is told of is judged as well, as "event open"; stored functions are
     compiled and made.
     """
     if name.startswith("outside."):
-        return name.endswith(KEY_METHODS)
+        return name.endswith((*KEY_METHODS, "__call__"))
     if "world:_sentinel_of_keys" in name:
         return True
     if name.startswith("event "):

@@ -121,7 +121,14 @@ class Tracer:
 
 # What PyTorch says of a state that does not fit is a text of its own, and not one of the archive.
 _LOADING = "torch.nn.modules.module:Module"
+# A hook of states is called with the state, also where it is an object. In data alone there are none: what is
+# called there is found by its name.
+_HOOK = {"tests.attacks.grammar.world:_sentinel.<locals>.method"}
 _BY_ITS_CALLER = {
+    f"{_LOADING}.load_state_dict.<locals>.load": _HOOK,
+    "torch.nn.modules.module:_WrappedHook.__call__": _HOOK,
+    "kellet.nn.load_state_dict:_Load.run_pre_hook": _HOOK,
+    "kellet.nn.load_state_dict:_run_post_hook": _HOOK,
     f"{_LOADING}.load_state_dict": {"builtins:str.format"},
     f"{_LOADING}._load_from_state_dict": {"builtins:str.format", "torch._C:TensorBase.size"},
 }

@@ -31,8 +31,8 @@ ROOMS = {
     ),
     "packager": (
         (
-            "texts errors names arguments lazy version sizes globs toml_text byte_ranges without_locks atomic "
-            "caches process"
+            "texts errors names arguments lazy version sizes globs toml_text byte_ranges without_locks "
+            "atomic caches process"
         ),
         "tensors",
         "libraries",

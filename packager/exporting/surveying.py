@@ -8,7 +8,7 @@ next, so that a survey may be made before each question.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -149,6 +149,11 @@ class Surveyor:
     def answer(self, question: str, names: Answer) -> None:
         """Keep the answer to a question of the walk for this and every later survey."""
         self._answers[question] = names
+
+    @property
+    def unneeded(self) -> Collection[str]:
+        """The globals of stored modules that were answered with "none": what they are here is not needed."""
+        return [question for question, names in self._answers.items() if names == "none"]
 
     def take(self, request: ObjectRequest | StateDictRequest) -> None:
         """Encode what is saved as it is now; see `taking.take`."""

@@ -210,7 +210,7 @@ def _is_quiet(node: ast.stmt, own: set[str], names: ScriptNames, seen: frozenset
     return True
 
 
-_MUTATORS = frozenset(
+MUTATORS: Final = frozenset(
     "append extend insert remove pop popitem clear sort reverse update setdefault add discard appendleft "
     "extendleft popleft rotate put push fill resize move_to_end subtract difference_update "
     "intersection_update symmetric_difference_update __setitem__ __setattr__ __delitem__".split()
@@ -290,7 +290,7 @@ class Effects:
             for method in self._names.methods(root):
                 if method.name == rest:
                     yield from self._by_function(method, [ast.Name(root, ast.Load()), *call.args])
-            if rest in _MUTATORS or rest.lower().startswith(_REGISTERING):
+            if rest in MUTATORS or rest.lower().startswith(_REGISTERING):
                 yield root
         elif isinstance(call.func, ast.Attribute) and _may_change(call.func.attr):
             inner = root_of(call.func)
@@ -362,7 +362,7 @@ class Effects:
 
 def _may_change(attribute: str) -> bool:
     in_place = attribute.endswith("_") and not attribute.endswith("__")
-    return attribute in _MUTATORS or in_place or attribute.lower().startswith(_REGISTERING)
+    return attribute in MUTATORS or in_place or attribute.lower().startswith(_REGISTERING)
 
 
 def _locals(function: FunctionNode) -> set[str]:

@@ -170,6 +170,15 @@ class Walk:
         found = ProjectFiles(modules, self._listings)
         return found.stored, found.told, found.clashes
 
+    def is_live(self, name: str, line: int) -> bool:
+        """Say whether the function of module `name` that begins at a line can run, as far as is known."""
+        module = self._table[name] if name in self._follower.decisions else None
+        if module is None or not self._follower.is_followed(module):
+            return True
+        blocks = enumerate(module.scan.blocks)
+        at = {place for place, block in blocks if block.line == line and block.kind == "function"}
+        return not at or not at.isdisjoint(module.live)
+
     def graph(self) -> DiGraph:
         """Return the followed edges as a graph."""
         return graph_of(self._follower.decisions, self._follower.edges)

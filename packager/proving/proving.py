@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final
 
 from packager.archive import ArchiveReader
@@ -45,6 +45,7 @@ def prove_archive(
     *,
     modules: Sequence[str] = (),
     unread: Sequence[str] = (),
+    unneeded: Collection[str] = (),
     installed: Distributions | None = None,
     timeout: float = TIMEOUT,
     progress: Progress | None = None,
@@ -54,9 +55,9 @@ def prove_archive(
     There nothing of the project can be imported, stored packages are hidden, and the working directory is
     an empty folder. `modules` are imported; every object and state dict is loaded and, but for what a
     factory makes, encoded again; entry points are made, golden calls repeated; pickles are read, but for
-    those among `unread`. An archive that runs nothing when it is loaded is loaded in this process.
-    `installed` is what is installed here, `progress(done, total)` is called with steps, `timeout` is in
-    seconds.
+    those among `unread`. Globals are compared, but for those among `unneeded`. An archive that runs nothing
+    when it is loaded is loaded in this process. `installed` is what is installed here,
+    `progress(done, total)` is called with steps, `timeout` is in seconds.
 
     Whatever goes wrong there is in the answer, also where the process dies. Raises ProofStartError where
     it cannot be started, ArchiveError and OSError for an archive that cannot be read.
@@ -75,7 +76,7 @@ def prove_archive(
     with ArchiveReader(file, digests="none") as reader:
         if _runs_nothing(reader, modules):
             return _prove_here(file)
-        order = order_for(file, reader, tuple(modules), installed or Distributions())
+        order = order_for(file, reader, tuple(modules), installed or Distributions(), unneeded)
         order = dataclasses.replace(order, unread=tuple(unread))
         total = _count_of_steps(reader, modules) + bool(order.held)
     with temporary_folder("proving") as folder:

@@ -229,7 +229,7 @@ class Expressions:
         known = [] if name is None else self.texts.get(dotted(name), [])
         if len(known) == 1:
             name = known[0]  # a variable that this function sets once
-        pattern, anchor = _name_pattern(name)
+        pattern, anchor = name_pattern(name)
         level = 0
         if function == "__import__":
             given = arguments.get("level")
@@ -350,7 +350,7 @@ def _read_attribute(call: ast.Call, function: str, used: Collected) -> None:
     of_value = function.startswith(("getattr", "hasattr"))
     owner = dotted(call.args[0]) if of_value and call.args else ""
     for argument in call.args[1:2] if of_value else call.args:
-        pattern, anchor = _name_pattern(argument)
+        pattern, anchor = name_pattern(argument)
         if pattern.strip("*_") and not anchor and pattern.replace("*", "").replace(".", "").isidentifier():
             names = pattern.split(".")
             if not owner or len(names) > 1:
@@ -362,7 +362,7 @@ def _read_attribute(call: ast.Call, function: str, used: Collected) -> None:
                 used.names.add(f"{owner}.{pattern}")
 
 
-def _name_pattern(node: ast.expr | None) -> tuple[str, str]:
+def name_pattern(node: ast.expr | None) -> tuple[str, str]:
     """Return a computed string as a glob, and what a leading `__name__` or `__package__` anchors it to."""
     pieces: list[str] = []
     anchor = ""

@@ -65,6 +65,8 @@ class Walk:
         self._listings = Listings()
         self._answers: dict[str, Sequence[str] | Literal["all", "none"]] = {}
         self._answered: set[tuple[str, int]] = set()
+        self._explained: set[str] = set()
+        self._given: set[tuple[str, str]] = set()
         self._all_edges: tuple[Edge, ...] | None = None
         self._first_edges: Mapping[str, Edge] | None = None
 
@@ -126,7 +128,8 @@ class Walk:
         followed = {name for name, decision in self._follower.decisions.items() if decision.follow}
         measured: dict[str, Candidate] = {}
         sites = [self._site(key) for key in self._follower.dynamics]
-        asked = [site.question(followed, measured) for site in sites if site.id not in self._answers]
+        known = self._explained.union(self._answers)
+        asked = [site.question(followed, measured) for site in sites if site.id not in known]
         return tuple(sorted(asked, key=lambda question: -sum(found.bytes for found in question.candidates)))
 
     @property
@@ -231,15 +234,38 @@ class Walk:
             site = self._site(key)
             answer = self._answers.get(site.id)
             if answer is None:
+                new = self._follow_proxies(site) or new
                 continue
             new = True
             self._answered.add(key)
             names = site.candidate_names() if answer == "all" else answer
             for target in () if answer == "none" else names:
-                file, line = site.module.found.file, site.dynamic.line
-                edge = Edge(site.module.name, target, "dynamic glob", file, line, (), site.function)
-                self._name_uses.use_module(self._follower.reach(target, edge))
+                self._follow_computed(site, target, "dynamic glob")
         return new
+
+    def _follow_proxies(self, site: _Site) -> bool:
+        """Follow what the class of a computed import is given by name; say whether any was new."""
+        if site.pattern or site.dynamic.kind != "import" or "." not in site.function:
+            return False
+        from .proxies import modules_given  # most exports have none
+
+        followed = [self._table[name] for name, one in self._follower.decisions.items() if one.follow]
+        names, is_whole = modules_given(self._table, site.module, site.function, followed)
+        if is_whole:
+            self._explained.add(site.id)
+        else:
+            self._explained.discard(site.id)
+        new = [name for name in names if (site.id, name) not in self._given]
+        for name in new:
+            self._given.add((site.id, name))
+            self._follow_computed(site, name, "dynamic")
+        return bool(new)
+
+    def _follow_computed(self, site: _Site, target: str, kind: str) -> None:
+        edge = Edge(
+            site.module.name, target, kind, site.module.found.file, site.dynamic.line, (), site.function
+        )
+        self._name_uses.use_module(self._follower.reach(target, edge))
 
     def _site(self, key: tuple[str, int]) -> _Site:
         name, at = key

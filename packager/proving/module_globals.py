@@ -86,7 +86,8 @@ def globals_here(
             if name in bound or name != top_of(name) or one.value is not None or one.size is not None
         }
         if module_name != "__main__":
-            taken = {name: vars(module)[name] for name in imported if type(vars(module).get(name)) in _PLAIN}
+            own = dict(list(vars(module).items()))
+            taken = {name: own[name] for name in imported & own.keys() if type(own[name]) in _PLAIN}
             alike = _says_alike(module_name, module)
             found[module_name] |= {
                 name: dataclasses.replace(held(value, alike), quiet=True) for name, value in taken.items()

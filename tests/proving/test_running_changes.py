@@ -16,6 +16,8 @@ from packager.proving.running_changes import with_changes
 NET = """
     import functools
     from types import SimpleNamespace
+    if SimpleNamespace is None:
+        from decimal import Decimal
     WIDTH, STEPS, TOLD, CHOSEN = 4, 0, set(), None
     LAYERS = {}
     ORDER = ["first"]

@@ -34,7 +34,8 @@ else:
             "main_source": "main_definitions names_bound_in",
             "module_finder": "Sources",
             "records": (
-                "Candidate DataFile Decide Edge Found Module Problem Question SourceFinder WalkDecision"
+                "Candidate DataFile Decide Edge Found Module NamedFile Problem Question SourceFinder "
+                "WalkDecision"
             ),
             "walk": "Walk",
         },

@@ -19,7 +19,19 @@ from .import_follower import ImportFollower, circumstance
 from .liveness import NameUses
 from .module_finder import Listings, Sources
 from .module_table import ModuleTable, ScanCache, SourceModule
-from .records import Candidate, DataFile, Decide, Edge, Fact, Found, Module, Problem, Question, SourceFinder
+from .records import (
+    Candidate,
+    DataFile,
+    Decide,
+    Edge,
+    Fact,
+    Found,
+    Module,
+    NamedFile,
+    Problem,
+    Question,
+    SourceFinder,
+)
 from .scan import Dynamic
 
 
@@ -159,7 +171,7 @@ class Walk:
 
     def project_files(
         self, names: Iterable[str]
-    ) -> tuple[Sequence[DataFile], Sequence[str], Sequence[tuple[str, str]]]:
+    ) -> tuple[Sequence[DataFile], Sequence[NamedFile], Sequence[tuple[str, str]]]:
         """Return the files in no package that followed modules `names` reach, and what is told of others.
 
         Last come the paths that two files would have, each with the reason.

@@ -162,7 +162,7 @@ def test_an_effect_on_what_is_stored_is_a_problem_with_its_place(before: str, li
             "`put('a')` (run from line 8)",
         ),
         (
-            "TABLE = []\nclass Run:\n    def __init__(self):\n        self.x = 3\n        TABLE.append(1)\nRun()",
+            "TABLE = []\nclass Run:\n    def __init__(self):\n        pass\n        TABLE.append(1)\nRun()",
             5,
             "`TABLE.append(1)` (run from line 6)",
         ),

@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from packager.package_importer import PackageImporter
 from .coming_back import ComingBack
 from .proof import Proof, ProofFailure, ProofFrame
 from .search_places import order_for, own_folders
+from .watching import CodePlaces
 
 TIMEOUT: Final = 1800
 """Seconds that a proof may take; loading a large model with its frameworks takes one or two minutes."""
@@ -191,18 +193,32 @@ def _died(folder: str, code: int | None, timeout: float) -> Proof:
             f"the process ended before it began (exit code {code}): {said or 'it said nothing'}"
         )
     ended = _json(folder, "ended.json")
-    place = ended and ended["place"]
-    frames = (ProofFrame(**place),) if place else ()
+    place = ProofFrame(**ended["place"]) if ended and ended["place"] else _crashed_at(folder)
+    frames = () if place is None else (place,)
     if code is None:
         how = f"the process had not ended after {timeout:g} seconds"
     elif code < 0:
         how = f"signal {-code} ({_name_of_signal(-code)}) ended the process"
     elif ended is not None:
-        how = f"os._exit({ended['status']}) ended the process"
+        how = f"{ended['how']} ended the process"
     else:
         how = f"the process ended with exit code {code}"
     message = f"{how} ({kind})" + (f"; it said: {said}" if said else "")
     return Proof(failures=(ProofFailure("died", subject, message, frames),))
+
+
+def _crashed_at(folder: str) -> ProofFrame | None:
+    """Return the innermost line of the archive's code that was running when a signal came, as far as said."""
+    places = CodePlaces(os.path.join(folder, "cache", "code"))
+    try:
+        with open(os.path.join(folder, "crash"), encoding="utf-8", errors="replace") as crash:
+            found = [re.fullmatch(r'  File "(.+)", line (\d+) in (.+)', line.rstrip("\n")) for line in crash]
+    except FileNotFoundError:
+        return None
+    for match in filter(None, found):
+        if entry := places.entry_of(match[1]):
+            return ProofFrame(entry, int(match[2]), match[3], stored=True)
+    return None
 
 
 def _steps_begun(folder: str) -> tuple[int, str, str]:

@@ -13,7 +13,7 @@ from packager.exporting import ExportPlan, PlannedModule, PlanProblem, RefusedPl
 from packager.names import demangle
 from packager.texts import in_lines
 
-from .proof import GlobalDifference, Proof, ProofFailure
+from .proof import GlobalDifference, Proof, ProofFailure, ProofFrame
 
 if TYPE_CHECKING:
     from .mending import Mends
@@ -144,7 +144,8 @@ class ProofFindings:
 
     def _problem(self, failure: ProofFailure) -> PlanProblem:
         advice, fix = self._mend(failure)
-        lines = [failure.message, *(f"at {frame}: {frame.text}" for frame in failure.frames[-_MOST_FRAMES:])]
+        frames = failure.frames[-_MOST_FRAMES:]
+        lines = [failure.message, *(f"at {frame}: {frame.text or self._text_at(frame)}" for frame in frames)]
         module = self._module_of(failure)
         if module is not None:
             lines.append(f"{module.name} is here by {module.rule} ({module.because})")
@@ -153,6 +154,12 @@ class ProofFindings:
         context = in_lines(lines[0], *(in_lines(line, indent="        ") for line in lines[1:]))
         chain = () if module is None else tuple(_importers(module))
         return PlanProblem(_REASONS[failure.kind], failure.subject, context, chain, (), fix)
+
+    def _text_at(self, frame: ProofFrame) -> str:
+        """Return a line of the archive's code, where the one who noted it had no text."""
+        entries = [one for one in self._plan.entries if frame.stored and one.name == frame.file]
+        lines = bytes(entries[0].read()).decode("utf-8", "replace").splitlines() if entries else []
+        return lines[frame.line - 1].strip() if 0 < frame.line <= len(lines) else ""
 
     def _module_of(self, failure: ProofFailure) -> PlannedModule | None:
         """Return the stored module whose line was running."""

@@ -279,9 +279,9 @@ def test_a_class_beside_compiled_code_is_not_told_to_be_stored(project: Project,
     [told] = [one for one in exporter.plan().warnings if one.startswith("no module is stored")]
     name = compiled.partition(".")[0].replace("/", ".")
     assert told == (
-        "no module is stored: sieve:Net, the class of object model/model, is left to the target (project code); "
-        f"no rule stores it, as {name} has no source: build the project as a wheel, and install that at the "
-        "target"
+        "no module is stored: sieve:Net, the class of object model/model, is left to the target (project "
+        f"code); no rule stores it, as {name} has no source: build the project as a wheel, and install that "
+        "at the target"
     )
 
 

@@ -330,7 +330,7 @@ class Planner:
     def _questions(self) -> Sequence[Question]:
         """Return the questions of the walk; for entry points with what is offered here."""
         questions = self._walk.questions()
-        if not any("entry_points(" in question.text for question in questions):
+        if not any("entry_points" in question.text for question in questions):
             return questions
         from .offered_plugins import with_plugins  # few projects ask for entry points
 

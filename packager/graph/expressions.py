@@ -32,6 +32,8 @@ READERS_OF_RESOURCES = frozenset(["importlib.resources", "importlib_resources", 
 _ATTRIBUTE_READERS = frozenset(["getattr", "hasattr", "attrgetter", "methodcaller", "getattr_static"])
 _PACKAGES = {"__name__": "name", "__package__": "package", "__spec__.parent": "package"}
 _PLACES = ("__file__", "__path__", "__spec__", "co_filename", "getfile", "getsourcefile", "getabsfile")
+# What a distribution is asked of, whose `entry_points` are an attribute.
+_DISTRIBUTIONS = ("importlib.metadata", "importlib_metadata", "import metadata", "pkg_resources")
 _COMPUTED = {
     "exec": "exec",
     "entry_points": "entry points",
@@ -120,6 +122,7 @@ class Expressions:
         self.literals: list[Literal] = []
         text = source if isinstance(source, str) else source.decode("latin-1")
         self.own_path = any(word in text for word in _PLACES)
+        self._of_plugins = "entry_points" in text and any(word in text for word in _DISTRIBUTIONS)
         self.texts: dict[str, list[ast.expr]] = {}
 
     def collect(self, root: ast.AST, used: Collected, block: int) -> list[FoundDynamic]:
@@ -135,6 +138,9 @@ class Expressions:
                 names.add(node.id)
             elif cls is ast.Attribute:
                 spelt, inner = _chain(node)
+                if self._of_plugins and "entry_points" in spelt:
+                    kind = _COMPUTED["entry_points"]
+                    found.append(FoundDynamic(node.lineno, kind, self.text(node), 0, "", "package", None))
                 if inner is None:
                     names.add(spelt)
                 else:

@@ -50,7 +50,7 @@ def test_the_projects_plugins_are_named_in_the_question_and_found_in_the_archive
     )
     exec(fixes[0].removeprefix("To paste: "), {"exporter": exporter})
     asked = sorted(question.text for question in exporter.plan().questions)
-    assert asked == ["entry_points()", 'entry_points(group="sieves.none")']
+    assert asked == ['entry_points(group="sieves.none")']
     for question in exporter.plan().questions:
         exporter.answer(question.id, "none")
     exporter.close()
@@ -62,6 +62,57 @@ def test_the_projects_plugins_are_named_in_the_question_and_found_in_the_archive
         assert sieves.load("coarse")[0] is importer.import_module("sieves.coarse")
         assert sieves.scripts()[0] > 0
         assert list(sieves.scripts()[1]) == []
+
+
+@pytest.mark.parametrize(
+    ("look", "asked", "named"),
+    [
+        ("entry_points().select(group=GROUP)", "entry_points()", ["sieves.coarse", "sieves.fine"]),
+        ("entry_points(group=GROUP)", "entry_points(group=GROUP)", ["sieves.coarse", "sieves.fine"]),
+        (
+            "distribution('sieves').entry_points",
+            "distribution('sieves').entry_points",
+            ["sieves.coarse", "sieves.fine"],
+        ),
+        (
+            "distribution(__package__).entry_points",
+            "distribution(__package__).entry_points",
+            ["sieves.coarse", "sieves.fine"],
+        ),
+        (
+            "[p for d in distributions() for p in d.entry_points]",
+            "d.entry_points",
+            ["sieves.coarse", "sieves.fine"],
+        ),
+        ("distribution('nowhere').entry_points", "distribution('nowhere').entry_points", []),
+    ],
+)
+def test_plugins_of_any_spelling_are_asked_about_and_come_from_the_archive(
+    site: Path, look: str, asked: str, named: list[str]
+) -> None:
+    code = f"""
+from importlib.metadata import distribution, distributions, entry_points
+GROUP = "sieves.kinds"
+def load():
+    points = {look}
+    return {{point.name: point.load() for point in points if point.group == GROUP}}
+"""
+    (site / "sieves" / "__init__.py").write_text(code)
+    buffer = io.BytesIO()
+    exporter = PackageExporter(buffer, policy="auto", prove=False)
+    exporter.save_module("sieves")
+    [question] = exporter.plan().questions
+    assert question.text == asked
+    assert [one.name for one in question.candidates] == named
+    if not named:
+        return
+    exporter.answer(question.id, named)
+    exporter.close()
+    (site / "sieves" / "fine.py").unlink()
+    with PackageImporter(buffer) as importer:
+        loaded = importer.import_module("sieves").load()
+        assert loaded["fine"]() == "fine"
+        assert loaded["coarse"] is importer.import_module("sieves.coarse")
 
 
 def test_another_name_of_a_module_in_sys_modules_is_stored_as_one(project: Project) -> None:

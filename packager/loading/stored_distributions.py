@@ -61,7 +61,7 @@ def distribution_for(code: PackagedCode, import_module: Callable[[str], Any], na
     A module of the archive may name its own by what it is called here: `version(__package__)`.
     Raises PackageNotFoundError where neither has it.
     """
-    spelt = demangle(name) if isinstance(name, str) else name
+    spelt = demangle(name) if name else name
     return next(stored_distributions(code, import_module, spelt), None) or Distribution.from_name(spelt)
 
 

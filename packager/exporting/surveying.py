@@ -215,7 +215,22 @@ class Surveyor:
         for question, answer in self._answers.items():
             walk.answer(question, answer)
         walk.run()
+        while self._offer_plugins(walk):
+            walk.run()
         return walk
+
+    def _offer_plugins(self, walk: Walk) -> bool:
+        """Name the project's own plugins to what looks for entry points; say whether any was new."""
+        questions = list(walk.plugin_questions())
+        if not questions:
+            return False
+        from .offered_plugins import offered_by  # few projects ask for entry points
+
+        standing = self._decisions.standing
+        origins = [self._decisions.origin(name) for name in walk.modules if name in standing]
+        owners = {one.distribution for one in origins if one.is_at_hand and one.distribution}
+        offers = [(question, offered_by(text, owners)) for question, text in questions]
+        return any(walk.offer(question, sorted({name for _, name in found})) for question, found in offers)
 
     def _decide(self, name: str, edges: Sequence[Edge]) -> WalkDecision:
         """Decide a module for the walk, which asks once for each, and tell how many there were."""

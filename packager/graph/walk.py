@@ -79,6 +79,7 @@ class Walk:
         self._answered: set[tuple[str, int]] = set()
         self._explained: set[str] = set()
         self._given: set[tuple[str, str]] = set()
+        self._offered: dict[str, dict[str, None]] = {}
         self._all_edges: tuple[Edge, ...] | None = None
         self._first_edges: Mapping[str, Edge] | None = None
 
@@ -143,6 +144,19 @@ class Walk:
         known = self._explained.union(self._answers)
         asked = [site.question(followed, measured) for site in sites if site.id not in known]
         return tuple(sorted(asked, key=lambda question: -sum(found.bytes for found in question.candidates)))
+
+    def plugin_questions(self) -> Iterator[tuple[str, str]]:
+        """Yield the id and the text of what looks for entry points, as far as it is not answered."""
+        for site in map(self._site, self._follower.dynamics):
+            if site.dynamic.kind == "entry points" and site.id not in self._answers:
+                yield site.id, site.dynamic.text
+
+    def offer(self, question: str, names: Iterable[str]) -> bool:
+        """Name modules that a computed import may load, beside what an answer says; say if any is new."""
+        known = self._offered.setdefault(question, {})
+        new = [name for name in names if name not in known]
+        known.update(dict.fromkeys(new))
+        return bool(new)
 
     @property
     def unused_answers(self) -> Sequence[str]:
@@ -246,6 +260,7 @@ class Walk:
             site = self._site(key)
             answer = self._answers.get(site.id)
             if answer is None:
+                new = self._follow_given(site, self._offered.get(site.id, ())) or new
                 new = self._follow_proxies(site) or new
                 continue
             new = True
@@ -267,6 +282,10 @@ class Walk:
             self._explained.add(site.id)
         else:
             self._explained.discard(site.id)
+        return self._follow_given(site, names)
+
+    def _follow_given(self, site: _Site, names: Iterable[str]) -> bool:
+        """Follow modules that a computed import is known to load; say whether any was new."""
         new = [name for name in names if (site.id, name) not in self._given]
         for name in new:
             self._given.add((site.id, name))

@@ -26,7 +26,6 @@ from packager.package_importer import PackageImporter
 from .coming_back import ComingBack
 from .proof import Proof, ProofFailure, ProofFrame
 from .search_places import order_for, own_folders
-from .watching import CodePlaces
 
 TIMEOUT: Final = 1800
 """Seconds that a proof may take; loading a large model with its frameworks takes one or two minutes."""
@@ -209,6 +208,8 @@ def _died(folder: str, code: int | None, timeout: float) -> Proof:
 
 def _crashed_at(folder: str) -> ProofFrame | None:
     """Return the innermost line of the archive's code that was running when a signal came, as far as said."""
+    from .watching import CodePlaces  # most processes come to their end
+
     places = CodePlaces(os.path.join(folder, "cache", "code"))
     try:
         with open(os.path.join(folder, "crash"), encoding="utf-8", errors="replace") as crash:

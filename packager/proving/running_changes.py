@@ -50,13 +50,14 @@ def with_changes(
     readers = StoredReaders(sources, files, is_live)
     found = []
     for one in differences:
-        module, read = sys.modules.get(one.module), readers.reader(one.module, one.name)
+        module = sys.modules.get(one.module)
         if isinstance(module, ModuleType):
             owned = _Owned(module, one.name, readers.fillers(one.module, one.name))
-            if owned.is_method:  # it is called in ways that are not spelt
-                read = read or f"{files.get(one.module, one.module)}:{one.line} in {owned.top}"
             changed = next((place for program in programs for place in program.changes(owned)), "")
-            if read and changed:
+            read = readers.reader(one.module, one.name) if changed else ""
+            if changed and not read and owned.is_method:  # it is called in ways that are not spelt
+                read = f"{files.get(one.module, one.module)}:{one.line} in {owned.top}"
+            if read:
                 one = replace(one, changed=changed, read=read)
         if one.changed or not one.quiet:
             found.append(one)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from packager.graph import MUTATORS, dotted
 
@@ -34,7 +33,7 @@ class _Function:
 
 
 class StoredReaders:
-    """The functions of stored modules, read once; `files` says how errors call a module's file."""
+    """The functions of stored modules, each module read once; `files` says how errors call a module's file."""
 
     def __init__(
         self, sources: Mapping[str, bytes], files: Mapping[str, str], is_live: Callable[[str, int], bool]
@@ -42,6 +41,7 @@ class StoredReaders:
         self._sources = sources
         self._files = files
         self._is_live = is_live
+        self._known: dict[str, list[_Function]] = {}
 
     def reader(self, module: str, name: str) -> str:
         """Return the place of a function that reads a global and does not look after it; "" where none does.
@@ -50,10 +50,11 @@ class StoredReaders:
         """
         names = _names_in(name)
         keepers = {id(one) for one in self._keepers(module, names)}
-        writing = [one for one in self._functions if one.writes & names]
+        everywhere = [one for home in self._sources for one in self._functions_in(home)]
+        writing = [one for one in everywhere if one.writes & names]
         if writing and all(one.writes & names <= one.counts for one in writing):
             return ""
-        for one in self._functions:
+        for one in everywhere:
             if one.reads & names and id(one) not in keepers and self._is_live(one.module, one.node.lineno):
                 return f"{self._files.get(one.module, one.module)}:{one.node.lineno} in {one.qualname}"
         return ""
@@ -64,7 +65,7 @@ class StoredReaders:
 
     def _keepers(self, module: str, names: frozenset[str]) -> list[_Function]:
         """Return the functions of a module that change a name, themselves or by what they call."""
-        own = [one for one in self._functions if one.module == module]
+        own = self._functions_in(module)
         found = [one for one in own if one.writes & names]
         while True:
             known = {one.node.name for one in found}
@@ -73,9 +74,10 @@ class StoredReaders:
                 return found
             found += more
 
-    @cached_property
-    def _functions(self) -> list[_Function]:
-        return [one for module, text in self._sources.items() for one in _functions_of(module, text)]
+    def _functions_in(self, module: str) -> list[_Function]:
+        if module not in self._known:
+            self._known[module] = list(_functions_of(module, self._sources.get(module, b"")))
+        return self._known[module]
 
 
 def _names_in(name: str) -> frozenset[str]:

@@ -260,7 +260,8 @@ class PackageExporter:
         """Answer a question of the plan by its id: the modules that a computed import loads.
 
         `names` lists them, or is "all" or "none" of the question's candidates. An answer to a question that
-        is not asked is a warning of the plan.
+        is not asked is a warning of the plan. `answer("net.config:WIDTH", "none")` says that nothing which is
+        loaded needs what a global of a stored module holds here, so that the proof does not compare it.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())

@@ -33,7 +33,7 @@ class _Function:
 
 
 class StoredReaders:
-    """The functions of stored modules, each module read once; `files` says how errors call a module's file."""
+    """The functions of stored modules, each module read once; `files` says how errors call them."""
 
     def __init__(
         self, sources: Mapping[str, bytes], files: Mapping[str, str], is_live: Callable[[str, int], bool]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -67,7 +68,7 @@ from packager.texts import in_lines
 
 if TYPE_CHECKING:
     from kellet.hooks import RemovableHandle
-    from packager.proving import Proof
+    from packager.proving import GlobalDifference, Proof
 
 __all__ = ["EmptyMatchError", "PackageExporter", "PackagingError"]
 
@@ -259,7 +260,8 @@ class PackageExporter:
         """Answer a question of the plan by its id: the modules that a computed import loads.
 
         `names` lists them, or is "all" or "none" of the question's candidates. An answer to a question that
-        is not asked is a warning of the plan.
+        is not asked is a warning of the plan. `answer("net.config:WIDTH", "none")` says that nothing which is
+        loaded needs what a global of a stored module holds here, so that the proof does not compare it.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -798,13 +800,27 @@ class PackageExporter:
                 file,
                 modules=modules,
                 unread=unread,
+                unneeded=self._surveyor.unneeded,
                 installed=self._decisions.installed,
                 progress=partial(self._tell, "proving"),
             )
         except ProofStartError as error:
             self.proof = Proof(unproved=str(error))
-        if self.proof.failures:
+        if self.proof.differences:
+            self.proof = replace(self.proof, differences=self._changes(plan, self.proof))
+        if not (self.proof.ok or self.proof.unproved):
             raise ProofError(self._found(plan), self.proof)
+
+    def _changes(self, plan: ExportPlan, proof: Proof) -> tuple[GlobalDifference, ...]:
+        """Return the differences of globals, with what the running program did to make them."""
+        from packager.proving import with_changes
+
+        texts = {entry.name: bytes(entry.read()) for entry in plan.entries if entry.kind == "source"}
+        files = {one.name: one.entry for one in plan.modules if one.entry in texts}
+        sources = {name: texts[entry] for name, entry in files.items()}
+        is_live = self._surveyor.survey().walk.is_live
+        installed = self._decisions.installed
+        return with_changes(proof.differences, sources, files, is_live, sys._getframe(), installed)
 
     def _found(self, plan: ExportPlan) -> ExportPlan:
         """Return the plan with what the proof found."""

@@ -12,6 +12,8 @@ from packager.environment import normalized_name
 from packager.graph import Candidate, Question
 
 _GROUP: Final = re.compile(r"""(?:group\s*=\s*|iter_entry_points\(\s*)["']([^"']+)["']""")
+_DISTRIBUTION: Final = re.compile(r"""(?:distribution|from_name)\(\s*["']([^"']+)["']""")
+_PROGRAMS: Final = ("console_scripts", "gui_scripts")
 
 
 def with_plugins(
@@ -24,16 +26,30 @@ def with_plugins(
     """
     own = {normalized_name(name) for name in owners}
     for question in questions:
-        if "entry_points(" not in question.text:
+        if "entry_points" not in question.text:
             yield question
             continue
-        group = _GROUP.search(question.text)
-        offered = {
-            (normalized_name(distribution.name), point.value.partition(":")[0].strip())
-            for distribution in distributions()
-            for point in distribution.entry_points
-            if group is not None and point.group == group[1]
-        }
-        missing = sorted(module for _, module in offered if module not in stored)
+        is_open = _GROUP.search(question.text) or _DISTRIBUTION.search(question.text)
+        offered = offered_by(question.text, None if is_open else own)
+        missing = sorted({module for _, module in offered if module not in stored})
         if missing or not offered or not {name for name, _ in offered} <= own:
             yield replace(question, candidates=tuple(Candidate(module, 1, 0) for module in missing))
+
+
+def offered_by(text: str, owners: Collection[str] | None) -> set[tuple[str, str]]:
+    """Return what the code `text` finds of the plugins of some distributions: their names, and the modules.
+
+    `owners` are their names, None for all that are here. Where no group is named, that is all that they offer
+    but for programs; where a distribution is named, what that one offers.
+    """
+    group, named = _GROUP.search(text), _DISTRIBUTION.search(text)
+    names = None if owners is None else {normalized_name(name) for name in owners}
+    only = normalized_name(named[1]) if named else ""
+    return {
+        (name, point.value.partition(":")[0].strip())
+        for distribution in distributions()
+        if (name := normalized_name(distribution.name or ""))
+        if (names is None or name in names) and only in ("", name)
+        for point in distribution.entry_points
+        if (point.group not in _PROGRAMS if group is None else point.group == group[1])
+    }

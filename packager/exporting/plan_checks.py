@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from packager.archive import name_problems
-from packager.graph import Module, Problem
+from packager.graph import Module, NamedFile, Problem
 from packager.policy import Action, Decision, Origin, preset_action
 
 from .golden_calls import CheckStoreError, why_not_called
@@ -59,7 +59,8 @@ class PlanChecks:
 
     `refused_entries` and `failed_calls` give the reasons for entry points and golden calls, by name;
     `entries` are the names of the files to be written, `unchecked` the entry points that lack a golden
-    call where one is demanded, `clashes` the paths that two files would have, each with the reason.
+    call where one is demanded, `clashes` the paths that two files would have, each with the reason,
+    `unstored` files that code opens and that do not go along.
     """
 
     def __init__(
@@ -71,7 +72,9 @@ class PlanChecks:
         entries: Sequence[str] = (),
         unchecked: Sequence[str] = (),
         clashes: Sequence[tuple[str, str]] = (),
+        unstored: Sequence[NamedFile] = (),
     ) -> None:
+        self._unstored = unstored
         self._clashes = clashes
         self._entries = entries
         self._unchecked = unchecked
@@ -158,6 +161,12 @@ class PlanChecks:
     def _misnamed(self) -> Iterator[Found]:
         for name, wrong in (*name_problems(self._entries), *self._clashes):
             yield Found(name, wrong)
+
+    @problem("File that code opens has no place in an archive.")
+    def _out_of_reach(self) -> Iterator[Found]:
+        for one in self._unstored:
+            context = f"{one.told}. Where nothing that is loaded opens it, leave it out by name"
+            yield Found(one.pattern, context, f'exporter.exclude_data("{one.pattern}")')
 
     @problem("Module has no source that could be stored.")
     def _without_source(self) -> Iterator[Found]:

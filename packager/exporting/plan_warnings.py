@@ -15,6 +15,7 @@ from packager.policy import Decision
 from .stored import StoredObject, StoredState, finding_text
 from .surveying import Survey
 
+_MOST_MODULES = 1000
 _ALWAYS = frozenset(["root", "top", "parent", "star", "lazy"])
 
 
@@ -107,6 +108,8 @@ class PlanWarnings:
         for question in self._walk.unused_answers:
             if question in self._walk.empty_answers:
                 continue  # a problem
+            if question.partition(":")[0] in self._modules:
+                continue  # a global of a stored module, which the proof compares
             yield f"{question} was answered, and no computed import is there; see the plan for those that are"
 
     def of_libraries(self) -> Iterator[str]:
@@ -159,11 +162,27 @@ class PlanWarnings:
                 told.add(use.module)
                 label, top = use.label.partition(",")[0], use.module.partition(".")[0]
                 store = f'exporter.intern("{top}.**") stores it'
+                if unstored := self._without_source_in(top):
+                    store = (
+                        f"no rule stores it, as {unstored} has no source: build the project as a wheel, and "
+                        "install that at the target"
+                    )
                 way_out = "install it there" if origin.kind == "compiled" else store
                 yield (
                     f"no module is stored: {use.module}:{use.qualname}, the class of {label}, is left to the "
                     f"target ({origin}); {way_out}"
                 )
+
+    def _without_source_in(self, top: str) -> str:
+        """Return the first module in a package that is compiled and has no source; "" where none is."""
+        sources, waiting = self._decisions.sources, [top]
+        for name in waiting:  # grows while it is walked
+            found = sources.find(name)
+            if found.kind in ("extension", "bytecode"):
+                return name
+            if found.is_package and len(waiting) < _MOST_MODULES:
+                waiting += sources.submodules(name)
+        return ""
 
     def _names_to_trust(self) -> Iterator[str]:
         """Warn of what loaders refuse by default; at the load, the one who exports is far away."""

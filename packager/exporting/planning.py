@@ -10,7 +10,7 @@ from typing import Any
 from packager.archive import MIGRATIONS, EntryPoint, GuardRecord
 from packager.calls import EntryMethodError, entry_method
 from packager.environment import environment_facts, requirement_for
-from packager.graph import DataFile, Edge, Question, is_library, reason_to_leave_out
+from packager.graph import DataFile, Edge, NamedFile, Question, is_library, reason_to_leave_out
 from packager.names import demangle, source_path
 from packager.policy import Decision, Origin
 
@@ -61,7 +61,9 @@ class Planner:
         unchecked = self._unchecked(points) if self._calls_demanded else ()
         names = [entry.name for entry in entries]
         needed = NeededModules(survey)
-        checks = PlanChecks(survey, needed, refused, failed, names, unchecked, self._project_files[2])
+        unstored = [one for one in self._project_files[1] if one.is_opened]
+        clashes = self._project_files[2]
+        checks = PlanChecks(survey, needed, refused, failed, names, unchecked, clashes, unstored)
         warnings = PlanWarnings(survey, needed)
         tensors = (*self._members(), *(member for call in calls for member in call.members))
         questions = self._questions()
@@ -85,7 +87,7 @@ class Planner:
             left_out=tuple(self._left_out(entries)),
             warnings=(
                 *warnings.all(),
-                *self._project_files[1],
+                *(one.told for one in self._project_files[1] if not one.is_opened),
                 *_machine_code_warnings(entries),
                 *size_warnings,
             ),
@@ -270,10 +272,12 @@ class Planner:
         return tuple(stored), tuple(left_out)
 
     @cached_property
-    def _project_files(self) -> tuple[Sequence[DataFile], Sequence[str], Sequence[tuple[str, str]]]:
+    def _project_files(self) -> tuple[Sequence[DataFile], Sequence[NamedFile], Sequence[tuple[str, str]]]:
         """What the project's code names outside of its packages: the files, and what is told of others."""
         own = [one.name for one in self._modules if one.action == "intern" and one.origin.is_at_hand]
-        return self._walk.project_files(name for name in own if name in self._texts)
+        files, told, clashes = self._walk.project_files(name for name in own if name in self._texts)
+        excluded = self._decisions.policy.exclude_data
+        return files, [one for one in told if not excluded.matches(one.pattern.replace("**", "-"))], clashes
 
     def _left_out(self, entries: Iterable[PlannedEntry]) -> Iterator[PlannedEntry]:
         """Yield the data files that are left out, unless the user saved or excluded them."""
@@ -326,7 +330,7 @@ class Planner:
     def _questions(self) -> Sequence[Question]:
         """Return the questions of the walk; for entry points with what is offered here."""
         questions = self._walk.questions()
-        if not any("entry_points(" in question.text for question in questions):
+        if not any("entry_points" in question.text for question in questions):
             return questions
         from .offered_plugins import with_plugins  # few projects ask for entry points
 

@@ -8,7 +8,7 @@ next, so that a survey may be made before each question.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -150,6 +150,11 @@ class Surveyor:
         """Keep the answer to a question of the walk for this and every later survey."""
         self._answers[question] = names
 
+    @property
+    def unneeded(self) -> Collection[str]:
+        """The globals of stored modules that were answered with "none": what they are here is not needed."""
+        return [question for question, names in self._answers.items() if names == "none"]
+
     def take(self, request: ObjectRequest | StateDictRequest) -> None:
         """Encode what is saved as it is now; see `taking.take`."""
         self._taken[id(request)] = take(request, self._storing, first_id=self._request.ids_given)
@@ -210,7 +215,22 @@ class Surveyor:
         for question, answer in self._answers.items():
             walk.answer(question, answer)
         walk.run()
+        while self._offer_plugins(walk):
+            walk.run()
         return walk
+
+    def _offer_plugins(self, walk: Walk) -> bool:
+        """Name the project's own plugins to what looks for entry points; say whether any was new."""
+        questions = list(walk.plugin_questions())
+        if not questions:
+            return False
+        from .offered_plugins import offered_by  # few projects ask for entry points
+
+        standing = self._decisions.standing
+        origins = [self._decisions.origin(name) for name in walk.modules if name in standing]
+        owners = {one.distribution for one in origins if one.is_at_hand and one.distribution}
+        offers = [(question, offered_by(text, owners)) for question, text in questions]
+        return any(walk.offer(question, sorted({name for _, name in found})) for question, found in offers)
 
     def _decide(self, name: str, edges: Sequence[Edge]) -> WalkDecision:
         """Decide a module for the walk, which asks once for each, and tell how many there were."""

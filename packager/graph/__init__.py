@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from .codes import *
     from .datafiles import *
     from .digraph import *
+    from .effects import *
     from .encodings import *
+    from .idioms import *
     from .importers import *
     from .loaders import *
     from .main_source import *
@@ -20,17 +22,20 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "cells": "cells_of statements_apart",
+            "cells": "cells_of is_notebook parsed statements_apart",
             "codes": "codes_in same_code",
             "datafiles": "is_library reason_to_leave_out",
             "digraph": "DiGraph",
+            "effects": "MUTATORS",
             "encodings": "source_encoding source_text",
+            "idioms": "dotted",
             "importers": "Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
             "loaders": "COMPILED ChainedSources LoaderSources found_by_loader",
             "main_source": "main_definitions names_bound_in",
             "module_finder": "Sources",
             "records": (
-                "Candidate DataFile Decide Edge Found Module Problem Question SourceFinder WalkDecision"
+                "Candidate DataFile Decide Edge Found Module NamedFile Problem Question SourceFinder "
+                "WalkDecision"
             ),
             "walk": "Walk",
         },

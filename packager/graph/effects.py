@@ -210,7 +210,7 @@ def _is_quiet(node: ast.stmt, own: set[str], names: ScriptNames, seen: frozenset
     return True
 
 
-_MUTATORS = frozenset(
+MUTATORS: Final = frozenset(
     "append extend insert remove pop popitem clear sort reverse update setdefault add discard appendleft "
     "extendleft popleft rotate put push fill resize move_to_end subtract difference_update "
     "intersection_update symmetric_difference_update __setitem__ __setattr__ __delitem__".split()
@@ -220,11 +220,15 @@ _CLASS_HOOKS = ("__init_subclass__",)
 _META_HOOKS = ("__new__", "__init__", "__call__", "__prepare__")
 
 
+Way = tuple[ast.AST, ...]
+"""The code that makes a change: what runs, what that calls in turn, and last the statement that does it."""
+
+
 @dataclass(frozen=True)
 class _Summary:
     """What a call of a function changes: global names, and its own parameters by position."""
 
-    names: frozenset[str]
+    names: Mapping[str, Way]
     parameters: frozenset[int]
 
 
@@ -236,11 +240,11 @@ class Effects:
         self._quiet = quiet
         self._known: dict[int, _Summary] = {}
 
-    def of(self, node: ast.stmt) -> Mapping[str, int]:
-        """Return the names that a statement changes when it runs, each with the line where it does."""
-        found: dict[str, int] = {}
-        for name, line in self._changes(node, top=True):
-            found.setdefault(name, line)
+    def of(self, node: ast.stmt) -> Mapping[str, Way]:
+        """Return the names that a statement changes when it runs, each with the way to where it does."""
+        found: dict[str, Way] = {}
+        for name, way in self._changes(node, top=True):
+            found.setdefault(name, way)
         if is_main_guard(node):
             for part in ast.walk(node):
                 if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
@@ -249,37 +253,37 @@ class Effects:
 
     def of_function(self, function: FunctionNode) -> frozenset[str]:
         """Return the global names that calls of a function change."""
-        return self._summary(function).names
+        return frozenset(self._summary(function).names)
 
-    def _changes(self, node: ast.AST, *, top: bool) -> Iterator[tuple[str, int]]:
+    def _changes(self, node: ast.AST, *, top: bool) -> Iterator[tuple[str, Way]]:
         """Yield the names that are changed where `node` runs; bodies of functions run when called."""
         if top and isinstance(node, FunctionNode | ast.ClassDef):
             yield from self._by_decorators(node)
             if isinstance(node, FunctionNode):
                 return
-            yield from ((name, node.lineno) for name in self._by_bases(node))
+            yield from ((name, (node,)) for name in self._by_bases(node))
         if top and isinstance(node, ast.Lambda):
             return
         yield from self._own_changes(node)
         for child in ast.iter_child_nodes(node):
             yield from self._changes(child, top=top)
 
-    def _own_changes(self, node: ast.AST) -> Iterator[tuple[str, int]]:
+    def _own_changes(self, node: ast.AST) -> Iterator[tuple[str, Way]]:
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             if root := root_of(node):
-                yield root, node.lineno
+                yield root, (node,)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del):
-            yield node.id, node.lineno
+            yield node.id, (node,)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            yield node.target.id, node.lineno
+            yield node.target.id, (node,)
         elif isinstance(node, ast.Call):
-            yield from ((name, node.lineno) for name in self._by_call(node) if name)
+            yield from ((name, (node, *way)) for name, way in self._by_call(node) if name)
 
-    def _by_call(self, call: ast.Call) -> Iterator[str]:
+    def _by_call(self, call: ast.Call) -> Iterator[tuple[str, Way]]:
         spelt = dotted(call.func)
         root, _, rest = spelt.partition(".")
         if spelt in ("setattr", "delattr") and call.args:
-            yield root_of(call.args[0])
+            yield root_of(call.args[0]), ()
         elif spelt in self._names.functions:
             yield from self._by_function(self._names.functions[spelt], call.args)
         elif spelt in self._names.classes:
@@ -290,23 +294,23 @@ class Effects:
             for method in self._names.methods(root):
                 if method.name == rest:
                     yield from self._by_function(method, [ast.Name(root, ast.Load()), *call.args])
-            if rest in _MUTATORS or rest.lower().startswith(_REGISTERING):
-                yield root
+            if rest in MUTATORS or rest.lower().startswith(_REGISTERING):
+                yield root, ()
         elif isinstance(call.func, ast.Attribute) and _may_change(call.func.attr):
             inner = root_of(call.func)
             if inner in self._names.imports:  # what is registered with a module, or put into its table
-                yield from self._definitions_among(call)
+                yield from ((name, ()) for name in self._definitions_among(call))
             elif inner not in self._quiet:
-                yield inner
+                yield inner, ()
         elif root in self._names.imports and _may_change(self._names.full_name(call.func).rpartition(".")[2]):
-            yield from self._definitions_among(call)
+            yield from ((name, ()) for name in self._definitions_among(call))
 
-    def _by_function(self, function: FunctionNode, arguments: list[ast.expr]) -> Iterator[str]:
+    def _by_function(self, function: FunctionNode, arguments: list[ast.expr]) -> Iterator[tuple[str, Way]]:
         summary = self._summary(function)
-        yield from summary.names
+        yield from summary.names.items()
         for at, argument in enumerate(arguments):
             if at in summary.parameters:
-                yield root_of(argument)
+                yield root_of(argument), ()
 
     def _definitions_among(self, call: ast.Call) -> Iterator[str]:
         for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
@@ -315,13 +319,13 @@ class Effects:
             ):
                 yield argument.id
 
-    def _by_decorators(self, node: FunctionNode | ast.ClassDef) -> Iterator[tuple[str, int]]:
+    def _by_decorators(self, node: FunctionNode | ast.ClassDef) -> Iterator[tuple[str, Way]]:
         for decorator in node.decorator_list:
             called = decorator if isinstance(decorator, ast.Call) else ast.Call(decorator, [], [])
             ast.copy_location(called, decorator)
-            for name, line in self._own_changes(called):
+            for name, _ in self._own_changes(called):
                 if name != node.name:
-                    yield name, line
+                    yield name, (decorator,)
 
     def _by_bases(self, node: ast.ClassDef, depth: int = 0) -> Iterator[str]:
         """Yield what hooks of bases and metaclasses of the script change when a class is made."""
@@ -347,13 +351,20 @@ class Effects:
         known = self._known.get(id(function))
         if known is not None:
             return known
-        self._known[id(function)] = _Summary(frozenset(), frozenset())  # for one that calls itself
+        self._known[id(function)] = _Summary({}, frozenset())  # for one that calls itself
         parameters = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
         written = _globals_written(function)
         own = _locals(function) - written
-        changed = {name for part in function.body for name, _ in self._changes(part, top=False)}
+        changed: dict[str, Way] = {}
+        for part in function.body:
+            for name, way in self._changes(part, top=False):
+                changed.setdefault(name, way)
+        stored = [one for one in ast.walk(function) if isinstance(one, ast.Name | ast.stmt)]
+        for one in stored:
+            for name in written & _bound_by(one):
+                changed.setdefault(name, (one,))
         summary = _Summary(
-            frozenset((changed | written) - own),
+            {name: way for name, way in changed.items() if name not in own},
             frozenset(at for at, name in enumerate(parameters) if name in changed),
         )
         self._known[id(function)] = summary
@@ -362,7 +373,7 @@ class Effects:
 
 def _may_change(attribute: str) -> bool:
     in_place = attribute.endswith("_") and not attribute.endswith("__")
-    return attribute in _MUTATORS or in_place or attribute.lower().startswith(_REGISTERING)
+    return attribute in MUTATORS or in_place or attribute.lower().startswith(_REGISTERING)
 
 
 def _locals(function: FunctionNode) -> set[str]:
@@ -375,6 +386,17 @@ def _locals(function: FunctionNode) -> set[str]:
         elif isinstance(part, ast.Import | ast.ImportFrom):
             found |= {alias.asname or alias.name.partition(".")[0] for alias in part.names}
     return found
+
+
+def _bound_by(node: ast.AST) -> frozenset[str]:
+    """Return the name that a variable or a definition binds, or an import."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return frozenset([node.id])
+    if isinstance(node, FunctionNode | ast.ClassDef):
+        return frozenset([node.name])
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return frozenset(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+    return frozenset()
 
 
 def _globals_written(node: ast.AST) -> frozenset[str]:

@@ -32,6 +32,8 @@ READERS_OF_RESOURCES = frozenset(["importlib.resources", "importlib_resources", 
 _ATTRIBUTE_READERS = frozenset(["getattr", "hasattr", "attrgetter", "methodcaller", "getattr_static"])
 _PACKAGES = {"__name__": "name", "__package__": "package", "__spec__.parent": "package"}
 _PLACES = ("__file__", "__path__", "__spec__", "co_filename", "getfile", "getsourcefile", "getabsfile")
+# What a distribution is asked of, whose `entry_points` are an attribute.
+_DISTRIBUTIONS = ("importlib.metadata", "importlib_metadata", "import metadata", "pkg_resources")
 _COMPUTED = {
     "exec": "exec",
     "entry_points": "entry points",
@@ -120,6 +122,7 @@ class Expressions:
         self.literals: list[Literal] = []
         text = source if isinstance(source, str) else source.decode("latin-1")
         self.own_path = any(word in text for word in _PLACES)
+        self._of_plugins = "entry_points" in text and any(word in text for word in _DISTRIBUTIONS)
         self.texts: dict[str, list[ast.expr]] = {}
 
     def collect(self, root: ast.AST, used: Collected, block: int) -> list[FoundDynamic]:
@@ -135,6 +138,9 @@ class Expressions:
                 names.add(node.id)
             elif cls is ast.Attribute:
                 spelt, inner = _chain(node)
+                if self._of_plugins and "entry_points" in spelt:
+                    kind = _COMPUTED["entry_points"]
+                    found.append(FoundDynamic(node.lineno, kind, self.text(node), 0, "", "package", None))
                 if inner is None:
                     names.add(spelt)
                 else:
@@ -229,7 +235,7 @@ class Expressions:
         known = [] if name is None else self.texts.get(dotted(name), [])
         if len(known) == 1:
             name = known[0]  # a variable that this function sets once
-        pattern, anchor = _name_pattern(name)
+        pattern, anchor = name_pattern(name)
         level = 0
         if function == "__import__":
             given = arguments.get("level")
@@ -350,7 +356,7 @@ def _read_attribute(call: ast.Call, function: str, used: Collected) -> None:
     of_value = function.startswith(("getattr", "hasattr"))
     owner = dotted(call.args[0]) if of_value and call.args else ""
     for argument in call.args[1:2] if of_value else call.args:
-        pattern, anchor = _name_pattern(argument)
+        pattern, anchor = name_pattern(argument)
         if pattern.strip("*_") and not anchor and pattern.replace("*", "").replace(".", "").isidentifier():
             names = pattern.split(".")
             if not owner or len(names) > 1:
@@ -362,7 +368,7 @@ def _read_attribute(call: ast.Call, function: str, used: Collected) -> None:
                 used.names.add(f"{owner}.{pattern}")
 
 
-def _name_pattern(node: ast.expr | None) -> tuple[str, str]:
+def name_pattern(node: ast.expr | None) -> tuple[str, str]:
     """Return a computed string as a glob, and what a leading `__name__` or `__package__` anchors it to."""
     pieces: list[str] = []
     anchor = ""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from .effects import Effects, FunctionNode, ScriptNames, has_evident_effect, is_plain
+from .effects import Effects, FunctionNode, ScriptNames, Way, has_evident_effect, is_plain
 from .fills import is_fill
 from .live_code import differing_definitions
 from .live_values import changed_values
@@ -162,18 +162,32 @@ class Script:
                 continue
             aliases |= aliases_of(one.node, aliases)
             changes = (
-                (named, line)
-                for name, line in self._changes[at].items()
+                (named, way)
+                for name, way in self._changes[at].items()
                 for named in (name, *aliases.get(name, ()))
             )
-            for name, line in changes:
+            for name, way in changes:
                 if name in own and at >= self._start(name, kept):
+                    place, line = self._last_lost(way, kept)
+                    first = way[0].lineno  # type: ignore[attr-defined]  # calls and statements have one
+                    run = "" if (place, line) == (one, first) else f" (run from line {first})"
+                    spelt = f"`{_spelt(place.node, line)}`{run}"
                     yield MainProblem(
-                        one.cell,
+                        place.cell,
                         line,
-                        f"`{_spelt(one.node, line)}` changes {name}, which is stored, and would be lost: "
-                        f"{_LOST_WAY_OUT}",
+                        f"{spelt} changes {name}, which is stored, and would be lost: {_LOST_WAY_OUT}",
                     )
+
+    def _last_lost(self, way: Way, kept: Collection[int]) -> tuple[Statement, int]:
+        """Return the innermost line on the way to a change that stands in no kept function, and its place."""
+        homes = [
+            (at, node.lineno)  # type: ignore[attr-defined]  # calls and statements have one
+            for node in way
+            for at, one in enumerate(self._statements)
+            if any(node is part for part in ast.walk(one.node))
+        ]
+        at, line = next((home for home in reversed(homes) if home[0] not in kept), homes[0])
+        return self._statements[at], line
 
     def _absent(
         self, kept: Collection[int], told: Collection[int], running: Mapping[str, Any]

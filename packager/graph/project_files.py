@@ -21,7 +21,8 @@ from packager.sizes import size_text
 from .datafiles import is_code, is_library, is_package, opens_libraries
 from .module_finder import Listings
 from .module_table import SourceModule
-from .records import DataFile, Found
+from .opened_files import is_opened
+from .records import DataFile, Found, NamedFile
 from .scan import Literal
 
 # A folder that is named as a whole and holds more than this is told, and not stored.
@@ -42,7 +43,8 @@ class ProjectFiles:
     def __init__(self, modules: Iterable[SourceModule], listings: Listings) -> None:
         self._listings = listings
         self._stored: dict[str, DataFile] = {}
-        self._told: dict[str, str] = {}
+        self._told: dict[str, NamedFile] = {}
+        self._too_large: dict[str, str] = {}
         self._clashes: dict[str, str] = {}
         by_root: dict[str, list[SourceModule]] = {}
         for module in modules:
@@ -57,8 +59,8 @@ class ProjectFiles:
         return tuple(self._stored.values())
 
     @property
-    def told(self) -> Sequence[str]:
-        """What is named and not stored, a sentence each."""
+    def told(self) -> Sequence[NamedFile]:
+        """What is named and not stored."""
         return tuple(self._told.values())
 
     @property
@@ -77,9 +79,13 @@ class ProjectFiles:
                     continue
                 with_code = loads_files or (loads_libraries and is_library(text))
                 if asks_place and self._take(root, text, place, with_code=with_code):
+                    if text in self._too_large and literal.block in module.live:
+                        self._tell_of(text, f"{text}/**", self._too_large[text], module, literal)
                     continue
-                if literal.block in module.live:
-                    self._tell(root, text, place, literal, asks_place=asks_place)
+                if literal.block in module.live and (
+                    told := self._without_place(root, text, module, asks_place)
+                ):
+                    self._tell_of(text, text, f"{place} names {text}, which {told}", module, literal)
         if asks_place:
             self._follow_configuration(root, packages)
 
@@ -96,7 +102,7 @@ class ProjectFiles:
             names = list(islice(self._below(root, text, with_code=with_code), MOST_FILES + 1))
             size = sum(self._listings.size(os.path.join(root, name)) for name in names)
             if size > LARGEST_FOLDER or len(names) > MOST_FILES:
-                self._told[text] = (
+                self._too_large[text] = (
                     f"{place} names folder {text}, which is not stored: {size_text(size)} in {len(names)} "
                     "files. Name the files that are needed, or store them with save_binary"
                 )
@@ -132,24 +138,26 @@ class ProjectFiles:
                         self._take(root, text, f"named in {file.resource}", with_code=False)
                         waiting.extend(list(self._stored.values())[known:])
 
-    def _tell(self, root: str, text: str, place: str, literal: Literal, *, asks_place: bool) -> None:
-        """Tell of a file that is there, but has no place in an archive."""
+    def _tell_of(self, text: str, pattern: str, told: str, module: SourceModule, literal: Literal) -> None:
+        """Tell of what is named and not stored; whether code opens it is looked at in its text."""
+        if text not in self._told or not self._told[text].is_opened:
+            opened = is_opened(module.source or b"", literal.line, literal.text)
+            self._told[text] = NamedFile(pattern, told, opened)
+
+    def _without_place(self, root: str, text: str, module: SourceModule, asks_place: bool) -> str:
+        """Say where a file lies that is there, but has no place in an archive; "" for others."""
         if "*" in text or is_code(text):
-            return
+            return ""
         higher = root
         for _ in range(_HIGHER if asks_place and "/" in text else 0):
             higher = os.path.dirname(higher)
             if self._is_file(higher, text):
-                self._told[text] = (
-                    f"{place} names {text}, which lies in {higher}, above the top-level packages, and is not "
-                    "stored: move it into a package, and open it from there"
-                )
-                return
+                where = f"lies in {higher}, above the top-level packages, and is not stored: "
+                return where + _way_to(os.path.join(higher, text), root, module)
         if not asks_place and self._is_file(os.getcwd(), text):
-            self._told[text] = (
-                f"{place} names {text}, which is here in the working directory, and is not stored: open it "
-                "from the module's own folder, os.path.dirname(__file__), and it goes along"
-            )
+            where = "is here in the working directory, and is not stored: "
+            return where + _way_to(os.path.join(os.getcwd(), text), root, module)
+        return ""
 
     def _below(self, root: str, folder: str, *, with_code: bool, deep: bool = True) -> Iterator[str]:
         """Yield the files in a folder, by their paths from the root, and with `deep` those below it.
@@ -180,6 +188,15 @@ class ProjectFiles:
         below = os.path.join(root, text)
         there = name in self._listings.get(os.path.join(root, folder) if folder else root).folders
         return there and not is_package(below, self._listings)
+
+
+def _way_to(file: str, root: str, module: SourceModule) -> str:
+    """Say how code reaches a file that it named otherwise: from its own folder, where the file lies below."""
+    if not os.path.realpath(file).startswith(os.path.join(os.path.realpath(root), "")):
+        return "move it into a package, and open it from there"
+    folder = os.path.dirname(os.path.realpath(module.found.path or root))
+    way = ", ".join(f'"{step}"' for step in os.path.relpath(os.path.realpath(file), folder).split(os.sep))
+    return f"open it by os.path.join(os.path.dirname(__file__), {way}), and it goes along"
 
 
 def root_of(found: Found) -> str | None:

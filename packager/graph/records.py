@@ -195,6 +195,19 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A file or folder that code names, and that does not go along: `told` says where, why, and what helps.
+
+    `is_opened` says that code which can run opens it, as far as its text shows. `pattern` leaves it out by
+    name.
+    """
+
+    pattern: str
+    told: str
+    is_opened: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DataFile:
     """A file beside the code of a captured package: `resource` is its path below `package`.
 

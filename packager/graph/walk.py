@@ -19,7 +19,19 @@ from .import_follower import ImportFollower, circumstance
 from .liveness import NameUses
 from .module_finder import Listings, Sources
 from .module_table import ModuleTable, ScanCache, SourceModule
-from .records import Candidate, DataFile, Decide, Edge, Fact, Found, Module, Problem, Question, SourceFinder
+from .records import (
+    Candidate,
+    DataFile,
+    Decide,
+    Edge,
+    Fact,
+    Found,
+    Module,
+    NamedFile,
+    Problem,
+    Question,
+    SourceFinder,
+)
 from .scan import Dynamic
 
 
@@ -65,6 +77,9 @@ class Walk:
         self._listings = Listings()
         self._answers: dict[str, Sequence[str] | Literal["all", "none"]] = {}
         self._answered: set[tuple[str, int]] = set()
+        self._explained: set[str] = set()
+        self._given: set[tuple[str, str]] = set()
+        self._offered: dict[str, dict[str, None]] = {}
         self._all_edges: tuple[Edge, ...] | None = None
         self._first_edges: Mapping[str, Edge] | None = None
 
@@ -126,8 +141,22 @@ class Walk:
         followed = {name for name, decision in self._follower.decisions.items() if decision.follow}
         measured: dict[str, Candidate] = {}
         sites = [self._site(key) for key in self._follower.dynamics]
-        asked = [site.question(followed, measured) for site in sites if site.id not in self._answers]
+        known = self._explained.union(self._answers)
+        asked = [site.question(followed, measured) for site in sites if site.id not in known]
         return tuple(sorted(asked, key=lambda question: -sum(found.bytes for found in question.candidates)))
+
+    def plugin_questions(self) -> Iterator[tuple[str, str]]:
+        """Yield the id and the text of what looks for entry points, as far as it is not answered."""
+        for site in map(self._site, self._follower.dynamics):
+            if site.dynamic.kind == "entry points" and site.id not in self._answers:
+                yield site.id, site.dynamic.text
+
+    def offer(self, question: str, names: Iterable[str]) -> bool:
+        """Name modules that a computed import may load, beside what an answer says; say if any is new."""
+        known = self._offered.setdefault(question, {})
+        new = [name for name in names if name not in known]
+        known.update(dict.fromkeys(new))
+        return bool(new)
 
     @property
     def unused_answers(self) -> Sequence[str]:
@@ -156,7 +185,7 @@ class Walk:
 
     def project_files(
         self, names: Iterable[str]
-    ) -> tuple[Sequence[DataFile], Sequence[str], Sequence[tuple[str, str]]]:
+    ) -> tuple[Sequence[DataFile], Sequence[NamedFile], Sequence[tuple[str, str]]]:
         """Return the files in no package that followed modules `names` reach, and what is told of others.
 
         Last come the paths that two files would have, each with the reason.
@@ -169,6 +198,15 @@ class Walk:
 
         found = ProjectFiles(modules, self._listings)
         return found.stored, found.told, found.clashes
+
+    def is_live(self, name: str, line: int) -> bool:
+        """Say whether the function of module `name` that begins at a line can run, as far as is known."""
+        module = self._table[name] if name in self._follower.decisions else None
+        if module is None or not self._follower.is_followed(module):
+            return True
+        blocks = enumerate(module.scan.blocks)
+        at = {place for place, block in blocks if block.line == line and block.kind == "function"}
+        return not at or not at.isdisjoint(module.live)
 
     def graph(self) -> DiGraph:
         """Return the followed edges as a graph."""
@@ -222,15 +260,43 @@ class Walk:
             site = self._site(key)
             answer = self._answers.get(site.id)
             if answer is None:
+                new = self._follow_given(site, self._offered.get(site.id, ())) or new
+                new = self._follow_proxies(site) or new
                 continue
             new = True
             self._answered.add(key)
             names = site.candidate_names() if answer == "all" else answer
             for target in () if answer == "none" else names:
-                file, line = site.module.found.file, site.dynamic.line
-                edge = Edge(site.module.name, target, "dynamic glob", file, line, (), site.function)
-                self._name_uses.use_module(self._follower.reach(target, edge))
+                self._follow_computed(site, target, "dynamic glob")
         return new
+
+    def _follow_proxies(self, site: _Site) -> bool:
+        """Follow what the class of a computed import is given by name; say whether any was new."""
+        if site.pattern or site.dynamic.kind != "import" or "." not in site.function:
+            return False
+        from .proxies import modules_given  # most exports have none
+
+        followed = [self._table[name] for name, one in self._follower.decisions.items() if one.follow]
+        names, is_whole = modules_given(self._table, site.module, site.function, followed)
+        if is_whole:
+            self._explained.add(site.id)
+        else:
+            self._explained.discard(site.id)
+        return self._follow_given(site, names)
+
+    def _follow_given(self, site: _Site, names: Iterable[str]) -> bool:
+        """Follow modules that a computed import is known to load; say whether any was new."""
+        new = [name for name in names if (site.id, name) not in self._given]
+        for name in new:
+            self._given.add((site.id, name))
+            self._follow_computed(site, name, "dynamic")
+        return bool(new)
+
+    def _follow_computed(self, site: _Site, target: str, kind: str) -> None:
+        edge = Edge(
+            site.module.name, target, kind, site.module.found.file, site.dynamic.line, (), site.function
+        )
+        self._name_uses.use_module(self._follower.reach(target, edge))
 
     def _site(self, key: tuple[str, int]) -> _Site:
         name, at = key

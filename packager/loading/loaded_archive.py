@@ -185,7 +185,7 @@ class _ArchiveFinder:
         from .stored_distributions import stored_distributions
 
         for loaded in {id(one): one for one in _loaded.values() if not one.rules.suffix}.values():
-            yield from stored_distributions(loaded.code, context.name)
+            yield from stored_distributions(loaded.code, importlib.import_module, context.name)
 
     def invalidate_caches(self) -> None:
         """Do nothing: an archive does not change."""

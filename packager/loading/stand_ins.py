@@ -239,10 +239,13 @@ def _runpy(rules: ImportRules, builtins_of_code: ModuleType) -> dict[str, Any]:
 
 
 def _metadata(code: PackagedCode, import_module: Callable[..., Any]) -> dict[str, Any]:
-    from .stored_distributions import distribution_for, entry_points_for
+    from .stored_distributions import distribution_for, distributions_for, entry_points_for
 
     def distribution(distribution_name: str) -> Any:
-        return distribution_for(code, distribution_name)
+        return distribution_for(code, import_module, distribution_name)
+
+    def distributions(**params: Any) -> Any:
+        return distributions_for(code, import_module, **params)
 
     def metadata(distribution_name: str) -> Any:
         return distribution(distribution_name).metadata
@@ -258,6 +261,7 @@ def _metadata(code: PackagedCode, import_module: Callable[..., Any]) -> dict[str
 
     return {
         "distribution": distribution,
+        "distributions": distributions,
         "metadata": metadata,
         "version": version,
         "requires": requires,

@@ -14,16 +14,28 @@ from pathlib import Path
 from typing import Any
 
 from packager.environment import normalized_name
+from packager.names import demangle
 
 from .packaged_code import PackagedCode
 
 
 class StoredDistribution(Distribution):
-    """A distribution of which an archive holds the code, and `folder`, which describes it."""
+    """A distribution of which an archive holds the code, and `folder`, which describes it.
 
-    def __init__(self, code: PackagedCode, folder: str) -> None:
+    Its entry points are loaded by `import_module`, as the archive's code imports.
+    """
+
+    def __init__(self, code: PackagedCode, folder: str, import_module: Callable[[str], Any]) -> None:
         self._code = code
         self._folder = folder
+        self._import_module = import_module
+
+    @property
+    def entry_points(self) -> Any:
+        """The entry points of the distribution, as far as the archive has them."""
+        plain = super().entry_points
+        found = (StoredEntryPoint(one.name, one.value, one.group) for one in plain)
+        return type(plain)(one.of(self, self._import_module) for one in found)
 
     def read_text(self, filename: str | os.PathLike[str]) -> str | None:
         entry = self._code.entry_at(f"{self._folder}/{os.fspath(filename)}")
@@ -33,20 +45,40 @@ class StoredDistribution(Distribution):
         return Path(path)  # relative to the archive: there is no list of files to locate
 
 
-def stored_distributions(code: PackagedCode, name: str | None = None) -> Iterator[Distribution]:
+def stored_distributions(
+    code: PackagedCode, import_module: Callable[[str], Any], name: str | None = None
+) -> Iterator[Distribution]:
     """Yield the distributions in the archive: all, or the one of that name in whichever spelling."""
     for folder in code.metadata_folders():
         stored = folder.removesuffix(".dist-info").partition("-")[0]
         if name is None or normalized_name(stored) == normalized_name(name):
-            yield StoredDistribution(code, folder)
+            yield StoredDistribution(code, folder, import_module)
 
 
-def distribution_for(code: PackagedCode, name: str) -> Distribution:
+def distribution_for(code: PackagedCode, import_module: Callable[[str], Any], name: str) -> Distribution:
     """Return the distribution of that name in the archive, or else in this environment.
 
+    A module of the archive may name its own by what it is called here: `version(__package__)`.
     Raises PackageNotFoundError where neither has it.
     """
-    return next(stored_distributions(code, name), None) or Distribution.from_name(name)
+    spelt = demangle(name) if name else name
+    return next(stored_distributions(code, import_module, spelt), None) or Distribution.from_name(spelt)
+
+
+def distributions_for(
+    code: PackagedCode, import_module: Callable[[str], Any], **params: Any
+) -> Iterator[Distribution]:
+    """Yield the distributions of the archive, and those of this environment that it has not.
+
+    With arguments those of the environment alone, which know of folders and contexts.
+    """
+    own = set()
+    for distribution in () if params else stored_distributions(code, import_module):
+        own.add(normalized_name(distribution.name or ""))
+        yield distribution
+    for distribution in metadata.distributions(**params):
+        if normalized_name(distribution.name or "") not in own:
+            yield distribution
 
 
 class StoredEntryPoint(EntryPoint):
@@ -69,16 +101,11 @@ def entry_points_for(code: PackagedCode, import_module: Callable[[str], Any], **
 
     Those of a distribution that is both in the archive and here are the archive's.
     """
-    stored = list(stored_distributions(code))
-    own = {normalized_name(distribution.name) for distribution in stored}
-    points: list[EntryPoint] = [
-        StoredEntryPoint(point.name, point.value, point.group).of(distribution, import_module)
-        for distribution in stored
-        for point in distribution.entry_points
-    ]
-    for distribution in metadata.distributions():
-        if (name := normalized_name(distribution.name)) not in own:
-            own.add(name)  # the first of a name is the one that is imported
+    points: list[EntryPoint] = []
+    seen = set()
+    for distribution in distributions_for(code, import_module):
+        if (name := normalized_name(distribution.name or "")) not in seen:
+            seen.add(name)  # the first of a name is the one that is imported
             points += distribution.entry_points
     by_group = getattr(metadata, "SelectableGroups", None)  # Python 3.11 gives them by group
     found = metadata.EntryPoints(points) if by_group is None else by_group.load(points)

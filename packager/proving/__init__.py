@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from .proof import *
     from .proving import *
     from .refusing import *
+    from .running_changes import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "proof": "Effect Proof ProofFailure ProofFrame",
+            "proof": "Effect GlobalDifference Proof ProofFailure ProofFrame",
             "proving": "ProofStartError prove_archive",
             "refusing": "ProofError ProofFindings",
+            "running_changes": "with_changes",
         },
     )

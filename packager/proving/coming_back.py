@@ -123,9 +123,14 @@ class ComingBack:
         """Compare globals, once everything is loaded. Raises NotAsStoredError for those of a script."""
         found = list(differences(held_of_plain(self._held), self._importer.modules))
         self.differences += [one for one in found if one.module != "__main__"]
-        own = [f"{one.name} {one.what}" for one in found if one.module == "__main__"]
+        own = [one for one in found if one.module == "__main__" and not one.quiet]
         if own:
-            raise NotAsStoredError("; ".join(own))
+            says = "; ".join(f'exporter.answer("{one.id}", "none")' for one in own)
+            raise NotAsStoredError(
+                "; ".join(f"{one.name} {one.what}" for one in own),
+                "give the object that needs it what it holds, or bind it where it is defined; where nothing "
+                f"that is loaded needs it, say so: {says}",
+            )
 
     def _call(self, name: str) -> None:
         for outcome in self._importer.check(name):

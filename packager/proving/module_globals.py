@@ -8,13 +8,20 @@ values of the exact types of Python are looked into, so that nothing of theirs r
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import os
 import re
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import FunctionType, MappingProxyType, ModuleType
+from types import (
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    ModuleType,
+)
 from typing import Any, Final
 
 from packager.names import demangle, demangle_text, source_path
@@ -26,7 +33,10 @@ _PLAIN: Final = frozenset([type(None), bool, int, float, complex, str, bytes])
 _MAPPINGS: Final = frozenset([dict, OrderedDict, defaultdict, MappingProxyType])
 _SEQUENCES: Final = frozenset([list, tuple, set, frozenset, deque])
 _NOT_LOOKED_AT: Final = re.compile("^__|cache|memo", re.IGNORECASE)
+_NAMESPACES: Final = ("types.SimpleNamespace", "argparse.Namespace")
 _MOST_PARTS: Final = 1000
+_MOST_INSIDE: Final = 2000
+_DEEPEST: Final = 3
 _MOST_TEXT: Final = 200
 _MOST_TOLD: Final = 4
 
@@ -41,7 +51,8 @@ class Held:
     """What a name holds: the type, the value of a plain one, of a container how many entries and which.
 
     `parts` are keys of mappings and plain entries of others, as text and sorted; None where they are too
-    many, or no plain values. `line` is where the source binds the name, 0 where it does not.
+    many, or no plain values. `line` is where the source binds the name, 0 where it does not. What is `quiet`
+    differs without a reason to tell of it: it counts where the running program is what changed it.
     """
 
     kind: str
@@ -49,6 +60,7 @@ class Held:
     size: int | None = None
     parts: tuple[str, ...] | None = None
     line: int = 0
+    quiet: bool = False
 
 
 def globals_here(
@@ -69,10 +81,17 @@ def globals_here(
             if name in bound or (module_name != "__main__" and name not in imported)
         }
         found[module_name] = {
-            name: dataclasses.replace(one, line=bound.get(name.partition(".")[0], 0))
+            name: dataclasses.replace(one, line=bound.get(top_of(name), 0))
             for name, one in _held(module.__name__, names, _says_alike(module_name, module))
-            if name in bound or "." in name or one.value is not None or one.size is not None
+            if name in bound or name != top_of(name) or one.value is not None or one.size is not None
         }
+        if module_name != "__main__":
+            own = dict(list(vars(module).items()))
+            taken = {name: own[name] for name in imported & own.keys() if type(own[name]) in _PLAIN}
+            alike = _says_alike(module_name, module)
+            found[module_name] |= {
+                name: dataclasses.replace(held(value, alike), quiet=True) for name, value in taken.items()
+            }
     return found
 
 
@@ -85,10 +104,13 @@ def differences(here: Globals, there: Mapping[str, ModuleType]) -> Iterator[Glob
         alike = _says_alike(module_name, module)
         found = dict(_held(module.__name__, dict(list(vars(module).items())), alike))
         for name, held in names.items():
-            if name in vars(module) and name not in found:
+            other = found.get(name)
+            if other is None and (held.quiet or name in vars(module)):
                 continue  # a function or a module took its place, which code that reads it has to expect
-            if what := _difference(held, found.get(name)):
-                yield GlobalDifference(module_name, name, held.line, what)
+            if other is not None and "function" in (held.kind, other.kind) and held.kind != other.kind:
+                continue
+            if what := _difference(held, other):
+                yield GlobalDifference(module_name, name, held.line, what, held.quiet)
 
 
 def bindings_of(source: bytes) -> tuple[dict[str, int], frozenset[str]]:
@@ -157,17 +179,93 @@ def _says_alike(name: str, module: ModuleType) -> Callable[[str], str]:
     return alike
 
 
+def top_of(name: str) -> str:
+    """Return the global name that the name of something in it begins with.
+
+    >>> top_of("Net.kinds"), top_of("SIZES['deep'].width")
+    ('Net', 'SIZES')
+    """
+    return re.split(r"[.\[]", name, maxsplit=1)[0]
+
+
 def _held(module: str, names: Mapping[str, Any], alike: Callable[[str], str]) -> Iterator[tuple[str, Held]]:
-    """Yield what names hold; of a class of the module what its attributes do."""
+    """Yield what names hold; of a class of the module what its attributes do, of values what is in them."""
+    inside = _Inside(module, alike)
     for name, value in names.items():
-        if type(value) in (ModuleType, FunctionType) or _NOT_LOOKED_AT.search(name):
+        if type(value) is ModuleType or _NOT_LOOKED_AT.search(name):
             continue
-        if not isinstance(value, type):
+        if type(value) is FunctionType:
+            yield name, _held_function(value)
+        elif not isinstance(value, type):
             yield name, held(value, alike)
+            yield from inside.of(name, value)
         elif _name_of(value) == f"{module}.{type.__getattribute__(value, '__qualname__')}":
             for key, attribute in list(type.__getattribute__(value, "__dict__").items()):
-                if not _NOT_LOOKED_AT.search(key) and type(attribute) in _PLAIN | _MAPPINGS | _SEQUENCES:
+                if _NOT_LOOKED_AT.search(key):
+                    continue
+                if type(attribute) in _PLAIN | _MAPPINGS | _SEQUENCES:
                     yield f"{name}.{key}", held(attribute, alike)
+                    yield from inside.of(f"{name}.{key}", attribute)
+                elif type(attribute) is FunctionType:
+                    yield f"{name}.{key}", _held_function(attribute)
+
+
+def _held_function(function: FunctionType) -> Held:
+    """Return a function as the module that it was written in, and its name there."""
+    home = demangle(str(function.__globals__.get("__name__", "")))
+    return Held("function", f"function {home}:{function.__code__.co_qualname}", quiet=True)
+
+
+class _Inside:
+    """What values hold deeper inside, all of it quiet: by keys of mappings, and by attributes of objects.
+
+    Objects are looked into that classes of the module's own project have made, and plain namespaces.
+    """
+
+    def __init__(self, module: str, alike: Callable[[str], str]) -> None:
+        self._project = demangle(module).partition(".")[0]
+        self._alike = alike
+        self._left = _MOST_INSIDE
+
+    def of(self, name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Held]]:
+        """Yield the names and what they hold, down to a few levels."""
+        for spelt, one in self._parts_of(value):
+            if self._left <= 0 or _NOT_LOOKED_AT.search(spelt):
+                continue
+            self._left -= 1
+            if type(one) in _PLAIN | _MAPPINGS | _SEQUENCES:
+                yield f"{name}{spelt}", dataclasses.replace(held(one, self._alike), quiet=True)
+            if depth < _DEEPEST:
+                yield from self.of(f"{name}{spelt}", one, depth + 1)
+
+    def _parts_of(self, value: Any) -> Iterator[tuple[str, Any]]:
+        if type(value) in _MAPPINGS:
+            for key, one in list(value.items()):
+                if type(key) in _PLAIN:
+                    yield f"[{_text(key, self._alike)}]", one
+        elif self._is_own(type(value)):
+            for key, one in attributes_of(value):
+                yield f".{key}", one
+
+    def _is_own(self, cls: type) -> bool:
+        name = demangle(_name_of(cls))
+        return name in _NAMESPACES or (name.partition(".")[0] == self._project and "." in name)
+
+
+def attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes that an object itself has, without asking it.
+
+    >>> from types import SimpleNamespace
+    >>> list(attributes_of(SimpleNamespace(width=3)))
+    [('width', 3)]
+    """
+    for cls in type.__dict__["__mro__"].__get__(type(value)):
+        for key, slot in list(type.__getattribute__(cls, "__dict__").items()):
+            if key == "__dict__" and type(slot) in (GetSetDescriptorType, MemberDescriptorType):
+                yield from list(slot.__get__(value).items())
+            elif type(slot) is MemberDescriptorType:
+                with contextlib.suppress(AttributeError):  # an empty slot
+                    yield key, slot.__get__(value)
 
 
 def held(value: Any, alike: Callable[[str], str] = str) -> Held:

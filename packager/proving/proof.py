@@ -93,13 +93,23 @@ class GlobalDifference:
     """A global of a stored module that does not hold in the clean process what it holds here.
 
     `name` is dotted for an attribute of a class; `line` is where the source binds it, 0 where it does not;
-    `what` says what it is here and there.
+    `what` says what it is here and there. One that the running program made says so: `changed` is its line,
+    and `read` that of stored code which finds there what is not the same. One that is `quiet` is told only
+    then.
     """
 
     module: str
     name: str
     line: int
     what: str
+    quiet: bool = False
+    changed: str = ""
+    read: str = ""
+
+    @property
+    def id(self) -> str:
+        """What it is answered by, as "net.config:SIZES"."""
+        return f"{self.module}:{self.name.partition('[')[0]}"
 
 
 @dataclass(frozen=True)
@@ -129,7 +139,7 @@ class Proof:
     @property
     def ok(self) -> bool:
         """Whether the archive was proved, and everything came back."""
-        return not (self.failures or self.unproved)
+        return not (self.failures or self.unproved or any(one.changed for one in self.differences))
 
     @property
     def is_plain(self) -> bool:

@@ -2,7 +2,7 @@
 
 The folder that it is given holds `order.json`, and gets `steps`, a line for each step as it begins, and
 `answer.json` at the end. Where the process ends before, the last step says what it was at, `ended.json`
-which line called `os._exit`, and `crash` what the interpreter said of a signal.
+which line called `os._exit` or the like, and `crash` what the interpreter said of a signal.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from types import FrameType
 from typing import IO, Any, NoReturn
 
 from packager.errors import CodeExitError, PackageError
@@ -130,16 +131,29 @@ def _said_by(error: BaseException) -> str:
 
 
 def _note_exits(file: str, places: CodePlaces) -> Any:
-    """Let `os._exit` leave a note of who called it, in this process; return the original."""
+    """Let what ends this process leave a note of who called it; return the original `os._exit`.
+
+    What takes its place by `os.exec`, and a signal that it sends itself, are known by their events.
+    """
     original, own = os._exit, os.getpid()
 
-    def noted_exit(status: int) -> NoReturn:
+    def note(how: str, frame: FrameType) -> None:
         if os.getpid() == own:  # a forked child ends so
-            place = places.running(sys._getframe(1))
-            _write(file, {"status": status, "place": None if place is None else dataclasses.asdict(place)})
+            place = places.running(frame)
+            _write(file, {"how": how, "place": None if place is None else dataclasses.asdict(place)})
+
+    def noted_exit(status: int) -> NoReturn:
+        note(f"os._exit({status})", sys._getframe(1))
         original(status)
 
+    def noted_event(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "os.exec" or (event == "os.kill" and arguments[0] == own and arguments[1]):
+            note(event, sys._getframe(1))
+
     os._exit = noted_exit
+    if posix := sys.modules.get("posix"):  # which is where it is on Linux and macOS
+        vars(posix)["_exit"] = noted_exit
+    sys.addaudithook(noted_event)
     return original
 
 

@@ -9,11 +9,12 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final
 
 from packager.archive import ArchiveReader
@@ -45,6 +46,7 @@ def prove_archive(
     *,
     modules: Sequence[str] = (),
     unread: Sequence[str] = (),
+    unneeded: Collection[str] = (),
     installed: Distributions | None = None,
     timeout: float = TIMEOUT,
     progress: Progress | None = None,
@@ -54,9 +56,9 @@ def prove_archive(
     There nothing of the project can be imported, stored packages are hidden, and the working directory is
     an empty folder. `modules` are imported; every object and state dict is loaded and, but for what a
     factory makes, encoded again; entry points are made, golden calls repeated; pickles are read, but for
-    those among `unread`. An archive that runs nothing when it is loaded is loaded in this process.
-    `installed` is what is installed here, `progress(done, total)` is called with steps, `timeout` is in
-    seconds.
+    those among `unread`. Globals are compared, but for those among `unneeded`. An archive that runs nothing
+    when it is loaded is loaded in this process. `installed` is what is installed here,
+    `progress(done, total)` is called with steps, `timeout` is in seconds.
 
     Whatever goes wrong there is in the answer, also where the process dies. Raises ProofStartError where
     it cannot be started, ArchiveError and OSError for an archive that cannot be read.
@@ -75,7 +77,7 @@ def prove_archive(
     with ArchiveReader(file, digests="none") as reader:
         if _runs_nothing(reader, modules):
             return _prove_here(file)
-        order = order_for(file, reader, tuple(modules), installed or Distributions())
+        order = order_for(file, reader, tuple(modules), installed or Distributions(), unneeded)
         order = dataclasses.replace(order, unread=tuple(unread))
         total = _count_of_steps(reader, modules) + bool(order.held)
     with temporary_folder("proving") as folder:
@@ -190,18 +192,34 @@ def _died(folder: str, code: int | None, timeout: float) -> Proof:
             f"the process ended before it began (exit code {code}): {said or 'it said nothing'}"
         )
     ended = _json(folder, "ended.json")
-    place = ended and ended["place"]
-    frames = (ProofFrame(**place),) if place else ()
+    place = ProofFrame(**ended["place"]) if ended and ended["place"] else _crashed_at(folder)
+    frames = () if place is None else (place,)
     if code is None:
         how = f"the process had not ended after {timeout:g} seconds"
     elif code < 0:
         how = f"signal {-code} ({_name_of_signal(-code)}) ended the process"
     elif ended is not None:
-        how = f"os._exit({ended['status']}) ended the process"
+        how = f"{ended['how']} ended the process"
     else:
         how = f"the process ended with exit code {code}"
     message = f"{how} ({kind})" + (f"; it said: {said}" if said else "")
     return Proof(failures=(ProofFailure("died", subject, message, frames),))
+
+
+def _crashed_at(folder: str) -> ProofFrame | None:
+    """Return the innermost line of the archive's code that was running when a signal came, as far as said."""
+    from .watching import CodePlaces  # most processes come to their end
+
+    places = CodePlaces(os.path.join(folder, "cache", "code"))
+    try:
+        with open(os.path.join(folder, "crash"), encoding="utf-8", errors="replace") as crash:
+            found = [re.fullmatch(r'  File "(.+)", line (\d+) in (.+)', line.rstrip("\n")) for line in crash]
+    except FileNotFoundError:
+        return None
+    for match in filter(None, found):
+        if entry := places.entry_of(match[1]):
+            return ProofFrame(entry, int(match[2]), match[3], stored=True)
+    return None
 
 
 def _steps_begun(folder: str) -> tuple[int, str, str]:

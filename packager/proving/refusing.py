@@ -13,7 +13,7 @@ from packager.exporting import ExportPlan, PlannedModule, PlanProblem, RefusedPl
 from packager.names import demangle
 from packager.texts import in_lines
 
-from .proof import GlobalDifference, Proof, ProofFailure
+from .proof import GlobalDifference, Proof, ProofFailure, ProofFrame
 
 if TYPE_CHECKING:
     from .mending import Mends
@@ -29,8 +29,16 @@ _REASONS: Final = {
     "call": "A golden call does not give there what it gave here.",
     "died": "Loading the archive ended the process.",
 }
+_CHANGED: Final = (
+    "The running program changed a stored module, and code in the archive reads what it changed."
+)
+_OR_HOLD: Final = (
+    "or let the object hold the value that its code needs (an attribute that `__init__` is given); where "
+    "nothing that is loaded needs it, say so:"
+)
 _MOST_FRAMES: Final = 8
 _MOST_NAMES: Final = 8
+_MOST_TOLD: Final = 4
 _MISSED_VALUES: Final = ("KeyError", "AttributeError", "NameError", "LookupError", "IndexError")
 
 
@@ -60,8 +68,29 @@ class ProofFindings:
         self._by_name = {module.name: module for module in plan.modules}
 
     def problems(self) -> tuple[PlanProblem, ...]:
-        """Return a problem for each failure."""
-        return tuple(self._problem(failure) for failure in self._proof.failures)
+        """Return a problem for each failure, and for each global that the running program has changed."""
+        failures = (self._problem(failure) for failure in self._proof.failures)
+        changed: dict[str, list[GlobalDifference]] = {}
+        for one in self._proof.differences:
+            if one.changed:
+                changed.setdefault(one.id, []).append(one)
+        return (*failures, *(self._changed(subject, found) for subject, found in changed.items()))
+
+    def _changed(self, subject: str, found: Sequence[GlobalDifference]) -> PlanProblem:
+        """Say of a global what it is here and there, which line changed it and which reads it."""
+        first = found[0]
+        more = f"and {len(found) - _MOST_TOLD} more differences" if len(found) > _MOST_TOLD else ""
+        module = self._by_name.get(first.module)
+        where = module.entry if module is not None and module.entry else first.module
+        lines = [
+            *(f"{one.module}.{one.name} {one.what}{_bound(one, where)}" for one in found[:_MOST_TOLD]),
+            *([more] if more else []),
+            f"changed at {first.changed}",
+            f"read at {first.read}",
+            f"do it in {where}, or in a module that stored code imports, {_OR_HOLD}",
+        ]
+        context = in_lines(lines[0], *(in_lines(line, indent="        ") for line in lines[1:]))
+        return PlanProblem(_CHANGED, subject, context, fix=f'exporter.answer("{subject}", "none")')
 
     def warnings(self) -> tuple[str, ...]:
         """Return what stops nothing: what code did outside of the archive, what could not be compared."""
@@ -73,7 +102,7 @@ class ProofFindings:
             for entry in self._proof.pickles
         ]
         done = [f"in the proof, code of the archive {effect}" for effect in self._proof.effects]
-        globals_ = [self._global(one) for one in self._proof.differences]
+        globals_ = [self._global(one) for one in self._proof.differences if not one.changed]
         return (
             *self._missed(),
             *globals_,
@@ -97,7 +126,6 @@ class ProofFindings:
         """Say of a global what it is here and there, where it is bound, and what helps."""
         module = self._by_name.get(one.module)
         file = module.entry if module is not None and module.entry else one.module
-        place = f" ({file}:{one.line})" if one.line else ""
         mend = (
             "it is computed anew there, or other code changed it here; keep it in the object, or let a "
             "stored module make it"
@@ -107,7 +135,7 @@ class ProofFindings:
         if absent and "; not there: " in one.what:
             names = _some(absent)
             mend = f"imported here, and not stored: {names}; what fills it has to be imported by stored code"
-        return f"{one.module}.{one.name} {one.what}{place}: {mend}"
+        return f"{one.module}.{one.name} {one.what}{_bound(one, file)}: {mend}"
 
     def plan(self) -> ExportPlan:
         """Return the plan with what the proof found."""
@@ -116,7 +144,8 @@ class ProofFindings:
 
     def _problem(self, failure: ProofFailure) -> PlanProblem:
         advice, fix = self._mend(failure)
-        lines = [failure.message, *(f"at {frame}: {frame.text}" for frame in failure.frames[-_MOST_FRAMES:])]
+        frames = failure.frames[-_MOST_FRAMES:]
+        lines = [failure.message, *(f"at {frame}: {frame.text or self._text_at(frame)}" for frame in frames)]
         module = self._module_of(failure)
         if module is not None:
             lines.append(f"{module.name} is here by {module.rule} ({module.because})")
@@ -125,6 +154,12 @@ class ProofFindings:
         context = in_lines(lines[0], *(in_lines(line, indent="        ") for line in lines[1:]))
         chain = () if module is None else tuple(_importers(module))
         return PlanProblem(_REASONS[failure.kind], failure.subject, context, chain, (), fix)
+
+    def _text_at(self, frame: ProofFrame) -> str:
+        """Return a line of the archive's code, where the one who noted it had no text."""
+        entries = [one for one in self._plan.entries if frame.stored and one.name == frame.file]
+        lines = bytes(entries[0].read()).decode("utf-8", "replace").splitlines() if entries else []
+        return lines[frame.line - 1].strip() if 0 < frame.line <= len(lines) else ""
 
     def _module_of(self, failure: ProofFailure) -> PlannedModule | None:
         """Return the stored module whose line was running."""
@@ -187,6 +222,10 @@ class ProofFindings:
             own = name.partition(".")[0] in tops or bool(roots and os.path.abspath(file).startswith(roots))
             if own and name not in self._by_name and "site-packages" not in file:
                 yield name
+
+
+def _bound(one: GlobalDifference, file: str) -> str:
+    return f" ({file}:{one.line})" if one.line else ""
 
 
 def _some(names: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -23,9 +23,16 @@ _BROUGHT_ALONG = ("numpy", "msgpack", "importlib_metadata", "zipp")
 
 
 def order_for(
-    archive: str, reader: ArchiveReader, modules: tuple[str, ...], installed: Distributions
+    archive: str,
+    reader: ArchiveReader,
+    modules: tuple[str, ...],
+    installed: Distributions,
+    unneeded: Collection[str] = (),
 ) -> ProofOrder:
-    """Return the order of a proof: where the clean process looks, what it must not find, what is held."""
+    """Return the order of a proof: where the clean process looks, what it must not find, what is held.
+
+    `unneeded` are globals that need not be there what they are here, as "net.config:SIZES".
+    """
     manifest = reader.manifest
     path = tuple(entry for entry in map(os.path.abspath, sys.path) if _is_of_packages(entry))
     places = {}
@@ -36,7 +43,11 @@ def order_for(
     for name in _at_hand(manifest, places):
         places |= dict.fromkeys(_neighbours(name, places[name]), places[name])
     hidden = tuple(sorted(_hidden(manifest, installed)))
-    return ProofOrder(archive, modules, path, places, hidden, _globals_of(reader, installed))
+    held = {
+        module: {name: one for name, one in names.items() if not _is_among(unneeded, module, name)}
+        for module, names in _globals_of(reader, installed).items()
+    }
+    return ProofOrder(archive, modules, path, places, hidden, held)
 
 
 def _globals_of(reader: ArchiveReader, installed: Distributions) -> dict[str, dict[str, Any]]:
@@ -58,6 +69,12 @@ def _globals_of(reader: ArchiveReader, installed: Distributions) -> dict[str, di
         for module, names in globals_here(loaded, sources).items()
         if names
     }
+
+
+def _is_among(globals_: Collection[str], module: str, name: str) -> bool:
+    """Say whether a global is one of some, or something in one of them."""
+    given = (one.partition(":")[2] for one in globals_ if one.partition(":")[0] == module)
+    return any(name == one or name.startswith((f"{one}.", f"{one}[")) for one in given)
 
 
 def _is_at_hand(name: str, module: ModuleType, installed: Distributions) -> bool:

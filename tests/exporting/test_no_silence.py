@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import sys
 from collections.abc import Callable, Mapping
@@ -44,7 +45,7 @@ def test_one_warning_tells_all_with_its_place(project: Project) -> None:
         "\n"
         "questions:\n"
         "    app.py:3:load  importlib.import_module('plugins.' + name)  (taken to load nothing)\n"
-        '      To paste: exporter.answer("app.py:3:load", [...])\n'
+        '      To paste: exporter.answer("app.py:3:load", "none")  # or the modules that it loads\n'
         "\n"
         "warnings:\n"
         "    absent_plots was not found here; code that imports it will fail there as it does here (app.py:5)"
@@ -65,6 +66,19 @@ def test_a_question_with_candidates_is_answered_by_all_of_them(project: Project)
     assert exporter.plan().concerns() == ""
     with pytest.raises(ArgumentError, match=r"^names=Ellipsis: expected the names of modules"):
         exporter.answer("app.py:3:load", [...])
+
+
+def test_a_question_without_candidates_offers_what_was_loaded_here(project: Project) -> None:
+    load = "import importlib\ndef load(name):\n    return importlib.import_module(name)\n"
+    project({"shop/__init__.py": load, "shop/fast.py": "", "shop/slow.py": ""})
+    importlib.import_module("shop").load("shop.fast")
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("shop")
+    paste = 'exporter.answer("shop/__init__.py:3:load", ["shop.fast"])  # loaded here, and not stored'
+    assert exporter.plan().concerns().splitlines()[-1] == f"      To paste: {paste}"
+    exec(paste)
+    assert exporter.plan().concerns() == ""
+    assert "shop.fast" in exporter.interned_modules()
 
 
 def test_where_warnings_are_errors_nothing_is_written(project: Project, tmp_path: Path) -> None:

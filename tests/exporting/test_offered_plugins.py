@@ -1,4 +1,4 @@
-"""Entry points of the project's own distribution: asked about by their modules, found where it loads."""
+"""Entry points of the project's own distribution go along and are found where it loads; others are asked."""
 
 from __future__ import annotations
 
@@ -40,17 +40,14 @@ def site(project: Project) -> Path:
     )
 
 
-def test_the_projects_plugins_are_named_in_the_question_and_found_in_the_archive(site: Path) -> None:
+def test_the_projects_plugins_go_along_and_are_found_in_the_archive(site: Path) -> None:
     buffer = io.BytesIO()
     exporter = PackageExporter(buffer, policy="auto", prove=False)
     exporter.save_module("sieves")
-    fixes = [line.strip() for line in exporter.plan().concerns().splitlines() if "To paste" in line]
-    assert fixes[0] == (
-        'To paste: exporter.answer("sieves/__init__.py:4:load", ["sieves.coarse", "sieves.fine"])'
-    )
-    exec(fixes[0].removeprefix("To paste: "), {"exporter": exporter})
+    assert exporter.interned_modules() == ["sieves", "sieves.coarse", "sieves.fine"]
+    assert "\n    sieves.fine (sieves/__init__.py:4)\n" in str(exporter.why("sieves.fine"))
     asked = sorted(question.text for question in exporter.plan().questions)
-    assert asked == ["entry_points()", 'entry_points(group="sieves.none")']
+    assert asked == ['entry_points(group="sieves.none")']
     for question in exporter.plan().questions:
         exporter.answer(question.id, "none")
     exporter.close()
@@ -62,6 +59,58 @@ def test_the_projects_plugins_are_named_in_the_question_and_found_in_the_archive
         assert sieves.load("coarse")[0] is importer.import_module("sieves.coarse")
         assert sieves.scripts()[0] > 0
         assert list(sieves.scripts()[1]) == []
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        "entry_points().select(group=GROUP)",
+        "entry_points(group=GROUP)",
+        "distribution('sieves').entry_points",
+        "distribution(__package__).entry_points",
+        "[p for d in distributions() for p in d.entry_points]",
+    ],
+)
+def test_plugins_come_from_the_archive_however_they_are_looked_for(site: Path, look: str) -> None:
+    code = f"""
+from importlib.metadata import distribution, distributions, entry_points
+GROUP = "sieves.kinds"
+def load():
+    points = {look}
+    return {{point.name: point.load() for point in points if point.group == GROUP}}
+"""
+    (site / "sieves" / "__init__.py").write_text(code)
+    buffer = io.BytesIO()
+    exporter = PackageExporter(buffer, policy="auto", prove=False)
+    exporter.save_module("sieves")
+    assert exporter.plan().questions == ()
+    exporter.close()
+    (site / "sieves" / "fine.py").unlink()
+    with PackageImporter(buffer) as importer:
+        loaded = importer.import_module("sieves").load()
+        assert loaded["fine"]() == "fine"
+        assert loaded["coarse"] is importer.import_module("sieves.coarse")
+
+
+@pytest.mark.parametrize(
+    ("look", "named"),
+    [
+        ('entry_points(group="sieves.kinds")', ["grit.kind"]),
+        ('distribution("grit").entry_points', ["grit.kind"]),
+        ('distribution("nowhere").entry_points', []),
+    ],
+)
+def test_plugins_of_other_distributions_are_asked_about(site: Path, look: str, named: list[str]) -> None:
+    other = site / "grit-1.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: grit\nVersion: 1\n")
+    (other / "entry_points.txt").write_text("[sieves.kinds]\ngrit = grit.kind:Grit\n")
+    code = f"from importlib.metadata import distribution, entry_points\ndef load(): return {look}\n"
+    (site / "sieves" / "__init__.py").write_text(code)
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
+    exporter.save_module("sieves")
+    [question] = exporter.plan().questions
+    assert (question.text, [one.name for one in question.candidates]) == (look, named)
 
 
 def test_another_name_of_a_module_in_sys_modules_is_stored_as_one(project: Project) -> None:

@@ -270,6 +270,21 @@ def test_an_archive_without_any_code_is_a_warning(installed: Callable[..., Path]
     del sys.modules["ledger"]
 
 
+@pytest.mark.parametrize("compiled", [f"sieve/_fast{EXTENSION_SUFFIXES[0]}", "sieve/deep/sauce.pyc"])
+def test_a_class_beside_compiled_code_is_not_told_to_be_stored(project: Project, compiled: str) -> None:
+    project({"sieve/__init__.py": "class Net: pass\n", "sieve/deep/__init__.py": "", compiled: ""})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.extern("sieve.**")
+    exporter.save_object("model", "model", importlib.import_module("sieve").Net())
+    [told] = [one for one in exporter.plan().warnings if one.startswith("no module is stored")]
+    name = compiled.partition(".")[0].replace("/", ".")
+    assert told == (
+        "no module is stored: sieve:Net, the class of object model/model, is left to the target (project "
+        f"code); no rule stores it, as {name} has no source: build the project as a wheel, and install that "
+        "at the target"
+    )
+
+
 STEPS = {
     "brew/__init__.py": "",
     "brew/steps/mash.py": "",

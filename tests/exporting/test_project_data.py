@@ -359,10 +359,68 @@ def test_a_file_relative_to_the_working_directory_is_named(
     monkeypatch.chdir(folder)
     plan = planned("stock")
     assert plan.data_files == ()
-    (warning,) = plan.warnings
-    assert warning == (
+    (problem,) = plan.problems
+    assert (problem.reason, problem.subject) == (
+        "File that code opens has no place in an archive.",
+        "data/prices.csv",
+    )
+    assert problem.context == (
         "stock.py:2 names data/prices.csv, which is here in the working directory, and is not stored: open "
-        "it from the module's own folder, os.path.dirname(__file__), and it goes along"
+        'it by os.path.join(os.path.dirname(__file__), "data", "prices.csv"), and it goes along. Where '
+        "nothing that is loaded opens it, leave it out by name"
+    )
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("stock")
+    exec(problem.fix)
+    assert (exporter.plan().problems, exporter.plan().warnings) == ((), ())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "PATH = 'w.csv'\ndef read(): return open(PATH).read()",
+        "def read(path='w.csv'): return open(path).read()",
+        "class Words:\n    path = 'w.csv'\n    def read(self): return np.loadtxt(self.path)",
+        "from pathlib import Path\ndef read():\n    for one in ('w.csv',):\n        Path(one).read_text()",
+        "def read(*, path='w.csv'):\n    file = path\n    with open(file, 'rb') as one: return one.read()",
+    ],
+)
+def test_a_file_that_code_opens_by_another_name_is_a_problem(
+    project: Project, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    monkeypatch.chdir(project({"stock.py": code, "w.csv": "1"}))
+    plan = planned("stock")
+    assert [one.subject for one in plan.problems] == ["w.csv"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def write(): return open('w.csv', 'w')",
+        "def write(path='w.csv'): return open(path, mode='ab')",
+        "def is_ours(name): return name == 'w.csv'",
+        "NAMES = {'vocab_file': 'w.csv'}\nclass Words:\n    def read(self): return open(self.path)",
+    ],
+)
+def test_a_file_that_code_names_and_does_not_open_is_a_warning(
+    project: Project, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    monkeypatch.chdir(project({"stock.py": code, "w.csv": "1"}))
+    plan = planned("stock")
+    assert (plan.problems, len(plan.warnings)) == ((), 1)
+    assert "names w.csv, which is here in the working directory, and is not stored" in plan.warnings[0]
+
+
+def test_a_file_beside_the_code_that_is_named_by_a_way_around_is_a_problem_with_the_way(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = READ + "def names(): return open(os.path.normpath(HERE + '/../conf/names.csv')).read()\n"
+    folder = project({"conf/local.py": code, "conf/names.csv": "a,b"})
+    monkeypatch.syspath_prepend(folder / "conf")
+    (problem,) = planned("local").problems
+    assert problem.context.startswith(
+        f"local.py:3 names conf/names.csv, which lies in {folder}, above the top-level packages, and is not "
+        'stored: open it by os.path.join(os.path.dirname(__file__), "names.csv"), and it goes along.'
     )
 
 
@@ -382,10 +440,11 @@ def test_a_file_above_the_top_level_packages_is_named(
     )
     monkeypatch.syspath_prepend(folder / "src")
     plan = planned("fern.m")
-    (warning,) = plan.warnings
-    assert warning == (
+    (problem,) = plan.problems
+    assert problem.context == (
         f"fern/m.py:3 names config/a.txt, which lies in {folder}, above the top-level packages, and is not "
-        "stored: move it into a package, and open it from there"
+        "stored: move it into a package, and open it from there. Where nothing that is loaded opens it, "
+        "leave it out by name"
     )
 
 
@@ -449,8 +508,12 @@ def test_a_large_folder_is_named_and_not_stored(project: Project, monkeypatch: p
     )
     plan = planned("lamp")
     assert plan.data_files == ()
-    (warning,) = plan.warnings
-    assert warning == (
+    (problem,) = plan.problems
+    assert problem.context == (
         "lamp.py:3 names folder runs, which is not stored: 1.2 KiB in 2 files. Name the files that are "
-        "needed, or store them with save_binary"
+        "needed, or store them with save_binary. Where nothing that is loaded opens it, leave it out by name"
     )
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("lamp")
+    exec(problem.fix)
+    assert (exporter.plan().problems, exporter.plan().warnings) == ((), ())

@@ -199,3 +199,33 @@ def test_a_loop_over_listed_modules_has_them_as_candidates(
     assert (question.pattern, [one.name for one in question.candidates]) == (pattern, candidates)
     everything = walk_tree(f"== pkg/__init__.py\n{head}{loop}\n{files}", answers={question.id: "all"})
     assert set(candidates) <= set(everything.followed)
+
+
+PROXY = """
+from importlib import import_module
+class Lazy:
+    def __init__(self, name, other=None): self._name = name
+    def __getattr__(self, name): return getattr(import_module(self._name), name)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "elsewhere", "followed", "asked"),
+    [
+        ("a = Lazy(__name__ + '.a')", "", ["pkg.a"], False),
+        ("a = Lazy('pkg.a')\nb = Lazy(name=f'{__package__}.sub.b')", "", ["pkg.a", "pkg.sub.b"], False),
+        ("a = Lazy(other='label', name='.a')", "", ["pkg.a"], False),
+        ("", "from . import Lazy\nb = Lazy('.sub.b')", ["pkg.sub.b"], False),
+        ("a = Lazy('pkg.a')\nc = Lazy(input())", "", ["pkg.a"], True),
+        ("a = Lazy('pkg.gone')", "", [], True),
+        ("", "class Lazy: pass\na = Lazy('pkg.a')", [], True),
+    ],
+)
+def test_an_object_that_stands_for_a_module_brings_the_one_that_it_is_given(
+    walk_tree: WalkTree, made: str, elsewhere: str, followed: list[str], asked: bool
+) -> None:
+    files = f"== pkg/user.py\nimport pkg\n{elsewhere}\ndef use(x): return x.thing\n"
+    files += "== pkg/a.py\n== pkg/sub/__init__.py\n== pkg/sub/b.py\n"
+    walked = walk_tree(f"== pkg/__init__.py\n{PROXY}{made}\n{files}", "pkg", "pkg.user")
+    assert {"pkg.a", "pkg.sub.b"}.intersection(walked.followed) == set(followed)
+    assert bool(walked.walk.questions()) == asked

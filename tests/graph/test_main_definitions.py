@@ -106,12 +106,12 @@ NEEDS = "class Net:\n    def forward(self, x): return TABLE, x, Base\n"
     ("before", "line"),
     [
         ("TABLE = 1\ndel TABLE\n", 2),
-        ("TABLE = []\ndef fill():\n    TABLE.append(1)\nfill()\n", 4),
+        ("TABLE = []\ndef fill():\n    TABLE.append(1)\nfill()\n", 3),
         ("TABLE = []\ndef fill(to):\n    to.append(1)\nfill(TABLE)\n", 4),
-        ("TABLE = []\ndef one():\n    TABLE.append(1)\ndef two(): one()\nx = two()\n", 5),
-        ("TABLE = None\ndef start():\n    global TABLE\n    TABLE = 3\nstart()\n", 5),
+        ("TABLE = []\ndef one():\n    TABLE.append(1)\ndef two(): one()\nx = two()\n", 3),
+        ("TABLE = None\ndef start():\n    global TABLE\n    TABLE = 3\nstart()\n", 4),
         ("TABLE = []\nif __name__ == '__main__':\n    TABLE.append(1)\n", 3),
-        ("TABLE = []\ndef main():\n    TABLE.append(1)\nif __name__ == '__main__':\n    main()\n", 5),
+        ("TABLE = []\ndef main():\n    TABLE.append(1)\nif __name__ == '__main__':\n    main()\n", 3),
         ("TABLE = {}\nTABLE['x'] = 1\nTABLE.update(y=open('y'))\n", 3),
         ("TABLE = None\nTABLE = []\nTABLE.append(input())\n", 3),
         ("TABLE = []\nfor n in open('x'):\n    TABLE.append(n)\n", 3),
@@ -142,6 +142,41 @@ def test_an_effect_on_what_is_stored_is_a_problem_with_its_place(before: str, li
     found = problems(before + NEEDS)
     assert [at for at, _ in found] == [line]
     assert "which is stored, and would be lost" in found[0][1]
+
+
+@pytest.mark.parametrize(
+    ("script", "line", "said"),
+    [
+        (
+            "TABLE = {}\ndef main():\n    global TABLE\n    print()\n    TABLE = dict(a=1)\nmain()\n",
+            5,
+            "`TABLE = dict(a=1)` (run from line 6)",
+        ),
+        (
+            (
+                "TABLE = {}\ndef put(n): TABLE[n] = input()\ndef main():\n    print()\n    put('a')\n"
+                "if __name__ == '__main__':\n    import sys\n    sys.exit(main())\n"
+                "class Base:\n    def m(self): return put\n"
+            ),
+            5,
+            "`put('a')` (run from line 8)",
+        ),
+        (
+            "TABLE = []\nclass Run:\n    def __init__(self):\n        pass\n        TABLE.append(1)\nRun()",
+            5,
+            "`TABLE.append(1)` (run from line 6)",
+        ),
+        (
+            "TABLE = []\ndef put():\n    TABLE.append(1)\nput()\nclass Base:\n    def m(self): return put\n",
+            4,
+            "`put()`",
+        ),
+    ],
+)
+def test_the_line_of_an_effect_is_the_innermost_that_is_not_stored(script: str, line: int, said: str) -> None:
+    [(at, reason)] = problems(f"{script}\n{NEEDS}")
+    assert at == line
+    assert reason.startswith(f"{said} changes TABLE, which is stored, and would be lost: ")
 
 
 @pytest.mark.parametrize(

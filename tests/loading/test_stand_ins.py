@@ -151,13 +151,13 @@ def test_specs_are_those_of_the_archive(archive: Any, stand_ins: StandIns, tmp_p
 
 
 def test_distributions_are_those_of_the_archive_first(archive: Any, stand_ins: StandIns) -> None:
-    found = list(stored_distributions(archive.code))
+    found = list(stored_distributions(archive.code, importlib.import_module))
     assert [one.metadata["Name"] for one in found[:1]] == ["Net_Kit"]
     assert len(found) == 2
     for spelled in ("net-kit", "Net_Kit", "NET.KIT"):
-        (one,) = stored_distributions(archive.code, spelled)
+        (one,) = stored_distributions(archive.code, importlib.import_module, spelled)
         assert one.version == "1.5"
-    assert list(stored_distributions(archive.code, "net")) == []
+    assert list(stored_distributions(archive.code, importlib.import_module, "net")) == []
     assert found[0].read_text("METADATA") == METADATA
     assert found[0].read_text("RECORD") is None
     assert str(found[0].locate_file("a/b")) == "a/b"
@@ -166,7 +166,10 @@ def test_distributions_are_those_of_the_archive_first(archive: Any, stand_ins: S
     assert metadata.metadata("net_kit")["Name"] == "Net_Kit"
     assert metadata.version("pytest") == importlib.metadata.version("pytest")
     with pytest.raises(importlib.metadata.PackageNotFoundError):
-        distribution_for(archive.code, "kellet-not-there")
+        distribution_for(archive.code, importlib.import_module, "kellet-not-there")
+    names = [one.metadata["Name"] for one in metadata.distributions()]
+    assert names[0] == "Net_Kit"
+    assert (names.count("pytest"), "plain" in names) == (1, False)
 
 
 # --- `__import__` and the `__builtins__` that it stands in ---

@@ -165,4 +165,5 @@ def test_a_script_whose_stored_globals_differ_is_refused(tmp_path):
     done = subprocess.run([sys.executable, script, target], capture_output=True, text=True, check=True)
     assert "* A script or notebook does not have there what it has here." in done.stdout
     assert "SIZES holds 2 entries here and 1 entry there; not there: 'depth'" in done.stdout
+    assert 'say so: exporter.answer("__main__:SIZES", "none")' in done.stdout
     assert not target.exists()

@@ -41,6 +41,7 @@ def test_an_archive_that_comes_back_is_written_and_its_proof_says_what_was_done(
         "import: module shop",
         "object: object model/model",
         "state dict: state dict weights/first",
+        "globals: globals of modules",
         "call: check model",
     )
     assert (proof.ok, proof.in_process, proof.trusted, proof.pickles, proof.notes) == (

@@ -73,7 +73,7 @@ def test_a_data_file_opened_relative_to_the_working_directory(export, tmp_path, 
     tree = {
         "labels.txt": "cat dog",
         "zoo.py": """
-            with open("labels.txt") as file:
+            with open("labels" + ".txt") as file:
                 LABELS = file.read().split()
 
             class Net:
@@ -87,7 +87,7 @@ def test_a_data_file_opened_relative_to_the_working_directory(export, tmp_path, 
     assert problem.reason == "An object cannot be loaded from the archive."
     assert problem.context.startswith(
         "FileNotFoundError: [Errno 2] No such file or directory: 'labels.txt'\n"
-        '        at zoo.py:2 in <module>: with open("labels.txt") as file:\n'
+        '        at zoo.py:2 in <module>: with open("labels" + ".txt") as file:\n'
     )
     assert "'labels.txt' is opened relative to the working directory" in problem.context
     assert problem.fix == 'open(os.path.join(os.path.dirname(__file__), "labels.txt"))'
@@ -164,8 +164,25 @@ def test_code_that_ends_the_process_while_an_object_is_made(export, tmp_path):
         "object model/made",
     )
     assert problem.context.startswith(
-        "os._exit(0) ended the process (object)\n        at guard.py:9 in Net.__init__: \n"
+        "os._exit(0) ended the process (object)\n        at guard.py:9 in Net.__init__: os._exit(0)\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("posix._exit(3)", "os._exit(3) ended the process (object)"),
+        ("os.kill(os.getpid(), 9)", "signal 9 (SIGKILL) ended the process (object)"),
+    ],
+)
+def test_a_module_that_ends_the_process_when_it_is_imported_has_its_line(export, tmp_path, call, told):
+    tree = {
+        "inner.py": f"import os, posix\nif __name__ != 'inner':\n    {call}\n",
+        "outer.py": "import inner\nclass Net:\n    pass\n",
+    }
+    problem = refused(export, tmp_path, tree, "outer:Net()")
+    assert problem.context.startswith(f"{told}\n        at inner.py:3 in <module>: {call}\n")
+    assert problem.chain == ("outer (outer.py:1)",)
 
 
 def test_an_object_that_does_not_come_back_as_it_was(export, tmp_path):
@@ -204,6 +221,7 @@ def test_a_signal_that_ends_the_process(export, tmp_path):
     }
     problem = refused(export, tmp_path, tree, "crash:Net()")
     assert problem.context.startswith("signal 11 (SIGSEGV) ended the process (object); it said: ")
+    assert "\n        at crash.py:9 in <module>: os.kill(os.getpid(), signal.SIGSEGV)\n" in problem.context
 
 
 def test_nothing_is_written_to_a_file_object(project):

@@ -1,0 +1,245 @@
+"""What the running program has changed in stored modules: the line that did, and the stored code that minds.
+
+A registry that a script fills, a setting that it assigns: the archive has what the module's own text makes of
+these. That is an error where three things come together: the clean process has it otherwise, the text of the
+program changes it or calls what does, and stored code that can run reads it. Counters, and what each reader
+looks after itself (a memo, a singleton, what was warned of), make no difference to anybody.
+
+Names are resolved by what they stand for in this process, by looking and never by asking.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import FrameType, FunctionType, ModuleType
+from typing import Any, Final
+
+from packager.environment import Distributions
+from packager.graph import MUTATORS, cells_of, dotted, is_notebook, parsed
+from packager.version import OWN_PACKAGES
+
+from .module_globals import attributes_of, top_of
+from .proof import GlobalDifference
+from .stored_readers import StoredReaders
+
+_NOTHING: Final = object()
+_LONGEST: Final = 60
+
+IsLive = Callable[[str, int], bool]
+"""Says whether the function that begins at a line of a stored module can run, as far as that is known."""
+
+
+def with_changes(
+    differences: Sequence[GlobalDifference],
+    sources: Mapping[str, bytes],
+    files: Mapping[str, str],
+    is_live: IsLive,
+    frame: FrameType | None,
+    installed: Distributions,
+) -> tuple[GlobalDifference, ...]:
+    """Return differences with what the running program did to make them; quiet ones of others are left out.
+
+    `sources` are the texts of stored modules by name, `files` what errors call them. The program is
+    `__main__`, and the project's modules whose functions wait for what runs in `frame`.
+    """
+    programs = list(_programs(frame, installed))
+    readers = StoredReaders(sources, files, is_live)
+    found = []
+    for one in differences:
+        module = sys.modules.get(one.module)
+        if isinstance(module, ModuleType):
+            owned = _Owned(module, one.name, readers.fillers(one.module, one.name))
+            changed = next((place for program in programs for place in program.changes(owned)), "")
+            read = readers.reader(one.module, one.name) if changed else ""
+            if changed and not read and owned.is_method:  # it is called in ways that are not spelt
+                read = f"{files.get(one.module, one.module)}:{one.line} in {owned.top}"
+            if read:
+                one = replace(one, changed=changed, read=read)
+        if one.changed or not one.quiet:
+            found.append(one)
+    return tuple(found)
+
+
+class _Owned:
+    """A name of a stored module, or of something in it: which objects it stands for, and what fills it.
+
+    `fillers` are names of the module whose functions change it.
+    """
+
+    def __init__(self, module: ModuleType, name: str, fillers: frozenset[str]) -> None:
+        self.module, self.top = module, top_of(name)
+        held = vars(module).get(self.top, _NOTHING)
+        self.attribute = name.partition(".")[2].partition("[")[0].partition(".")[0]
+        self.is_class = isinstance(held, type)
+        self.is_method = self.is_class and isinstance(_step(held, self.attribute), FunctionType)
+        inner = _step(held, self.attribute) if self.attribute else _NOTHING
+        self.objects = [one for one in (held, inner) if not _is_shared(one)]
+        self.fillers = [vars(module)[one] for one in fillers if one in vars(module)]
+
+    def is_written_by(self, owner: Any, attribute: str) -> bool:
+        """Say whether an assignment to an attribute of `owner` binds it; "" is one with a computed name."""
+        if owner is self.module:
+            return attribute in ("", self.top)
+        return any(owner is one for one in self.objects) and attribute in ("", self.attribute)
+
+    def is_changed_in(self, value: Any) -> bool:
+        """Say whether what is put into `value` is put into it."""
+        return any(value is one for one in self.objects) and not (self.is_class and not self.attribute)
+
+    def is_filled_by(self, value: Any) -> bool:
+        """Say whether calling `value`, or a method of it, may change it."""
+        return any(value is one or type(value) is one for one in self.fillers)
+
+
+@dataclass(frozen=True)
+class _Program:
+    """The text of running code: its statements, what names stand for, and how its lines are called."""
+
+    body: Sequence[ast.stmt]
+    module: ModuleType
+    label: str
+
+    def changes(self, owned: _Owned) -> Iterator[str]:
+        """Yield the places that change something: by what they write first, then by what they call."""
+        nodes = [node for statement in self.body for node in ast.walk(statement)]
+        local = _imported(nodes, str(vars(self.module).get("__package__") or ""))
+        for test in (self._writes, self._calls):
+            for node in nodes:
+                if test(node, owned, local):
+                    yield f"{self.label}:{node.lineno}: {_spelt(node, nodes)}"  # type: ignore[attr-defined]  # they have one
+
+    def _writes(self, node: ast.AST, owned: _Owned, local: Mapping[str, str]) -> bool:
+        stored = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
+        if isinstance(node, ast.Attribute) and stored:
+            return owned.is_written_by(self._value(node.value, local), node.attr)
+        if isinstance(node, ast.Subscript) and stored:
+            return self._is_into(node.value, owned, local)
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            return owned.is_changed_in(self._value(node.target, local))
+        if not isinstance(node, ast.Call):
+            return False
+        if dotted(node.func) in ("setattr", "delattr") and len(node.args) >= 2:
+            name = node.args[1].value if isinstance(node.args[1], ast.Constant) else ""
+            return owned.is_written_by(self._value(node.args[0], local), str(name))
+        if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
+            return self._is_into(node.func.value, owned, local)
+        return False
+
+    def _is_into(self, node: ast.expr, owned: _Owned, local: Mapping[str, str]) -> bool:
+        """Say whether an entry of what `node` gives is one of it: also by `vars(module)`."""
+        if isinstance(node, ast.Call) and dotted(node.func) == "vars" and node.args:
+            return owned.is_written_by(self._value(node.args[0], local), "")
+        if isinstance(node, ast.Attribute) and node.attr == "__dict__":
+            return owned.is_written_by(self._value(node.value, local), "")
+        while isinstance(node, ast.Subscript):
+            node = node.value
+        return owned.is_changed_in(self._value(node, local))
+
+    def _calls(self, node: ast.AST, owned: _Owned, local: Mapping[str, str]) -> bool:
+        """Say whether a function is named that changes it, or a method of the object that holds it."""
+        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            return False
+        value = self._value(node, local)
+        if owned.is_filled_by(value):
+            return True
+        called = node.value if isinstance(node, ast.Attribute) else None
+        return (
+            called is not None and owned.attribute != "" and owned.is_changed_in(self._value(called, local))
+        )
+
+    def _value(self, node: ast.AST, local: Mapping[str, str]) -> Any:
+        """Return what a dotted name stands for now, as far as that can be seen."""
+        first, *rest = dotted(node).split(".")
+        if first in vars(self.module):
+            value = vars(self.module)[first]
+        elif first in local:
+            value, rest = _NOTHING, [*local[first].split("."), *rest]
+        else:
+            return _NOTHING
+        if value is _NOTHING:
+            value, rest = sys.modules.get(rest[0], _NOTHING), rest[1:]
+        for name in rest:
+            value = _step(value, name)
+        return value
+
+
+def _programs(frame: FrameType | None, installed: Distributions) -> Iterator[_Program]:
+    """Yield `__main__`, and the project's modules with a function that waits for what runs in `frame`."""
+    main = sys.modules["__main__"]
+    if is_notebook(main) or not getattr(main, "__file__", None):
+        for at, cell in enumerate(cells_of(main)):
+            yield _Program(parsed(cell), main, f"In[{at}]")
+    else:
+        yield from _program_of(main)
+    seen = {"__main__"}
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        module = sys.modules.get(name)
+        is_own = name.partition(".")[0] in OWN_PACKAGES
+        if name not in seen and not is_own and module is not None and vars(module) is frame.f_globals:
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str) and installed.origin(name, file).kind in ("project", "editable"):
+                yield from _program_of(module)
+        seen.add(name)
+        frame = frame.f_back
+
+
+def _program_of(module: ModuleType) -> Iterator[_Program]:
+    file = str(module.__file__)
+    try:
+        with open(file, "rb") as source:
+            body = ast.parse(source.read()).body
+    except (OSError, SyntaxError, ValueError):  # compiled, or gone since
+        return
+    yield _Program(body, module, os.path.relpath(file) if _is_below(file) else file)
+
+
+def _is_below(file: str) -> bool:
+    return os.path.abspath(file).startswith(os.path.join(os.getcwd(), ""))
+
+
+def _imported(nodes: Sequence[ast.AST], package: str) -> dict[str, str]:
+    """Return what imports anywhere in a text bind, as dotted names."""
+    found: dict[str, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                found[alias.asname or top] = alias.name if alias.asname else top
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            home = ".".join([*parts, *([node.module] if node.module else [])])
+            found |= {alias.asname or alias.name: f"{home}.{alias.name}" for alias in node.names}
+    return found
+
+
+def _step(value: Any, name: str) -> Any:
+    """Return an attribute without asking for it: of a module, of a class, of an object."""
+    if isinstance(value, ModuleType):
+        return vars(value).get(name, sys.modules.get(f"{value.__name__}.{name}", _NOTHING))
+    if isinstance(value, type):
+        for cls in type.__dict__["__mro__"].__get__(value):
+            if name in (names := type.__getattribute__(cls, "__dict__")):
+                return names[name]
+        return _NOTHING
+    return _NOTHING if value is _NOTHING else dict(attributes_of(value)).get(name, _NOTHING)
+
+
+def _is_shared(value: Any) -> bool:
+    """Say whether a value may stand in many places, so that it being there says nothing."""
+    return value is _NOTHING or isinstance(value, int | float | complex | str | bytes | None | FunctionType)
+
+
+def _spelt(node: ast.AST, nodes: Sequence[ast.AST]) -> str:
+    """Return the statement that a piece of code stands in, in a few words; of a definition the piece."""
+    line = getattr(node, "lineno", 0)
+    around = [
+        one for one in nodes if isinstance(one, ast.stmt) and one.lineno <= line <= (one.end_lineno or line)
+    ]
+    is_inside = around and not isinstance(around[-1], ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    head = ast.unparse(around[-1] if is_inside else node).splitlines()[0]
+    return head if len(head) <= _LONGEST else f"{head[: _LONGEST - 3]}..."

@@ -25,6 +25,8 @@ from packager.environment import Fingerprint
 from packager.environment.own import wheel_of
 from packager.environment.wheels import WHEELS
 
+pytestmark = pytest.mark.unix  # of signals, and of the group of processes that a signal ends
+
 DRIVER = Path(__file__).with_name("ended_at_each_write.py")
 NET = """
 from kellet import nn

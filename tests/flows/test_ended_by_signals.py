@@ -16,6 +16,8 @@ from packager import PackageExporter
 from packager.archive import ArchiveWriter, Manifest
 from packager.atomic import TemporaryFolder, temporary_folder
 
+pytestmark = pytest.mark.unix  # of signals, and of the group of processes that a signal ends
+
 
 def started(tmp_path: Path, *arguments: object) -> subprocess.Popen[str]:
     (tmp_path / "tmp").mkdir(exist_ok=True)

@@ -727,6 +727,7 @@ class PackageExporter:
         try:
             self._close()
             self._state = "closed"
+            self._surveyor.let_go()
         finally:
             if self._state != "closed":
                 self._abandon()
@@ -847,7 +848,7 @@ class PackageExporter:
             with AnswerRequired(f"saving {item.package}/{item.resource}", hold=True):
                 self._surveyor.take(item)
             self._request.require_free(item)  # what was saved while it was encoded may have its name
-            self._surveyor.write(item, self._archive)
+            item = self._surveyor.write(item, self._archive)
         finally:
             if not self._archive.is_open:
                 self._abandon()

@@ -80,8 +80,8 @@ def trace_call(
     """Run a call once in a fresh process, and tell which modules and files it used.
 
     `target` is "package.module:name": a factory, called with `kwargs`, or an object. `inputs` is the
-    path of a `.npz` file: what was made or found is called with its arrays. Whatever the model's
-    code does, happens; in a process of its own.
+    path of a `.npz`, `.json` or `.txt` file: what was made or found is called with what is in it. Whatever
+    the model's code does, happens; in a process of its own.
 
     Raises TraceError where the call fails or takes longer than `timeout` seconds.
 

@@ -88,10 +88,11 @@ class EntryRequest:
 
 @dataclass(frozen=True, eq=False)
 class CheckRequest:
-    """A call of an entry point, whose result is stored beside its inputs."""
+    """A call of an entry point, whose result is stored beside its inputs; in evaluation mode, or not."""
 
     name: str
     inputs: Mapping[str, Any] = field(repr=False)
+    training: bool = False
 
 
 Item = (

@@ -343,7 +343,7 @@ def late(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_closed_archive_says_so_where_its_code_imports_in_a_function(
     late: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, is_here_too: bool
 ) -> None:
-    """Also where the process has a package of that name, and where code takes a failing import for an answer."""
+    """Also where the process has a package of that name, and where code takes a failure for an answer."""
     if is_here_too:
         (tmp_path / "latepkg").mkdir()
         for name in ("__init__", "extra", "used"):

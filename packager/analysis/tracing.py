@@ -89,6 +89,11 @@ def trace_call(
     >>> "textwrap" in trace.modules
     True
     """
+    if inputs == "-":
+        raise TraceError(
+            f"tracing {target}: a process of its own makes the call, and cannot read this one's standard "
+            "input; name a file"
+        )
     path = [os.path.abspath(entry or os.curdir) for entry in sys.path]
     order = {"target": target, "kwargs": dict(kwargs), "inputs": inputs, "path": path}
     command = [sys.executable, "-P", os.path.join(os.path.dirname(__file__), "traced_process.py")]

@@ -163,8 +163,10 @@ class Request:
 
     def classes(self) -> Iterator[type]:
         """Yield the classes of the modules that were saved, or that state dicts were taken of."""
-        for saved in (*self.of(ObjectRequest), *self.of(StateDictRequest)):
-            yield from saved.classes
+        for kept in self.of(ObjectRequest):
+            yield from kept.classes
+        for state in self.of(StateDictRequest):
+            yield from state.classes
 
     def let_go(self) -> None:
         """Keep no object any more: what was asked for has been written."""

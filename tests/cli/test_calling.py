@@ -317,14 +317,6 @@ def test_a_failure_while_an_object_is_built_is_told_with_its_line(run: Run) -> N
     assert re.search(rf"FileNotFoundError: .*late\.txt'{there}__setstate__", errors)
 
 
-def test_a_trace_reads_inputs_of_every_kind_from_files_alone(run: Run) -> None:
-    Path("in.json").write_text('{"x": 1, "words": ["a"]}')
-    assert run("plan", "zoo:mixed", "--trace", "--input", "in.json")[0] == 0
-    code, _, errors = run("plan", "zoo:mixed", "--trace", "--input", "-")
-    assert code == 1
-    assert "cannot read this one's standard input; name a file" in errors
-
-
 def test_the_outcome_of_a_check_is_json(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     made(run, "mixed", "--check", "x.npz")
     import packager.loading.running as running

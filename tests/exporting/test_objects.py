@@ -271,7 +271,11 @@ PREDICTORS = "forward, predict, predict_proba, transform"
 @pytest.mark.parametrize(
     ("methods", "context", "fix"),
     [
-        ("predict transform", "; Pipe cannot be called itself: name its method", ', "predict")'),
+        (
+            "predict transform",
+            "; Pipe cannot be called itself: name its method (--callable predict)",
+            ', "predict")',
+        ),
         (
             "fit",
             "; Pipe cannot be called, and its class has no forward, predict, predict_proba, transform",

@@ -548,12 +548,13 @@ class PackageExporter:
         self._before("name an entry point")
         self._add(EntryRequest(name, package, resource, callable))
 
-    def save_check(self, name: str, inputs: Mapping[str, Any]) -> None:
+    def save_check(self, name: str, inputs: Mapping[str, Any], *, training: bool = False) -> None:
         """Store a call of the entry point `name` and its result, for `packager check` to repeat.
 
-        `inputs` are arrays by parameter name, or by position as `arg0`, `arg1`, ...; they are copied. The
-        call is made when the plan is, twice, in evaluation mode; a call that fails and an answer that differs
-        are problems of the plan.
+        `inputs` are values by parameter name, or by position as `arg0`, `arg1`, ...; they are copied: arrays,
+        tensors, numbers, text, bytes, None, and lists and dicts of plain values. The answer may be made of
+        these in any way. The call is made when the plan is, twice, in evaluation mode, or in training mode;
+        a call that fails and an answer that differs are problems of the plan.
 
         Raises ArgumentError for inputs that are no mapping from names, PackagingError where the entry point
         has a check already.
@@ -567,8 +568,10 @@ class PackageExporter:
         (True, 1)
         """
         check_names("inputs", inputs)
+        check_flag("training", training)
         self._before("save a check")
-        self._add(CheckRequest(name, {key: copied_input(value) for key, value in inputs.items()}))
+        copied = {key: copied_input(value) for key, value in inputs.items()}
+        self._add(CheckRequest(name, copied, training))
 
     # --- questions ---
 
@@ -729,6 +732,7 @@ class PackageExporter:
         try:
             self._close()
             self._state = "closed"
+            self._surveyor.let_go()
         finally:
             if self._state != "closed":
                 self._abandon()
@@ -863,7 +867,7 @@ class PackageExporter:
             with AnswerRequired(f"saving {item.package}/{item.resource}", hold=True):
                 self._surveyor.take(item)
             self._request.require_free(item)  # what was saved while it was encoded may have its name
-            self._surveyor.write(item, self._archive)
+            item = self._surveyor.write(item, self._archive)
         finally:
             if not self._archive.is_open:
                 self._abandon()

@@ -370,10 +370,19 @@ class PackageImporter(Importer):
             made=self._reduced,
         )
 
-    def run(self, inputs: Mapping[str, Any], entry: str = "model") -> dict[str, Any]:
-        """Call an entry point with arrays by name, and return the arrays of its answer by name.
+    def run(
+        self,
+        inputs: Mapping[str, Any],
+        entry: str = "model",
+        *,
+        callable: str | None = None,
+        training: bool = False,
+    ) -> dict[str, Any]:
+        """Call an entry point with values by name, and return the parts of its answer by name.
 
-        Modules of kellet and PyTorch are in evaluation mode for the call. `inputs` is left as it is.
+        A part is an array, or text, bytes or None. An object can be named itself, as "package/resource",
+        and `callable` names another method than the entry point does. Modules of kellet and PyTorch are in
+        evaluation mode for the call, or in training mode. `inputs` is left as it is.
 
         Raises ArgumentError where `inputs` has keys that are no strings, EntryPointError where there is no
         entry point of that name, EntryMethodError where it names anything
@@ -395,12 +404,14 @@ class PackageImporter(Importer):
 
         check_names("inputs", inputs)
         check_kind("entry", entry, str, "the name of an entry point")
-        return run_entry(self._opened, self.load_object, entry, inputs)
+        check_kind("callable", callable, (str, type(None)), "the name of a method, or None")
+        check_flag("training", training)
+        return run_entry(self._opened, self.load_object, entry, inputs, callable=callable, training=training)
 
     def check(self, name: str | None = None) -> tuple[CheckOutcome, ...]:
         """Run the golden calls that were stored, or that of one `name`, and return how far they are off here.
 
-        Modules are in evaluation mode for it, as they were when the calls were stored. Raises EntryPointError
+        Modules are in the mode for it that they were in when the calls were stored. Raises EntryPointError
         where none is stored under that name, and what `run` raises.
 
         >>> import io, numpy

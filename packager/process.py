@@ -27,12 +27,14 @@ from typing import Any, NoReturn
 from packager.errors import CodeExitError
 from packager.names import demangle
 
-__all__ = ["AnswerRequired", "EndedBySignal", "callers_level", "end_in_order", "gc_paused"]
+__all__ = ["AnswerRequired", "EndedBySignal", "callers_level", "end_in_order", "gc_paused", "place_in_model"]
 
 _FRAMES = 8
 """How many of the innermost calls the notes of the error show."""
 
 _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_NOT_OF_MODELS = {*sys.stdlib_module_names, *"kellet ml_dtypes msgpack numpy packager rich torch".split()}
+"""Packages that work for us as well: where they fail says nothing of whose fault it is."""
 _RAISES = frozenset(opcode.opmap[name] for name in ("RAISE_VARARGS", "RERAISE"))
 
 
@@ -122,6 +124,17 @@ def callers_level() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ours:
         level, frame = level + 1, frame.f_back
     return level
+
+
+def place_in_model(error: BaseException) -> str:
+    """Return where the code of a model failed, as ", at FILE:LINE in NAME"; "" where none of it ran."""
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        if demangle(str(frame.f_globals.get("__name__"))).partition(".")[0] not in _NOT_OF_MODELS:
+            place = f", at {frame.f_code.co_filename}:{trace.tb_lineno} in {frame.f_code.co_name}"
+        trace = trace.tb_next
+    return place
 
 
 class EndedBySignal(KeyboardInterrupt):

@@ -40,12 +40,12 @@ def main() -> None:
     watcher: Any = _Watcher()
     sys.meta_path.insert(0, watcher)
     sys.addaudithook(lambda event, arguments: _note(opened, event, arguments))
-    from packager.calls import call_in_evaluation_mode, load_arrays, resolve_target
+    from packager.calls import call_in_mode, load_inputs, resolve_target
 
     thing = resolve_target(order["target"], order["kwargs"])
     built = _used(before, opened)
     if order["inputs"] is not None:
-        call_in_evaluation_mode(thing, load_arrays(order["inputs"]))
+        call_in_mode(thing, load_inputs(order["inputs"]))
     json.dump({"built": built, "used": _used(before, opened), "stacks": watcher.stacks}, answer)
     answer.write("\n")
 

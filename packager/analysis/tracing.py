@@ -80,8 +80,8 @@ def trace_call(
     """Run a call once in a fresh process, and tell which modules and files it used.
 
     `target` is "package.module:name": a factory, called with `kwargs`, or an object. `inputs` is the
-    path of a `.npz` file: what was made or found is called with its arrays. Whatever the model's
-    code does, happens; in a process of its own.
+    path of a `.npz`, `.json` or `.txt` file: what was made or found is called with what is in it. Whatever
+    the model's code does, happens; in a process of its own.
 
     Raises TraceError where the call fails or takes longer than `timeout` seconds.
 
@@ -89,6 +89,11 @@ def trace_call(
     >>> "textwrap" in trace.modules
     True
     """
+    if inputs == "-":
+        raise TraceError(
+            f"tracing {target}: a process of its own makes the call, and cannot read this one's standard "
+            "input; name a file"
+        )
     path = [os.path.abspath(entry or os.curdir) for entry in sys.path]
     order = {"target": target, "kwargs": dict(kwargs), "inputs": inputs, "path": path}
     command = [sys.executable, "-P", os.path.join(os.path.dirname(__file__), "traced_process.py")]

@@ -128,6 +128,10 @@ MAX_WHEEL_MARKERS: Final = 1 << 18
 # Golden calls. Each loads its object anew, and calls it; archives have one for each entry point.
 MAX_CHECKS: Final = 1000
 
+# Characters of the inputs, or of the answer, of a golden call that are no arrays. A list of small lists takes
+# 25 bytes a character.
+MAX_CHECK_TEXT: Final = 1 << 22
+
 
 def most_values(nbytes: int) -> int:
     """Return how many values of msgpack a file of so many bytes may hold."""

@@ -177,6 +177,15 @@ class TensorReader(Mapping[str, TensorSpec]):
         """Where the storages lie that are not in this member; their numbers follow those that are."""
         return self._index.elsewhere
 
+    @property
+    def own_bytes(self) -> int:
+        """The bytes of the storages that lie in this member."""
+        return self._index.data_size
+
+    def place_elsewhere(self, number: int) -> Place | None:
+        """Return where a storage lies that is in another member; None for one that lies in this one."""
+        return self._index.place_elsewhere(number) if number >= len(self._index.ends) else None
+
     def _part(self, number: int, low: int, high: int, private: bool) -> memoryview:
         """Return bytes of a storage; private ones in memory that starts at a multiple of 64."""
         if number >= len(self._index.ends):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from packager.errors import ArchiveError, IntegrityError, PackageError
+from packager.sizes import size_text
 from packager.texts import counted, in_lines
 
 from .archive_errors import damaged
@@ -63,14 +64,16 @@ def verify(
     *,
     checks: Mapping[str, EntryCheck] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    all_named: bool = False,
 ) -> Verification:
     """Check everything about an archive that can be checked without running any of it.
 
     Opening has checked the layout and the manifest's digest. Here follow every local header, the
     CRC-32 and sha256 of every chunk whatever the reader's own `digests` say, every section of the
     manifest, what its records refer to, and the inner formats: safetensors headers against their
-    indexes, msgpack. `checks` adds or replaces inner checks by kind. `progress(done, total)` is
-    called with bytes.
+    indexes, msgpack. `checks` adds or replaces inner checks by kind. With `all_named`
+    entries of the kinds that only a record leads to must have one. `progress(done, total)` is called
+    with bytes.
 
     Raises nothing for a bad archive that could be opened: every problem is in the answer.
     """
@@ -89,7 +92,7 @@ def verify(
         if progress is not None:
             progress(done, total)
     problems += _sharing_problems(reader)
-    problems += _manifest_problems(reader)
+    problems += _manifest_problems(reader, all_named=all_named)
     problems += _signature_problems(reader)
     return Verification(reader.identity, reader.digests, len(reader.names()), reader.size, tuple(problems))
 
@@ -119,20 +122,33 @@ def _sharing_problems(reader: ArchiveReader) -> Iterator[Problem]:
         before[name] = frozenset((first + start, first + stop) for start, stop in ranges)
 
 
-def _manifest_problems(reader: ArchiveReader) -> Iterator[Problem]:
-    """Yield what is wrong in the manifest's sections, and with the entries that they name."""
+_NAMED_KINDS = frozenset({"check", "extras", "object", "tensors"})
+"""Kinds of entries that are read by way of a record alone: one that no record names cannot be reached."""
+
+
+def _manifest_problems(reader: ArchiveReader, *, all_named: bool) -> Iterator[Problem]:
+    """Yield what is wrong in the manifest's sections, and with the entries that they name, or do not."""
     try:
         manifest = reader.manifest
     except PackageError as error:
         yield Problem(None, str(error))
         return
+    named = set()
     for what, name, kinds in _references(manifest):
+        named.add(name)
         if name not in reader:
             yield Problem(name, f"{what} names the entry {name!r}, which the archive does not have")
         elif reader.entry(name).kind not in kinds:
             found = reader.entry(name).kind
             yield Problem(
                 name, f"{what} names the entry {name!r} of kind {found}; expected {' or '.join(kinds)}"
+            )
+    for entry in map(reader.entry, reader.names() if all_named else ()):
+        if entry.kind in _NAMED_KINDS and entry.name not in named:
+            yield Problem(
+                entry.name,
+                f"entry {entry.name!r} of kind {entry.kind}, {size_text(entry.size)}: no object, state dict "
+                "or golden call names it, so nothing loads it; expected one, as a PackageExporter writes",
             )
 
 

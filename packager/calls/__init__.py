@@ -6,17 +6,22 @@ from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .array_calls import *
+    from .call_files import *
+    from .comparing import *
     from .entry_methods import *
     from .evaluation import *
+    from .plain_values import *
     from .target_names import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "array_calls": "CallError DEFAULT_TOLERANCE Deviation call_with_arrays compare_answers "
-            "copied_input load_arrays",
+            "array_calls": "CallError array_of call_with_arrays copied_input",
+            "call_files": "json_text load_inputs write_answer",
+            "comparing": "DEFAULT_TOLERANCE Deviation compare_answers",
             "entry_methods": "EntryMethodError IsOwn LISTED entry_method require_entry_name",
-            "evaluation": "call_in_evaluation_mode evaluation_mode",
+            "evaluation": "call_in_mode in_mode mode_name",
+            "plain_values": "pack_values stored_form unpack_values",
             "target_names": "TargetError WeightsError load_weights put_folder_on_path resolve_target "
             "split_target",
         },

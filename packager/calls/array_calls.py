@@ -1,53 +1,57 @@
-"""Calls by arrays: how inputs in a file become a call, its result arrays by name, and two answers compared.
+"""Calls by values: how inputs by name become a call, and its answer becomes parts by name.
 
-Inputs go by parameter name, or by position as `arg0, arg1, ...`. A result is `output`, or
-`output.0`, `output.key` for what is inside tuples, lists and mappings.
+Inputs go by parameter name, or by position as `arg0, arg1, ...`. An answer is `output`, or
+`output.0`, `output.key` for what is inside tuples, lists, mappings and dataclasses. A part is an array where
+it is one, or a number; None, text and bytes are as they are, and so are lists and dicts that are empty.
 """
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 import inspect
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from packager.errors import PackageError
 from packager.libraries import library_of, tensor_of
 from packager.process import AnswerRequired
-from packager.texts import without_addresses
-
-DEFAULT_TOLERANCE = 1e-5
-"""The largest difference between answers that count as the same, where no other is asked for."""
 
 _POSITION = re.compile(r"arg(0|[1-9][0-9]*)")
+_NUMBERS = (bool, int, float)
+PLAIN = (*_NUMBERS, type(None), str, bytes, complex)
+"""The types of values that a call gets as they are."""
 
 
 class CallError(PackageError, TypeError):
-    """Inputs that are no call, or a result that is not made of arrays."""
+    """Inputs that are no call, or an answer with parts that cannot be compared."""
 
 
 def call_with_arrays(thing: Any, inputs: Mapping[str, Any], method: Any = None) -> dict[str, Any]:
-    """Call `thing`, or a bound method of it, with arrays by name; return the arrays of its result by name.
+    """Call `thing`, or a bound method of it, with values by name; return the parts of its answer by name.
 
-    Where the class of `thing` comes from kellet or PyTorch, the call gets that framework's tensors.
-    Raises CallError for inputs that are no call of it, CodeExitError where the called code ends with
+    Where the class of `thing` comes from kellet or PyTorch, the call gets that framework's tensors for
+    arrays and for lists of numbers. Raises CallError for inputs that are no call of it and for an answer with
+    other parts than arrays, numbers, text, bytes and None, CodeExitError where the called code ends with
     `sys.exit()` or the like, and whatever else the call raises.
 
     >>> import numpy
     >>> call_with_arrays(lambda x, scale: (x * scale, {"n": len(x)}), {"arg0": numpy.ones(2), "scale": 3})
     {'output.0': array([3., 3.]), 'output.1.n': array(2)}
+    >>> call_with_arrays(str.split, {"arg0": "two words"})
+    {'output.0': 'two', 'output.1': 'words'}
     """
-    make = _tensor_maker(thing)
+    library = library_of(thing)
     positions, keywords = {}, {}
     for name, value in inputs.items():
         match = _POSITION.fullmatch(name)
         if match is not None:
-            positions[int(match[1])] = _made(make, name, value)
+            positions[int(match[1])] = _made(library, name, value)
         else:
-            keywords[name] = _made(make, name, value)
+            keywords[name] = _made(library, name, value)
     if sorted(positions) != list(range(len(positions))):
         missing = min(set(range(len(positions))) - set(positions))
         raise CallError(
@@ -65,12 +69,33 @@ def call_with_arrays(thing: Any, inputs: Mapping[str, Any], method: Any = None) 
             if misfit is None:
                 raise
             raise misfit from error
-        return dict(_arrays("output", answer))
+        return _parts_of(answer)
 
 
 def copied_input(value: Any) -> Any:
-    """Return a copy of an input of a call, apart from later writes: an array, a tensor, numbers in lists."""
+    """Return a copy of an input of a call, apart from later writes: an array, a tensor, or plain values."""
     return copy.deepcopy(value.detach() if hasattr(value, "detach") else value)
+
+
+def array_of(value: Any) -> Any:
+    """Return an array or a tensor of any library as an array of NumPy.
+
+    A dtype of PyTorch that NumPy lacks becomes float32, which holds every value of it. Raises TypeError for a
+    tensor that has no values.
+    """
+    import numpy
+
+    plain = value.detach() if hasattr(value, "detach") else value
+    if library_of(value) == "torch":
+        torch = import_module("torch")
+        plain = plain.to_dense() if plain.layout != torch.strided else plain
+        plain = plain.dequantize() if plain.is_quantized else plain
+        plain = plain.cpu().resolve_conj().resolve_neg()
+        try:
+            return plain.numpy()
+        except TypeError:
+            return plain.to(torch.float32).numpy()
+    return numpy.asarray(plain.cpu() if hasattr(plain, "cpu") else plain)
 
 
 def _name_of(method: Any) -> str:
@@ -93,163 +118,81 @@ def _does_not_fit(called: Any, arguments: list[Any], keywords: dict[str, Any]) -
     return None
 
 
-def load_arrays(path: str) -> dict[str, Any]:
-    """Return the arrays of a `.npz` file, by name; no pickles are read.
-
-    Raises OSError where it cannot be read, CallError for another file, or an entry that is no array.
-    """
-    import tokenize
-    import zipfile
-    import zlib
-
-    import numpy
-
-    found: dict[str, Any] = {}
-    where = path
-    try:
-        with open(path, "rb") as file, numpy.load(file, allow_pickle=False) as arrays:
-            for name in arrays.files:
-                where = f"{path}, entry {name!r}"
-                found[name] = arrays[name]
-                if not isinstance(found[name], numpy.ndarray):
-                    raise CallError(f"{where}: it does not begin as an array does; make one with numpy.savez")
-    except CallError:  # which is a TypeError
-        raise
-    except (
-        *(ValueError, AttributeError, TypeError, EOFError, SyntaxError),
-        *(zipfile.BadZipFile, zlib.error, tokenize.TokenError),
-    ) as error:
-        raise CallError(
-            f"{where}: not a .npz file of arrays ({without_addresses(error)}); make one with numpy.savez"
-        ) from error
-    return found
+# --- inputs ---
 
 
-def _made(make: Any, name: str, value: Any) -> Any:
+def _made(library: str, name: str, value: Any) -> Any:
+    """Return an input in a library: a copy, since models may write to theirs."""
+    if type(value) in PLAIN:
+        return value
+    if library == "numpy":
+        return copy.deepcopy(value) if isinstance(value, list | tuple | dict) else copy.copy(value)
+    if isinstance(value, dict):
+        return {key: _made(library, f"{name}.{key}", inner) for key, inner in value.items()}
+    leaves = set(map(type, _leaves(value)))
+    make = partial(tensor_of, library)
+    if isinstance(value, list | tuple) and leaves <= {*PLAIN, dict}:
+        if not leaves or not leaves <= set(_NUMBERS):
+            return [_made(library, f"{name}.{index}", inner) for index, inner in enumerate(value)]
+        make = import_module(library).tensor  # floats in the library's own dtype for them
     try:
         return make(value)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise CallError(f"input {name}: {error}") from error
 
 
-def _tensor_maker(thing: Any) -> Any:
-    """Return what makes an input in the library of `thing`: copies, since models may write to them."""
-    library = library_of(thing)
-    if library == "numpy":
-        return copy.copy
-    return partial(tensor_of, library)
-
-
-def _arrays(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    import numpy
-
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _arrays(f"{name}.{key}", inner)
-    elif isinstance(value, tuple | list):
-        for index, inner in enumerate(value):
-            yield from _arrays(f"{name}.{index}", inner)
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from _leaves(inner)
     else:
-        plain = value.detach() if hasattr(value, "detach") else value
-        array = numpy.asarray(plain.cpu() if hasattr(plain, "cpu") else plain)
-        if array.dtype.hasobject:
-            raise CallError(
-                f"{name} is a {type(value).__name__}: only arrays, tensors and numbers can be compared"
-            )
+        yield value
+
+
+# --- answers ---
+
+
+def _parts_of(answer: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in _parts("output", answer):
+        if name in found:
+            raise CallError(f"{name} is twice in the answer: give its keys other names, without dots")
+        found[name] = value
+    return found
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        if not value:
+            yield name, {}
+        for key, inner in value.items():
+            yield from _parts(f"{name}.{key}", inner)
+    elif isinstance(value, tuple | list):
+        if not value:
+            yield name, []
+        for index, inner in enumerate(value):
+            yield from _parts(f"{name}.{index}", inner)
+    elif isinstance(value, str):
+        yield name, str(value)
+    elif value is None or type(value) in (bytes, complex):
+        yield name, value
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from _parts(f"{name}.{field.name}", getattr(value, field.name))
+    else:
+        yield from _array_parts(name, value)
+
+
+def _array_parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    array = array_of(value)
+    if not array.dtype.hasobject:
         yield name, array
-
-
-@dataclass(frozen=True)
-class Deviation:
-    """How far one array of an answer is from the stored one.
-
-    `largest` is the greatest absolute difference: an exact int between integers, a float between
-    others, None where shapes or dtypes differ or the values have no difference. `same_bits` says
-    whether nothing differs at all.
-    """
-
-    name: str
-    largest: float | int | None
-    same_bits: bool
-    message: str = ""
-
-    def within(self, tolerance: float) -> bool:
-        """Say whether the array is as near to the stored one as `tolerance` says."""
-        return self.largest is not None and self.largest <= tolerance
-
-    def __str__(self) -> str:
-        if self.same_bits:
-            return "the same bits"
-        return self.message or f"off by {self.largest:.3g} at most"
-
-
-def compare_answers(expected: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[Deviation, ...]:
-    """Return the deviation of every array, by name, of two answers.
-
-    NaN equals NaN, and an infinity one of the same sign; else each is endlessly far from any number.
-
-    >>> import numpy
-    >>> before, now = numpy.array([2**60, 5]), numpy.array([2**60 + 1, 5])
-    >>> compare_answers({"output": before}, {"output": now})
-    (Deviation(name='output', largest=1, same_bits=False, message=''),)
-    """
-    names = dict.fromkeys([*expected, *found])
-    return tuple(_deviation(name, expected.get(name), found.get(name)) for name in names)
-
-
-def _deviation(name: str, expected: Any, found: Any) -> Deviation:
-    if expected is None or found is None:
-        there, absent = ("here", "in the archive") if expected is None else ("in the archive", "here")
-        return Deviation(name, None, False, f"it is {there}, but not {absent}")
-    # The order of bytes is a matter of storing.
-    expected, found = (array.astype(array.dtype.newbyteorder("="), copy=False) for array in (expected, found))
-    if expected.shape != found.shape or expected.dtype != found.dtype:
-        return Deviation(
-            name,
-            None,
-            False,
-            f"stored as {expected.dtype} {list(expected.shape)}, found {found.dtype} {list(found.shape)}",
+    elif type(value) is int:  # of more than 64 bits
+        yield name, value
+    elif array.dtype.kind == "O" and array.shape:  # labels, and what else was given to an array
+        yield from _parts(name, array.tolist())
+    else:
+        raise CallError(
+            f"{name} is a {type(value).__name__}: only arrays, tensors, numbers, text and None can be "
+            "compared"
         )
-    same = expected.tobytes() == found.tobytes()
-    if same or not expected.size:
-        return Deviation(name, 0, same)
-    if expected.dtype.kind in "biu":
-        return Deviation(name, _largest_between_integers(expected, found), False)
-    if expected.dtype.kind in "OSUMm":
-        differing = int((expected != found).sum())
-        if not differing:
-            return Deviation(name, 0, False)
-        return Deviation(name, None, False, f"{differing} of {expected.size} values differ")
-    return Deviation(name, _largest_between_floats(expected, found), False)
-
-
-def _largest_between_integers(expected: Any, found: Any) -> int:
-    """Return the greatest difference, exact: that of two integers of 64 bits has 64 bits and no sign."""
-    import numpy as np
-
-    higher, lower = np.maximum(expected, found), np.minimum(expected, found)
-    # Unsigned differences wrap around to the right one, also where the signed one would overflow.
-    return int((higher.astype(np.uint64) - lower.astype(np.uint64)).max())
-
-
-def _largest_between_floats(expected: Any, found: Any) -> float:
-    import numpy as np
-
-    if expected.dtype.kind == "c":
-        parts = ((expected.real, found.real), (expected.imag, found.imag))
-        with np.errstate(all="ignore"):
-            return float(np.hypot(*(_differences(before, now) for before, now in parts)).max())
-    return float(_differences(expected, found).max())
-
-
-def _differences(expected: Any, found: Any) -> Any:
-    """Return the absolute differences, in double precision or better."""
-    import numpy as np
-
-    wide = np.longdouble if expected.dtype.char == "g" else np.float64
-    before, now = expected.astype(wide), found.astype(wide)
-    with np.errstate(all="ignore"):  # inf - inf
-        differences = np.abs(before - now)
-    # Two NaNs in one place, or two equal infinities, are no difference; one alone is an endless one.
-    alike = (before == now) | (np.isnan(before) & np.isnan(now))
-    return np.where(alike, 0.0, np.where(np.isnan(differences), np.inf, differences))

@@ -1,7 +1,8 @@
-"""Calls in evaluation mode: every module of kellet and PyTorch that a call can reach is set so, and set back.
+"""Calls in a mode: every module of kellet and PyTorch that a call can reach is set so, and set back.
 
 A stored call is made twice, where the archive is written and where it is checked. In training mode
-dropout answers at random, and a batch norm answers by the batch.
+dropout answers at random, and a batch norm answers by the batch: so the mode is that of evaluation, where no
+other is asked for.
 """
 
 from __future__ import annotations
@@ -25,19 +26,27 @@ _FOREIGN = sys.stdlib_module_names | {"numpy", "packager", *_LIBRARIES}
 """Packages whose functions and classes hold no model of their own."""
 
 
-def call_in_evaluation_mode(thing: Any, inputs: Mapping[str, Any], method: Any = None) -> dict[str, Any]:
+def call_in_mode(
+    thing: Any, inputs: Mapping[str, Any], method: Any = None, *, training: bool = False
+) -> dict[str, Any]:
     """Call as `call_with_arrays` does, with every module that the call can reach in evaluation mode.
 
-    Raises what that raises; CodeExitError also where an `eval()` or `train()` ends with `sys.exit()`.
+    With `training` it is training mode. Raises what that raises; CodeExitError also where an `eval()` or
+    `train()` ends with `sys.exit()`.
     """
-    what = f"calling {type(thing).__name__} in evaluation mode"
-    with AnswerRequired(what), evaluation_mode(thing):
+    what = f"calling {type(thing).__name__} in {mode_name(training)}"
+    with AnswerRequired(what), in_mode(thing, training=training):
         return call_with_arrays(thing, inputs, method)
 
 
+def mode_name(training: bool) -> str:
+    """Return what messages call a mode."""
+    return "training mode" if training else "evaluation mode"
+
+
 @contextmanager
-def evaluation_mode(thing: Any) -> Iterator[None]:
-    """Call `eval()` on the modules in `thing`; at the end of the block each has the flag that it had.
+def in_mode(thing: Any, *, training: bool = False) -> Iterator[None]:
+    """Call `eval()`, or `train()`, on the modules in `thing`; after the block each has the flag that it had.
 
     They are looked for in attributes, containers, methods, partials, closures, and in the global
     names that functions use: whatever leads from `thing` to a module without running anything.
@@ -46,13 +55,15 @@ def evaluation_mode(thing: Any) -> Iterator[None]:
     changed = []
     try:
         for module, _ in flags:
-            if module.training:  # those inside a module that comes first have been set by it
+            if (
+                bool(module.training) is not training
+            ):  # those inside a module that comes first have been set by it
                 changed.append(module)
-                _set_mode(module, training=False)
+                _set_mode(module, training=training)
         yield
     finally:
         for module in changed:
-            _set_mode(module, training=True)
+            _set_mode(module, training=not training)
         for module, flag in flags:
             if module.training != flag:
                 module.training = flag

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from packager.errors import PackageError
-from packager.process import AnswerRequired
+from packager.process import AnswerRequired, place_in_model
 
 
 class TargetError(PackageError, ValueError):
@@ -55,9 +55,9 @@ def resolve_target(target: str, kwargs: Mapping[str, Any] | None = None) -> Any:
             for part in name.split("."):
                 found = getattr(found, part)
         except (ImportError, AttributeError) as error:
-            raise TargetError(f"{what}: {error}") from error
+            raise TargetError(f"{what}: {error}{place_in_model(error)}") from error
         except Exception as error:  # whatever the user's module raises is told with its name
-            raise TargetError(f"{what}: importing it failed: {type(error).__name__}: {error}") from error
+            raise _failed(f"{what}: importing it failed", error) from error
         if not (inspect.isclass(found) or inspect.isroutine(found)):
             if kwargs:
                 raise TargetError(f"{what} is an object, no factory: it takes no arguments")
@@ -65,7 +65,11 @@ def resolve_target(target: str, kwargs: Mapping[str, Any] | None = None) -> Any:
         try:
             return found(**(kwargs or {}))
         except Exception as error:  # whatever the user's factory raises is told with its name
-            raise TargetError(f"{what}: calling it failed: {type(error).__name__}: {error}") from error
+            raise _failed(f"{what}: calling it failed", error) from error
+
+
+def _failed(what: str, error: Exception) -> TargetError:
+    return TargetError(f"{what}: {type(error).__name__}: {error}{place_in_model(error)}")
 
 
 class WeightsError(PackageError, ValueError):

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from packager.process import place_in_model
+
 from .screen import progress
 
 if TYPE_CHECKING:
@@ -78,7 +80,6 @@ def opened(options: argparse.Namespace) -> Iterator[PackageImporter]:
 
     Raises TargetError where code of the archive raises something in the block.
     """
-    from packager.errors import PackageError
     from packager.package_importer import PackageImporter
 
     with (
@@ -92,18 +93,34 @@ def opened(options: argparse.Namespace) -> Iterator[PackageImporter]:
         ) as importer,
     ):
         importer.archive.progress = show
-        try:
+        with told_with_place(options.file):
             yield importer
-        except (PackageError, OSError, ImportError):  # these say by themselves what to do
+
+
+@contextmanager
+def told_with_place(what: str) -> Iterator[None]:
+    """Raise TargetError where code of a model raises something in the block, with file and line.
+
+    Errors of ours, of files and of imports go through, unless it was the model's code that met them.
+    """
+    from packager.errors import PackageError
+
+    try:
+        yield
+    except (PackageError, BrokenPipeError):  # these say by themselves what to do
+        raise
+    except (OSError, ImportError) as error:
+        if not place_in_model(error):
             raise
-        except Exception as error:  # whatever the model raises is told with its place
-            raise _model_failed(options.file, error) from error
+        raise _model_failed(what, error) from error
+    except Exception as error:
+        raise _model_failed(what, error) from error
 
 
 def _model_failed(file: str, error: Exception) -> TargetError:
     from packager.calls import TargetError
 
-    failed = TargetError(f"{file}: the model failed: {type(error).__name__}: {error}")
+    failed = TargetError(f"{file}: the model failed: {type(error).__name__}: {error}{place_in_model(error)}")
     for frame in traceback.extract_tb(error.__traceback__)[-_FRAMES:]:
         failed.add_note(f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}")
     return failed

@@ -147,7 +147,9 @@ def add_trace_options(parser: argparse.ArgumentParser) -> Any:
         "--kwargs", type=json_object, default={}, metavar="JSON", help="arguments of the factory"
     )
     group.add_argument(
-        "--input", metavar="X.npz", help="arrays to call the object with: by name, or arg0, arg1, ..."
+        "--input",
+        metavar="FILE",
+        help="inputs to call the object with (.npz, .json, .txt): by name, or arg0, arg1, ...",
     )
     return group
 

@@ -14,8 +14,8 @@ examples:
   packager check net.kellet --tolerance 0
 
 Golden calls are stored by `packager export --check`. The exit code is 0 when every answer is within
-the tolerance, 1 when one is not, or when none was stored. Integers are compared exactly. Modules are
-in evaluation mode, as they were when the calls were stored. This runs code of the archive.
+the tolerance, 1 when one is not, or when none was stored. Integers, text and None are compared exactly.
+Modules are in the mode that they were in when the calls were stored. This runs code of the archive.
 """
 
 

@@ -10,8 +10,10 @@ from typing import Any
 
 from packager.atomic import replaced_file
 from packager.errors import PackagingWarning
+from packager.process import place_in_model
 from packager.texts import counted, in_lines
 
+from .archives import told_with_place
 from .building import (
     add_find_links,
     add_policy_options,
@@ -54,8 +56,15 @@ def add(commands: Any) -> None:
     )
     parser.add_argument(
         "--check",
-        metavar="X.npz",
-        help="call the object with these arrays, in evaluation mode, and store call and result",
+        metavar="FILE",
+        help="call the object with these inputs (.npz, .json, .txt, or - for standard input), in evaluation "
+        "mode, and store call and result",
+    )
+    parser.add_argument("--train", action="store_true", help="for --check: modules in training mode")
+    parser.add_argument(
+        "--callable",
+        metavar="NAME",
+        help="the method that is called, as predict (default: the object itself)",
     )
     parser.add_argument(
         "--store",
@@ -98,6 +107,10 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the archive, and say what was written."""
+    from packager.calls import load_inputs
+
+    # Once, and before code of the model is run: a trace saves the same again.
+    options.inputs = None if options.check is None else load_inputs(options.check)
     obj = _built(options)
     more: dict[str, Any] = {"prove": False} if options.no_proof else {}
     with stages() as show, warnings.catch_warnings():
@@ -114,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
             **more,
         )
         exporter.progress = show
-        with exporter:
+        with exporter, told_with_place(options.target):
             _save(exporter, obj, options)
             offer = _offer(exporter.plan(), obj, options) if options.trace or options.trace_policy else ""
     plan = exporter.plan()
@@ -154,14 +167,14 @@ def _built(options: argparse.Namespace) -> Any:
 
 
 def _save(exporter: Any, obj: Any, options: argparse.Namespace) -> None:
-    from packager.calls import load_arrays
-
     if options.store == "factory":
         exporter.save_object("model", "model", obj, factory=options.target, config=options.kwargs)
     else:
         exporter.save_object("model", "model", obj)
+    if options.callable is not None:
+        exporter.save_entry("model", "model", "model", options.callable)
     if options.check is not None:
-        exporter.save_check("model", load_arrays(options.check))
+        exporter.save_check("model", options.inputs, training=options.train)
 
 
 def _offer(plan: Any, obj: Any, options: argparse.Namespace) -> str:
@@ -182,7 +195,10 @@ def _load_weights(obj: Any, path: str) -> None:
 
     try:
         load_weights(obj, path)
-    except (PackageError, OSError):
+    except PackageError:
         raise
     except Exception as error:  # what the model's own load_state_dict raises
-        raise TargetError(f"--weights {path}: {error}") from error
+        place = place_in_model(error)
+        if isinstance(error, OSError) and not place:
+            raise
+        raise TargetError(f"--weights {path}: {error}{place}") from error

@@ -88,15 +88,26 @@ def _tensors(member: Any) -> Iterator[dict[str, Any]]:
     """Made one by one: of a hostile index there are more than would fit into memory."""
     from packager.archive import tensor_bytes
 
+    first: dict[int, str] = {}
     for key, spec in member.items():
-        size = tensor_bytes(spec.dtype, spec.shape)
+        place = member.place_elsewhere(spec.storage)
         yield {
             "key": key,
             "dtype": spec.dtype,
             "shape": list(spec.shape),
-            "bytes": size,
+            "bytes": tensor_bytes(spec.dtype, spec.shape),
             "storage": spec.storage,
+            "lies_in": None if place is None else place.member,
+            "shares_memory_with": None if first.setdefault(spec.storage, key) is key else first[spec.storage],
         }
+
+
+def _stored_bytes(member: Any) -> dict[str, Any]:
+    """What a member takes of the file, and what it refers to of others, where it is counted."""
+    elsewhere: dict[str, int] = {}
+    for place in member.elsewhere:
+        elsewhere[place.member] = elsewhere.get(place.member, 0) + place.nbytes
+    return {"bytes": member.own_bytes, "elsewhere": elsewhere}
 
 
 def _everything(reader: Any, members: dict[str, Any]) -> dict[str, Any]:
@@ -112,6 +123,7 @@ def _everything(reader: Any, members: dict[str, Any]) -> dict[str, Any]:
         **sections,
         "migrations": _migrations(reader),
         "tensors": {name: _tensors(member) for name, member in members.items()},
+        "tensors_stored": {name: _stored_bytes(member) for name, member in members.items()},
     }
 
 
@@ -227,19 +239,32 @@ def _migrations(reader: Any) -> list[dict[str, Any]]:
 
 
 def _print_tensors(members: dict[str, Any], *, every: bool) -> None:
+    """Print what each member takes of the file, so that the sizes add up to what the tensors take of it."""
     from packager.sizes import size_text
 
-    rows = [
-        (name, len(member), size_text(sum(row["bytes"] for row in _tensors(member))))
-        for name, member in members.items()
-    ]
-    print_table("tensors", ("member", "count", "size"), rows)
+    rows = []
+    for name, member in members.items():
+        stored = _stored_bytes(member)
+        shared = ", ".join(f"{size_text(size)} in {other}" for other, size in stored["elsewhere"].items())
+        rows.append((name, len(member), size_text(stored["bytes"]), shared and f"and {shared}"))
+    if len(rows) > 1:
+        total = sum(member.own_bytes for member in members.values())
+        rows.append(("in all", sum(map(len, members.values())), size_text(total), ""))
+    print_table("tensors", ("member", "count", "size", "shared"), rows)
     for name, member in members.items() if every else ():
         shown = (
-            (row["key"], row["dtype"], row["shape"], size_text(row["bytes"])) for row in _tensors(member)
+            (row["key"], row["dtype"], row["shape"], size_text(row["bytes"]), _sharing(row))
+            for row in _tensors(member)
         )
         while block := list(islice(shown, _ROWS_AT_ONCE)):
-            print_table(name, ("key", "dtype", "shape", "size"), block)
+            print_table(name, ("key", "dtype", "shape", "size", "shared"), block)
+
+
+def _sharing(row: dict[str, Any]) -> str:
+    """Whose bytes a tensor has: those of one before it in its member, or of another member."""
+    if row["shares_memory_with"] is not None:
+        return f"memory of {row['shares_memory_with']}"
+    return "" if row["lies_in"] is None else f"in {row['lies_in']}"
 
 
 # --- files of weights of other libraries, read as data ---

@@ -1,11 +1,9 @@
-"""`packager run`: call what an archive holds with arrays from a file."""
+"""`packager run`: call what an archive holds with values from a file, a pipe or the command line."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
-
-from packager.atomic import replaced_file
 
 from .archives import add_archive, opened
 from .screen import print_lines
@@ -14,11 +12,13 @@ _EXAMPLES = """\
 examples:
   packager run net.kellet --input x.npz -o y.npz
   packager run net.kellet --entry encode --input tokens.npz -o out.npz
+  packager run net.kellet --callable predict --text "two words"
+  packager run net.kellet --input - -o - < x.json > y.json
   packager run net.kellet --identity 5f1c... --input x.npz     this archive, and no other
 
-In the input file arrays are named for parameters, or arg0, arg1, ...; answers are called output, or
-output.0, output.key. Modules are in evaluation mode for the call. This runs code of the archive:
-`packager inspect` and `verify` do not.
+In the input file values are named for parameters, or arg0, arg1, ...; a text, and JSON that is no object, is
+arg0. Answers are called output, or output.0, output.key. Modules are in evaluation mode for the call. This
+runs code of the archive: `packager inspect` and `verify` do not.
 """
 
 
@@ -26,32 +26,56 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "run",
-        help="load a model from an archive and call it with arrays",
-        description="Load a model from an archive and call it with arrays. This runs code of the archive.",
+        help="load a model from an archive and call it",
+        description="Load a model from an archive and call it with values. This runs code of the archive.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_archive(parser)
-    parser.add_argument("--entry", default="model", metavar="NAME", help="which entry point (default: model)")
-    parser.add_argument("--input", required=True, metavar="NPZ", help="the file with the inputs")
-    parser.add_argument(
-        "-o", "--output", metavar="NPZ", help="where the answer goes; without, it is described"
-    )
+    add_inputs(parser.add_mutually_exclusive_group(required=True))
+    add_call(parser)
     parser.set_defaults(run=run)
+
+
+def add_inputs(group: Any) -> None:
+    """Declare where the inputs of a call come from."""
+    group.add_argument(
+        "--input",
+        metavar="FILE",
+        help="the inputs: arrays (.npz), JSON (.json) or a text (.txt); - for standard input, whatever it is",
+    )
+    group.add_argument("--text", metavar="TEXT", help="a text as the only input")
+
+
+def add_call(parser: argparse.ArgumentParser) -> None:
+    """Declare what is called, how, and where the answer goes."""
+    parser.add_argument(
+        "--entry", default="model", metavar="NAME", help="which entry point, or object (default: model)"
+    )
+    parser.add_argument("--callable", metavar="NAME", help="call this method of the object, as predict")
+    parser.add_argument("--train", action="store_true", help="modules in training mode (else: in evaluation)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="where the answer goes: .json, else .npz; - for standard output, in the format of the inputs. "
+        "Without, it is described",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the entry point; write its answer, or describe it."""
-    import numpy as np
+    from packager.calls import json_text, load_inputs, write_answer
 
-    from packager.calls import load_arrays
-
-    inputs = load_arrays(options.input)
+    inputs = {"arg0": options.text} if options.input is None else load_inputs(options.input)
     with opened(options) as importer:
-        answer = importer.run(inputs, options.entry)
+        answer = importer.run(inputs, options.entry, callable=options.callable, training=options.train)
     if options.output:
-        with replaced_file(options.output) as file:
-            np.savez(file, **answer)
-    for name, array in answer.items():
-        print_lines(f"{name}: {array.dtype} {list(array.shape)}")
+        as_arrays = any(hasattr(value, "dtype") for value in inputs.values())
+        write_answer(answer, options.output, as_arrays=as_arrays)
+    for name, value in answer.items() if options.output != "-" else ():
+        if hasattr(value, "dtype"):
+            print_lines(f"{name}: {value.dtype} {list(value.shape)}")
+        else:
+            print_lines(f"{name}: {json_text(value)}")
     return 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from .archives import add_trust_options
 from .main import EXIT_CODES, carry_out
+from .run_command import add_call, add_inputs
 from .screen import own_streams, print_lines
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ examples:
   python {file} --input x.npz -o y.npz
   python {file} --check
 
-In the input file arrays are named for parameters, or arg0, arg1, ...; answers are called output, or
-output.0, output.key.
+In the input file values are named for parameters, or arg0, arg1, ...; a text, and JSON that is no object, is
+arg0. Answers are called output, or output.0, output.key.
 
 """
 
@@ -49,11 +50,11 @@ def main(file: str, arguments: Sequence[str] | None = None) -> int:
         from .check_command import run
     elif options.verify:
         from .verify_command import run
-    elif options.input is not None:
+    elif options.input is not None or options.text is not None:
         from .run_command import run
     else:
         run = _info
-    runs_code = options.check or options.input is not None
+    runs_code = options.check or options.input is not None or options.text is not None
     return carry_out(_where_it_can(run) if runs_code else run, options)
 
 
@@ -82,11 +83,10 @@ def _parser(name: str) -> argparse.ArgumentParser:
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--info", action="store_true", help="what this is, and whether it runs here (default)")
-    what.add_argument("--input", metavar="NPZ", help="call the model with the arrays of this file")
+    add_inputs(what)
     what.add_argument("--check", action="store_true", help="repeat the stored calls, and compare the answers")
     what.add_argument("--verify", action="store_true", help="check every byte of this archive")
-    parser.add_argument("-o", "--output", metavar="NPZ", help="where the answer goes; else it is described")
-    parser.add_argument("--entry", default="model", metavar="NAME", help="which entry point (default: model)")
+    add_call(parser)
     parser.add_argument(
         "--tolerance", type=float, default=1e-5, metavar="X", help="for --check (default: 1e-5)"
     )

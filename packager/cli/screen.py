@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import math
 import os
 import re
 import sys
@@ -207,7 +208,7 @@ def _spelled_items(first: str, items: Iterable[tuple[str, Any]], last: str, line
 
 def _json(value: Any) -> str:
     """Plain data; what JSON leaves as it is and a terminal would not is spelled out too."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     return text if text.isascii() and "\x7f" not in text else _HIDDEN.sub(_escaped, text)
 
 
@@ -229,4 +230,6 @@ def _plain(value: Any) -> Any:
         return [_plain(inner) for inner in value]
     if isinstance(value, bytes | memoryview):
         return len(value)
+    if isinstance(value, float) and not math.isfinite(value):  # JSON has no number for it
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value

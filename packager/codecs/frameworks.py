@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from packager.archive import FREE_MODULE_PATHS, MAX_MODULE_PATH, PATHS_PER_MODULE
+from packager.process import place_in_model
 
 from .base import CannotStore, Child, Encoding, Finish, LiteralValue, TensorData, expect
 
@@ -184,7 +185,8 @@ class Framework:
             state = root.state_dict()
         except Exception as error:
             raise CannotStore(
-                f"state_dict() of {type(root).__qualname__} failed: {type(error).__name__}: {error}",
+                f"state_dict() of {type(root).__qualname__} failed: {type(error).__name__}: {error}"
+                f"{place_in_model(error)}",
                 "repair the hook or the override of state_dict that raised it",
             ) from error
         modules = list(root.modules())

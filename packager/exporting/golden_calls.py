@@ -9,21 +9,25 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from packager.archive import CheckRecord, EntryPoint
 from packager.calls import (
     DEFAULT_TOLERANCE,
     LISTED,
+    CallError,
     IsOwn,
-    call_in_evaluation_mode,
+    call_in_mode,
     compare_answers,
     entry_method,
+    mode_name,
+    pack_values,
+    stored_form,
 )
 from packager.errors import CodeExitError, PackageError
 from packager.objects import encode_state_dict
-from packager.process import AnswerRequired
+from packager.process import AnswerRequired, place_in_model
 
 from .plan import PlannedTensors
 from .request import CheckRequest, ObjectRequest
@@ -55,12 +59,11 @@ def store_check(
 ) -> StoredCheck:
     """Call the entry point on a copy of its object: what is stored must not see the call.
 
-    It is called twice, in evaluation mode, each time on a copy of its own. `is_own` knows what code of
-    the archive defines; see `entry_method`.
+    It is called twice, in one mode, each time on a copy of its own, with the inputs as they will be read
+    back. `is_own` knows what code of the archive defines; see `entry_method`.
 
     Raises CheckStoreError where there is no such entry point, its object is no longer what was saved, the
-    call is refused or fails, the two answers differ, or the arrays have dtypes that safetensors has no
-    word for.
+    call is refused or fails, the two answers differ, or inputs or answer hold what cannot be stored.
     """
     point = next((point for point in points if point.name == request.name), None)
     saved = _saved(point, objects) if point is not None else None
@@ -74,15 +77,18 @@ def store_check(
             "not be one of what is stored; save a copy of it, or change it before it is saved"
         )
     try:
+        given = {name: stored_form(name, value) for name, value in request.inputs.items()}
+        request = replace(request, inputs=given)
         result = _answer(saved.obj, request, point, is_own)
         again = _answer(saved.obj, request, point, is_own)
     except CodeExitError as error:  # says by itself what was called, and where it ended
         raise CheckStoreError(str(error)) from error
     except Exception as error:  # whatever the model's code raises is told with the check's name
-        raise CheckStoreError(f"calling it failed: {type(error).__name__}: {error}") from error
-    _require_repeatable(result, again)
+        said = f"calling it failed: {type(error).__name__}: {error}{place_in_model(error)}"
+        raise CheckStoreError(said) from error
+    _require_repeatable(result, again, mode_name(request.training))
     base = f".data/checks/{request.name}"
-    inputs = _member(f"{base}/inputs.safetensors", request.inputs)
+    inputs = _member(f"{base}/inputs.safetensors", given, training=request.training)
     outputs = _member(f"{base}/outputs.safetensors", result)
     return StoredCheck(CheckRecord(request.name, point.name, inputs.name, outputs.name), (inputs, outputs))
 
@@ -103,20 +109,24 @@ def _with_entry(told: str, name: str, objects: Sequence[ObjectRequest]) -> tuple
     method = next((one for one in methods if callable(getattr(type(meant.obj), one, None))), None)
     if method is None:
         return f"{told}; {kind} cannot be called, and its class has no {', '.join(methods)}", ""
-    return f"{told}; {kind} cannot be called itself: name its method", f'{fix}, "{method}")'
+    return (
+        f"{told}; {kind} cannot be called itself: name its method (--callable {method})",
+        f'{fix}, "{method}")',
+    )
 
 
 def _answer(obj: Any, request: CheckRequest, point: EntryPoint, is_own: IsOwn) -> dict[str, Any]:
-    """Return the arrays of one call; nothing of them is shared with the model, which may write to its own."""
+    """Return the parts of one answer; nothing of them is shared with the model, which may write to its."""
     import numpy
 
     with AnswerRequired(f"copying {type(obj).__name__} for the call"):
         thing = copy.deepcopy(obj)
-    answer = call_in_evaluation_mode(thing, request.inputs, entry_method(point, thing, is_own))
-    return {name: numpy.array(value) for name, value in answer.items()}
+    method = entry_method(point, thing, is_own)
+    answer = call_in_mode(thing, request.inputs, method, training=request.training)
+    return {name: numpy.array(value) if hasattr(value, "dtype") else value for name, value in answer.items()}
 
 
-def _require_repeatable(first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
+def _require_repeatable(first: Mapping[str, Any], second: Mapping[str, Any], mode: str) -> None:
     """Raise CheckStoreError where a second call answered otherwise: no check of it could ever pass."""
     differing = [
         f"{one.name} ({'not in every answer' if one.name not in first or one.name not in second else one})"
@@ -125,7 +135,7 @@ def _require_repeatable(first: Mapping[str, Any], second: Mapping[str, Any]) -> 
     ]
     if differing:
         raise CheckStoreError(
-            "the answer is random: a second call with the same arrays, in evaluation mode, gave another "
+            f"the answer is random: a second call with the same inputs, in {mode}, gave another "
             f"{', '.join(differing)}; let the code draw from a generator that it seeds in each call, keep no "
             "state from call to call outside of the object, or leave the check out"
         )
@@ -138,16 +148,18 @@ def _saved(point: EntryPoint, objects: Sequence[ObjectRequest]) -> ObjectRequest
     return None
 
 
-def _member(name: str, arrays: Mapping[str, Any]) -> PlannedTensors:
-    import numpy
-
-    encoded = encode_state_dict({key: numpy.asarray(value) for key, value in arrays.items()})
+def _member(name: str, values: Mapping[str, Any], *, training: bool = False) -> PlannedTensors:
+    try:
+        arrays, texts = pack_values(values, training=training)
+    except CallError as error:
+        raise CheckStoreError(str(error)) from error
+    encoded = encode_state_dict(arrays)
     if encoded.refusals:
         raise CheckStoreError("; ".join(finding_text(finding) for finding in encoded.refusals))
     if encoded.extras:
-        odd = ", ".join(f"{key} ({numpy.asarray(value).dtype})" for key, value in arrays.items())
+        odd = ", ".join(f"{key} ({value.dtype})" for key, value in arrays.items())
         raise CheckStoreError(f"only dtypes of safetensors can be stored in a check, got {odd}")
-    return member_of_state(name, encoded)
+    return replace(member_of_state(name, encoded), metadata=texts)
 
 
 def why_not_called(factory: Callable[..., Any] | str, config: Mapping[str, Any]) -> str:

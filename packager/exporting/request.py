@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,22 +53,27 @@ class ResourceRequest:
 
 @dataclass(frozen=True, eq=False)
 class ObjectRequest:
-    """An object to be stored by its layout, or, with a factory, by a call and its state."""
+    """An object to be stored by its layout, or, with a factory, by a call and its state.
+
+    `classes` are those of the modules in it, known once it was taken.
+    """
 
     package: str
     resource: str
     obj: Any = field(repr=False)
     factory: Callable[..., Any] | str | None = None
     config: Mapping[str, Any] | None = None
+    classes: tuple[type, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class StateDictRequest:
-    """The state dict of a module, or a mapping that is one."""
+    """The state dict of a module, or a mapping that is one; `classes` as for objects."""
 
     package: str
     resource: str
     source: Any = field(repr=False)
+    classes: tuple[type, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,10 +88,11 @@ class EntryRequest:
 
 @dataclass(frozen=True, eq=False)
 class CheckRequest:
-    """A call of an entry point, whose result is stored beside its inputs."""
+    """A call of an entry point, whose result is stored beside its inputs; in evaluation mode, or not."""
 
     name: str
     inputs: Mapping[str, Any] = field(repr=False)
+    training: bool = False
 
 
 Item = (
@@ -155,10 +161,18 @@ class Request:
         """Iterate over the items of one kind, in order."""
         return (item for item in self._items if isinstance(item, kind))
 
-    def saved(self) -> Iterator[Any]:
-        """Yield the objects that were saved, and what state dicts were taken of."""
-        yield from (item.obj for item in self.of(ObjectRequest))
-        yield from (item.source for item in self.of(StateDictRequest))
+    def classes(self) -> Iterator[type]:
+        """Yield the classes of the modules that were saved, or that state dicts were taken of."""
+        for kept in self.of(ObjectRequest):
+            yield from kept.classes
+        for state in self.of(StateDictRequest):
+            yield from state.classes
+
+    def let_go(self) -> None:
+        """Keep no object any more: what was asked for has been written."""
+        self._items = [
+            replace(item, obj=None) if isinstance(item, ObjectRequest) else item for item in self._items
+        ]
 
     def unique_id(self) -> str:
         """Draw an id that no other call has drawn: "0", "1", ..."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -255,13 +255,19 @@ def store_state(request: StateDictRequest, storing: Storing) -> StoredState:
     return _state(request.package, request.resource, entry, request.source, storing)
 
 
-def store_migrations(sources: Iterable[Any], importer: Importer) -> StoredMigrations:
-    """Pack the migrations of every class of every module in `sources`, base classes included.
+def classes_in(source: Any) -> tuple[type, ...]:
+    """Return the classes of the modules in what was saved, base classes included."""
+    modules = source.modules() if framework_of(type(source)) is not None else ()
+    return tuple(dict.fromkeys(cls for module in modules for cls in type(module).__mro__))
+
+
+def store_migrations(classes: Iterable[type], importer: Importer) -> StoredMigrations:
+    """Pack the migrations of every class.
 
     A class that cannot be found by its name carries none: it could not be loaded into.
     """
     names, found = NameFinder(importer), {}
-    for cls in dict.fromkeys(cls for source in sources for cls in _classes(source)):
+    for cls in dict.fromkeys(classes):
         if attached(cls):
             try:
                 module, qualname = names.find(cls)
@@ -357,8 +363,3 @@ def _names_that_ran(source: Any) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys(f"{ran.target}: {name}" for ran in migrations_ran(source) for name in ran.names)
     )
-
-
-def _classes(source: Any) -> Iterator[type]:
-    for module in source.modules() if framework_of(type(source)) is not None else ():
-        yield from type(module).__mro__

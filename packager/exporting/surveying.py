@@ -29,7 +29,7 @@ from .request import (
     StateDictRequest,
 )
 from .stored import StoredMigrations, StoredObject, StoredState, Storing, frameworks_of, store_migrations
-from .taking import Taken, is_as_taken, is_steady, take, written
+from .taking import Taken, is_as_taken, is_steady, kept, take, written
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,11 @@ class Surveyor:
         """Forget the last survey: the request or the rules have changed."""
         self._last = None
 
+    def let_go(self) -> None:
+        """Keep no object any more: the last survey stands."""
+        self._taken.clear()
+        self._request.let_go()
+
     def answer(self, question: str, names: Answer) -> None:
         """Keep the answer to a question of the walk for this and every later survey."""
         self._answers[question] = names
@@ -159,9 +164,13 @@ class Surveyor:
         """Encode what is saved as it is now; see `taking.take`."""
         self._taken[id(request)] = take(request, self._storing, first_id=self._request.ids_given)
 
-    def write(self, request: ObjectRequest | StateDictRequest, archive: BegunArchive) -> None:
-        """Write the tensors of what was taken; see `taking.written`."""
-        self._taken[id(request)] = written(self._taken[id(request)], archive)
+    def write(
+        self, request: ObjectRequest | StateDictRequest, archive: BegunArchive
+    ) -> ObjectRequest | StateDictRequest:
+        """Write the tensors of what was taken, and return the request without what is not needed any more."""
+        taken = kept(written(self._taken.pop(id(request)), archive))
+        self._taken[id(taken.request)] = taken
+        return taken.request
 
     def is_as_saved(self, archive: BegunArchive, request: ObjectRequest) -> bool:
         """Say whether an object is as it was when it was saved; True where its encodings never agree."""
@@ -175,7 +184,7 @@ class Surveyor:
             saved = tuple(self._stored(one) for one in self._request if id(one) in self._taken)
             states = (one.state for one in saved if isinstance(one, StoredObject) and one.state is not None)
             contents: tuple[StoredObject | StoredState, ...] = (*saved, *states)
-            migrations = store_migrations(self._request.saved(), self._storing.importer)
+            migrations = store_migrations(self._request.classes(), self._storing.importer)
             uses = (*_uses((*contents, migrations)), *_codec_uses(contents), *_pickle_uses(self._request))
             self._decisions.sources.main_names = frozenset(
                 use.qualname.partition(".")[0] for use in uses if use.module == "__main__"

@@ -8,6 +8,7 @@ settled when all of them are known, from what was taken.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +18,9 @@ from packager.tensors import same_bytes
 from .plan import PlannedTensors
 from .plan_writing import BegunArchive
 from .request import ObjectRequest, Request, StateDictRequest
-from .stored import StoredObject, StoredState, Storing, store_object, store_state
+from .stored import StoredObject, StoredState, Storing, classes_in, store_object, store_state
+
+_CONTAINERS = (dict, OrderedDict, list, tuple, set, frozenset)
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,21 @@ def written(taken: Taken, archive: BegunArchive) -> Taken:
     if not stored.may_be_stored:
         return taken
     return replace(taken, stored=stored.with_members(archive.take(stored.members)))
+
+
+def kept(taken: Taken) -> Taken:
+    """Return what was taken with that of the request which is needed to the end.
+
+    An object may yet be called, for a golden call that is asked for later, and so is kept as it is. State
+    dicts and plain containers are never called: of 100 checkpoints in one exporter none stays in memory.
+    """
+    request = taken.request
+    if isinstance(request, StateDictRequest):
+        return replace(taken, request=replace(request, source=None, classes=classes_in(request.source)))
+    obj = request.obj
+    if request.factory is None and type(obj) in _CONTAINERS:
+        obj = type(obj)()  # what cannot be done with it is said by its class
+    return replace(taken, request=replace(request, obj=obj, classes=classes_in(request.obj)))
 
 
 def is_as_taken(taken: Taken, storing: Storing, asked: Request, archive: BegunArchive) -> bool:

@@ -46,8 +46,9 @@ def verify(
     That is the layout, both digests of every chunk, the manifest and what its records name, msgpack,
     and safetensors headers against their indexes. With `deep=True` every source is compiled, its code
     thrown away, and the names in every stored object are audited, as `load_object` would with this
-    `trust`: in a child process that is ended when it takes more than `memory` bytes (where the system
-    can tell) or all of it more than `seconds`. `progress(done, total)` is called with bytes.
+    `trust`, and tensors and records that nothing in the archive refers to are problems. Parsing is done in
+    a child process that is ended when it takes more than `memory` bytes (where the system can tell) or all
+    of it more than `seconds`. `progress(done, total)` is called with bytes.
 
     `file` is a path, the folder of an unzipped archive, a file object or bytes. It is read with
     bounds, not mapped: one that others cut short meanwhile gives an error. `identity` is that of the only
@@ -83,7 +84,7 @@ def verify(
                     "extras": process.extras,
                     "migration": process.migrations,
                 }
-        return verify_reader(reader, checks=checks, progress=progress)
+        return verify_reader(reader, checks=checks, progress=progress, all_named=deep)
 
 
 class ParsingError(ArchiveError):

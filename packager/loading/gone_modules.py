@@ -109,5 +109,9 @@ class _GoneLoader(Loader):
     def create_module(self, spec: ModuleSpec) -> GoneModule:
         return gone_module(spec.name, self._error)
 
+    def get_data(self, path: str) -> bytes:
+        """Raise the error: `pkgutil.get_data` would answer None for a loader without this."""
+        raise self._error
+
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: there is no code."""

@@ -54,6 +54,13 @@ class ArchiveMovedError(ArchiveError, ImportError):
     """A process cannot open an archive again that another has open: it is gone, replaced, or damaged."""
 
 
+class ArchiveClosedError(ArchiveError):
+    """Code or objects of a closed archive import from it, or read its files.
+
+    It is no ImportError: code that tries an import would go on as if the module were absent everywhere.
+    """
+
+
 class NameTakenError(PackageError, ImportError):
     """An archive cannot be installed: this process has, or can import, packages of the same names."""
 
@@ -174,9 +181,11 @@ class _ArchiveFinder:
         if loaded is None and "__w" in top:
             try:
                 loaded = _adopt(top)
-            except (ArchiveMovedError, ModuleNotFoundError) as error:
-                from .gone_modules import gone_spec
+            except (ArchiveClosedError, ArchiveMovedError) as error:
+                from .gone_modules import gone_spec, is_read_for_a_worker
 
+                if isinstance(error, ArchiveClosedError) and not is_read_for_a_worker(fullname):
+                    raise  # a spec would say that the module is there
                 return gone_spec(fullname, error)
         return None if loaded is None else loaded.find_spec(fullname, path)
 
@@ -232,7 +241,7 @@ _STUB = "from packager.loading.loaded_archive import adopt_module; adopt_module(
 _announcing = threading.RLock()  # opening again may raise a warning, whose filter may import
 _stub_folder: TemporaryFolder | None = None
 _policies: dict[str, str] = {}
-_closed: set[str] = set()
+_closed: dict[str, str] = {}  # where they lay, as far as that is known
 
 
 def announce(
@@ -262,7 +271,7 @@ def announce(
         announced = _announced()
         for top in loaded.top_level_names:
             announced[top] = policy
-            _closed.discard(top)
+            _closed.pop(top, None)
             _policies[top] = json.dumps(policy)
         # Where nothing can be written, workers find the archive once they have imported `packager`.
         with contextlib.suppress(OSError):
@@ -279,10 +288,11 @@ def withdraw(loaded: LoadedArchive) -> None:
     """Take back what `announce` said: this archive is not opened by its name any more."""
     with _announcing:
         announced = _announced()
-        _closed.update(loaded.top_level_names)
         for top in loaded.top_level_names:
             announced.pop(top, None)
-            if _policies.pop(top, None) is not None and _stub_folder is not None:
+            policy = _policies.pop(top, None)
+            _closed[top] = "" if policy is None else json.loads(policy)["path"]
+            if policy is not None and _stub_folder is not None:
                 with contextlib.suppress(OSError):  # another process may have emptied the folder
                     os.unlink(os.path.join(_stub_folder.path, f"{top}.py"))
         _put_into_environment(announced)
@@ -292,13 +302,14 @@ def adopt_module(fullname: str, policy: str | None = None) -> None:
     """Put the packaged module `fullname` in the place of the one-line module that calls this.
 
     `policy` is what that line was written with, as JSON. Raises ModuleNotFoundError where its archive is not
-    announced any more, ArchiveMovedError where it cannot be opened; a worker's task gets a stand-in then.
+    announced any more, ArchiveClosedError where it was closed here, ArchiveMovedError where it cannot be
+    opened; a worker's task gets a stand-in then.
     """
     top = fullname.partition(".")[0]
     try:
         if _adopt(top, None if policy is None else json.loads(policy)) is None:
             raise ModuleNotFoundError(f"no open archive has {fullname!r}", name=fullname)
-    except (ArchiveMovedError, ModuleNotFoundError) as error:
+    except (ArchiveClosedError, ArchiveMovedError, ModuleNotFoundError) as error:
         from .gone_modules import gone_module
 
         sys.modules[fullname] = gone_module(fullname, error)
@@ -311,14 +322,18 @@ def adopt_module(fullname: str, policy: str | None = None) -> None:
 def _adopt(top: str, policy: dict[str, Any] | None = None) -> LoadedArchive | None:
     """Open the announced archive that owns `top`, in a process where it is not open.
 
-    Raises ModuleNotFoundError for one that was closed here, ArchiveMovedError where that fails.
+    Raises ArchiveClosedError for one that was closed here, ArchiveMovedError where that fails.
     """
     with _announcing:
         if top in _policies:  # announced by this process, whose importer is gone
             policy = json.loads(_policies[top])
         loaded = loaded_archive_of(top)
         if loaded is None and top in _closed:
-            raise ModuleNotFoundError(f"the archive of {top!r} is not open any more", name=top)
+            place = f" ({_closed[top]})" if _closed[top] else ""
+            raise ArchiveClosedError(
+                f"the archive of {demangle(top)!r}{place} is closed, and code or objects of it import from "
+                "it: keep the PackageImporter open as long as they are used"
+            )
         policy = policy or _announced().get(top)
         if policy is None or loaded is not None:
             return loaded

@@ -96,8 +96,8 @@ class PackagedImport:
         return self(name, globals, locals, fromlist, level)
 
     def close(self) -> None:
-        """Forget the importer, and give the library's own modules to functions that are still referenced."""
-        self._importer, self._stand_ins, self._has_stand_ins = None, None, False
+        """Forget the importer. The stand-ins remain: no name in a function that lives on is another's."""
+        self._importer = None
 
     def _in_its_place(self, module: ModuleType) -> ModuleType:
         """Return the stand-in for a module of the library, or the module itself where it needs none."""

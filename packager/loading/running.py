@@ -1,18 +1,19 @@
-"""Calls of what an archive holds: by arrays, and the golden calls that were stored with it."""
+"""Calls of what an archive holds: by values, and the golden calls that were stored with it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from packager.archive import ArchiveReader, CheckRecord, EntryPoint, TensorReader, storages_of
 from packager.calls import (
     Deviation,
-    call_in_evaluation_mode,
+    call_in_mode,
     compare_answers,
     entry_method,
     require_entry_name,
+    unpack_values,
 )
 from packager.errors import ArchiveError, PackageError
 from packager.objects import names_in, open_state_dict
@@ -24,38 +25,48 @@ Load = Callable[[str, str], Any]
 """`load_object` of a PackageImporter, which gives the object of a package and a name."""
 
 
+_MOST_NAMED = 10
+
+
 class EntryPointError(PackageError, LookupError):
     """The archive has no entry point of that name."""
 
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """A golden call, run here: the deviation of every array of its answer."""
+    """A golden call, run here: the deviation of every part of its answer."""
 
     name: str
     deviations: tuple[Deviation, ...]
 
     def within(self, tolerance: float) -> bool:
-        """Say whether every array is as near to the stored one as `tolerance` says."""
+        """Say whether every part is as near to the stored one as `tolerance` says."""
         return all(one.within(tolerance) for one in self.deviations)
 
 
-def run_entry(opened: OpenArchive, load: Load, name: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Load what the entry point names, call it with arrays, and return the arrays of the answer.
+def run_entry(
+    opened: OpenArchive,
+    load: Load,
+    name: str,
+    inputs: Mapping[str, Any],
+    *,
+    callable: str | None = None,
+    training: bool = False,
+) -> dict[str, Any]:
+    """Load what the entry point names, call it with values by name, and return the parts of the answer.
 
-    Modules are in evaluation mode for the call, as they were when golden calls were stored.
+    An object can be named itself, as "package/resource"; `callable` names another method than the entry point
+    does. Modules are in evaluation mode for the call, or in training mode.
 
     Raises EntryPointError where there is no such entry point, EntryMethodError for one that must not be
     called, where that can be known before the object is built, CodeExitError where the code ends with
     `sys.exit()` or the like, and whatever else loading and calling raise.
     """
-    points = {point.name: point for point in opened.reader.manifest.entry_points}
-    point = points.get(name)
-    if point is None:
-        raise EntryPointError(f"no entry point {name!r}; the archive has {', '.join(points) or 'none'}")
+    point = _find_entry(opened.reader, name)
+    point = point if callable is None else replace(point, callable=callable)
     require_entry_name(point, lambda: _names_code(opened.reader, point))
     thing = load(point.package, point.resource)
-    return call_in_evaluation_mode(thing, inputs, entry_method(point, thing, opened.defines))
+    return call_in_mode(thing, inputs, entry_method(point, thing, opened.defines), training=training)
 
 
 def run_checks(opened: OpenArchive, load: Load, name: str | None = None) -> tuple[CheckOutcome, ...]:
@@ -71,6 +82,26 @@ def run_checks(opened: OpenArchive, load: Load, name: str | None = None) -> tupl
         raise EntryPointError(f"no golden call {name!r}; the archive has {there}")
     _require_members_of_their_own(checks)
     return tuple(_run_check(opened, load, record) for record in wanted)
+
+
+def _find_entry(reader: ArchiveReader, name: str) -> EntryPoint:
+    """Return the entry point of that name, or one for the object that is named. Raises EntryPointError."""
+    points = {point.name: point for point in reader.manifest.entry_points}
+    if name in points:
+        return points[name]
+    objects = {f"{record.package}/{record.resource}": record for record in reader.manifest.objects}
+    if name in objects:
+        return EntryPoint(name, objects[name].package, objects[name].resource)
+    entries = ", ".join(points) or "none"
+    there = ", ".join(list(objects)[:_MOST_NAMED]) + (", ..." if len(objects) > _MOST_NAMED else "")
+    raise EntryPointError(
+        f"no entry point {name!r}; the archive has {entries}, and "
+        + (
+            f"the objects {there}: name one of these in its place"
+            if there
+            else "no object that could be called"
+        )
+    )
 
 
 def _names_code(reader: ArchiveReader, point: EntryPoint) -> bool:
@@ -100,11 +131,14 @@ def _require_members_of_their_own(checks: Sequence[CheckRecord]) -> None:
 
 
 def _run_check(opened: OpenArchive, load: Load, record: CheckRecord) -> CheckOutcome:
-    expected = _arrays(opened.reader, record.outputs)
-    found = run_entry(opened, load, record.entry_point, _arrays(opened.reader, record.inputs))
+    expected, _ = _values(opened.reader, record.outputs)
+    inputs, training = _values(opened.reader, record.inputs)
+    found = run_entry(opened, load, record.entry_point, inputs, training=training)
     return CheckOutcome(record.name, compare_answers(expected, found))
 
 
-def _arrays(reader: ArchiveReader, member: str) -> dict[str, Any]:
-    stored = open_state_dict(TensorReader(reader, member), None, what=f"check {member}")
-    return {name: stored[name] for name in stored}
+def _values(reader: ArchiveReader, member: str) -> tuple[dict[str, Any], bool]:
+    """Return what a member of a golden call holds, and whether modules are in training mode for it."""
+    tensors, what = TensorReader(reader, member), f"check {member}"
+    stored = open_state_dict(tensors, None, what=what)
+    return unpack_values({name: stored[name] for name in stored}, tensors.metadata, what=what)

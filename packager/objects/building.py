@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from packager.codecs import CHECKED, ObjectCodec, StateCheck, StoredTensor, default_registry, state_checks
 from packager.errors import PackageError
-from packager.process import gc_paused
+from packager.process import gc_paused, place_in_model
 from packager.tensors import contiguous_strides
 
 from .auditing import AuditedObject, Names
@@ -162,7 +162,7 @@ class _Builder:
         path = paths_to(self._audited.records, self._audited.root, {subject})[subject]
         return ObjectBuildError(
             f"{self._audited.what}: {path} cannot be built (record {index}, {KIND_NAMES[record[0]]}): "
-            f"{type(error).__name__}: {error}"
+            f"{type(error).__name__}: {error}{place_in_model(error)}"
         )
 
     # --- packager.codecs.Decoding ---

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from packager.codecs import CannotStore
+from packager.process import place_in_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def _ask(obj: Any, function: Any, *args: Any) -> Any:
         raise
     except Exception as error:
         raise CannotStore(
-            f"{type(obj).__qualname__} says that it cannot be stored: {error}",
+            f"{type(obj).__qualname__} says that it cannot be stored: {error}{place_in_model(error)}",
             "remove the attribute before saving (__getstate__), or build it lazily",
             "build the object by a factory: save_object(..., factory=, config=)",
         ) from error

@@ -185,3 +185,8 @@ def test_what_came_from_an_installed_archive_is_recognised() -> None:
         assert shop.__name__ == "shop_of_its_own"
         assert is_from_package(shop)
         assert is_from_package(shop.Till())
+
+
+def test_a_trace_does_not_read_the_standard_input_of_this_process() -> None:
+    with pytest.raises(TraceError, match=r"tracing textwrap:dedent: .* standard input; name a file"):
+        trace_call("textwrap:dedent", {"text": "a"}, "-")

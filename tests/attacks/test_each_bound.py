@@ -47,6 +47,7 @@ ELSEWHERE: Mapping[str, str] = {
     "test_requirements_of_all_wheels_are_counted",
     "archive MAX_WHEEL_MARKERS": "attacks/test_costly_wheels.py::"
     "test_extras_that_ask_each_other_come_to_an_end",
+    "archive MAX_CHECK_TEXT": "calls/test_plain_values.py::test_texts_are_counted_when_written_and_read",
     "archive MAX_CHECKS": "attacks/test_costly_wheels.py::"
     "test_golden_calls_are_counted_when_a_manifest_is_read_or_written",
     "weights MAX_SHARDS": "weights/test_legacy_bounds.py::test_an_index_names_as_many_files_as_may_be_open",

@@ -13,7 +13,7 @@ import pytest
 import kellet
 from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError
-from packager.calls import evaluation_mode
+from packager.calls import in_mode
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -254,7 +254,7 @@ def test_every_module_in_reach_is_in_evaluation_mode_and_set_back(how: str, fail
     flags = [module.training for module in net.modules()]
     thing = reached_through()[how](net)
     try:
-        with evaluation_mode(thing):
+        with in_mode(thing):
             assert [module.training for module in net.modules()] == [False] * 5
             if fails:
                 raise KeyError("in the call")
@@ -271,10 +271,10 @@ def test_a_class_that_does_more_is_asked_as_a_user_would_ask() -> None:
             said.append(mode)
             return super().train(mode)
 
-    with evaluation_mode([Merging()]):
+    with in_mode([Merging()]):
         assert said == [False]
     assert said == [False, True]
-    with evaluation_mode(Merging().eval()):
+    with in_mode(Merging().eval()):
         assert said == [False, True, False]
     assert said == [False, True, False]
 
@@ -293,6 +293,6 @@ def test_nothing_of_an_object_is_run_to_look_into_it() -> None:
             raise AssertionError("asked for values")
 
     net = nn.Dropout()
-    with evaluation_mode([Closed(), Items([Keys(a=net)]), kellet.ones(2), np.ones(2)]):
+    with in_mode([Closed(), Items([Keys(a=net)]), kellet.ones(2), np.ones(2)]):
         assert not net.training
     assert net.training

@@ -17,7 +17,7 @@ from packager.calls import (
     TargetError,
     WeightsError,
     call_with_arrays,
-    load_arrays,
+    load_inputs,
     load_weights,
     resolve_target,
 )
@@ -80,7 +80,7 @@ def test_a_kellet_module_gets_tensors_and_gives_arrays() -> None:
 
 
 def test_a_result_that_is_no_array_is_refused_with_its_path() -> None:
-    with pytest.raises(CallError, match=r"output\.1 is a object: only arrays, tensors and numbers"):
+    with pytest.raises(CallError, match=r"output\.1 is a object: only arrays, tensors, numbers, text"):
         call_with_arrays(lambda: (1, object()), {})
 
 
@@ -88,12 +88,12 @@ def test_arrays_are_read_without_pickles(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.npz", tmp_path / "bad.npz"
     np.savez(good, arg0=np.ones(2))
     np.savez(bad, arg0=np.array([object()]))
-    assert list(load_arrays(str(good))) == ["arg0"]
+    assert list(load_inputs(str(good))) == ["arg0"]
     with pytest.raises(CallError, match=r"bad.npz, entry 'arg0': not a .npz file of arrays"):
-        load_arrays(str(bad))
+        load_inputs(str(bad))
     (tmp_path / "text.npz").write_text("text")
     with pytest.raises(CallError, match=r"text.npz: not a .npz file"):
-        load_arrays(str(tmp_path / "text.npz"))
+        load_inputs(str(tmp_path / "text.npz"))
 
 
 def test_damaged_arrays_are_told_with_their_file(tmp_path: Path) -> None:
@@ -104,21 +104,21 @@ def test_damaged_arrays_are_told_with_their_file(tmp_path: Path) -> None:
     for damaged, words in ((whole[:-30], "not a zip file"), (changed, "Bad CRC-32 for file 'x.npy'")):
         (tmp_path / "bad.npz").write_bytes(damaged)
         with pytest.raises(CallError, match=f"bad.npz.*: not a .npz file of arrays .*{words}.*numpy.savez"):
-            load_arrays(str(tmp_path / "bad.npz"))
+            load_inputs(str(tmp_path / "bad.npz"))
     with zipfile.ZipFile(tmp_path / "bad.npz", "w") as file:
         file.writestr("w.npy", b"\x93NUMPY\2\0\5\0\0\0foo()")
         file.writestr("text", b"text")
     with pytest.raises(CallError, match=r"bad.npz, entry 'w': .* line 1: a Call\); make one"):
-        load_arrays(str(tmp_path / "bad.npz"))
+        load_inputs(str(tmp_path / "bad.npz"))
     with zipfile.ZipFile(tmp_path / "bad.npz", "w") as file:
         file.writestr("text", b"text")
     with pytest.raises(
         CallError, match=r"bad.npz, entry 'text': it does not begin as an array does; make one"
     ):
-        load_arrays(str(tmp_path / "bad.npz"))
+        load_inputs(str(tmp_path / "bad.npz"))
     np.save(tmp_path / "x.npy", np.ones(2))
     with pytest.raises(CallError, match=r"x.npy: not a .npz file of arrays"):
-        load_arrays(str(tmp_path / "x.npy"))
+        load_inputs(str(tmp_path / "x.npy"))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from packager import PackageExporter, PackageImporter, PackagingError
-from packager.calls import evaluation_mode
+from packager.calls import in_mode
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -77,6 +77,6 @@ def test_a_random_answer_is_a_problem_of_the_plan(project: Project) -> None:
 def test_scripted_and_exported_modules_are_set_and_set_back() -> None:
     scripted = torch.jit.trace(nn.Sequential(nn.Linear(2, 2), nn.Dropout()).eval(), torch.ones(1, 2)).train()
     exported = torch.export.export(nn.Linear(2, 2), (torch.ones(1, 2),)).module()
-    with evaluation_mode({"a": [scripted, exported]}):
+    with in_mode({"a": [scripted, exported]}):
         assert not any(module.training for module in scripted.modules())
     assert all(module.training for module in scripted.modules())

@@ -146,7 +146,10 @@ def test_a_model_that_fails_is_exit_code_4_with_the_place(run: Run, project: Pro
     assert run("export", "fails.net:Net", "-o", target)[0] == 0
     code, out, errors = run("run", target, "--input", tmp_path / "x.npz", "-o", answer)
     assert (code, out, answer.exists()) == (4, "", False)
-    assert errors.startswith(f"packager: {target}: the model failed: IndexError: list index out of range\n")
+    assert re.match(
+        rf"packager: {target}: the model failed: IndexError: list index out of range, at \S+/net\.py:5 in ",
+        errors,
+    )
     assert errors.endswith("fails/net.py:5 in __call__: return self.words[len(x)]\n")
     code, _, errors = run("run", target, "--input", tmp_path / "y.npz")
     assert code == 1

@@ -110,6 +110,35 @@ def test_inspect_shows_an_archive_in_every_form(run: Run, archive: Path, tmp_pat
         assert "weight  F32    [2, 3]  24 B" in out
 
 
+def test_inspect_counts_once_what_several_saves_share(run: Run, tmp_path: Path) -> None:
+    """Ties inside of a save, and whole storages of an earlier one; what is small is stored with each."""
+    path, big, small = tmp_path / "x.kellet", np.arange(4096, dtype="f4"), np.ones(2)
+    with PackageExporter(path, policy="auto", fsync=False) as exporter:
+        exporter.save_state_dict("m", "a", {"w": big, "tied": big, "row": big[8:16], "s": small})
+        exporter.save_state_dict("m", "b", {"v": big + 1, "again": big, "both": big, "s": small})
+        exporter.save_state_dict("m", "c", {"x": big + 1, "y": big})
+    code, out, _ = run("inspect", path, "--tensors")
+    assert code == 0
+    rows = [re.split(r" {2,}", line.strip()) for line in out.splitlines()]
+    table = rows[rows.index(["tensors:"]) + 1 :]
+    assert table[:4] == [
+        ["m/a", "4", "16.0 KiB"],
+        ["m/b", "4", "16.0 KiB", "and 16.0 KiB in m/a"],
+        ["m/c", "2", "0 B", "and 16.0 KiB in m/a, 16.0 KiB in m/b"],
+        ["in all", "10", "32.0 KiB"],
+    ]
+    assert [row[4:] for row in table[6:10]] == [[], ["memory of w"], ["memory of w"], []]
+    assert [row[4:] for row in table[12:16]] == [[], ["in m/a"], ["memory of again"], []]
+    shown = json.loads(run("inspect", path, "--json")[1])
+    assert shown["tensors_stored"] == {
+        "m/a": {"bytes": 16400, "elsewhere": {}},
+        "m/b": {"bytes": 16400, "elsewhere": {"m/a": 16384}},
+        "m/c": {"bytes": 0, "elsewhere": {"m/a": 16384, "m/b": 16384}},
+    }
+    sharing = [(row["lies_in"], row["shares_memory_with"]) for row in shown["tensors"]["m/b"]]
+    assert sharing == [(None, None), ("m/a", None), ("m/a", "again"), (None, None)]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -275,7 +304,7 @@ print(used() - before, code, file=sys.stderr)
 
 
 def measured(*arguments: object) -> int:
-    """How many bytes a command took beyond what an idle one does."""
+    """How many bytes a command that succeeds took beyond what an idle one does."""
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, *map(str, arguments)],
         stdout=subprocess.DEVNULL,
@@ -283,7 +312,9 @@ def measured(*arguments: object) -> int:
         text=True,
         check=True,
     )
-    return int(done.stderr.split()[-2])
+    taken, code = map(int, done.stderr.split()[-2:])
+    assert code == 0
+    return taken
 
 
 @pytest.fixture
@@ -291,7 +322,18 @@ def many_tensors(tmp_path: Path) -> Path:
     """As many tensors as are read, which share one byte and cost their index a dozen."""
     count, path = 1 << 18, tmp_path / "x.kellet"
     keys = "\0".join(f"{number:06}" for number in range(count))
-    index = [count, keys, b"\4" * count, bytes(count), b"", bytes(4 * count), struct.pack("<Q", 1), [], {}]
+    index = [
+        count,
+        keys,
+        b"\4" * count,
+        bytes(count),
+        b"",
+        bytes(4 * count),
+        struct.pack("<Q", 1),
+        [],
+        {},
+        [],
+    ]
     with ArchiveWriter(path, fsync=False) as writer:
         data = spell_header([("000000", "U8", (), 1)], {}) + b"x"
         writer.add("w", data, kind="tensors", align=64)

@@ -72,12 +72,21 @@ def test_json_is_that_of_the_standard_library(capsys: Any) -> None:
 
 
 def test_json_takes_rows_bytes_and_iterators(capsys: Any) -> None:
-    print_json({"rows": (Row(str(n), n) for n in range(2)), "bytes": b"12345", "set": {1}, "nan": math.nan})
-    assert json.loads(capsys.readouterr().out.replace("NaN", '"nan"')) == {
+    print_json(
+        {
+            "rows": (Row(str(n), n) for n in range(2)),
+            "bytes": b"12345",
+            "set": {1},
+            "nan": math.nan,
+            "far": {"off": [-math.inf]},
+        }
+    )
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == {
         "rows": [{"name": "0", "size": 0}, {"name": "1", "size": 1}],
         "bytes": 5,
         "set": [1],
-        "nan": "nan",
+        "nan": "NaN",
+        "far": {"off": ["-Infinity"]},
     }
 
 

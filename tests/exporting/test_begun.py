@@ -11,6 +11,8 @@ import re
 import subprocess
 import sys
 import tempfile
+import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -407,3 +409,53 @@ def test_saves_need_no_descriptor_each(tmp_path: Path, saves: int, size: int) ->
     with ArchiveReader(tmp_path / "out.kellet") as reader:
         last = TensorReader(reader, f"run/at{saves - 1}").data("w")
         assert np.array_equal(np.frombuffer(last, "i8"), np.full(size, saves - 1))
+
+
+@pytest.mark.parametrize(
+    "save",
+    [
+        lambda exporter, array: exporter.save_state_dict("run", "w", {"w": array, "step": 3}),
+        lambda exporter, array: exporter.save_state_dict("run", "w", OrderedDict(w=array, tied=array[2:])),
+        lambda exporter, array: exporter.save_object("run", "w", {"model": {"w": array}, "epoch": 1}),
+        lambda exporter, array: exporter.save_object("run", "w", [(array, array[::2])]),
+    ],
+    ids=["state", "ties", "checkpoint", "list"],
+)
+def test_what_is_never_called_is_let_go_of_when_it_is_saved(save: Callable[[Any, Any], None]) -> None:
+    array = np.arange(5000, dtype="f4")
+    held = weakref.ref(array)
+    with PackageExporter(io.BytesIO(), policy="auto", prove=False) as exporter:
+        save(exporter, array)
+        del array
+        gc.collect()
+        assert held() is None
+        assert exporter.plan().ok
+
+
+def test_an_object_is_kept_for_calls_to_come_and_no_longer_than_that() -> None:
+    net, file = nn.Linear(3, 2), io.BytesIO()
+    held, of_state = weakref.ref(net), weakref.ref(other := nn.Linear(2, 2))
+    exporter = PackageExporter(file, policy="auto", prove=False)
+    exporter.save_object("run", "net", net)
+    exporter.save_state_dict("run", "state", other)
+    del net, other
+    gc.collect()
+    assert (held() is None, of_state() is None) == (False, True)
+    exporter.save_entry("score", "run", "net")
+    exporter.save_check("score", {"arg0": np.ones((1, 3), "f4")})
+    exporter.close()
+    gc.collect()
+    assert held() is None
+    assert [point.name for point in exporter.plan().entry_points] == ["score"]
+    with PackageImporter(file) as importer:
+        assert importer.check()[0].within(0)
+
+
+def test_an_entry_point_of_a_container_is_refused_by_its_class() -> None:
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
+    exporter.save_object("run", "values", {"a": 1})
+    exporter.save_entry("values", "run", "values", "update")
+    with pytest.raises(
+        PackagingError, match=r"the object is a builtins\.dict, and no code of the archive defines"
+    ):
+        exporter.close()

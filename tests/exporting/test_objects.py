@@ -238,7 +238,7 @@ def test_an_entry_point_may_name_an_attribute_to_call(project: Project) -> None:
         ("other", {}, "there is no entry point 'other' with an object; there is model"),
         ("model", {"arg1": 1}, "calling it failed: CallError: .*arg0 is missing"),
         ("model", {"y": 1}, "calling it failed: CallError: inputs: .*found y; expected .*: x"),
-        ("model", {"x": "text"}, "only dtypes of safetensors can be stored in a check, got x"),
+        ("model", {"x": object()}, "calling it failed: CallError: input x is a object: only arrays, tens"),
     ],
 )
 def test_a_check_that_cannot_be_made_is_a_problem(
@@ -271,7 +271,11 @@ PREDICTORS = "forward, predict, predict_proba, transform"
 @pytest.mark.parametrize(
     ("methods", "context", "fix"),
     [
-        ("predict transform", "; Pipe cannot be called itself: name its method", ', "predict")'),
+        (
+            "predict transform",
+            "; Pipe cannot be called itself: name its method (--callable predict)",
+            ', "predict")',
+        ),
         (
             "fit",
             "; Pipe cannot be called, and its class has no forward, predict, predict_proba, transform",

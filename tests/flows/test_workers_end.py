@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter, PackageImporter
+from packager.loading.loaded_archive import ArchiveClosedError
 
 PARENT = """
 import concurrent.futures, multiprocessing, os, shutil, sys
@@ -230,6 +231,7 @@ def test_objects_of_an_archive_that_is_gone_are_read_and_their_use_raises(tmp_pa
 
 ANSWER = """
 import multiprocessing, sys, time
+from packager.loading.loaded_archive import ArchiveClosedError
 from packager.package_importer import PackageImporter
 
 if __name__ == "__main__":
@@ -243,7 +245,7 @@ if __name__ == "__main__":
         box = answer.get(timeout=60)
         try:
             box.weight
-        except ModuleNotFoundError as error:
+        except ArchiveClosedError as error:
             print(error)
         print(pool.apply(abs, (-1,)))
 """
@@ -262,7 +264,7 @@ def test_an_answer_whose_archive_was_closed_meanwhile_is_read_too(tmp_path: Path
         [*command, str(tmp_path / "begun")], capture_output=True, text=True, timeout=120, check=False
     )
     said, answered = done.stdout.splitlines()
-    assert re.fullmatch(r"the archive of 'workpkg\S*' is not open any more", said), done.stderr
+    assert re.match(r"the archive of 'workpkg' \(\S*work\.kellet\) is closed, and code", said), done.stderr
     assert answered == "1"
 
 
@@ -271,5 +273,7 @@ def test_elsewhere_an_archive_that_is_gone_is_an_error_of_the_import(tmp_path: P
         exporter.save_source_string("workpkg", SHAPES)
     with PackageImporter(tmp_path / "work.kellet") as importer:
         pickled = pickle.dumps(importer.import_module("workpkg").Box())
-    with pytest.raises(ModuleNotFoundError, match=r"the archive of 'workpkg.* is not open any more"):
+    with pytest.raises(
+        ArchiveClosedError, match=r"the archive of 'workpkg' .* is closed, and code or objects"
+    ):
         pickle.loads(pickled)

@@ -17,6 +17,7 @@ from packager.archive import ArchiveWriter, Manifest, ModuleRecord
 from packager.loading import loaded_archive
 from packager.loading.loaded_archive import (
     ENVIRONMENT_VARIABLE,
+    ArchiveClosedError,
     ArchiveMovedError,
     _adopt,
     _announced,
@@ -118,7 +119,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> Any:
     """What this process has said of archives: nothing yet."""
     monkeypatch.setattr(loaded_archive, "_stub_folder", None)
     monkeypatch.setattr(loaded_archive, "_policies", {})
-    monkeypatch.setattr(loaded_archive, "_closed", set())
+    monkeypatch.setattr(loaded_archive, "_closed", {})
     monkeypatch.setattr(loaded_archive, "_loaded", {})
     monkeypatch.setattr(sys, "path", [*sys.path])
     return loaded_archive
@@ -133,7 +134,7 @@ def test_what_is_announced_stands_in_the_environment_and_in_stubs_until_it_is_ta
 ) -> None:
     archive = pack({"shop.py": "", "more/__init__.py": ""}).archive
     tops = archive.top_level_names
-    said._closed.update(tops)
+    said._closed.update(dict.fromkeys(tops, ""))
     assert not loaded_archive.is_announced(archive)
     _announce(archive)
     assert loaded_archive.is_announced(archive)
@@ -149,7 +150,7 @@ def test_what_is_announced_stands_in_the_environment_and_in_stubs_until_it_is_ta
         "bytecode": None,
     }
     assert _announced() == dict.fromkeys(tops, policy)
-    assert said._closed == set()  # it was closed before, and is open again
+    assert said._closed == {}  # it was closed before, and is open again
     folder = sys.path[-1]
     assert sorted(os.listdir(folder)) == [f"{top}.py" for top in tops]
     with open(os.path.join(folder, f"{tops[0]}.py"), encoding="utf-8") as stub:
@@ -162,13 +163,13 @@ def test_what_is_announced_stands_in_the_environment_and_in_stubs_until_it_is_ta
     said._policies[tops[0]] = json.dumps(policy)
     loaded_archive.withdraw(archive)
     assert (said._policies, _announced(), os.listdir(folder)) == ({}, {}, [])
-    assert said._closed == set(tops)
+    assert said._closed == dict.fromkeys(tops, "p.kellet")
 
 
 def test_what_was_not_announced_is_taken_back_without_a_word(pack: Callable[..., Any], said: Any) -> None:
     archive = pack({"shop.py": ""}).archive
     loaded_archive.withdraw(archive)
-    assert (said._closed, _announced()) == (set(archive.top_level_names), {})
+    assert (said._closed, _announced()) == (dict.fromkeys(archive.top_level_names, ""), {})
     _announce(archive)
     said._stub_folder = None  # it could not be made
     loaded_archive.withdraw(archive)
@@ -217,11 +218,13 @@ def test_what_was_closed_here_is_not_opened_again(tmp_path: Path, said: Any) -> 
     identity = _written(tmp_path / "net.kellet")
     policy = _policy(tmp_path / "net.kellet", identity, "__w1_0")
     found = _adopt("shop__w1_0", policy)
-    said._closed.add("shop__w1_0")
+    said._closed["shop__w1_0"] = "net.kellet"
     assert _adopt("shop__w1_0", policy) is found
     assert found is not None
     loaded_archive.unregister(found)
-    with pytest.raises(ModuleNotFoundError, match=r"^the archive of 'shop__w1_0' is not open any more$"):
+    with pytest.raises(
+        ArchiveClosedError, match=r"^the archive of 'shop__w1_0' \(net\.kellet\) is closed, and co"
+    ):
         _adopt("shop__w1_0", policy)
 
 

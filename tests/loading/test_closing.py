@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter, PackageImporter
+from packager.loading.loaded_archive import ArchiveClosedError
 
 TREE = {
     "leakpkg/__init__.py": "from . import shapes, show, errors, workers, resources\n",
@@ -268,3 +269,94 @@ def test_a_traceback_that_outlives_the_archive_still_prints(archive: Path) -> No
     text = "".join(traceback.format_exception(kept))
     assert "leakpkg/errors.py" in text
     assert "NetError: on purpose" in text
+
+
+LATE = """
+import importlib, pkgutil
+from importlib import resources, util
+
+
+class Net:
+    def absolute(self):
+        import latepkg.extra
+
+    def relative(self):
+        from . import extra
+
+    def name_of_one(self):
+        from .extra import ONE
+
+    def imported_before(self):
+        import latepkg.used
+
+    def tried(self):
+        try:
+            from latepkg.extra import ONE
+        except ImportError:
+            return "as if it were absent"
+
+    def by_name(self):
+        importlib.import_module("latepkg.extra")
+
+    def by_name_in_a_function(self):
+        import importlib.util
+        return importlib.util.find_spec("latepkg")
+
+    def by_relative_name(self):
+        importlib.import_module(".extra", __package__)
+
+    def by_the_function(self):
+        __import__("latepkg.extra")
+
+    def by_text(self):
+        exec("import latepkg.extra")
+
+    def spec(self):
+        return util.find_spec("latepkg.extra")
+
+    def data(self):
+        return pkgutil.get_data("latepkg", "words.txt")
+
+    def files(self):
+        return (resources.files("latepkg") / "words.txt").read_text()
+"""
+OF_LATE = [
+    line.split()[1].removesuffix("(self):") for line in LATE.splitlines() if line.startswith("    def ")
+]
+
+
+@pytest.fixture(scope="module")
+def late(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("late") / "net.kellet"
+    with PackageExporter(path, policy="auto", prove=False) as exporter:
+        exporter.save_source_string("latepkg", "", is_package=True)
+        for name, text in (("core", LATE), ("extra", "ONE = 1"), ("used", "ONE = 1")):
+            exporter.save_source_string(f"latepkg.{name}", text)
+        exporter.save_text("latepkg", "words.txt", "one two")
+        for question in exporter.plan().questions:
+            exporter.answer(question.id, ["latepkg.extra"])
+    return path
+
+
+@pytest.mark.parametrize("is_here_too", [False, True], ids=["alone", "namesake"])
+@pytest.mark.parametrize("how", OF_LATE)
+def test_a_closed_archive_says_so_where_its_code_imports_in_a_function(
+    late: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, is_here_too: bool
+) -> None:
+    """Also where the process has a package of that name, and where code takes a failure for an answer."""
+    if is_here_too:
+        (tmp_path / "latepkg").mkdir()
+        for name in ("__init__", "extra", "used"):
+            (tmp_path / "latepkg" / f"{name}.py").write_text("ONE = 'of another'\n")
+        (tmp_path / "latepkg" / "words.txt").write_text("of another")
+        monkeypatch.syspath_prepend(tmp_path)
+    with PackageImporter(late) as importer:
+        net = importer.import_module("latepkg.core").Net()
+        net.imported_before()
+    with pytest.raises(ArchiveClosedError) as raised:
+        getattr(net, how)()
+    assert str(raised.value) == (
+        f"the archive of 'latepkg' ({late}) is closed, and code or objects of it import from it: "
+        "keep the PackageImporter open as long as they are used"
+    )
+    assert not [name for name in sys.modules if name.startswith("latepkg")]

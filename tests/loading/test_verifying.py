@@ -12,9 +12,19 @@ import msgpack
 import pytest
 
 from packager import PackageExporter, verify
-from packager.archive import ArchiveWriter, Manifest, ModuleRecord, ObjectRecord, StateDictRecord, TypeUse
+from packager.archive import (
+    ArchiveWriter,
+    CheckRecord,
+    Manifest,
+    ModuleRecord,
+    ObjectRecord,
+    StateDictRecord,
+    TensorSpec,
+    TypeUse,
+    add_tensors,
+)
 from packager.cli import main
-from packager.errors import ArchiveError, IntegrityError
+from packager.errors import ArchiveError, IntegrityError, PackagingWarning
 from packager.loading import deep_checks
 from packager.objects.records import Kind as K
 
@@ -280,3 +290,73 @@ def test_the_child_is_not_taken_in_by_the_folder_it_starts_in(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     assert problems(sources(a="x = 1\n")) == []
     assert not (tmp_path / "mark").exists()
+
+
+def with_members(*names: str, **facts: tuple) -> bytes:
+    """An archive of members with one tensor each, all of one memory, and records as given."""
+    file, data = io.BytesIO(), bytes(range(256)) * 32
+    with ArchiveWriter(file) as writer:
+        for name in names:
+            add_tensors(writer, name, [TensorSpec("w", "U8", (8192,), (1,), 0, 0)], [data])
+        writer.seal(Manifest(**facts))
+    return file.getvalue()
+
+
+STATE = StateDictRecord("m", "state", "m/state")
+CHECK = CheckRecord("one", "model", "in", "out")
+
+
+@pytest.mark.parametrize(
+    ("members", "facts", "strays"),
+    [
+        (("m/state", "m/old"), {"state_dicts": (STATE,)}, ["m/old"]),
+        (
+            ("m/old", "m/state"),
+            {"state_dicts": (STATE,)},
+            ["m/old"],
+        ),  # its storages are referred to, it is not
+        (("in", "out", "spare"), {"checks": (CHECK,)}, ["spare"]),
+        (("a", "b"), {}, ["a", "b"]),
+        (("in", "m/state", "out"), {"checks": (CHECK,), "state_dicts": (STATE,)}, []),
+    ],
+)
+def test_tensors_that_nothing_refers_to_are_named_in_depth(members, facts, strays):
+    data = with_members(*members, **facts)
+    assert verify(data).ok
+    found = verify(data, deep=True).problems
+    assert [problem.entry for problem in found] == strays
+    for problem in found:
+        assert problem.message.startswith(f"entry {problem.entry!r} of kind tensors, ")
+        assert problem.message.endswith(
+            "no object, state dict or golden call names it, so nothing loads it; expected one, as a "
+            "PackageExporter writes"
+        )
+
+
+@pytest.mark.parametrize("kind", ["object", "extras", "check"])
+def test_records_that_nothing_refers_to_are_named_in_depth(kind):
+    content = msgpack.packb([[["records", 1]], [[K.LIST]], -1])
+    message = (
+        f"entry 'm/stray' of kind {kind}, {len(content)} B: no object, state dict or golden call names it"
+    )
+    assert any(one.startswith(message) for one in problems(archive({"m/stray": (kind, content)})))
+
+
+def test_nothing_that_an_exporter_writes_is_a_stray(tmp_path):
+    """What several saves share, golden calls, factories and state dicts with extras."""
+    import numpy as np
+
+    from kellet import nn
+
+    file, layer, name = tmp_path / "net.kellet", nn.Linear(64, 64), "kellet.nn.layers.linear:Linear"
+    exporter = PackageExporter(file, policy="auto", fsync=False, prove=False)
+    exporter.save_object("model", "model", layer)
+    exporter.save_object(
+        "model", "made", layer, factory=nn.Linear, config={"in_features": 64, "out_features": 64}
+    )
+    exporter.save_state_dict("model", "state", {**layer.state_dict(), "step": 3})
+    exporter.save_pickle("model", "real.pkl", [1, 2])
+    exporter.save_check("model", {"arg0": np.ones((1, 64), "float32")})
+    with pytest.warns(PackagingWarning, match=name):
+        exporter.close()
+    assert problems(file, trust=(name,)) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copyreg
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -123,7 +124,9 @@ class Failing:
 
 
 def test_what_an_object_raises_when_it_is_asked() -> None:
-    assert _refused(Failing(RuntimeError("busy"))) == "Failing says that it cannot be stored: busy"
+    told, _, place = _refused(Failing(RuntimeError("busy"))).partition(", at ")
+    assert told == "Failing says that it cannot be stored: busy"
+    assert re.fullmatch(r"\S*test_recipes\.py:[0-9]+ in __reduce_ex__", place)
     assert _refused(Failing(CannotStore("by hand"))) == "by hand"
 
 

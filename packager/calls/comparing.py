@@ -1,0 +1,129 @@
+"""How two answers of a call compare, part by part: arrays by their largest difference, all else exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+DEFAULT_TOLERANCE = 1e-5
+"""The largest difference between answers that count as the same, where no other is asked for."""
+
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """How far one part of an answer is from the stored one.
+
+    `largest` is the greatest absolute difference: an exact int between integers, a float between
+    others, None where shapes, dtypes or kinds differ or the values have no difference. `same_bits` says
+    whether nothing differs at all.
+    """
+
+    name: str
+    largest: float | int | None
+    same_bits: bool
+    message: str = ""
+
+    def within(self, tolerance: float) -> bool:
+        """Say whether the part is as near to the stored one as `tolerance` says."""
+        return self.largest is not None and self.largest <= tolerance
+
+    def __str__(self) -> str:
+        if self.same_bits:
+            return "the same bits"
+        return self.message or f"off by {self.largest:.3g} at most"
+
+
+def compare_answers(expected: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[Deviation, ...]:
+    """Return the deviation of every part, by name, of two answers.
+
+    NaN equals NaN, and an infinity one of the same sign; else each is endlessly far from any number.
+
+    >>> import numpy
+    >>> before, now = numpy.array([2**60, 5]), numpy.array([2**60 + 1, 5])
+    >>> compare_answers({"output": before}, {"output": now})
+    (Deviation(name='output', largest=1, same_bits=False, message=''),)
+    """
+    names = dict.fromkeys([*expected, *found])
+    return tuple(_deviation(name, expected, found) for name in names)
+
+
+def _deviation(name: str, stored: Mapping[str, Any], answer: Mapping[str, Any]) -> Deviation:
+    if name not in stored or name not in answer:
+        there, absent = ("here", "in the archive") if name in answer else ("in the archive", "here")
+        return Deviation(name, None, False, f"it is {there}, but not {absent}")
+    expected, found = map(_as_array, (stored[name], answer[name]))
+    if not (hasattr(expected, "dtype") and hasattr(found, "dtype")):
+        same = type(expected) is type(found) and expected == found
+        message = "" if same else f"stored as {_shown(expected)}, found {_shown(found)}"
+        return Deviation(name, 0 if same else None, same, message)
+    return _between_arrays(name, expected, found)
+
+
+def _as_array(value: Any) -> Any:
+    """Return a number as an array: what was one in the archive may be either here."""
+    if type(value) in (bool, float, complex) or (type(value) is int and -(2**63) <= value < 2**64):
+        import numpy
+
+        return numpy.asarray(value)
+    return value
+
+
+def _shown(value: Any) -> str:
+    if hasattr(value, "dtype"):
+        return f"{value.dtype} {list(value.shape)}"
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _between_arrays(name: str, expected: Any, found: Any) -> Deviation:
+    # The order of bytes is a matter of storing.
+    expected, found = (array.astype(array.dtype.newbyteorder("="), copy=False) for array in (expected, found))
+    of_text = expected.dtype.kind == found.dtype.kind and expected.dtype.kind in "US"  # of any length
+    if expected.shape != found.shape or not (of_text or expected.dtype == found.dtype):
+        return Deviation(name, None, False, f"stored as {_shown(expected)}, found {_shown(found)}")
+    same = expected.dtype == found.dtype and expected.tobytes() == found.tobytes()
+    if same or not expected.size:
+        return Deviation(name, 0, same)
+    if expected.dtype.kind in "biu":
+        return Deviation(name, _largest_between_integers(expected, found), False)
+    if expected.dtype.kind in "OSUMm":
+        differing = int((expected != found).sum())
+        if not differing:
+            return Deviation(name, 0, False)
+        return Deviation(name, None, False, f"{differing} of {expected.size} values differ")
+    return Deviation(name, _largest_between_floats(expected, found), False)
+
+
+def _largest_between_integers(expected: Any, found: Any) -> int:
+    """Return the greatest difference, exact: that of two integers of 64 bits has 64 bits and no sign."""
+    import numpy as np
+
+    higher, lower = np.maximum(expected, found), np.minimum(expected, found)
+    # Unsigned differences wrap around to the right one, also where the signed one would overflow.
+    return int((higher.astype(np.uint64) - lower.astype(np.uint64)).max())
+
+
+def _largest_between_floats(expected: Any, found: Any) -> float:
+    import numpy as np
+
+    if expected.dtype.kind == "c":
+        parts = ((expected.real, found.real), (expected.imag, found.imag))
+        with np.errstate(all="ignore"):
+            return float(np.hypot(*(_differences(before, now) for before, now in parts)).max())
+    return float(_differences(expected, found).max())
+
+
+def _differences(expected: Any, found: Any) -> Any:
+    """Return the absolute differences, in double precision or better."""
+    import numpy as np
+
+    wide = np.longdouble if expected.dtype.char == "g" else np.float64
+    before, now = expected.astype(wide), found.astype(wide)
+    with np.errstate(all="ignore"):  # inf - inf
+        differences = np.abs(before - now)
+    # Two NaNs in one place, or two equal infinities, are no difference; one alone is an endless one.
+    alike = (before == now) | (np.isnan(before) & np.isnan(now))
+    return np.where(alike, 0.0, np.where(np.isnan(differences), np.inf, differences))

@@ -33,6 +33,8 @@ Class = TypeVar("Class", bound=type)
 class AttachedMigrations:
     """What `attach` returns: `remove()` takes the migrations off again, and may be called twice.
 
+    It is a context manager, too: they are taken off where the block ends.
+
     >>> from kellet import nn
     >>> from packager.migrations import Migration, drop
     >>> class Head(nn.Module):
@@ -46,6 +48,12 @@ class AttachedMigrations:
     def __init__(self, cls: type, migrations: tuple[Migration, ...]) -> None:
         self._cls = cls
         self._migrations = migrations
+
+    def __enter__(self) -> AttachedMigrations:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
 
     def remove(self) -> None:
         """Take off the migrations."""

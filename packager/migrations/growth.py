@@ -101,7 +101,8 @@ def _cost(keys: Iterable[str]) -> int:
 def _factor(template: Template) -> int:
     if template.is_literal:
         return 0
-    return 1 if template.reads_straight else _BY_TABLE * len(template.parts)
+    once = 1 if template.reads_straight else _BY_TABLE * len(template.parts)
+    return once + template.tries * _BY_TABLE * len(template.parts)
 
 
 def shown_keys(keys: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Files that are no archives: of which kind they are, by a few of their bytes, and the command that reads them.
+"""Files that are no archives: of which kind they are, and the command that reads them.
 
 Asked only where a file could not be opened as an archive. What is said is a hint, and decides nothing.
 """
@@ -26,7 +26,11 @@ _CONVERT = "`packager convert {} new.kellet` reads it, in Python packager.weight
 
 # What a ZIP holds, by a part of its names: the first that is there tells.
 _ZIPS: Final = (
-    (b"/.data/extern_modules", "an archive of torch.package", _CONVERT.replace("reads it", "takes its weights")),
+    (
+        b"/.data/extern_modules",
+        "an archive of torch.package",
+        _CONVERT.replace("reads it", "takes its weights"),
+    ),
     (b"/constants.pkl", "a TorchScript file", "load it with torch.jit.load(), and save its state_dict()"),
     (b"/data.pkl", "a checkpoint of PyTorch", _CONVERT),
     (b".dist-info/", "a wheel", "pip installs it"),

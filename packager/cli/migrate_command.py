@@ -57,7 +57,14 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--target",
         metavar="TARGET",
-        help="with --plan: what would be missing or unexpected in package.module:name, or in another file",
+        help="package.module:name of the model, or another file: what migrations ask for shapes and "
+        "properties; with --plan also what would be missing or unexpected there",
+    )
+    parser.add_argument(
+        "--unknown",
+        choices=("keep", "drop", "error"),
+        default="keep",
+        help="what becomes of keys that no step knows (default: keep)",
     )
     add_unwrap(parser)
     parser.add_argument("--json", action="store_true", help="print for machines")
@@ -76,23 +83,32 @@ def add_unwrap(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Plan the migration, and write where that was asked for."""
-    from packager.migrations import cannot_go_back, migrate, open_wrapped, plan_migration
+    from packager.migrations import (
+        cannot_go_back,
+        migrate,
+        open_wrapped,
+        plan_migration,
+        reasons_text,
+        version_of,
+    )
 
     given = _migrations(options)
     checkpoint = open_wrapped(options.old, given, unwrap=options.unwrap, skip_unknown=options.skip_unknown)
-    version = (checkpoint.metadata.versions or {}).get("", {}).get("version")
+    version = version_of(checkpoint)
+    target = None if options.target is None else target_state(options.target)
+    asked = {"module": target, "unknown": options.unknown}
     if not options.plan:
-        return _write(options, checkpoint, migrate(given, checkpoint, version, strict=options.strict))
-    plan = plan_migration(given, checkpoint, version)
-    fit = None if options.target is None else plan.against(target_state(options.target))
+        return _write(
+            options, checkpoint, migrate(given, checkpoint, version, strict=options.strict, **asked)
+        )
+    plan = plan_migration(given, checkpoint, version, **asked)
+    fit = None if target is None else plan.against(target)
     if options.json:
         print_json(_report(plan, fit))
     else:
         print_lines(str(plan))
-        reasons = cannot_go_back(given, checkpoint, version)
-        print_lines(
-            *(["does not go back:", *(f"    {one}" for one in reasons)] if reasons else ["goes back"])
-        )
+        reasons = cannot_go_back(given, checkpoint, version, module=target)
+        print_lines(*(reasons_text("does not go back:", reasons) or ["goes back"]))
         if fit is not None:
             print_lines("", f"{options.target}: " + str(fit))
     plan.require_matched(strict=options.strict)

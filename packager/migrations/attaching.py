@@ -251,7 +251,7 @@ def _migrate(
     old = {key[len(prefix) :]: value for key, value in state_dict.items() if key.startswith(prefix)}
     try:
         ready = [one.allow(one) if isinstance(one, StoredMigration) else one for one in due]
-        plan = plan_migration(ready, old, version)
+        plan = plan_migration(ready, old, version, module=module)
         new = {prefix + key: value for key, value in MigratedDict(plan.values, old).items()}
     except MigrationError as error:
         error.add_note(

@@ -15,6 +15,7 @@ from typing import Any, Final
 from packager.texts import in_lines
 
 from .migrated_values import Value, stored_values
+from .plan_text import WIDTH
 from .transforms import Header
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|\{\}")
@@ -95,12 +96,21 @@ class LoadReport:
                 yield from (f"    {key}" for key in keys)
         if self.mismatched:
             yield "of another shape:"
-            yield from (
-                f"    {one.key}  {one.found}, the target has {one.expected}" for one in self.mismatched
-            )
+            for one in self.mismatched:
+                yield from _beside(f"    {one.key}", f"{one.found}, the target has {one.expected}")
         if self.suggestions:
             yield "could be the same (nothing was renamed):"
-            yield from (f"    {one.unexpected} -> {one.missing}  ({one.because})" for one in self.suggestions)
+            for near in self.suggestions:
+                yield from _beside(f"    {near.unexpected} -> {near.missing}", f"({near.because})")
+
+
+def _beside(text: str, more: str) -> Iterator[str]:
+    """Yield one line with both, or two where one would be too long."""
+    if len(text) + 2 + len(more) <= WIDTH:
+        yield f"{text}  {more}"
+    else:
+        yield text
+        yield f"        {more}"
 
 
 def load_report(values: Mapping[str, Value], target: Any) -> LoadReport:
@@ -113,7 +123,7 @@ def load_report(values: Mapping[str, Value], target: Any) -> LoadReport:
         for key, header in wanted.items()
         if key in values and _shape(values[key].header) != _shape(header)
     )
-    near = _near({key: values[key].header for key in unexpected}, {key: wanted[key] for key in missing})
+    near = near_names({key: values[key].header for key in unexpected}, {key: wanted[key] for key in missing})
     return LoadReport(missing, unexpected, mismatched, near)
 
 
@@ -172,7 +182,7 @@ class NameSimilarity:
         return part / whole if whole else 0.0
 
 
-def _near(
+def near_names(
     unexpected: Mapping[str, Header | None], missing: Mapping[str, Header | None]
 ) -> tuple[NearName, ...]:
     """Find for each missing key the unexpected one of its shape with the longest equal end or likest name."""

@@ -19,6 +19,7 @@ both are: templates come out of archives, and a regular expression can be made t
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,10 +29,21 @@ from packager.archive import MAX_MIGRATED_KEY
 from packager.arguments import check_kind
 
 from .repeated_holes import TRIES, repeated_name, with_repeats
-from .template_holes import CLASSES, Hole, Linear, Part, TemplateError, is_one, parse_parts, shortened, value_of
+from .template_holes import (
+    CLASSES,
+    Hole,
+    Linear,
+    Part,
+    TemplateError,
+    is_one,
+    parse_parts,
+    shortened,
+    value_of,
+)
 
 HoleValues = Mapping[str, "str | int"]
 """What the holes of a template stand for: numbers for int holes, text for the others."""
+
 
 @dataclass(frozen=True)
 class Template:
@@ -80,6 +92,22 @@ class Template:
             for part in self.parts
         )
         return Template(self.text, parts)
+
+    def at_root(self) -> Template | None:
+        """Return the template without `{p:any}.` at its beginning, which no key at the root fits.
+
+        None for another beginning, and where the hole is needed elsewhere.
+
+        >>> Template.parse("{p:any}.{n:int}.mask").at_root().text
+        '{n:int}.mask'
+        """
+        first, second, *_ = (*self.parts, "", "")
+        if not isinstance(first, Hole) or first.kind != "any" or not str(second).startswith("."):
+            return None
+        if any(hole.name == first.name for hole in self.holes[1:]) or second == "." == self.parts[-1]:
+            return None
+        parts = (str(second)[1:], *self.parts[2:])
+        return Template(self.text[self.text.index("}.") + 2 :], tuple(part for part in parts if part))
 
     def match(self, key: str) -> dict[str, str | int] | None:
         """Return what the holes stand for in `key`, or None when the template does not fit it."""
@@ -183,8 +211,8 @@ def _values(holes: Sequence[Hole], found: Sequence[str]) -> dict[str, str | int]
 def _reads_one_way(parts: tuple[Part, ...]) -> bool:
     """Say whether no key can be read in two ways: each hole ends in one place."""
     return all(
-        isinstance(part, str) or (after is not None and _ends_in_one_place(part, str(after)))
-        for part, after in zip(parts[:-1], parts[1:], strict=True)
+        isinstance(part, str) or _ends_in_one_place(part, str(after))
+        for part, after in itertools.pairwise(parts)
     )
 
 
@@ -277,4 +305,3 @@ def _read_table(parts: tuple[Part, ...], key: str, fits: list[bytearray]) -> tup
         found.append(key[at:end])
         at = end
     return tuple(found)
-

@@ -73,11 +73,14 @@ def test_a_plan_shows_every_change_and_writes_nothing(run: Run) -> None:
     code, out, errors = run("migrate", "old.npz", "--with", "m.toml", "--plan", "--target", "shop:build")
     assert (code, errors) == (0, "")
     assert out.splitlines() == [
-        "step                                       old key    new key   shape          becomes",
-        "m.toml:3: rename fc.kernel -> 0.weight     fc.kernel  0.weight  float32[3, 2]  float32[2, 3]",
-        "m.toml:8: rename fc.b -> 0.bias            fc.b       0.bias    float32[2]     float32[2]",
-        "m.toml:12: split norm -> 1.weight, 1.bias  norm       1.weight  float32[4]     float32[2]",
-        "                                                      1.bias                   float32[2]",
+        "m.toml:3: rename fc.kernel -> 0.weight",
+        "    fc.kernel -> 0.weight  float32[3, 2] -> float32[2, 3]",
+        "m.toml:8: rename fc.b -> 0.bias",
+        "    fc.b -> 0.bias  float32[2]",
+        "m.toml:12: split norm -> 1.weight, 1.bias",
+        "    norm           float32[4]",
+        "      -> 1.weight  float32[2]",
+        "      -> 1.bias    float32[2]",
         "3 changes, 0 skipped, 4 keys afterwards",
         "goes back",
         "",
@@ -204,6 +207,30 @@ def test_a_template_that_matches_nothing_is_a_remark_or_with_strict_an_error(run
     code, _, errors = run("migrate", "old.npz", "--with", "m.toml", "--strict", "-o", "new.safetensors")
     assert code == 1
     assert "m.toml:16: drop {p:any}.mask" in errors
+
+
+@pytest.mark.parametrize("strict", [[], ["--strict"]])
+def test_wrappers_go_before_a_draft_that_strips_them_too(run: Run, strict: list[str]) -> None:
+    old = {"n_averaged": np.array(3), **{f"module.{key}": value for key, value in OLD.items()}}
+    np.savez("old.npz", **old)
+    np.savez("new.npz", **{"fc.weight": OLD["fc.kernel"].T, "fc.bias": OLD["fc.b"], "norm": OLD["norm"]})
+    assert run("suggest-migration", "old.npz", "new.npz", "-o", "draft.toml")[0] == 0
+    assert 'drop = "n_averaged"' in Path("draft.toml").read_text()
+    both = ["migrate", "old.npz", "--with", "wrappers", "--with", "draft.toml", *strict]
+    code, out, errors = run(*both, "--plan", "--target", "new.npz")
+    assert (code, errors) == (0, "")
+    assert out.count("skipped: done before, by migration 'wrappers'") == 2
+    assert run(*both, "-o", "new.safetensors")[0] == 0
+    assert sorted(open_checkpoint("new.safetensors")) == ["fc.bias", "fc.weight", "norm"]
+
+
+def test_a_key_that_wrappers_have_renamed_is_told_by_its_new_name(run: Run) -> None:
+    np.savez("old.npz", **{"module.fc.b": OLD["fc.b"]})
+    Path("m.toml").write_text('[[step]]\nrename = "module.fc.b"\nto = "0.bias"\n')
+    code, _, errors = run("migrate", "old.npz", "--with", "wrappers", "--with", "m.toml", "-o", "new.kellet")
+    assert code == 1
+    assert "m.toml:1: rename module.fc.b -> 0.bias" in errors
+    assert "'module.fc.b' has become 'fc.b' before, by migration 'wrappers'" in errors
 
 
 def test_wrappers_go_without_a_file_of_ones_own(run: Run) -> None:

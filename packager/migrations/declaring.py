@@ -30,10 +30,10 @@ from packager.errors import MigrationError
 
 from .gates import Gates
 from .migrated_values import Value, Values
-from .surroundings import Surroundings
+from .surroundings import Surroundings, path_template
 from .template_holes import Hole, Linear, TemplateError
 from .templates import Template
-from .transforms import Transform, is_dtype
+from .transforms import Lengths, Transform, is_dtype
 
 _Home = tuple[Hole, Template]
 
@@ -250,15 +250,22 @@ def require_lengths(step: Step, what: str, lengths: tuple[int, ...] | None) -> N
         raise TemplateError(f"{step.described()}: {what} = {list(lengths)}: lengths are not negative")
 
 
-def require_shape(step: Step, what: str, shape: tuple[int, ...] | None) -> None:
-    """Raise TemplateError for a shape with more axes, or with a longer one, than any array has."""
+def require_shape(step: Step, what: str, shape: Lengths | None) -> None:
+    """Raise TemplateError for a shape with more axes, or with a longer one, than any array has.
+
+    So it does for the path of an attribute of the module that cannot be read.
+    """
     if shape is None:
         return
     if len(shape) > MAX_RANK:
         raise TemplateError(
             f"{step.described()}: {what} has {len(shape):,} axes; at most {MAX_RANK} are made"
         )
-    if any(length >= MAX_EXTENT for length in shape):
+    for path in shape:
+        if isinstance(path, str):
+            for given in step.templates[0]:
+                require_holes(path_template(path), given, step.line)
+    if any(isinstance(length, int) and length >= MAX_EXTENT for length in shape):
         raise TemplateError(
             f"{step.described()}: {what} = {list(shape)}: no axis is as long as {MAX_EXTENT:,}"
         )

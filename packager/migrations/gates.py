@@ -207,6 +207,8 @@ def _wanted(name: str, given: Mapping[str, Plain] | None, sources: Sequence[Temp
     own = {hole.name for source in sources for hole in source.holes}
     for text, value in (given or {}).items():
         template = beside(text, *sources)
+        if isinstance(value, Mapping):
+            raise TemplateError(f'{name}: {text!r} holds a table; write a path in quotes, as "config.heads"')
         if type(value) not in (bool, int, float, str) or (type(value) is int and abs(value) >= 1 << 63):
             raise TemplateError(
                 f"{name}: {text!r} is compared with a number of 64 bits, a truth value or a text, not with "

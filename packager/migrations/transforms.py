@@ -366,13 +366,13 @@ def fill_problem(fill: float | int | bool, dtype: str) -> str:
 def _stays_finite(fill: float | int, dtype: str) -> bool:
     import numpy as np
 
-    if not math.isfinite(fill):
-        return True
+    try:
+        exact = float(fill)
+    except OverflowError:
+        return False
     with np.errstate(all="ignore"):
-        try:
-            return math.isfinite(float(np.array(float(fill)).astype(numpy_dtype(dtype))))
-        except OverflowError:
-            return False
+        made = float(np.array(exact).astype(numpy_dtype(dtype)))
+    return math.isfinite(made) or not math.isfinite(exact)
 
 
 def checked_axis(what: str, axis: int, shape: Sequence[int]) -> int:

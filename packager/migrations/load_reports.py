@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from packager.texts import in_lines
 
-from .migrated_values import Value, stored_values
+from .migrated_values import Value, is_open, stored_values
 from .plan_text import WIDTH
 from .transforms import Header
 
@@ -115,15 +115,18 @@ def _beside(text: str, more: str) -> Iterator[str]:
 
 def load_report(values: Mapping[str, Value], target: Any) -> LoadReport:
     """Compare the keys and shapes of a planned state dict with those of a module, or of a mapping."""
-    wanted = headers_of(target)
+    state = _state_of(target)
+    wanted = headers_of(state)
+    open_keys = frozenset(key for key in wanted if wanted[key] is None and is_open(state[key]))
     missing = tuple(key for key in wanted if key not in values)
     unexpected = tuple(key for key in values if key not in wanted)
     mismatched = tuple(
         Mismatch(key, values[key].header, header)
         for key, header in wanted.items()
-        if key in values and _shape(values[key].header) != _shape(header)
+        if key in values and key not in open_keys and _shape(values[key].header) != _shape(header)
     )
-    near = near_names({key: values[key].header for key in unexpected}, {key: wanted[key] for key in missing})
+    left = {key: values[key].header for key in unexpected}
+    near = near_names(left, {key: wanted[key] for key in missing}, open_keys)
     return LoadReport(missing, unexpected, mismatched, near)
 
 
@@ -134,8 +137,12 @@ def headers_of(target: Any) -> dict[str, Header | None]:
     >>> headers_of({"weight": numpy.ones((2, 3), "float32")})["weight"].shape
     (2, 3)
     """
-    state = target if isinstance(target, Mapping) else target.state_dict()
-    return {key: value.header for key, value in stored_values(state).items()}
+    return {key: value.header for key, value in stored_values(_state_of(target)).items()}
+
+
+def _state_of(target: Any) -> Mapping[str, Any]:
+    state: Mapping[str, Any] = target if isinstance(target, Mapping) else target.state_dict()
+    return state
 
 
 def words(key: str) -> list[str]:
@@ -183,11 +190,21 @@ class NameSimilarity:
 
 
 def near_names(
-    unexpected: Mapping[str, Header | None], missing: Mapping[str, Header | None]
+    unexpected: Mapping[str, Header | None],
+    missing: Mapping[str, Header | None],
+    open_keys: Collection[str] = (),
 ) -> tuple[NearName, ...]:
-    """Find for each missing key the unexpected one of its shape with the longest equal end or likest name."""
+    """Find for each missing key the unexpected one of its shape with the longest equal end or likest name.
+
+    One whose whole name is that end comes first. `open_keys` are missing ones that take any shape.
+    """
     counts = Counter(_shape(header) for header in unexpected.values())
-    if sum(counts[_shape(header)] for header in missing.values()) > _MOST:
+    if (
+        sum(
+            len(unexpected) if key in open_keys else counts[_shape(header)] for key, header in missing.items()
+        )
+        > _MOST
+    ):
         return ()
     similarity = NameSimilarity([*unexpected, *missing])
     by_shape: dict[Any, list[str]] = {}
@@ -197,18 +214,15 @@ def near_names(
     for key, header in missing.items():
         ranked = sorted(
             (
-                (_common_end(key, other), similarity(key, other), other)
-                for other in by_shape.get(_shape(header), ())
+                (f".{key}".endswith(f".{other}"), _common_end(key, other), similarity(key, other), other)
+                for other in (unexpected if key in open_keys else by_shape.get(_shape(header), ()))
             ),
             reverse=True,
         )
-        if ranked and (ranked[0][0] or ranked[0][1] > 0):
-            same, alike, other = ranked[0]
-            because = (
-                f"the same shape, {same} equal names at the end"
-                if same
-                else f"the same shape, {alike:.0%} alike"
-            )
+        if ranked and (ranked[0][1] or ranked[0][2] > 0):
+            _, same, alike, other = ranked[0]
+            shape = "any shape will do" if key in open_keys else "the same shape"
+            because = f"{shape}, {f'{same} equal names at the end' if same else f'{alike:.0%} alike'}"
             found.append(NearName(other, key, because))
     return tuple(found)
 

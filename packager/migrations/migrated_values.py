@@ -111,7 +111,11 @@ def _headers(state: Mapping[str, Any]) -> Callable[[str], Header | None]:
         return cast("Callable[[str], Header | None]", found)
     if isinstance(state, StateDictView):
         return functools.partial(_header_of_spec, state)
-    return lambda key: header_of(state[key]) if is_array(state[key]) else None
+    return lambda key: _header_of_value(state[key])
+
+
+def _header_of_value(value: Any) -> Header | None:
+    return None if is_open(value) or not is_array(value) else header_of(value)
 
 
 def _header_of_spec(state: StateDictView, key: str) -> Header | None:
@@ -134,6 +138,14 @@ def size_in_bytes(header: Header | None) -> int:
 def is_array(value: Any) -> bool:
     """Say whether `value` has a shape and a dtype, whichever library it comes from."""
     return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def is_open(value: Any) -> bool:
+    """Say whether `value` is a parameter of a lazy module of PyTorch, whose shape the state dict decides."""
+    return any(
+        base.__name__ == "UninitializedTensorMixin" and base.__module__ == "torch.nn.parameter"
+        for base in type(value).__mro__
+    )
 
 
 def stored_keys(origin: Origin) -> list[str]:

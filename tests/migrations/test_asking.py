@@ -204,7 +204,7 @@ def test_a_module_with_getattr_and_slots_is_asked_without_running_it() -> None:
     config = Config()
     config.heads = 2
     assert keys(drop("w", if_module={"c.heads": 2}), {"w": 1}, module={"c": config}) == []
-    with pytest.raises(MigrationError, match="dict has no 'c.unset'"):
+    with pytest.raises(MigrationError, match=r"dict has no 'c\.unset'"):
         keys(drop("w", if_module={"c.unset": 2}), {"w": 1}, module={"c": config})
 
 

@@ -25,6 +25,7 @@ from packager.migrations import (
     headers_of,
     migration_text,
     near_names,
+    open_keys_of,
     rename,
     stored_values,
 )
@@ -93,7 +94,7 @@ def suggest_migration(old: Mapping[str, Any], target: Any, name: str = "suggeste
     >>> [step.old.text for step in draft.migration.steps], draft.is_complete
     (['module.{rest:any}', 'fc.kernel', 'fc.b'], True)
     """
-    draft = _Draft(stored_values(old), headers_of(target))
+    draft = _Draft(stored_values(old), headers_of(target), open_keys_of(target))
     draft.unwrap()
     draft.move_prefixes()
     draft.rename_families()
@@ -109,9 +110,12 @@ def suggest_migration(old: Mapping[str, Any], target: Any, name: str = "suggeste
 class _Draft:
     """The steps so far, and what the old keys have become by them."""
 
-    def __init__(self, values: Values, target: Mapping[str, Header | None]) -> None:
+    def __init__(
+        self, values: Values, target: Mapping[str, Header | None], open_keys: frozenset[str]
+    ) -> None:
         self.values = values
         self.target = target
+        self._open = open_keys
         self.steps: list[Step] = []
         self.reasons: list[str] = []
         self.unsure: list[Pair] = []
@@ -194,7 +198,8 @@ class _Draft:
                     there = self.target[wanted]
                     if prefix and new and number_free(prefix) != prefix:
                         continue  # numbers that move are for whole families to say
-                    if header is not None and there is not None and header.shape == there.shape:
+                    is_open = wanted in self._open
+                    if is_open or (header is not None and there is not None and header.shape == there.shape):
                         gains[prefix, new] += 1
         placed_below = Counter(
             prefix for key in self.values if key not in unplaced for prefix, _ in _cuts(key)
@@ -260,7 +265,7 @@ class _Draft:
                 yield f"{part.step.what}  ({part.because})"
         if left:
             wanted = {key: self.target[key] for key in left}
-            for near in near_names(self.unplaced(), wanted):
+            for near in near_names(self.unplaced(), wanted, self._open):
                 yield f"{near.unexpected} -> {near.missing}  ({near.because})"
 
     def _short(self, found: list[Family]) -> list[Family]:

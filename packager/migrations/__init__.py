@@ -34,7 +34,7 @@ else:
             "checkpoints": "WRAPPERS load_checkpoint open_wrapped version_of",
             "declaring": "Migration Step",
             "dividing": "merge split",
-            "load_reports": "LoadReport NameSimilarity headers_of leaf near_names words",
+            "load_reports": "LoadReport NameSimilarity headers_of leaf near_names open_keys_of words",
             "migrated_values": "MigratedDict Values stored_values",
             "migration_files": "MigrationFileError migration_from_text migration_text read_migration",
             "named_functions": "NamedFunction",

@@ -87,9 +87,18 @@ class Step:
         return key
 
     def inverse(self) -> Step | None:
-        """Return the step that goes back; None where nothing can. Its gates stand open."""
+        """Return the step that goes back; None where nothing can. Its gates stand open.
+
+        Nothing can where a hole was left out, by which several keys may become one.
+        """
         back = self._back()
-        return None if back is None or back._number_problems() else back
+        try:
+            if back is None or back._number_problems():
+                return None
+            back.check()
+        except TemplateError:
+            return None
+        return back
 
     def _back(self) -> Step | None:
         """Return what turns each key and value back, whether its holes can be read or not."""

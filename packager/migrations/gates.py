@@ -103,7 +103,7 @@ class Gates:
         version = entered.plain(key) if key else entered.version
         if isinstance(version, str):
             raise TransformError(f"{key!r} is the text {version!r}; a version is a number")
-        return "" if _is_older(version, self.before) else f"the version is {version:g}"  # type: ignore[str-format]  # older: None
+        return "" if _is_older(version, self.before) else f"the version is {version:g}"
 
     def _other_value(self, holes: HoleValues, entered: Entered) -> str:
         for template, wanted in self.if_value:

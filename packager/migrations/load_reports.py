@@ -115,9 +115,7 @@ def _beside(text: str, more: str) -> Iterator[str]:
 
 def load_report(values: Mapping[str, Value], target: Any) -> LoadReport:
     """Compare the keys and shapes of a planned state dict with those of a module, or of a mapping."""
-    state = _state_of(target)
-    wanted = headers_of(state)
-    open_keys = frozenset(key for key in wanted if wanted[key] is None and is_open(state[key]))
+    wanted, open_keys = headers_of(target), open_keys_of(target)
     missing = tuple(key for key in wanted if key not in values)
     unexpected = tuple(key for key in values if key not in wanted)
     mismatched = tuple(
@@ -137,12 +135,19 @@ def headers_of(target: Any) -> dict[str, Header | None]:
     >>> headers_of({"weight": numpy.ones((2, 3), "float32")})["weight"].shape
     (2, 3)
     """
-    return {key: value.header for key, value in stored_values(_state_of(target)).items()}
+    state = target if isinstance(target, Mapping) else target.state_dict()
+    return {key: value.header for key, value in stored_values(state).items()}
 
 
-def _state_of(target: Any) -> Mapping[str, Any]:
-    state: Mapping[str, Any] = target if isinstance(target, Mapping) else target.state_dict()
-    return state
+def open_keys_of(target: Any) -> frozenset[str]:
+    """Return the keys of a module that take any shape: those of lazy modules of PyTorch. A mapping has none.
+
+    >>> open_keys_of({"weight": 1})
+    frozenset()
+    """
+    if isinstance(target, Mapping):
+        return frozenset()
+    return frozenset(key for key, value in target.state_dict().items() if is_open(value))
 
 
 def words(key: str) -> list[str]:

@@ -73,25 +73,29 @@ class NamedFunction:
 
     def header(self, before: Header) -> Header:
         self._function()
-        if isinstance(self.result, str):
-            raise TransformError(f"result = {self.result!r}: it asks the module, in a rename")
-        return before if self.result is None else Header(self.result, before.dtype)
+        shape = self._shape()
+        return before if shape is None else Header(shape, before.dtype)
 
     def apply(self, value: Any) -> Any:
         """Call the function. Raises TransformError where it raises, and for another shape than `result`."""
-        function, place = self._function(), self.place or _Place("")
+        function, shape, place = self._function(), self._shape(), self.place or _Place("")
         try:
             made = function(value, *place.more)
         except (Exception, SystemExit) as error:
             raise self._problem(f"raised {_told(error)}") from error
         if hasattr(value, "shape") and not (hasattr(made, "shape") and hasattr(made, "dtype")):
             raise self._problem(f"returned {type(made).__name__}, not an array")
-        if self.result is None:
+        if shape is None:
             return made
-        found, wanted = header_of(made), replace(header_of(value), shape=self.result)
+        found, wanted = header_of(made), replace(header_of(value), shape=shape)
         if found != wanted:
             raise self._problem(f"made {found}; the migration says {wanted}")
         return made
+
+    def _shape(self) -> tuple[int, ...] | None:
+        if isinstance(self.result, str):
+            raise TransformError(f"result = {self.result!r}: it asks the module, as a transform of a rename")
+        return self.result
 
     def _problem(self, what: str) -> TransformError:
         where = f"{self.place.where}: " if self.place is not None else ""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from packager.environment import normalized_name
+from packager.names import demangle
 
 from .packaged_code import PackagedCode
 
@@ -46,7 +47,8 @@ def distribution_for(code: PackagedCode, name: str) -> Distribution:
 
     Raises PackageNotFoundError where neither has it.
     """
-    return next(stored_distributions(code, name), None) or Distribution.from_name(name)
+    spelt = demangle(name) if name else name  # code of the archive may say it by `__name__`
+    return next(stored_distributions(code, spelt), None) or Distribution.from_name(spelt)
 
 
 class StoredEntryPoint(EntryPoint):

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from packager.weights import Checkpoint
 
 
+_MOST_CONFIG = 1 << 20  # bytes; those of models have some thousand
 _EXAMPLES = """\
 examples:
   packager migrate old.pt --with migration.toml --plan
   packager migrate old.pt --with migration.toml --plan --target mypkg:build
   packager migrate old.pt --with wrappers --with migration.toml -o new.safetensors
+  packager migrate llama.pt --with migration.toml --config config.json --unknown drop -o new.safetensors
   packager migrate new.safetensors --with migration.toml --back -o old.safetensors
 
 `wrappers` is what DistributedDataParallel, torch.compile and averaged models put around a state dict.
@@ -61,6 +63,11 @@ def add(commands: Any) -> None:
         "properties; with --plan also what would be missing or unexpected there",
     )
     parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="a configuration (.json) that migrations ask in the place of the model: its config.json",
+    )
+    parser.add_argument(
         "--unknown",
         choices=("keep", "drop", "error"),
         default="keep",
@@ -96,7 +103,8 @@ def run(options: argparse.Namespace) -> int:
     checkpoint = open_wrapped(options.old, given, unwrap=options.unwrap, skip_unknown=options.skip_unknown)
     version = version_of(checkpoint)
     target = None if options.target is None else target_state(options.target)
-    asked = {"module": target, "unknown": options.unknown}
+    module = target if options.config is None else configuration(options.config)
+    asked = {"module": module, "unknown": options.unknown}
     if not options.plan:
         return _write(
             options, checkpoint, migrate(given, checkpoint, version, strict=options.strict, **asked)
@@ -107,12 +115,34 @@ def run(options: argparse.Namespace) -> int:
         print_json(_report(plan, fit))
     else:
         print_lines(str(plan))
-        reasons = cannot_go_back(given, checkpoint, version, module=target)
+        reasons = cannot_go_back(given, checkpoint, version, module=module)
         print_lines(*(reasons_text("does not go back:", reasons) or ["goes back"]))
         if fit is not None:
             print_lines("", f"{options.target}: " + str(fit))
     plan.require_matched(strict=options.strict)
     return 0 if fit is None or fit.ok else 1
+
+
+def configuration(path: str) -> dict[str, Any]:
+    """Return what a file of JSON says, to be asked for as the attributes of a module and of its `config`.
+
+    Raises MigrationError for what is no such file, OSError for one that cannot be read.
+    """
+    import json
+
+    from packager.errors import MigrationError
+
+    with open(path, "rb") as file:
+        text = file.read(_MOST_CONFIG + 1)
+    try:
+        found = json.loads(text) if len(text) <= _MOST_CONFIG else None
+    except (ValueError, RecursionError):
+        found = None
+    if type(found) is not dict:
+        raise MigrationError(
+            f"--config {path}: expected an object of JSON, of at most {_MOST_CONFIG:,} bytes, as config.json is"
+        )
+    return {"config": found, **found}
 
 
 def target_state(target: str) -> Any:

@@ -6,7 +6,7 @@ No array is touched here. What cannot be done is gathered over all keys of a ste
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from packager.errors import MigrationError
 from packager.texts import in_lines
@@ -86,8 +86,8 @@ def step_by_step(
     around: Surroundings | None = None,
 ) -> Iterator[tuple[Step, Values, list[Row]]]:
     """Yield each step with the values after it and its rows; raises as `apply_steps` does."""
-    entered = Entered(values, around or Surroundings(), version)
     growth = Growth(values) if growth is None else growth
+    entered = Entered(values, replace(around or Surroundings(), spend=growth.spend), version)
     for step in steps:
         if not step.gates.open_at(version):
             yield (

@@ -8,7 +8,7 @@ back would take that along. So each step is undone on paper at once, and has to 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -140,7 +140,7 @@ def plan_migration(
 
 
 def _planned(
-    known: Iterable[Migration], values: Values, version: int | None, around: Surroundings, unknown: str
+    known: Sequence[Migration], values: Values, version: int | None, around: Surroundings, unknown: str
 ) -> MigrationPlan:
     rows: list[Row] = []
     ran: list[str] = []
@@ -161,9 +161,8 @@ def _planned(
         told |= touched
         ran.append(migration.name)
         before.ran(migration)
-    values, more = without_unknown(
-        values, told, unknown, "the migrations" if len(ran) > 1 else "the migration"
-    )
+    whose = " and ".join(str(one) for one in known if one.name in ran and not one.generic)
+    values, more = without_unknown(values, told, unknown, whose or "the migrations")
     return MigrationPlan((*rows, *more), values, tuple(ran))
 
 

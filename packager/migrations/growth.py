@@ -33,6 +33,7 @@ class Growth:
         self._most_made = most_made(sum(size_in_bytes(value.header) for value in values.values()))
         self._matching = self._rows = 0
         self._keys = self._text = self._made = 0
+        self._step = Step()
 
     def begin(self, step: Step, values: Values, entered: Iterable[str]) -> None:
         """Count a step that is about to be carried out. Raises GrowthError beyond a bound."""
@@ -42,11 +43,17 @@ class Growth:
 
     def match(self, step: Step, keys: Collection[str], entered: Iterable[str]) -> None:
         """Count what a step matches. Raises GrowthError beyond the bound."""
-        self._matching += matching_cost(step, keys, entered)
+        self._step = step
+        self.spend(matching_cost(step, keys, entered))
+
+    def spend(self, cost: int) -> None:
+        """Count work of the step that goes on. Raises GrowthError beyond the bound."""
+        self._matching += cost
         if self._matching > MAX_MATCHING:
             raise GrowthError(
-                f"{step.described()}: the steps so far match {self._matching:,} characters of keys; at most "
-                f"{MAX_MATCHING:,} are matched. Divide the migration, or write its templates with fewer holes"
+                f"{self._step.described()}: the steps so far match {self._matching:,} characters of keys; at "
+                f"most {MAX_MATCHING:,} are matched. Divide the migration, or write its templates with fewer "
+                "holes"
             )
 
     def move(

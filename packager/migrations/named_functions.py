@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from packager.errors import PackageError
 from packager.names import demangle, demangle_text
 from packager.objects import resolve_name
 
@@ -112,6 +113,10 @@ class NamedFunction:
         except (ImportError, AttributeError) as error:
             why = "'".join(map(demangle, str(error).split("'")))  # by names that the reader knows
             raise TransformError(f"function {self.name!r} was not found: {why}") from error
+        except PackageError:  # it may not be imported
+            raise
+        except (Exception, SystemExit) as error:
+            raise self._problem(f"was not found: importing {module} raised {_told(error)}") from error
         if not callable(function):
             raise TransformError(f"{self.name!r} is {type(function).__name__}, not a function")
         return function

@@ -10,20 +10,24 @@ from __future__ import annotations
 import functools
 import types
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from packager.archive import MAX_ASKED_PARTS
 from packager.tensors import numpy_dtype
 from packager.weights import as_lazy
 
 from .migrated_values import Changed, Joined, Origin, Value, is_array, made, stored_values
+from .template_holes import shortened
 from .templates import HoleValues, Template
 from .transforms import LAZY, TransformError
 
 Plain = bool | int | float | str
 """What a gate compares."""
 
+_PER_VALUE: Final = 5000  # what reading one costs, in characters of matching
+_PER_PART: Final = 1000  # likewise finding an attribute
 _PLAIN: Final = (bool, int, float, str)
 _MEMBERS: Final = ("_parameters", "_buffers", "_modules")
 
@@ -46,12 +50,15 @@ class _Member:
 class Surroundings:
     """The state dict that entered, and the module that it is for; `module` may be a configuration as a dict.
 
+    `spend` is told what asking costs.
+
     >>> Surroundings(module={"config": {"heads": 8}}).attribute("config.heads")
     8
     """
 
     state: Mapping[str, Any] = field(default_factory=dict)
     module: Any = None
+    spend: Callable[[int], None] = lambda cost: None
 
     def plain(self, key: str, value: Value) -> Plain:
         """Return the one number, truth value or text that a value is. Raises TransformError for others."""
@@ -63,6 +70,7 @@ class Surroundings:
             raise TransformError(
                 f"a gate asks for {key!r}, which is {value.header}: it compares one number, not an array"
             )
+        self.spend(_PER_VALUE)
         found = made(value.origin, self.state)
         if is_array(found):
             lazy = as_lazy(found)
@@ -118,8 +126,17 @@ class Surroundings:
                 f"the step asks for {path!r} of the module, and there is none here; give it (module=, on the "
                 "command line --target), or attach the migration to its class"
             )
+        names = path.split(".")
+        if len(names) > MAX_ASKED_PARTS:
+            raise TransformError(
+                f"the path {shortened(path)!r} of the module has {len(names):,} parts; at most "
+                f"{MAX_ASKED_PARTS} are followed"
+            )
+        self.spend(_PER_PART * len(names))
         found = self.module
-        for name in path.split("."):
+        for name in names:
+            if found is None or isinstance(found, _Missing):
+                return _MISSING
             found = _part(found.itself if isinstance(found, _Member) else found, name)
         return found
 

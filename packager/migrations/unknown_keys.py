@@ -41,7 +41,7 @@ def without_unknown(values: Values, known: set[str], what: str, whose: str) -> t
 
 
 def _problem(unknown: Sequence[str], whose: str) -> Iterable[str]:
-    yield f"{whose} has no step for {counted(len(unknown), 'key')}:"
+    yield f"no step of {whose} knows {counted(len(unknown), 'key')}:"
     yield from (f"    {key}" for key in unknown[:_SHOWN])
     if len(unknown) > _SHOWN:
         yield f"    and {len(unknown) - _SHOWN:,} more"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -179,6 +180,108 @@ def test_mistakes_point_at_their_lines_and_leave_nothing_behind(run: Run, step: 
     assert code == 1
     assert [line for line in MISTAKES[step] if line not in errors] == []
     assert not list(Path().glob("new*"))
+
+
+FAILING = {
+    "def f(value):\n    raise KeyError('no such grid')\n": "'norm': function 'helping:f' raised KeyError: 'no such grid'",
+    "def f(value):\n    return 3\n": "'norm': function 'helping:f' returned int, not an array",
+    "1 / 0\n": "'norm': function 'helping:f' was not found: importing helping raised ZeroDivisionError: ",
+    "def f(:\n": "'norm': function 'helping:f' was not found: importing helping raised SyntaxError: ",
+}
+
+
+@pytest.mark.parametrize("source", FAILING)
+def test_a_function_that_fails_points_at_its_line_and_key(
+    run: Run, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("helping.py").write_text(source)
+    monkeypatch.delitem(sys.modules, "helping", raising=False)
+    step = '[[step]]\nrename = "norm"\ntransforms = [{ function = "helping:f" }]\n'
+    Path("m.toml").write_text(f'name = "m"\n\n{step}')
+    arguments = ["migrate", "old.npz", "--with", "m.toml"]
+    code, _, errors = run(*arguments, "-o", "new.safetensors")
+    assert (code, "Traceback" in errors) == (1, False)
+    assert errors.startswith("packager: m.toml:3: rename norm -> norm")
+    assert FAILING[source] in errors
+    assert not list(Path().glob("new*"))
+    assert run(*arguments, "--plan")[0] == ("def f(v" not in source)
+
+
+def test_irreversible_steps_and_constants_that_do_not_fit_point_at_their_lines(run: Run) -> None:
+    Path("m.toml").write_text(
+        '[[step]]\ndrop = "fc.b"\n\n[[step]]\npattern = "kernel"\nto = "weight"\n\n'
+        '[[step]]\nrename = "{m}.{x}"\nto = "{x}"\n'
+    )
+    code, out, _ = run("migrate", "old.npz", "--with", "m.toml", "--plan")
+    assert code == 0
+    assert out.splitlines()[-4:] == [
+        "does not go back:",
+        "    m.toml:1: drop fc.b: it has no inverse",
+        "    m.toml:4: rename /kernel/ -> weight: it has no inverse",
+        "    m.toml:8: rename {m}.{x} -> {x}: it has no inverse",
+    ]
+    Path("m.toml").write_text('\n[[step]]\ndefault = "x"\nfill = 256\nshape = [2]\ndtype = "uint8"\n')
+    for more in (["--plan"], ["-o", "new.kellet"]):
+        code, _, errors = run("migrate", "old.npz", "--with", "m.toml", *more)
+        assert (code, errors) == (1, "packager: m.toml:2: default x: fill = 256: uint8 goes from 0 to 255\n")
+
+
+def test_unknown_keys_are_dropped_or_an_error_by_a_flag(run: Run) -> None:
+    Path("m.toml").write_text('[[step]]\nrename = "fc.b"\nto = "0.bias"\n')
+    arguments = ["migrate", "old.npz", "--with", "wrappers", "--with", "m.toml"]
+    code, out, _ = run(*arguments, "--unknown", "drop", "--plan")
+    assert code == 0
+    assert (
+        "migration 'm' (m.toml): unknown = 'drop'\n    fc.kernel  float32[3, 2]\n    norm       float32[4]\n"
+        in out
+    )
+    assert run(*arguments, "--unknown", "drop", "-o", "new.safetensors")[0] == 0
+    assert list(open_checkpoint("new.safetensors")) == ["0.bias"]
+    code, _, errors = run(*arguments, "--unknown", "error", "-o", "other.safetensors")
+    assert code == 1
+    assert errors.startswith(
+        "packager: no step of migration 'm' (m.toml) knows 2 keys:\n    fc.kernel\n    norm\n"
+    )
+    assert not Path("other.safetensors").exists()
+
+
+def test_the_target_answers_what_a_migration_asks_also_when_it_is_written(run: Run) -> None:
+    Path("m.toml").write_text(
+        '[[step]]\nrename = "fc.kernel"\nto = "0.weight"\ntransforms = [{ reshape = "target" }]\n\n'
+        '[[step]]\nrename = "fc.b"\nto = "0.bias"\nif_module = { "0.in_features" = 3 }\n'
+    )
+    arguments = ["migrate", "old.npz", "--with", "m.toml"]
+    code, _, errors = run(*arguments, "-o", "new.safetensors")
+    assert code == 1
+    assert "m.toml:1: rename fc.kernel -> 0.weight:\n" in errors
+    assert (
+        "asks for '0.weight' of the module, and there is none here; give it (module=, on the command"
+        in errors
+    )
+    assert run(*arguments, "-o", "new.safetensors", "--target", "shop:build")[0] == 0
+    assert values("new.safetensors")["0.weight"] == OLD["fc.kernel"].reshape(2, 3).tolist()
+    assert "0.bias" in values("new.safetensors")
+
+
+def test_a_configuration_answers_in_the_place_of_the_model(run: Run) -> None:
+    Path("m.toml").write_text(
+        '[[step]]\nrename = "norm"\n'
+        'transforms = [{ permute = ["config.num_heads", -1], order = [1, 0] }]\n'
+        'if_module = { "rope.kind" = "neox" }\n'
+    )
+    arguments = ["migrate", "old.npz", "--with", "m.toml", "--config", "config.json"]
+    for kind, expected in (("neox", [1, 3, 2, 4]), ("gptj", [1, 2, 3, 4])):
+        Path("config.json").write_text(json.dumps({"num_heads": 2, "rope": {"kind": kind}}))
+        assert run(*arguments, "-o", "new.safetensors")[0] == 0
+        assert values("new.safetensors")["norm"] == expected
+        assert run(*arguments, "--plan")[1].splitlines()[-1] == "goes back"
+    for text in ("[1]", "{", "[" * 100_000, '{"a": "' + "x" * (1 << 20) + '"}'):
+        Path("config.json").write_text(text)
+        code, _, errors = run(*arguments, "-o", "new.safetensors")
+        assert (code, errors.startswith("packager: --config config.json: expected an object of JSON")) == (
+            1,
+            True,
+        )
 
 
 def test_versions_that_do_not_rise_point_at_their_line(run: Run) -> None:

@@ -140,7 +140,7 @@ def configuration(path: str) -> dict[str, Any]:
         found = None
     if type(found) is not dict:
         raise MigrationError(
-            f"--config {path}: expected an object of JSON, of at most {_MOST_CONFIG:,} bytes, as config.json is"
+            f"--config {path}: expected an object of JSON, at most {_MOST_CONFIG:,} bytes, as config.json is"
         )
     return {"config": found, **found}
 

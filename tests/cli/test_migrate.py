@@ -183,7 +183,7 @@ def test_mistakes_point_at_their_lines_and_leave_nothing_behind(run: Run, step: 
 
 
 FAILING = {
-    "def f(value):\n    raise KeyError('no such grid')\n": "'norm': function 'helping:f' raised KeyError: 'no such grid'",
+    "def f(value):\n    raise KeyError('grid')\n": "'norm': function 'helping:f' raised KeyError: 'grid'",
     "def f(value):\n    return 3\n": "'norm': function 'helping:f' returned int, not an array",
     "1 / 0\n": "'norm': function 'helping:f' was not found: importing helping raised ZeroDivisionError: ",
     "def f(:\n": "'norm': function 'helping:f' was not found: importing helping raised SyntaxError: ",
@@ -274,7 +274,7 @@ def test_a_configuration_answers_in_the_place_of_the_model(run: Run) -> None:
         Path("config.json").write_text(json.dumps({"num_heads": 2, "rope": {"kind": kind}}))
         assert run(*arguments, "-o", "new.safetensors")[0] == 0
         assert values("new.safetensors")["norm"] == expected
-        assert run(*arguments, "--plan")[1].splitlines()[-1] == "goes back"
+        assert run(*arguments, "--plan")[1].endswith("goes back\n") == (kind == "neox")
     for text in ("[1]", "{", "[" * 100_000, '{"a": "' + "x" * (1 << 20) + '"}'):
         Path("config.json").write_text(text)
         code, _, errors = run(*arguments, "-o", "new.safetensors")

@@ -114,7 +114,14 @@ def _opened_under(path: str | os.PathLike[str], names: list[str], skip_unknown: 
 
 
 def version_of(checkpoint: Checkpoint) -> int | None:
-    """Return the version of the layout that a checkpoint says of its root; None where it says none."""
+    """Return the version of the layout that a checkpoint says of its root; None where it says none.
+
+    >>> import numpy, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.savez(f"{folder}/old.npz", weight=numpy.ones((2, 3)))
+    ...     version_of(open_checkpoint(f"{folder}/old.npz")) is None
+    True
+    """
     version = (checkpoint.metadata.versions or {}).get("", {}).get("version")
     return version if type(version) is int else None
 

@@ -202,6 +202,10 @@ def near_names(
     """Find for each missing key the unexpected one of its shape with the longest equal end or likest name.
 
     One whose whole name is that end comes first. `open_keys` are missing ones that take any shape.
+
+    >>> shape = Header((2,), "float32")
+    >>> [(near.unexpected, near.missing) for near in near_names({"fc.bias": shape}, {"head.fc.bias": shape})]
+    [('fc.bias', 'head.fc.bias')]
     """
     counts = Counter(_shape(header) for header in unexpected.values())
     if (

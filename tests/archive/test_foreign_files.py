@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,9 @@ def zipped(*names: str) -> bytes:
     return file.getvalue()
 
 
-def saved_by_numpy(save: object) -> bytes:
+def saved_by_numpy(save: Callable[..., object]) -> bytes:
     file = io.BytesIO()
-    save(file, np.ones(3, np.float32))  # type: ignore[operator]
+    save(file, np.ones(3, np.float32))
     return file.getvalue()
 
 
@@ -53,12 +54,12 @@ CONVERTED = ("PyTorch", "NumPy", "safetensors", "torch.package")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("call", [PackageImporter, verify])
 def test_a_file_of_another_kind_is_named_with_the_command_that_reads_it(
-    kind: str, call: object, tmp_path: Path
+    kind: str, call: Callable[..., object], tmp_path: Path
 ) -> None:
     path = tmp_path / "some file"
     path.write_bytes(KINDS[kind])
     with pytest.raises(ArchiveError) as caught:
-        call(path)  # type: ignore[operator]
+        call(path)
     message = str(caught.value)
     assert message.startswith(f"{str(path)!r} is {kind.strip()}, not an archive of packager; ")
     command = f"packager convert '{path}' new.kellet"

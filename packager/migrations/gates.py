@@ -192,11 +192,14 @@ def gates_of(
     Raises TemplateError for templates that cannot be read, and for what no value is compared with.
     """
     known = tuple(sources)
+    version = None if version_key is None else beside(version_key, *known)
+    if version is not None:
+        _require_own_holes("version_key", version, known)
     return Gates(
         before,
         tuple(beside(text, *known) for text in several(unless)),
         tuple(beside(text, *known) for text in several(if_all)),
-        None if version_key is None else beside(version_key, *known),
+        version,
         _wanted("if_value", if_value, known),
         _wanted("if_module", if_module, known),
     )
@@ -204,7 +207,6 @@ def gates_of(
 
 def _wanted(name: str, given: Mapping[str, Plain] | None, sources: Sequence[Template]) -> Wanted:
     found = []
-    own = {hole.name for source in sources for hole in source.holes}
     for text, value in (given or {}).items():
         template = beside(text, *sources)
         if isinstance(value, Mapping):
@@ -214,10 +216,19 @@ def _wanted(name: str, given: Mapping[str, Plain] | None, sources: Sequence[Temp
                 f"{name}: {text!r} is compared with a number of 64 bits, a truth value or a text, not with "
                 f"{type(value).__name__}"
             )
-        if lacking := [hole.name for hole in template.holes if hole.name not in own]:
-            raise TemplateError(f"{name}: {text!r} has the hole {lacking[0]!r}, which the step does not have")
+        _require_own_holes(name, template, sources)
         found.append((template, value))
     return tuple(sorted(found, key=lambda one: one[0].text))
+
+
+def _require_own_holes(name: str, template: Template, sources: Sequence[Template]) -> None:
+    """Raise TemplateError for a hole that the step does not have: more than one value could be meant."""
+    own = {hole.name for source in sources for hole in source.holes}
+    for hole in template.holes:
+        if hole.name not in own:
+            raise TemplateError(
+                f"{name}: {template.text!r} has the hole {hole.name!r}, which the step does not have"
+            )
 
 
 def _is_older(version: float | None, than: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from .applying import NO_MATCH, Row
@@ -41,15 +41,20 @@ class Before:
             return row
         places = {value.origin.key: key for key, value in values.items() if isinstance(value.origin, Stored)}
         whose = " and ".join(self._ran)
-        other = next((key for key in taken if not _is_done(step, key, places, values)), None)
+        other = _first_not_done(step, taken, places, values)
         if other is None:
             return replace(row, skipped=f"done before, by migration {whose}", literal=False)
         what = f"has become {places[other]!r}" if other in places else "was taken"
         return replace(row, skipped=f"{NO_MATCH}: {other!r} {what} before, by migration {whose}")
 
 
-def _is_done(step: Step, key: str, places: Mapping[str, str], values: Values) -> bool:
-    """Say whether what a step would do to a key of the chain's beginning is done."""
+def _first_not_done(
+    step: Step, taken: Iterable[str], places: Mapping[str, str], values: Values
+) -> str | None:
+    """Return the first key of the beginning to which another thing was done than the step would do."""
     if isinstance(step, Drop):
-        return key not in places and all(key not in stored_keys(value.origin) for value in values.values())
-    return isinstance(step, Rename) and not step.transforms and places.get(key) == step.renamed(key)
+        kept = {key for value in values.values() for key in stored_keys(value.origin)}
+        return next((key for key in taken if key in kept), None)
+    if isinstance(step, Rename) and not step.transforms:
+        return next((key for key in taken if places.get(key) != step.renamed(key)), None)
+    return next(iter(taken), None)

@@ -16,9 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from packager.errors import PackageError
+from packager.errors import CodeExitError, PackageError
 from packager.names import demangle, demangle_text
 from packager.objects import resolve_name
+from packager.process import AnswerRequired
 
 from .transforms import TARGET, Answers, Header, Transform, TransformError, header_of
 
@@ -78,11 +79,18 @@ class NamedFunction:
         return before if shape is None else Header(shape, before.dtype)
 
     def apply(self, value: Any) -> Any:
-        """Call the function. Raises TransformError where it raises, and for another shape than `result`."""
+        """Call the function.
+
+        Raises TransformError where it raises, and for another shape than `result`; CodeExitError where it
+        ends with `sys.exit()` or the like.
+        """
         function, shape, place = self._function(), self._shape(), self.place or _Place("")
         try:
-            made = function(value, *place.more)
-        except (Exception, SystemExit) as error:
+            with AnswerRequired(f"{self._where()}function {self.name!r}"):
+                made = function(value, *place.more)
+        except CodeExitError:
+            raise
+        except Exception as error:
             raise self._problem(f"raised {_told(error)}") from error
         if hasattr(value, "shape") and not (hasattr(made, "shape") and hasattr(made, "dtype")):
             raise self._problem(f"returned {type(made).__name__}, not an array")
@@ -99,8 +107,10 @@ class NamedFunction:
         return self.result
 
     def _problem(self, what: str) -> TransformError:
-        where = f"{self.place.where}: " if self.place is not None else ""
-        return TransformError(f"{where}function {self.name!r} {what}")
+        return TransformError(f"{self._where()}function {self.name!r} {what}")
+
+    def _where(self) -> str:
+        return f"{self.place.where}: " if self.place is not None else ""
 
     def inverse(self) -> Transform | None:
         return None
@@ -109,13 +119,14 @@ class NamedFunction:
         module, _, name = self.name.partition(":")
         assert self.find is not None
         try:
-            function = self.find(module, name)
+            with AnswerRequired(f"{self._where()}importing {module} for {self.name!r}"):
+                function = self.find(module, name)
         except (ImportError, AttributeError) as error:
             why = "'".join(map(demangle, str(error).split("'")))  # by names that the reader knows
             raise TransformError(f"function {self.name!r} was not found: {why}") from error
         except PackageError:  # it may not be imported
             raise
-        except (Exception, SystemExit) as error:
+        except Exception as error:
             raise self._problem(f"was not found: importing {module} raised {_told(error)}") from error
         if not callable(function):
             raise TransformError(f"{self.name!r} is {type(function).__name__}, not a function")

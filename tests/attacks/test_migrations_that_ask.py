@@ -181,7 +181,7 @@ def test_what_is_asked_at_every_key_counts_as_matching(gates: str, monkeypatch: 
     state: dict[str, Any] = {f"k{n}.w": 1 for n in range(200)} | {f"k{n}.v": 3 for n in range(200)}
     module = dict.fromkeys((f"k{n}" for n in range(200)), Net())
     RAN.clear()
-    step = rename("{k}.w", "{k}.w", **ASKED[gates])  # type: ignore[arg-type]  # one of several gates
+    step = rename("{k}.w", "{k}.w", **ASKED[gates])
     with pytest.raises(
         MigrationError, match=r"the steps so far match 1,0[0-9,]+ characters of keys; at most 1,00"
     ):

@@ -9,7 +9,7 @@ import pytest
 
 import kellet
 from kellet import nn
-from packager.errors import MigrationError
+from packager.errors import CodeExitError, MigrationError
 from packager.migrations import (
     Cast,
     Migration,
@@ -302,12 +302,19 @@ def test_a_function_that_says_no_shape_may_give_any(tmp_path: Any) -> None:
         assert (found.dtype, found.numpy().tolist()) == ("float32", [[0, 1], [0, 1], [2, 3], [2, 3]])
 
 
+def test_a_function_that_ends_the_process_is_told_with_step_and_key() -> None:
+    step = rename("w", "v", NamedFunction(f"{OWN}:leaving"), line="m.toml:9")
+    migrated = migrate(Migration("m", [step]), {"w": np.ones(2)})
+    where = rf"^m\.toml:9: rename w -> v: 'w': function '{OWN}:leaving': its code ended with SystemExit\(3\)"
+    with pytest.raises(CodeExitError, match=where):
+        migrated["v"]
+
+
 @pytest.mark.parametrize(
     ("name", "result", "message"),
     [
         ("failing", None, r"raised IndexError: no axis 1 \(.*test_asking\.py, line \d+\)"),
         ("failing", "target", r"raised IndexError: no axis 1 \("),
-        ("leaving", None, r"raised SystemExit: 3 \("),
         ("forgetting", None, "returned NoneType, not an array"),
         ("shrinking", "target", r"made float64\[1\]; the migration says float64\[3\]"),
     ],

@@ -267,7 +267,7 @@ def test_a_checkpoint_that_is_open_is_loaded(tmp_path: Any) -> None:
         with pytest.raises(
             ArgumentError, match=r"the checkpoint is open already; give unwrap= and skip_unknown= to"
         ):
-            load_checkpoint(net, checkpoint, **option)  # type: ignore[arg-type]  # one of two options
+            load_checkpoint(net, checkpoint, **option)
 
 
 def test_what_is_no_data_in_a_checkpoint_is_skipped_when_asked_for(tmp_path: Any) -> None:

@@ -105,6 +105,8 @@ def test_archives_that_are_damaged_are_no_files_of_another_kind() -> None:
     whole[-22:-20] = b"KP"
     with pytest.raises(ArchiveError, match="was not written by packager"):
         PackageImporter(bytes(whole))
+    with pytest.raises(ArchiveError, match="was not written by packager"):  # it may hold wheels, and be cut
+        PackageImporter(zipped("net/net.py", "wheels/shop-1.0.dist-info/METADATA")[:-1])
     for unknown in (b"", b"P", b"PK", b"\x80", b"{}", bytes(100), zipped("notes.txt")):
         with pytest.raises(ArchiveError, match="was not written by packager"):
             PackageImporter(unknown)

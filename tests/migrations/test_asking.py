@@ -71,6 +71,15 @@ def test_a_gate_opens_for_the_value_and_no_other(case: str) -> None:
     assert skipped(rename("{p}.fc1", "{p}.up", if_value={"{p}.sort": 3}), state) == "'{p}.sort' is not there"
 
 
+@pytest.mark.parametrize(
+    ("found", "wanted"), [(True, 1), (1, True), (np.array(False), 0), ("1", 1), (0.5, "0.5")]
+)
+def test_a_truth_value_is_no_number_and_a_text_is_neither(found: Any, wanted: Any) -> None:
+    shown = found.item() if isinstance(found, np.ndarray) else found
+    step = drop("w", if_value={"v": wanted})
+    assert skipped(step, {"w": 1, "v": found}) == f"'v' is {shown!r}, not {wanted!r}"
+
+
 def test_each_match_is_judged_by_its_own_value_and_as_it_entered() -> None:
     state = {f"l{n}.{key}": np.array([n]) for n in range(3) for key in ("w", "version")}
     steps = [drop("{p}.version"), rename("{p}.w", "{p}.new", if_value={"{p}.version": 1})]

@@ -153,9 +153,10 @@ def test_the_longest_end_that_fits_is_a_suggestion_and_nothing_more():
 
 
 def test_a_whole_name_at_the_end_comes_before_one_that_is_as_long():
-    plan = plan_migration(Migration("none"), dict.fromkeys(["old.conv1.weight", "conv1.weight"], np.ones(2)))
-    fit = plan.against(dict.fromkeys(["net.conv1.weight", "body.old.conv1.weight"], np.ones(2)))
+    old = ["old.conv1.weight", "conv1.weight", "net.stem.top.conv1.weight"]  # the last one has more words
+    plan = plan_migration(Migration("none"), dict.fromkeys(old, np.ones(2)))
+    fit = plan.against(dict.fromkeys(["net.stem.conv1.weight", "body.old.conv1.weight"], np.ones(2)))
     assert {near.missing: near.unexpected for near in fit.suggestions} == {
-        "net.conv1.weight": "conv1.weight",
+        "net.stem.conv1.weight": "conv1.weight",
         "body.old.conv1.weight": "old.conv1.weight",
     }

@@ -337,8 +337,12 @@ SHAPES_ALONE = {
     "cut": (
         state(alpha=(6, 3)),
         state(x=(2, 3), y=(2, 3), z=(2, 3)),
-        ["split alpha -> x, y, z  (1 key: 2 + 2 + 2 rows along axis 0 make the parts; they are in the "
-         "order of the keys: check it)"],
+        [
+            (
+                "split alpha -> x, y, z  (1 key: 2 + 2 + 2 rows along axis 0 make the parts; they are in the "
+                "order of the keys: check it)"
+            )
+        ],
     ),
     "stacked": (
         state(p__0__w=(4, 3), p__1__w=(4, 3)),

@@ -94,13 +94,15 @@ PATHS_PER_MODULE: Final = 16
 
 # Migrations: templates, and what steps make of a state dict. Templates in use have six holes at most, and
 # keys of checkpoints some hundred characters. 500 steps over 20,000 keys of 60 characters match as many as
-# may be; that takes some ten seconds, and a row that tells of a change 400 bytes.
+# may be; that takes some ten seconds, and a row that tells of a change 400 bytes. A path of attributes of a
+# module has a dozen parts in the deepest models, of which each takes ten microseconds to find.
 MAX_TEMPLATE: Final = 10_000
 MAX_TEMPLATE_HOLES: Final = 64
 MAX_MIGRATED_KEY: Final = 10_000
 FREE_KEY_TEXT: Final = 1 << 24
 KEY_TEXT_PER_CHARACTER: Final = 4
 MAX_MATCHING: Final = 1 << 30
+MAX_ASKED_PARTS: Final = 64
 MAX_MIGRATED_ROWS: Final = 1 << 20
 
 # Bytes of arrays that migrations make: constants, and each time that an array is joined, converted or moved

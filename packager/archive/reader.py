@@ -382,13 +382,28 @@ class PrivateEntry:
 def _open(
     source: str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview, mapped: bool, limit: int
 ) -> Container:
-    """Find out which form of archive this is."""
+    """Find out which form of archive this is. Raises ArchiveError for what is none: see `foreign_files`."""
     if isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
-        return FolderContainer(Path(source), mapped=mapped)
+        try:
+            return FolderContainer(Path(source), mapped=mapped)
+        except ArchiveError as error:
+            if type(error) is ArchiveError:
+                from .foreign_files import check_folder
+
+                check_folder(Path(source))
+            raise
     opened = open_source(source, mapped=mapped)
     try:
-        name = source if isinstance(source, str | os.PathLike) else getattr(source, "name", "")
-        return ZipContainer(opened, limit, os.fspath(name) if isinstance(name, str | os.PathLike) else "")
+        found = source if isinstance(source, str | os.PathLike) else getattr(source, "name", "")
+        name = os.fsdecode(found) if isinstance(found, str | os.PathLike) else ""
+        try:
+            return ZipContainer(opened, limit, name)
+        except ArchiveError as error:
+            if type(error) is ArchiveError:  # a file that could be read, and is not as it should be
+                from .foreign_files import check_file
+
+                check_file(opened, name)
+            raise
     except BaseException:
         opened.close()
         raise

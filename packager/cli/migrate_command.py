@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from packager.weights import Checkpoint
 
 
+_MOST_CONFIG = 1 << 20  # bytes; those of models have some thousand
 _EXAMPLES = """\
 examples:
   packager migrate old.pt --with migration.toml --plan
   packager migrate old.pt --with migration.toml --plan --target mypkg:build
   packager migrate old.pt --with wrappers --with migration.toml -o new.safetensors
+  packager migrate llama.pt --with migration.toml --config config.json --unknown drop -o new.safetensors
   packager migrate new.safetensors --with migration.toml --back -o old.safetensors
 
 `wrappers` is what DistributedDataParallel, torch.compile and averaged models put around a state dict.
@@ -57,7 +59,19 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--target",
         metavar="TARGET",
-        help="with --plan: what would be missing or unexpected in package.module:name, or in another file",
+        help="package.module:name of the model, or another file: what migrations ask for shapes and "
+        "properties; with --plan also what would be missing or unexpected there",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="a configuration (.json) that migrations ask in the place of the model: its config.json",
+    )
+    parser.add_argument(
+        "--unknown",
+        choices=("keep", "drop", "error"),
+        default="keep",
+        help="what becomes of keys that no step knows (default: keep)",
     )
     add_unwrap(parser)
     parser.add_argument("--json", action="store_true", help="print for machines")
@@ -76,27 +90,59 @@ def add_unwrap(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Plan the migration, and write where that was asked for."""
-    from packager.migrations import cannot_go_back, migrate, open_wrapped, plan_migration
+    from packager.migrations import (
+        cannot_go_back,
+        migrate,
+        open_wrapped,
+        plan_migration,
+        reasons_text,
+        version_of,
+    )
 
     given = _migrations(options)
     checkpoint = open_wrapped(options.old, given, unwrap=options.unwrap, skip_unknown=options.skip_unknown)
-    version = (checkpoint.metadata.versions or {}).get("", {}).get("version")
+    version = version_of(checkpoint)
+    target = None if options.target is None else target_state(options.target)
+    module = target if options.config is None else configuration(options.config)
+    asked = {"module": module, "unknown": options.unknown}
     if not options.plan:
-        return _write(options, checkpoint, migrate(given, checkpoint, version, strict=options.strict))
-    plan = plan_migration(given, checkpoint, version)
-    fit = None if options.target is None else plan.against(target_state(options.target))
+        return _write(
+            options, checkpoint, migrate(given, checkpoint, version, strict=options.strict, **asked)
+        )
+    plan = plan_migration(given, checkpoint, version, **asked)
+    fit = None if target is None else plan.against(target)
     if options.json:
         print_json(_report(plan, fit))
     else:
         print_lines(str(plan))
-        reasons = cannot_go_back(given, checkpoint, version)
-        print_lines(
-            *(["does not go back:", *(f"    {one}" for one in reasons)] if reasons else ["goes back"])
-        )
+        reasons = cannot_go_back(given, checkpoint, version, module=module)
+        print_lines(*(reasons_text("does not go back:", reasons) or ["goes back"]))
         if fit is not None:
             print_lines("", f"{options.target}: " + str(fit))
     plan.require_matched(strict=options.strict)
     return 0 if fit is None or fit.ok else 1
+
+
+def configuration(path: str) -> dict[str, Any]:
+    """Return what a file of JSON says, to be asked for as the attributes of a module and of its `config`.
+
+    Raises MigrationError for what is no such file, OSError for one that cannot be read.
+    """
+    import json
+
+    from packager.errors import MigrationError
+
+    with open(path, "rb") as file:
+        text = file.read(_MOST_CONFIG + 1)
+    try:
+        found = json.loads(text) if len(text) <= _MOST_CONFIG else None
+    except (ValueError, RecursionError):
+        found = None
+    if type(found) is not dict:
+        raise MigrationError(
+            f"--config {path}: expected an object of JSON, at most {_MOST_CONFIG:,} bytes, as config.json is"
+        )
+    return {"config": found, **found}
 
 
 def target_state(target: str) -> Any:

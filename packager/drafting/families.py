@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from packager.migrations import Header, Linear, Transform, leaf
+from packager.migrations import Header, Linear, Transform, leaf, words
 
 Numbers = tuple[int, ...]
 
@@ -46,7 +46,10 @@ class Family:
 
 @dataclass(frozen=True)
 class Pair:
-    """An old family and the new one that it seems to be; `maps` say what becomes of each number."""
+    """An old family and the new one that it seems to be; `maps` say what becomes of each number.
+
+    `by_place` marks one that was found by its place in the order of keys.
+    """
 
     old: Family = field(repr=False)
     new: Family = field(repr=False)
@@ -54,12 +57,27 @@ class Pair:
     transforms: tuple[Transform, ...]
     score: float
     because: str
+    by_place: bool = False
+
+    @property
+    def is_told_by_names(self) -> bool:
+        """Whether names speak for the pair, and not the shape or the place alone."""
+        return not self.by_place and bool(common_words(self.old.pattern, self.new.pattern))
 
     def keys(self) -> dict[str, str]:
         """Map each old key to its new name."""
         return {
             self.old.key(numbers): self.new.key(applied(self.maps, numbers)) for numbers in self.old.members
         }
+
+
+def common_words(one: str, other: str) -> set[str]:
+    """Return the words that two keys share; numbers are none.
+
+    >>> common_words("blocks.0.norm.gamma", "layer.0.ln.weight") == {"block", "norm", "weight"}
+    True
+    """
+    return {word for word in set(words(one)) & set(words(other)) if word[0].isalpha()}
 
 
 def filled(pattern: str, numbers: Iterable[object]) -> str:

@@ -185,7 +185,10 @@ def _possible(old: Family, new: Family, similarity: NameSimilarity) -> Pair | No
 
 
 def _by_order(possible: Sequence[Pair]) -> list[Pair]:
-    """Match families where names say nothing: as many old as new ones of one shape, one after the other."""
+    """Match families where names say nothing: as many old as new ones of one shape, one after the other.
+
+    For people to judge: two lists of keys that are alike by chance look the same.
+    """
     plain = [pair for pair in possible if not pair.transforms]
     found: list[Pair] = []
     pairs = {(pair.old, pair.new): pair for pair in plain}
@@ -201,7 +204,7 @@ def _by_order(possible: Sequence[Pair]) -> list[Pair]:
         if len(olds) != len(news):
             continue
         for old, new in zip(olds, news, strict=True):
-            if (old, new) in pairs and old.leaf == new.leaf:
-                because = "the same shape, and the same place in the order: names say nothing, so check it"
-                found.append(replace(pairs[old, new], score=0.0, because=because))
+            if (old, new) in pairs:
+                because = "the same shape, and the same place in the order"
+                found.append(replace(pairs[old, new], score=0.0, because=because, by_place=True))
     return found

@@ -8,7 +8,7 @@ placed is said as well. A draft is for people to read: nothing is applied that t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,15 +24,18 @@ from packager.migrations import (
     drop,
     headers_of,
     migration_text,
+    near_names,
+    open_keys_of,
     rename,
     stored_values,
 )
 from packager.texts import counted
 
-from .draft_steps import fused, old_template, rules_for
+from .draft_steps import old_template, rules_for
 from .effort import MOST_LETTERS, MOST_PREFIXES, Effort, most_steps
 from .families import Family, Pair
 from .matching import families, matched, number_free, single
+from .parts import Part, fused
 
 # Buffers that are computed, not learned; a model that lacks them makes them itself.
 _COMPUTED = (
@@ -46,7 +49,8 @@ _WRAPPERS = {"module": "DistributedDataParallel or AveragedModel", "_orig_mod": 
 class SuggestedMigration:
     """A draft: the migration, a reason for each step, old keys without a place, new keys without a value.
 
-    `given_up` says what was not tried, where keys are left and too many have little in common.
+    `guesses` are what shapes and places alone say of these: there is no step for them. `given_up` says what
+    was not tried, where keys are left and too many have little in common.
     """
 
     migration: Migration
@@ -54,6 +58,7 @@ class SuggestedMigration:
     unplaced: tuple[str, ...]
     missing: tuple[str, ...]
     given_up: tuple[str, ...] = ()
+    guesses: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -69,6 +74,7 @@ class SuggestedMigration:
         for title, keys in (
             ("Old keys that could not be placed (write a rename or a drop for them):", self.unplaced),
             ("New keys that nothing gives a value to:", self.missing),
+            ("They could be the same, by shape or place alone; write the step if it is so:", self.guesses),
             ("What was not tried, so that the draft was ready in seconds:", self.given_up),
         ):
             if keys:
@@ -88,7 +94,7 @@ def suggest_migration(old: Mapping[str, Any], target: Any, name: str = "suggeste
     >>> [step.old.text for step in draft.migration.steps], draft.is_complete
     (['module.{rest:any}', 'fc.kernel', 'fc.b'], True)
     """
-    draft = _Draft(stored_values(old), headers_of(target))
+    draft = _Draft(stored_values(old), headers_of(target), open_keys_of(target))
     draft.unwrap()
     draft.move_prefixes()
     draft.rename_families()
@@ -97,17 +103,23 @@ def suggest_migration(old: Mapping[str, Any], target: Any, name: str = "suggeste
     unplaced = tuple(key for key in draft.values if not draft.is_placed(key))
     missing = tuple(key for key in draft.target if key not in draft.values)
     given_up = draft.effort.given_up if unplaced or missing else ()
-    return SuggestedMigration(migration, tuple(draft.reasons), unplaced, missing, given_up)
+    guesses = tuple(draft.guesses(missing))
+    return SuggestedMigration(migration, tuple(draft.reasons), unplaced, missing, given_up, guesses)
 
 
 class _Draft:
     """The steps so far, and what the old keys have become by them."""
 
-    def __init__(self, values: Values, target: Mapping[str, Header | None]) -> None:
+    def __init__(
+        self, values: Values, target: Mapping[str, Header | None], open_keys: frozenset[str]
+    ) -> None:
         self.values = values
         self.target = target
+        self._open = open_keys
         self.steps: list[Step] = []
         self.reasons: list[str] = []
+        self.unsure: list[Pair] = []
+        self.unsure_parts: list[Part] = []
         self.effort = Effort()
 
     def add(self, step: Step, reason: str) -> None:
@@ -186,7 +198,8 @@ class _Draft:
                     there = self.target[wanted]
                     if prefix and new and number_free(prefix) != prefix:
                         continue  # numbers that move are for whole families to say
-                    if header is not None and there is not None and header.shape == there.shape:
+                    is_open = wanted in self._open
+                    if is_open or (header is not None and there is not None and header.shape == there.shape):
                         gains[prefix, new] += 1
         placed_below = Counter(
             prefix for key in self.values if key not in unplaced for prefix, _ in _cuts(key)
@@ -223,19 +236,37 @@ class _Draft:
         news = self._short([one for one in families(self.target, there) if _meets(one, wanted)])
         pairs = matched(olds, news, self.effort)
         olds, news = _without(olds, pairs), _without(news, pairs)
-        parts = fused(olds, news, self.effort)
+        parts, self.unsure_parts = fused(olds, news, self.effort)
         used = {id(family) for part in parts for family in (*part.olds, *part.news)}
         olds = [family for family in olds if id(family) not in used]
         news = [family for family in news if id(family) not in used]
-        more = matched(olds, news, self.effort, by_order=True)
+        more = matched(olds, news, self.effort)
         olds = [one for family in _without(olds, more) for one in single(family) if one.pattern in unplaced]
         news = [one for family in _without(news, more) for one in single(family) if one.pattern in wanted]
         pairs += [*more, *matched(olds, news, self.effort, by_order=True)]
-        pairs = _turned_like_their_neighbours(pairs)
+        self.unsure = [pair for pair in pairs if not pair.is_told_by_names]
+        pairs = _turned_like_their_neighbours([pair for pair in pairs if pair.is_told_by_names])
         for part in parts[: most_steps(len(self.values))]:
             self.add(part.step, part.because)
         for step, reason in rules_for(pairs, self.values, self.effort):
             self.add(step, reason)
+
+    def guesses(self, missing: Sequence[str]) -> Iterator[str]:
+        """Yield what shapes and places say of keys that are left, and the likest names for the others."""
+        left = set(missing)
+        for pair in self.unsure:
+            for old, new in pair.keys().items():
+                if new in left and old in self.values:
+                    left.discard(new)
+                    yield f"{old} -> {new}  ({pair.because})"
+        for part in self.unsure_parts:
+            if all(family.key(numbers) in self.values for family in part.olds for numbers in family.members):
+                left -= {family.key(numbers) for family in part.news for numbers in family.members}
+                yield f"{part.step.what}  ({part.because})"
+        if left:
+            wanted = {key: self.target[key] for key in left}
+            for near in near_names(self.unplaced(), wanted, self._open):
+                yield f"{near.unexpected} -> {near.missing}  ({near.because})"
 
     def _short(self, found: list[Family]) -> list[Family]:
         """Leave out families whose names are too long to be compared."""

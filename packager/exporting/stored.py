@@ -11,6 +11,7 @@ from packager.codecs import CannotStore
 from packager.errors import MigrationError, PackagingError
 from packager.graph import Importer
 from packager.migrations import attached, framework_of, migrations_ran
+from packager.names import demangle
 from packager.objects import (
     EncodedObject,
     EncodedStateDict,
@@ -361,5 +362,7 @@ def _names_that_ran(source: Any) -> tuple[str, ...]:
     if framework_of(type(source)) is None:
         return ()
     return tuple(
-        dict.fromkeys(f"{ran.target}: {name}" for ran in migrations_ran(source) for name in ran.names)
+        dict.fromkeys(
+            f"{demangle(ran.target)}: {name}" for ran in migrations_ran(source) for name in ran.names
+        )
     )

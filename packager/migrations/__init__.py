@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from .load_reports import *
     from .migrated_values import *
     from .migration_files import *
+    from .named_functions import *
+    from .plan_text import *
     from .renaming import *
+    from .swapping import *
     from .template_holes import *
     from .templates import *
     from .transforms import *
@@ -28,16 +31,19 @@ else:
             "attaching": "AttachedMigrations attach attach_stored with_migrations",
             "attachments": "MigrationRun attached framework_of migrations_ran",
             "chains": "MigrationPlan cannot_go_back chain migrate migrated_metadata plan_migration unwrapped",
-            "checkpoints": "WRAPPERS load_checkpoint open_wrapped",
+            "checkpoints": "WRAPPERS load_checkpoint open_wrapped version_of",
             "declaring": "Migration Step",
             "dividing": "merge split",
-            "load_reports": "LoadReport NameSimilarity headers_of leaf words",
+            "load_reports": "LoadReport NameSimilarity headers_of leaf near_names open_keys_of words",
             "migrated_values": "MigratedDict Values stored_values",
             "migration_files": "MigrationFileError migration_from_text migration_text read_migration",
+            "named_functions": "NamedFunction",
+            "plan_text": "reasons_text",
             "renaming": "Rename default drop rename rename_pattern",
             "archiving": "allowed_migrations functions_of pack_migrations patterns_of unpack_migrations",
+            "swapping": "swap",
             "template_holes": "Linear",
             "templates": "Template",
-            "transforms": "Cast Header NamedFunction Permute Reshape Roll Scale Slice Transform Transpose",
+            "transforms": "Cast Header Permute Reshape Roll Scale Slice Transform Transpose",
         },
     )

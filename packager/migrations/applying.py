@@ -6,15 +6,17 @@ No array is touched here. What cannot be done is gathered over all keys of a ste
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from packager.errors import MigrationError
 from packager.texts import in_lines
 
-from .declaring import Candidate, EnteredKeys, Step
+from .declaring import Candidate, Step
+from .gates import Entered
 from .growth import Growth, shown_keys
 from .migrated_values import Value, Values, stored_keys
 from .renaming import Default
+from .surroundings import Surroundings
 from .template_holes import TemplateError
 from .transforms import Header, TransformError
 
@@ -26,7 +28,8 @@ _MOST_PROBLEMS = 100  # of one step; more are not read, and a hostile step has o
 class Row:
     """One line of a plan: what a step does to some keys, or why it leaves them alone.
 
-    `literal` marks a step that matched nothing though it names its key letter by letter.
+    `literal` marks a step that matched nothing though it names its key letter by letter, `optional` one that
+    need not match anything.
     """
 
     step: str
@@ -36,6 +39,7 @@ class Row:
     after: tuple[Header | None, ...] = ()
     skipped: str = ""
     literal: bool = False
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +51,18 @@ class _Move:
 
 
 def apply_steps(
-    steps: Iterable[Step], values: Values, version: int | None = None, growth: Growth | None = None
+    steps: Iterable[Step],
+    values: Values,
+    version: int | None = None,
+    growth: Growth | None = None,
+    around: Surroundings | None = None,
 ) -> tuple[Values, list[Row]]:
     """Return the values after all steps, and a row for every change or skip; `values` itself stays as it is.
 
     `version` is that of the state dict, None for one that has none; `growth` counts what is made where other
-    steps came before. Raises MigrationError, for all keys of the step together, for two values with one name,
-    shapes that do not fit, and merges of which a part is missing; GrowthError for more than is ever made.
+    steps came before; `around` is what gates and transforms may ask. Raises MigrationError, for all keys of
+    the step together, for two values with one name, shapes that do not fit, and merges of which a part is
+    missing; GrowthError for more than is ever made.
 
     >>> import numpy
     >>> from packager.migrations import drop, stored_values
@@ -63,18 +72,22 @@ def apply_steps(
     (['bias'], 1)
     """
     rows: list[Row] = []
-    for _, after, more in step_by_step(steps, values, version, growth):
+    for _, after, more in step_by_step(steps, values, version, growth, around):
         values = after
         rows += more
     return values, rows
 
 
 def step_by_step(
-    steps: Iterable[Step], values: Values, version: int | None = None, growth: Growth | None = None
+    steps: Iterable[Step],
+    values: Values,
+    version: int | None = None,
+    growth: Growth | None = None,
+    around: Surroundings | None = None,
 ) -> Iterator[tuple[Step, Values, list[Row]]]:
     """Yield each step with the values after it and its rows; raises as `apply_steps` does."""
-    entered = dict.fromkeys(values)
     growth = Growth(values) if growth is None else growth
+    entered = Entered(values, replace(around or Surroundings(), spend=growth.spend), version)
     for step in steps:
         if not step.gates.open_at(version):
             yield (
@@ -86,37 +99,51 @@ def step_by_step(
         moves, skips = _moves(step, values, entered, growth)
         label = step.described()
         rows = [*(_row(label, move, values) for move in moves), *skips]
-        values = _moved(step, moves, values)
-        yield step, values, rows or [_idle(step, entered)]
+        before, values = values, _moved(step, moves, values)
+        yield step, values, rows or [_idle(step, before, entered)]
 
 
-def _idle(step: Step, entered: Collection[str]) -> Row:
+def _idle(step: Step, values: Collection[str], entered: Entered) -> Row:
     """Say why a step found nothing to do."""
     if isinstance(step, Default) and step.like is None:
         return Row(step.described(), (), (), skipped=f"{step.new.text!r} is there already")
-    if reason := step.gates.reason_shut({}, EnteredKeys(entered)):
+    try:
+        reason = step.gates.reason_shut({}, entered)
+    except (TransformError, TemplateError, KeyError):  # it asks for what only a match could say
+        reason = ""
+    if reason:
         return Row(step.described(), (), (), skipped=reason)
-    return Row(step.described(), (), (), skipped=NO_MATCH, literal=step.names_one_key)
+    return Row(step.described(), (), (), skipped=_why_none(step, values), literal=step.names_one_key)
 
 
-def _moves(
-    step: Step, values: Values, entered: Collection[str], growth: Growth
-) -> tuple[list[_Move], list[Row]]:
+def _why_none(step: Step, values: Collection[str]) -> str:
+    """Say that no key matches; and why, where one at the root would but for the module before it."""
+    for template in step.templates[0]:
+        root = template.at_root()
+        key = None if root is None else next((key for key in values if root.match(key) is not None), None)
+        if root is not None and key is not None:
+            return (
+                f"{NO_MATCH}: {template.text!r} wants a module and a dot before, and {key!r} is at the root; "
+                f"write the step for {root.text!r} as well"
+            )
+    return NO_MATCH
+
+
+def _moves(step: Step, values: Values, entered: Entered, growth: Growth) -> tuple[list[_Move], list[Row]]:
     """Return what a step does to these values; its problems are raised together."""
-    growth.begin(step, values, entered)
+    growth.begin(step, values, entered.keys)
     moves: list[_Move] = []
     skips: list[Row] = []
     problems: list[str] = []
-    gate_keys = EnteredKeys(entered)
-    for old, holes, make in _candidates(step, values):
+    for old, holes, make in _candidates(step, values, entered.around):
         try:
-            if reason := step.gates.reason_shut(holes, gate_keys):
+            if reason := step.gates.reason_shut(holes, entered):
                 growth.skip()
                 skips.append(Row(step.described(), old, (), skipped=reason))
                 continue
             move = _Move(old, make())
         except (TransformError, TemplateError) as error:
-            problems.append(f"{shown_keys(old)}: {error}")
+            problems.append(f"{shown_keys(old)}: {error}" if old else str(error))
             if len(problems) == _MOST_PROBLEMS:
                 problems.append("and perhaps more")
                 break
@@ -128,9 +155,9 @@ def _moves(
     return moves, skips
 
 
-def _candidates(step: Step, values: Values) -> list[Candidate]:
+def _candidates(step: Step, values: Values, around: Surroundings) -> list[Candidate]:
     try:
-        return step.candidates(values)
+        return step.candidates(values, around)
     except TemplateError as error:
         raise MigrationError(f"{step.described()}: {error}") from None
 

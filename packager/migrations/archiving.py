@@ -14,13 +14,14 @@ from typing import Any, Final
 
 from packager.archive import pack, unpack
 from packager.errors import ArchiveError, MigrationError, UntrustedTypeError
+from packager.names import demangle
 from packager.objects import NameUse, Trust, TrustContext, grant_for, refusal
 
 from .chains import chain
 from .declaring import Migration, Step
 from .migration_tables import migration_from_table, table_of
+from .named_functions import NamedFunction
 from .renaming import RenamePattern
-from .transforms import NamedFunction
 
 PATTERNS: Final = "packager.migrations:rename_pattern"
 """What `trust=` must name before regular expressions out of an archive are used."""
@@ -89,7 +90,7 @@ def functions_of(migration: Migration) -> tuple[NameUse, ...]:
     """
     return tuple(
         NameUse(
-            *_split(transform.name),
+            *_split(demangle(transform.name)),
             "call",
             f"migration {migration.name!r} of {migration.target}, {step.what}",
         )

@@ -33,6 +33,8 @@ Class = TypeVar("Class", bound=type)
 class AttachedMigrations:
     """What `attach` returns: `remove()` takes the migrations off again, and may be called twice.
 
+    It is a context manager, too: they are taken off where the block ends.
+
     >>> from kellet import nn
     >>> from packager.migrations import Migration, drop
     >>> class Head(nn.Module):
@@ -46,6 +48,12 @@ class AttachedMigrations:
     def __init__(self, cls: type, migrations: tuple[Migration, ...]) -> None:
         self._cls = cls
         self._migrations = migrations
+
+    def __enter__(self) -> AttachedMigrations:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
 
     def remove(self) -> None:
         """Take off the migrations."""
@@ -243,7 +251,7 @@ def _migrate(
     old = {key[len(prefix) :]: value for key, value in state_dict.items() if key.startswith(prefix)}
     try:
         ready = [one.allow(one) if isinstance(one, StoredMigration) else one for one in due]
-        plan = plan_migration(ready, old, version)
+        plan = plan_migration(ready, old, version, module=module)
         new = {prefix + key: value for key, value in MigratedDict(plan.values, old).items()}
     except MigrationError as error:
         error.add_note(

@@ -8,21 +8,24 @@ back would take that along. So each step is undone on paper at once, and has to 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from packager.arguments import check_kind, check_names
+from packager.arguments import check_choice, check_kind, check_names
 from packager.errors import MigrationError
 from packager.process import gc_paused
-from packager.texts import counted, in_lines
+from packager.texts import in_lines
 
 from .applying import NO_MATCH, Row, apply_steps, step_by_step
-from .declaring import Migration, Step
+from .declaring import UNKNOWN, Migration, Step
+from .done_before import Before
 from .growth import Growth, GrowthError
 from .load_reports import LoadReport, load_report
 from .migrated_values import MigratedDict, Value, Values, stored_values
-from .transforms import Header
+from .plan_text import plan_text
+from .surroundings import Surroundings
+from .unknown_keys import known_keys, without_unknown
 
 _LEAF = "\0"  # stands for "some key of this module"; no key of a state dict holds it
 
@@ -48,7 +51,7 @@ class MigrationPlan:
     @property
     def untouched(self) -> tuple[Row, ...]:
         """The steps that matched no key at all."""
-        return tuple(row for row in self.rows if row.skipped == NO_MATCH)
+        return tuple(row for row in self.rows if row.skipped.startswith(NO_MATCH))
 
     def against(self, target: Any) -> LoadReport:
         """Compare with `target`, a module or a state dict: what would be missing there, or unexpected."""
@@ -56,7 +59,11 @@ class MigrationPlan:
 
     def require_matched(self, *, strict: bool = False) -> None:
         """Raise MigrationError for steps that matched nothing though they name their key, or for all."""
-        idle = [row.step for row in self.untouched if strict or row.literal]
+        idle = [
+            row.step + row.skipped.removeprefix(NO_MATCH)
+            for row in self.untouched
+            if row.literal or (strict and not row.optional)
+        ]
         if idle:
             raise MigrationError(
                 in_lines(
@@ -67,7 +74,7 @@ class MigrationPlan:
             )
 
     def __str__(self) -> str:
-        return _plan_table(self)
+        return plan_text(self.rows, len(self.values))
 
 
 def chain(migrations: Iterable[Migration]) -> tuple[Migration, ...]:
@@ -101,33 +108,45 @@ def chain(migrations: Iterable[Migration]) -> tuple[Migration, ...]:
 
 
 def plan_migration(
-    migrations: Migration | Iterable[Migration], state: Mapping[str, Any], version: int | None = None
+    migrations: Migration | Iterable[Migration],
+    state: Mapping[str, Any],
+    version: int | None = None,
+    *,
+    module: Any = None,
+    unknown: str = UNKNOWN[0],
 ) -> MigrationPlan:
-    """Plan what the migrations would make of `state`, which has this version; no value is read.
+    """Plan what the migrations would make of `state`, which has this version; no array is read.
 
     A migration that reaches version `to` runs for state dicts that are older, or have none. `state`
-    may be a checkpoint that holds the state dict under one of the keys of `unwrap`.
+    may be a checkpoint that holds the state dict under one of the keys of `unwrap`. `module` is what gates
+    and transforms ask: the module that is to load the result, or a dict of its configuration; nothing of it
+    is called. `unknown` says what becomes of keys that no step knows: "keep", "drop" or "error".
 
     Raises ArgumentError for keys that are no strings, MigrationError for whatever could not be carried out.
 
     >>> import numpy as np
     >>> from packager.migrations import rename
     >>> print(plan_migration(Migration("names", [rename("a", "b")]), {"a": np.ones(2, "f4")}))
-    step           old key  new key  shape       becomes
-    rename a -> b  a        b        float32[2]  float32[2]
+    rename a -> b
+        a -> b  float32[2]
     1 change, 0 skipped, 1 key afterwards
     """
     known = chain((migrations,) if isinstance(migrations, Migration) else migrations)
     with gc_paused():
         inner = unwrapped_by(known, state)
         check_names("state", inner)
-        return _planned(known, stored_values(inner), version)
+        check_choice("unknown", unknown, UNKNOWN)
+        return _planned(known, stored_values(inner), version, Surroundings(inner, module), unknown)
 
 
-def _planned(known: Iterable[Migration], values: Values, version: int | None) -> MigrationPlan:
+def _planned(
+    known: Sequence[Migration], values: Values, version: int | None, around: Surroundings, unknown: str
+) -> MigrationPlan:
     rows: list[Row] = []
     ran: list[str] = []
     growth = Growth(values)
+    before = Before(values)
+    told: set[str] = set()
     for migration in known:
         if not migration.is_due(version):
             reason = f"the state dict has version {version}, this reaches {migration.to}"
@@ -135,12 +154,37 @@ def _planned(known: Iterable[Migration], values: Values, version: int | None) ->
             continue
         _require_start(migration, version, ran)
         try:
-            values, more = apply_steps(migration.steps, values, version, growth)
+            values, more, touched = _carried_out(migration, values, version, growth, around, before)
         except GrowthError as error:
             raise GrowthError(f"{migration}, {error}") from None
-        rows.extend(replace(row, literal=False) if migration.undoes else row for row in more)
+        rows.extend(more)
+        told |= touched
         ran.append(migration.name)
-    return MigrationPlan(tuple(rows), values, tuple(ran))
+        before.ran(migration)
+    whose = " and ".join(str(one) for one in known if one.name in ran and not one.generic)
+    values, more = without_unknown(values, told, unknown, whose or "the migrations")
+    return MigrationPlan((*rows, *more), values, tuple(ran))
+
+
+def _carried_out(
+    migration: Migration,
+    values: Values,
+    version: int | None,
+    growth: Growth,
+    around: Surroundings,
+    before: Before,
+) -> tuple[Values, list[Row], set[str]]:
+    """Return the values after one migration, its rows, and the keys that it knows."""
+    entered, rows = values, []
+    for step, after, more in step_by_step(migration.steps, values, version, growth, around):
+        rows += [before.explained(step, row, values, growth) for row in more]
+        values = after
+    if migration.generic:
+        return values, [replace(row, literal=False, optional=True) for row in rows], set()
+    told = known_keys(migration, rows, entered, version)
+    values, left_out = without_unknown(values, told, migration.unknown, str(migration))
+    rows = [*rows, *left_out]
+    return values, [replace(row, literal=False) for row in rows] if migration.undoes else rows, told
 
 
 def migrate(
@@ -149,13 +193,16 @@ def migrate(
     version: int | None = None,
     *,
     strict: bool = False,
+    module: Any = None,
+    unknown: str = UNKNOWN[0],
 ) -> MigratedDict:
     """Return the migrated state dict; values are made when asked for.
 
     Nothing of `state` is changed or copied.
 
     `state` may be a whole checkpoint, of which `unwrap` finds the state dict; versions of modules in
-    its `_metadata` move along. `load_state_dict` takes the result as it is.
+    its `_metadata` move along. `load_state_dict` takes the result as it is. `module` and `unknown` are as for
+    `plan_migration`.
 
     Raises ArgumentError for arguments of the wrong kind and keys that are no strings, MigrationError for
     what cannot be carried out, and for a step that matches nothing although
@@ -172,7 +219,7 @@ def migrate(
     check_kind("migrations", several, Iterable, "a Migration, or several")
     known = chain(several)
     inner = unwrapped_by(known, state)
-    plan = plan_migration(known, inner, version)
+    plan = plan_migration(known, inner, version, module=module, unknown=unknown)
     plan.require_matched(strict=strict)
     metadata: Mapping[str, Any] | None = getattr(inner, "_metadata", None)
     for migration in known:
@@ -189,7 +236,11 @@ def unwrapped_by(migrations: Iterable[Migration], state: Mapping[str, Any]) -> M
 
 
 def cannot_go_back(
-    migrations: Migration | Iterable[Migration], state: Mapping[str, Any], version: int | None = None
+    migrations: Migration | Iterable[Migration],
+    state: Mapping[str, Any],
+    version: int | None = None,
+    *,
+    module: Any = None,
 ) -> tuple[str, ...]:
     """Say why the migrated `state` would not come back as it was, a line for each step; empty where it would.
 
@@ -204,26 +255,33 @@ def cannot_go_back(
     ("rename a.{n} -> b.{n}: going back would also take 'b.2'",)
     """
     known = chain((migrations,) if isinstance(migrations, Migration) else migrations)
-    values = stored_values(unwrapped_by(known, state))
+    inner = unwrapped_by(known, state)
+    values, around = stored_values(inner), Surroundings(inner, module)
     problems = []
     for migration in known:
         if not migration.is_due(version):
             continue
         if migration.unwrap:
             problems.append(f"{migration} unwraps a checkpoint")
-        for step, after, rows in step_by_step(migration.steps, values, version):
+        rows_of_all: list[Row] = []
+        entered = values
+        for step, after, rows in step_by_step(migration.steps, values, version, around=around):
+            rows_of_all += rows
             forward = {(row.new, row.old) for row in rows if not row.skipped}
             inverse = step.inverse()
             if forward and inverse is None:
                 problems.append(f"{step.described()}: it has no inverse")
             elif inverse is not None:
                 try:
-                    _, back = apply_steps([inverse], after)
+                    _, back = apply_steps([inverse], after, around=around)
                 except MigrationError as error:
                     problems.append(str(error))
                 else:
                     problems += _differences(step.described(), forward, back)
             values = after
+        told = known_keys(migration, rows_of_all, entered, version)
+        values, left_out = without_unknown(values, told, migration.unknown, str(migration))
+        problems += [f"{row.step}: {row.old[0]!r} is left out" for row in left_out]
     return tuple(problems)
 
 
@@ -296,47 +354,3 @@ def _differences(
     if lost and not more:
         found.append(f"{step}: going back would not take {', '.join(map(repr, lost[:5]))}")
     return found
-
-
-_HEADINGS = ("step", "old key", "new key", "shape", "becomes")
-
-
-def _plan_table(plan: MigrationPlan) -> str:
-    """Return the plan in columns, and a last line that counts."""
-    rows = [cells for row in plan.rows for cells in _plan_lines(row)]
-    widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
-    lines = [_line(cells, widths) for cells in (_HEADINGS, *rows)]
-    changed = sum(not row.skipped for row in plan.rows)
-    skipped = len(plan.rows) - changed
-    return in_lines(
-        *lines,
-        f"{counted(changed, 'change')}, {skipped} skipped, {counted(len(plan.values), 'key')} afterwards",
-    )
-
-
-def _plan_lines(row: Row) -> list[tuple[str, ...]]:
-    """Return one line per key: a split has several new ones, a merge several old ones."""
-    if row.skipped:
-        return [(row.step, ", ".join(row.old), f"skipped: {row.skipped}", "", "")]
-    height = max(len(row.old), len(row.new), 1)
-    columns = (
-        _padded([row.step], height),
-        _padded(row.old, height),
-        _padded(row.new, height),
-        _padded(map(_shape, row.before), height),
-        _padded(map(_shape, row.after), height),
-    )
-    return list(zip(*columns, strict=True))
-
-
-def _padded(cells: Iterable[str], height: int) -> list[str]:
-    found = list(cells)
-    return found + [""] * (height - len(found))
-
-
-def _shape(header: Header | None) -> str:
-    return "-" if header is None else str(header)
-
-
-def _line(cells: Iterable[str], widths: list[int]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from packager.arguments import check_flag
 from packager.codecs import tensor_in
-from packager.errors import LegacyFormatError, MigrationError
+from packager.errors import ArgumentError, LegacyFormatError, MigrationError
 from packager.tensors import DTYPES, StoredTensor, contiguous_strides, dtype_name, numpy_dtype, stored_as
 from packager.weights import Checkpoint, as_lazy, open_checkpoint
 
@@ -26,6 +27,7 @@ WRAPPERS = Migration(
         rename("module.{rest:any}", "{rest}", repeat=True),
         rename("{a:any}._orig_mod.{b:any}", "{a}.{b}", repeat=True),
     ],
+    generic=True,
     unwrap=("state_dict_ema", "model_ema", "ema_state_dict", "state_dict", "model_state_dict", "model"),
 )
 """What DistributedDataParallel, torch.compile, AveragedModel and training loops put around a state dict."""
@@ -33,22 +35,26 @@ WRAPPERS = Migration(
 
 def load_checkpoint(
     module: Any,
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Checkpoint,
     *migrations: Migration,
     unwrap: str | None = None,
     strict: bool = True,
+    skip_unknown: bool = False,
 ) -> Any:
     """Load a file of weights of any known format into a module of kellet or PyTorch.
 
     (What is neither, and has a `load_state_dict`, is given arrays of NumPy.)
 
-    `migrations` bring its keys up to date first, WRAPPERS among them if you like; then the module's own
-    `load_state_dict` runs with all its hooks and the migrations attached to its classes. Nothing in the
-    file is executed, and values are read one by one. `unwrap` names the state dict where there are
-    several; without it the first one that the migrations' own `unwrap` names is taken.
+    `path` is that of a file, or a Checkpoint that `open_checkpoint` has opened. `migrations` bring its keys
+    up to date first, WRAPPERS among them if you like; what they ask of a module they ask of this one. Then
+    the module's own `load_state_dict` runs with all its hooks and the migrations attached to its classes.
+    Nothing in the file is executed, and values are read one by one. `unwrap` names the state dict where
+    there are several; without it the first one that the migrations' own `unwrap` names is taken. With
+    `skip_unknown=True` what is not data (objects, functions) is left out, as `open_checkpoint` does.
 
     Returns what `load_state_dict` returns, and raises what it raises; TypeError for what has none,
-    LegacyFormatError and MigrationError where the file cannot be read or migrated.
+    ArgumentError for options of opening beside what is open, LegacyFormatError and MigrationError where the
+    file cannot be read or migrated.
 
     >>> import numpy, tempfile
     >>> from kellet import nn
@@ -61,8 +67,17 @@ def load_checkpoint(
     """
     if not callable(getattr(module, "load_state_dict", None)):
         raise TypeError(f"expected a module with load_state_dict(), got {type(module).__name__}")
+    check_flag("skip_unknown", skip_unknown)
+    if not isinstance(path, Checkpoint):
+        checkpoint = open_wrapped(path, migrations, unwrap=unwrap, skip_unknown=skip_unknown)
+    elif unwrap is not None or skip_unknown:
+        raise ArgumentError(
+            "path: the checkpoint is open already; give unwrap= and skip_unknown= to open_checkpoint()"
+        )
+    else:
+        checkpoint = path
     library = framework_of(type(module)) or "numpy"
-    migrated = migrate(migrations, open_wrapped(path, migrations, unwrap=unwrap))
+    migrated = migrate(migrations, checkpoint, version_of(checkpoint), module=module)
     return module.load_state_dict(_Converted(migrated, library), strict=strict)
 
 
@@ -96,6 +111,19 @@ def _opened_under(path: str | os.PathLike[str], names: list[str], skip_unknown: 
         except LegacyFormatError:  # nothing of that name; what else is wrong the next opening says
             continue
     return None
+
+
+def version_of(checkpoint: Checkpoint) -> int | None:
+    """Return the version of the layout that a checkpoint says of its root; None where it says none.
+
+    >>> import numpy, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.savez(f"{folder}/old.npz", weight=numpy.ones((2, 3)))
+    ...     version_of(open_checkpoint(f"{folder}/old.npz")) is None
+    True
+    """
+    version = (checkpoint.metadata.versions or {}).get("", {}).get("version")
+    return version if type(version) is int else None
 
 
 class _Converted(Mapping[str, Any]):

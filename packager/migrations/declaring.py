@@ -9,7 +9,7 @@
     )
 
 Every step acts on all keys at once, so `layers.{n}` to `layers.{n+1}` does not overwrite its
-neighbours. Its gates are judged on the keys that entered the whole chain of steps, so one step
+neighbours. Its gates (`gates.py`) are judged on the keys that entered the whole chain of steps, so one step
 cannot disarm the next. A step is a frozen record; `applying.py` carries it out on records of values.
 
 The steps are in `renaming.py` and `dividing.py`. A new one is a class there, the function that makes it, and
@@ -18,7 +18,7 @@ its row in the table at the end of the file, which says how files and archives s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import Parameter, signature
@@ -28,74 +28,20 @@ from packager.archive import MAX_EXTENT, MAX_RANK
 from packager.arguments import check_kind, check_several
 from packager.errors import MigrationError
 
+from .gates import Gates
 from .migrated_values import Value, Values
+from .surroundings import Surroundings, path_template
 from .template_holes import Hole, Linear, TemplateError
-from .templates import HoleValues, Template
-from .transforms import Transform, is_dtype
+from .templates import Template
+from .transforms import Lengths, Transform, is_dtype
 
 _Home = tuple[Hole, Template]
-Templates = str | Sequence[str]
+
+UNKNOWN = ("keep", "drop", "error")
+"""What may become of keys that no step knows; the first is the default."""
 
 Candidate = tuple[tuple[str, ...], Mapping[str, "str | int"], Callable[[], tuple[tuple[str, Value], ...]]]
 """A place where a step could apply: the keys it takes, what its holes stand for, and what it makes."""
-
-
-@dataclass(frozen=True)
-class Gates:
-    """When a step applies: judged on the keys as they entered the chain.
-
-    `before` is a version: the step is for state dicts older than that (None counts as oldest).
-    `unless` names keys that must not be there, `if_all` keys that must. Holes that the step's
-    own template has stand for what they stand for there, so the gate is judged match by match.
-    """
-
-    before: int | None = None
-    unless: tuple[Template, ...] = ()
-    if_all: tuple[Template, ...] = ()
-
-    def open_at(self, version: int | None) -> bool:
-        """Say whether a state dict of this version is old enough."""
-        return self.before is None or version is None or version < self.before
-
-    def reason_shut(self, values: HoleValues, entered: EnteredKeys) -> str:
-        """Say why the gates are shut for this match; "" where they are open."""
-        for template in self.unless:
-            if found := entered.present(template, values):
-                return f"{found!r} is there already"
-        for template in self.if_all:
-            if not entered.present(template, values):
-                return f"{template.text!r} is not there"
-        return ""
-
-
-class EnteredKeys:
-    """The keys that entered a chain, as the gates of a step ask for them.
-
-    A template is matched with every key once, not once for each match of the step.
-    """
-
-    def __init__(self, keys: Collection[str]) -> None:
-        self._keys = keys
-        self._found: dict[tuple[Template, tuple[str, ...]], dict[tuple[str | int, ...], str]] = {}
-
-    def present(self, template: Template, values: HoleValues) -> str:
-        """Return the first key that the template fits, with the holes that `values` knows; "" for none."""
-        known = tuple(dict.fromkeys(hole.name for hole in template.holes if hole.name in values))
-        if all(hole.name in values for hole in template.holes):
-            key = template.fill(values)
-            return key if key in self._keys else ""
-        if (template, known) not in self._found:
-            self._found[template, known] = self._matches(template, known)
-        return self._found[template, known].get(tuple(values[name] for name in known), "")
-
-    def _matches(self, template: Template, known: tuple[str, ...]) -> dict[tuple[str | int, ...], str]:
-        """Return the keys that a template fits: the first one for each of the values of the known holes."""
-        found: dict[tuple[str | int, ...], str] = {}
-        for key in self._keys:
-            holes = template.match(key)
-            if holes is not None:
-                found.setdefault(tuple(holes[name] for name in known), key)
-        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,9 +87,18 @@ class Step:
         return key
 
     def inverse(self) -> Step | None:
-        """Return the step that goes back; None where nothing can. Its gates stand open."""
+        """Return the step that goes back; None where nothing can. Its gates stand open.
+
+        Nothing can where a hole was left out, by which several keys may become one.
+        """
         back = self._back()
-        return None if back is None or back._number_problems() else back
+        try:
+            if back is None or back._number_problems():
+                return None
+            back.check()
+        except TemplateError:
+            return None
+        return back
 
     def _back(self) -> Step | None:
         """Return what turns each key and value back, whether its holes can be read or not."""
@@ -166,10 +121,11 @@ class Step:
             raise TemplateError(f"{self.described()}: {'; '.join(problems)}")
 
     def _number_problems(self) -> list[str]:
-        return _mixed_holes(*self.templates, (*self.gates.unless, *self.gates.if_all))
+        paths = [template for template, _ in self.gates.if_module]
+        return _mixed_holes(*self.templates, (*self.gates.keys, *paths))
 
-    def candidates(self, values: Values) -> list[Candidate]:
-        """List every place where the step could apply."""
+    def candidates(self, values: Values, around: Surroundings) -> list[Candidate]:
+        """List every place where the step could apply; `around` is what its transforms may ask."""
         raise NotImplementedError
 
 
@@ -183,7 +139,9 @@ class Migration:
     `to` is the version that is reached: the migration is for older ones, and None for any. `since` is
     the version that it starts from, where it is not for every older one. `where` is the file that it
     was read from; `undoes` names the migration whose inverse this is: its steps need not find
-    anything, as those that they undo need not have.
+    anything, as those that they undo need not have. `unknown` says what becomes of keys that no step knows:
+    "keep", "drop" or "error". A `generic` one is for checkpoints of every model: its steps need not find
+    anything, and do not know the keys that they find.
 
     Raises ArgumentError for what is no name or no list of steps, TemplateError when the sides of a step do
     not fit together, MigrationError for versions that do not rise.
@@ -201,6 +159,8 @@ class Migration:
     since: int | None = None
     where: str = ""
     undoes: str = ""
+    unknown: str = "keep"
+    generic: bool = field(default=False, compare=False, repr=False)
     stored: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -210,6 +170,10 @@ class Migration:
             check_kind("steps", step, Step, "steps, made by rename(), drop() and the like")
         object.__setattr__(self, "steps", tuple(self.steps))
         object.__setattr__(self, "unwrap", tuple(self.unwrap))
+        if self.unknown not in UNKNOWN:
+            raise MigrationError(
+                f"{self}: unknown = {self.unknown!r}: choose one of {', '.join(map(repr, UNKNOWN))}"
+            )
         if self.since is not None and (self.to is None or self.since >= self.to):
             raise MigrationError(
                 f"{self} goes from version {self.since} to {self.to}; versions only rise: a way back is "
@@ -217,6 +181,8 @@ class Migration:
             )
         for step in self.steps:
             step.check()
+            if problem := step.gates.problem():
+                raise TemplateError(f"{step.described()}: {problem}")
             if not self.stored:
                 step.check_numbers()
 
@@ -231,14 +197,19 @@ class Migration:
     @property
     def is_reversible(self) -> bool:
         """Whether every step has an inverse."""
-        return not self.unwrap and all(step.inverse() is not None for step in self.steps)
+        return (
+            not self.unwrap
+            and self.unknown != "drop"
+            and all(step.inverse() is not None for step in self.steps)
+        )
 
     def inverse(self) -> Migration:
         """Return the migration back. Raises TemplateError naming every step that has no inverse."""
         back = [step.inverse() for step in reversed(self.steps)]
         stuck = [step.described() for step in self.steps if step.inverse() is None]
-        if stuck or self.unwrap:
-            what = (["unwrap"] if self.unwrap else []) + stuck
+        if not self.is_reversible:
+            what = [*(["unwrap"] if self.unwrap else []), *stuck]
+            what += ['unknown = "drop"'] if self.unknown == "drop" else []
             raise TemplateError(f"{self} cannot go back: no inverse for {'; '.join(what)}")
         steps = tuple(step for step in back if step is not None)
         return Migration(f"{self.name} (back)", steps, self.target, undoes=self.name)
@@ -280,30 +251,6 @@ def matches(template: Template, values: Values) -> list[tuple[str, dict[str, str
     return [(key, holes) for key in values if (holes := template.match(key)) is not None]
 
 
-def several(texts: Templates) -> tuple[str, ...]:
-    """Return one text or several as several."""
-    return (texts,) if isinstance(texts, str) else tuple(texts)
-
-
-def beside(text: str, *sources: Template | str | None) -> Template:
-    """Return a template of the other side: its holes are of the kinds that they have on the first."""
-    kinds = {
-        hole.name: hole.kind for source in sources if isinstance(source, Template) for hole in source.holes
-    }
-    kinds |= {source: "int" for source in sources if isinstance(source, str)}
-    return Template.parse(text).with_kinds(kinds)
-
-
-def gates_of(sources: Iterable[Template], before: int | None, unless: Templates, if_all: Templates) -> Gates:
-    """Return the gates of a step whose templates are `sources`."""
-    known = tuple(sources)
-    return Gates(
-        before,
-        tuple(beside(text, *known) for text in several(unless)),
-        tuple(beside(text, *known) for text in several(if_all)),
-    )
-
-
 def require_lengths(step: Step, what: str, lengths: tuple[int, ...] | None) -> None:
     """Raise TemplateError for lengths below zero."""
     if lengths is None:
@@ -312,15 +259,22 @@ def require_lengths(step: Step, what: str, lengths: tuple[int, ...] | None) -> N
         raise TemplateError(f"{step.described()}: {what} = {list(lengths)}: lengths are not negative")
 
 
-def require_shape(step: Step, what: str, shape: tuple[int, ...] | None) -> None:
-    """Raise TemplateError for a shape with more axes, or with a longer one, than any array has."""
+def require_shape(step: Step, what: str, shape: Lengths | None) -> None:
+    """Raise TemplateError for a shape with more axes, or with a longer one, than any array has.
+
+    So it does for the path of an attribute of the module that cannot be read.
+    """
     if shape is None:
         return
     if len(shape) > MAX_RANK:
         raise TemplateError(
             f"{step.described()}: {what} has {len(shape):,} axes; at most {MAX_RANK} are made"
         )
-    if any(length >= MAX_EXTENT for length in shape):
+    for path in shape:
+        if isinstance(path, str):
+            for given in step.templates[0]:
+                require_holes(path_template(path), given, step.line)
+    if any(isinstance(length, int) and length >= MAX_EXTENT for length in shape):
         raise TemplateError(
             f"{step.described()}: {what} = {list(shape)}: no axis is as long as {MAX_EXTENT:,}"
         )

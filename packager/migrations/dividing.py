@@ -6,20 +6,19 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Unpack
 
 from .declaring import (
     Candidate,
     Spelling,
     Step,
-    Templates,
-    beside,
-    gates_of,
     matches,
     require_holes,
     require_lengths,
-    several,
 )
+from .gates import GateOptions, Templates, beside, gates_of, several
 from .migrated_values import Value, Values, cut, joined
+from .surroundings import Surroundings
 from .template_holes import TemplateError
 from .templates import HoleValues, Template
 from .transforms import Reshape, TransformError, checked_axis
@@ -61,7 +60,7 @@ class Split(Step):
         for template in self.new:
             require_holes(template, self.old, self.line, extra=self.over)
 
-    def candidates(self, values: Values) -> list[Candidate]:
+    def candidates(self, values: Values, around: Surroundings) -> list[Candidate]:
         found = matches(self.old, values)
         return [((key,), holes, partial(self._made, values[key], holes)) for key, holes in found]
 
@@ -114,7 +113,7 @@ class Merge(Step):
         for template in self.old:
             require_holes(self.new, template, self.line)
 
-    def candidates(self, values: Values) -> list[Candidate]:
+    def candidates(self, values: Values, around: Surroundings) -> list[Candidate]:
         """Return the groups of keys whose holes agree, in the order of the templates (or of the numbers)."""
         groups: dict[tuple[tuple[str, str | int], ...], dict[int, str]] = {}
         shared = {hole.name for hole in self.new.holes} if self.over is None else None
@@ -194,10 +193,8 @@ def split(
     axis: int = 0,
     sizes: Sequence[int] | None = None,
     over: str | None = None,
-    before: int | None = None,
-    unless: Templates = (),
-    if_all: Templates = (),
     line: str = "",
+    **gates: Unpack[GateOptions],
 ) -> Split:
     """Cut values along `axis` into parts under several names, of the lengths `sizes` or equal ones.
 
@@ -209,8 +206,8 @@ def split(
     """
     source = Template.parse(old)
     targets = tuple(beside(text, source, over) for text in several(new))
-    gates = gates_of((source,), before, unless, if_all)
-    return Split(source, targets, axis, _lengths(sizes), over, gates=gates, line=line)
+    judged = gates_of((source,), **gates)
+    return Split(source, targets, axis, _lengths(sizes), over, gates=judged, line=line)
 
 
 def merge(
@@ -220,10 +217,8 @@ def merge(
     axis: int = 0,
     sizes: Sequence[int] | None = None,
     over: str | None = None,
-    before: int | None = None,
-    unless: Templates = (),
-    if_all: Templates = (),
     line: str = "",
+    **gates: Unpack[GateOptions],
 ) -> Merge:
     """Put values under several names behind one another, along `axis`.
 
@@ -237,8 +232,8 @@ def merge(
     texts = [Template.parse(text) for text in several(old)]
     kinds = {hole.name: hole.kind for template in texts for hole in template.holes if hole.kind}
     sources = tuple(template.with_kinds(kinds) for template in texts)
-    gates = gates_of(sources, before, unless, if_all)
-    return Merge(sources, beside(new, *sources), axis, _lengths(sizes), over, gates=gates, line=line)
+    judged = gates_of(sources, **gates)
+    return Merge(sources, beside(new, *sources), axis, _lengths(sizes), over, gates=judged, line=line)
 
 
 def _lengths(sizes: Sequence[int] | None) -> tuple[int, ...] | None:

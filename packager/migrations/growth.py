@@ -6,7 +6,7 @@ they are planned, before a value is read, against what entered; `packager/archiv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from packager.archive import MAX_MATCHING, MAX_MIGRATED_ROWS, MAX_TENSORS, most_key_text, most_made
 from packager.errors import MigrationError
@@ -33,6 +33,7 @@ class Growth:
         self._most_made = most_made(sum(size_in_bytes(value.header) for value in values.values()))
         self._matching = self._rows = 0
         self._keys = self._text = self._made = 0
+        self._step = Step()
 
     def begin(self, step: Step, values: Values, entered: Iterable[str]) -> None:
         """Count a step that is about to be carried out. Raises GrowthError beyond a bound."""
@@ -40,13 +41,19 @@ class Growth:
         self._keys, self._text = len(values), sum(map(len, values))
         self._made = sum(value.work for value in values.values())
 
-    def match(self, step: Step, keys: Iterable[str], entered: Iterable[str]) -> None:
+    def match(self, step: Step, keys: Collection[str], entered: Iterable[str]) -> None:
         """Count what a step matches. Raises GrowthError beyond the bound."""
-        self._matching += matching_cost(step, keys, entered)
+        self._step = step
+        self.spend(matching_cost(step, keys, entered))
+
+    def spend(self, cost: int) -> None:
+        """Count work of the step that goes on. Raises GrowthError beyond the bound."""
+        self._matching += cost
         if self._matching > MAX_MATCHING:
             raise GrowthError(
-                f"{step.described()}: the steps so far match {self._matching:,} characters of keys; at most "
-                f"{MAX_MATCHING:,} are matched. Divide the migration, or write its templates with fewer holes"
+                f"{self._step.described()}: the steps so far match {self._matching:,} characters of keys; at "
+                f"most {MAX_MATCHING:,} are matched. Divide the migration, or write its templates with fewer "
+                "holes"
             )
 
     def move(
@@ -79,17 +86,15 @@ class Growth:
         self._rows += 1
 
 
-def matching_cost(step: Step, keys: Iterable[str], entered: Iterable[str]) -> int:
+def matching_cost(step: Step, keys: Collection[str], entered: Iterable[str]) -> int:
     """Return how many characters a step reads, those that only the slower way of matching reads for more."""
     given, made = step.templates
     known = {hole.name for template in (*given, *made) for hole in template.holes}
     gates = [
-        template
-        for template in (*step.gates.unless, *step.gates.if_all)
-        if not known.issuperset(hole.name for hole in template.holes)
+        template for template in step.gates.keys if not known.issuperset(hole.name for hole in template.holes)
     ]
     here, before = _cost(keys), _cost(entered)
-    found = _PER_STEP + len(step.gates.unless) + len(step.gates.if_all)
+    found = _PER_STEP + step.gates.count * (1 + len(keys) * _PER_KEY)  # each is looked at for each match
     found += here * (1 + sum(map(_factor, given))) + before * sum(map(_factor, gates))
     return found
 
@@ -101,7 +106,8 @@ def _cost(keys: Iterable[str]) -> int:
 def _factor(template: Template) -> int:
     if template.is_literal:
         return 0
-    return 1 if template.reads_straight else _BY_TABLE * len(template.parts)
+    once = 1 if template.reads_straight else _BY_TABLE * len(template.parts)
+    return once + template.tries * _BY_TABLE * len(template.parts)
 
 
 def shown_keys(keys: Iterable[str]) -> str:

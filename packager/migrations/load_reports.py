@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from packager.texts import in_lines
 
-from .migrated_values import Value, stored_values
+from .migrated_values import Value, is_open, stored_values
+from .plan_text import WIDTH
 from .transforms import Header
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|\{\}")
@@ -95,25 +96,35 @@ class LoadReport:
                 yield from (f"    {key}" for key in keys)
         if self.mismatched:
             yield "of another shape:"
-            yield from (
-                f"    {one.key}  {one.found}, the target has {one.expected}" for one in self.mismatched
-            )
+            for one in self.mismatched:
+                yield from _beside(f"    {one.key}", f"{one.found}, the target has {one.expected}")
         if self.suggestions:
             yield "could be the same (nothing was renamed):"
-            yield from (f"    {one.unexpected} -> {one.missing}  ({one.because})" for one in self.suggestions)
+            for near in self.suggestions:
+                yield from _beside(f"    {near.unexpected} -> {near.missing}", f"({near.because})")
+
+
+def _beside(text: str, more: str) -> Iterator[str]:
+    """Yield one line with both, or two where one would be too long."""
+    if len(text) + 2 + len(more) <= WIDTH:
+        yield f"{text}  {more}"
+    else:
+        yield text
+        yield f"        {more}"
 
 
 def load_report(values: Mapping[str, Value], target: Any) -> LoadReport:
     """Compare the keys and shapes of a planned state dict with those of a module, or of a mapping."""
-    wanted = headers_of(target)
+    wanted, open_keys = headers_of(target), open_keys_of(target)
     missing = tuple(key for key in wanted if key not in values)
     unexpected = tuple(key for key in values if key not in wanted)
     mismatched = tuple(
         Mismatch(key, values[key].header, header)
         for key, header in wanted.items()
-        if key in values and _shape(values[key].header) != _shape(header)
+        if key in values and key not in open_keys and _shape(values[key].header) != _shape(header)
     )
-    near = _near({key: values[key].header for key in unexpected}, {key: wanted[key] for key in missing})
+    left = {key: values[key].header for key in unexpected}
+    near = near_names(left, {key: wanted[key] for key in missing}, open_keys)
     return LoadReport(missing, unexpected, mismatched, near)
 
 
@@ -126,6 +137,17 @@ def headers_of(target: Any) -> dict[str, Header | None]:
     """
     state = target if isinstance(target, Mapping) else target.state_dict()
     return {key: value.header for key, value in stored_values(state).items()}
+
+
+def open_keys_of(target: Any) -> frozenset[str]:
+    """Return the keys of a module that take any shape: those of lazy modules of PyTorch. A mapping has none.
+
+    >>> open_keys_of({"weight": 1})
+    frozenset()
+    """
+    if isinstance(target, Mapping):
+        return frozenset()
+    return frozenset(key for key, value in target.state_dict().items() if is_open(value))
 
 
 def words(key: str) -> list[str]:
@@ -172,12 +194,26 @@ class NameSimilarity:
         return part / whole if whole else 0.0
 
 
-def _near(
-    unexpected: Mapping[str, Header | None], missing: Mapping[str, Header | None]
+def near_names(
+    unexpected: Mapping[str, Header | None],
+    missing: Mapping[str, Header | None],
+    open_keys: Collection[str] = (),
 ) -> tuple[NearName, ...]:
-    """Find for each missing key the unexpected one of its shape with the longest equal end or likest name."""
+    """Find for each missing key the unexpected one of its shape with the longest equal end or likest name.
+
+    One whose whole name is that end comes first. `open_keys` are missing ones that take any shape.
+
+    >>> shape = Header((2,), "float32")
+    >>> [(near.unexpected, near.missing) for near in near_names({"fc.bias": shape}, {"head.fc.bias": shape})]
+    [('fc.bias', 'head.fc.bias')]
+    """
     counts = Counter(_shape(header) for header in unexpected.values())
-    if sum(counts[_shape(header)] for header in missing.values()) > _MOST:
+    if (
+        sum(
+            len(unexpected) if key in open_keys else counts[_shape(header)] for key, header in missing.items()
+        )
+        > _MOST
+    ):
         return ()
     similarity = NameSimilarity([*unexpected, *missing])
     by_shape: dict[Any, list[str]] = {}
@@ -187,18 +223,15 @@ def _near(
     for key, header in missing.items():
         ranked = sorted(
             (
-                (_common_end(key, other), similarity(key, other), other)
-                for other in by_shape.get(_shape(header), ())
+                (f".{key}".endswith(f".{other}"), _common_end(key, other), similarity(key, other), other)
+                for other in (unexpected if key in open_keys else by_shape.get(_shape(header), ()))
             ),
             reverse=True,
         )
-        if ranked and (ranked[0][0] or ranked[0][1] > 0):
-            same, alike, other = ranked[0]
-            because = (
-                f"the same shape, {same} equal names at the end"
-                if same
-                else f"the same shape, {alike:.0%} alike"
-            )
+        if ranked and (ranked[0][1] or ranked[0][2] > 0):
+            _, same, alike, other = ranked[0]
+            shape = "any shape will do" if key in open_keys else "the same shape"
+            because = f"{shape}, {f'{same} equal names at the end' if same else f'{alike:.0%} alike'}"
             found.append(NearName(other, key, because))
     return tuple(found)
 

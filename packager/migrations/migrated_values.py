@@ -16,13 +16,15 @@ from packager.archive import MAX_JOINS, MAX_TENSORS
 from packager.libraries import full, join, library_of
 from packager.objects import StateDictView
 from packager.tensors import DTYPES, WORDS
-from packager.weights import LazyStateDict, as_lazy, bare, constant, made_whole
+from packager.weights import LazyStateDict, as_lazy, bare, constant, made_whole, whole_array
 from packager.weights import joined as joined_lazily
 
+from .named_functions import NamedFunction
 from .transforms import LAZY, Header, Slice, Transform, TransformError, Transpose, checked_axis, header_of
 
 _LEAST_WORK = 64  # bytes that anything counts, though an array be empty
 _LONGEST_CHAIN = 200  # transforms on one value that are looked through; longer ones make it whole
+_MOST_KEPT = 1 << 26  # bytes that functions made before they were read; those beyond are made again then
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,11 @@ def _headers(state: Mapping[str, Any]) -> Callable[[str], Header | None]:
         return cast("Callable[[str], Header | None]", found)
     if isinstance(state, StateDictView):
         return functools.partial(_header_of_spec, state)
-    return lambda key: header_of(state[key]) if is_array(state[key]) else None
+    return lambda key: _header_of_value(state[key])
+
+
+def _header_of_value(value: Any) -> Header | None:
+    return None if is_open(value) or not is_array(value) else header_of(value)
 
 
 def _header_of_spec(state: StateDictView, key: str) -> Header | None:
@@ -132,6 +138,14 @@ def size_in_bytes(header: Header | None) -> int:
 def is_array(value: Any) -> bool:
     """Say whether `value` has a shape and a dtype, whichever library it comes from."""
     return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def is_open(value: Any) -> bool:
+    """Say whether `value` is a parameter of a lazy module of PyTorch, whose shape the state dict decides."""
+    return any(
+        base.__name__ == "UninitializedTensorMixin" and base.__module__ == "torch.nn.parameter"
+        for base in type(value).__mro__
+    )
 
 
 def stored_keys(origin: Origin) -> list[str]:
@@ -227,11 +241,12 @@ class MigratedDict(LazyStateDict):
         self.ran = ran
         self._values = dict(values)
         self._state = state
+        self._kept = _Kept()
         if metadata is not None:
             self._metadata = dict(metadata)
 
     def __getitem__(self, key: str) -> Any:
-        return _make(self._values[key].origin, self._state)
+        return made(self._values[key].origin, self._state)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -250,30 +265,47 @@ class MigratedDict(LazyStateDict):
         is no array.
         """
         value = self._values[key]
-        return self[key] if value.header is None else bare(_make(value.origin, self._state, lazy=True))
+        return (
+            self[key]
+            if value.header is None
+            else bare(made(value.origin, self._state, lazy=True, kept=self._kept))
+        )
 
 
-def _make(origin: Origin, state: Mapping[str, Any], *, lazy: bool = False) -> Any:
+class _Kept:
+    """How many bytes are kept of what functions made before it was read."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def room_for(self, array: Any) -> bool:
+        """Say whether an array is to be kept, and count it."""
+        self._bytes += array.nbytes
+        return self._bytes <= _MOST_KEPT
+
+
+def made(origin: Origin, state: Mapping[str, Any], *, lazy: bool = False, kept: _Kept | None = None) -> Any:
     """Return what an origin stands for: made of the stored values, or lazily of lazy ones."""
+    kept = kept or _Kept()
     transforms: list[Transform] = []
     while isinstance(origin, Changed):  # chains may be long: no recursion
         transforms.append(origin.transform)
         origin = origin.origin
-    value = _make_first(origin, state, lazy)
+    value = _make_first(origin, state, lazy, kept)
     if lazy and len(transforms) > _LONGEST_CHAIN:
-        return _made_whole(value, transforms)
+        return _made_whole(value, transforms, kept)
     for transform in reversed(transforms):
         known = not lazy or isinstance(transform, LAZY)
-        value = transform.apply(value) if known else _made_whole(value, [transform])
+        value = transform.apply(value) if known else _made_whole(value, [transform], kept)
     return value
 
 
-def _make_first(origin: Stored | Joined | Filled, state: Mapping[str, Any], lazy: bool) -> Any:
+def _make_first(origin: Stored | Joined | Filled, state: Mapping[str, Any], lazy: bool, kept: _Kept) -> Any:
     match origin:
         case Stored(key):
             return as_lazy(state[key]) if lazy else state[key]
         case Joined(origins, axis, stack):
-            parts = [_make(part, state, lazy=lazy) for part in origins]
+            parts = [made(part, state, lazy=lazy, kept=kept) for part in origins]
             return joined_lazily(parts, axis, stack=stack) if lazy else join(parts, axis, stack=stack)
         case Filled(fill, header):
             if lazy:
@@ -283,17 +315,25 @@ def _make_first(origin: Stored | Joined | Filled, state: Mapping[str, Any], lazy
             return full(library_of(other), header.shape, fill, header.dtype)
 
 
-def _made_whole(value: Any, transforms: list[Transform]) -> Any:
+def _made_whole(value: Any, transforms: list[Transform], kept: _Kept) -> Any:
     """Return what transforms that need a whole array make of it; the last one comes first."""
-    header = Header(value.shape, value.dtype)
-    for transform in reversed(transforms):
-        header = transform.header(header)
 
     def changed(array: Any) -> Any:
         for transform in reversed(transforms):
             array = transform.apply(array)
         return array
 
+    header = Header(value.shape, value.dtype)
+    if any(isinstance(transform, NamedFunction) and transform.result is None for transform in transforms):
+        # Its shape and dtype are known by calling it alone. To keep what each function made would take the
+        # memory of them all.
+        made_now = changed(whole_array(value))
+        if kept.room_for(made_now):
+            return as_lazy(made_now)
+        header = header_of(made_now)
+    else:
+        for transform in reversed(transforms):
+            header = transform.header(header)
     return made_whole(value, changed, header.shape, header.dtype)
 
 

@@ -32,6 +32,7 @@ from .declaring import Migration
 from .migration_tables import MigrationFileError, migration_from_table, table_of
 
 _KEY = re.compile(r"\s*([a-z]+)\s*=")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _HEADER = re.compile(r"\s*\[\[\s*step\s*\]\]")
 
 
@@ -111,9 +112,13 @@ def _comment(text: str) -> str:
     return "".join(f"# {line}".rstrip() + "\n" for line in text.splitlines())
 
 
+def _name(key: str) -> str:
+    return key if _BARE.fullmatch(key) else str(_value(key))
+
+
 def _value(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_value(inner)}" for key, inner in value.items()) + " }"
+        return "{ " + ", ".join(f"{_name(key)} = {_value(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
     if isinstance(value, float) and not isinstance(value, bool):

@@ -1,9 +1,9 @@
 """Migrations as plain tables: what a TOML file holds, and what an archive stores.
 
-A table has `name`, `class`, `from`, `to`, `unwrap` and the list `step`, each left out where it says
-nothing. Each step names one thing to do, by a word that stands with its class (`RENAMING`, `DIVIDING`),
-and what goes with it; transforms are a list of tables, as
-`transforms = [{ transpose = [1, 0] }, { cast = "float32" }]`.
+A table has `name`, `class`, `from`, `to`, `unwrap`, `unknown` and the list `step`, each left out where it
+says nothing. Each step names one thing to do, by a word that stands with its class (`RENAMING`,
+`DIVIDING`), and what goes with it; transforms are a list of tables, as `transforms = [{ transpose = [1, 0]
+}, { cast = "float32" }]`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,26 @@ from dataclasses import fields
 from typing import Any, get_args
 
 from packager.errors import MigrationError
+from packager.names import demangle
 from packager.texts import in_lines
 
-from .declaring import Migration, Spelling, Step
+from .declaring import UNKNOWN, Migration, Spelling, Step
 from .dividing import DIVIDING
+from .named_functions import NamedFunction
 from .renaming import RENAMING, RenamePattern
+from .swapping import SWAPPING
 from .templates import Template
-from .transforms import Cast, NamedFunction, Permute, Reshape, Roll, Scale, Slice, Transform, Transpose
+from .transforms import Cast, Permute, Reshape, Roll, Scale, Slice, Transform, TransformError, Transpose
 
-_STEPS: Mapping[str, Spelling] = {spelling.word: spelling for spelling in (*RENAMING, *DIVIDING)}
-_GATES = {"before": int, "unless": (str, list[str]), "if_all": (str, list[str])}
+_STEPS: Mapping[str, Spelling] = {spelling.word: spelling for spelling in (*RENAMING, *SWAPPING, *DIVIDING)}
+_GATES = {
+    "before": int,
+    "version_key": str,
+    "unless": (str, list[str]),
+    "if_all": (str, list[str]),
+    "if_value": dict,
+    "if_module": dict,
+}
 
 
 class MigrationFileError(MigrationError, ValueError):
@@ -50,7 +60,7 @@ def migration_from_table(
     '{p:any}.attn_mask'
     """
     reading = _Reading()
-    reading.tried(_check_keys, table, {"name", "class", "from", "to", "unwrap", "step"}, where)
+    reading.tried(_check_keys, table, {"name", "class", "from", "to", "unknown", "unwrap", "step"}, where)
     rows = reading.tried(_typed, table, "step", list, where, []) or []
     known = [*lines[: len(rows)], *[where] * (len(rows) - len(lines))]
     steps = [reading.tried(_step, row, line, stored) for row, line in zip(rows, known, strict=True)]
@@ -62,6 +72,7 @@ def migration_from_table(
             ("target", "class", str, ""),
             ("to", "to", int, None),
             ("since", "from", int, None),
+            ("unknown", "unknown", str, UNKNOWN[0]),
         )
     }
     reading.require_sound()
@@ -97,10 +108,11 @@ def table_of(migration: Migration) -> dict[str, Any]:
     """Return the table of a migration. Raises MigrationError for a transform that has no place in one."""
     table = {
         "name": migration.name,
-        "class": migration.target or None,
+        "class": demangle(migration.target) or None,
         "from": migration.since,
         "to": migration.to,
         "unwrap": list(migration.unwrap) or None,
+        "unknown": None if migration.unknown == UNKNOWN[0] else migration.unknown,
         "step": [step_table(step) for step in migration.steps],
     }
     return {key: value for key, value in table.items() if value is not None}
@@ -109,8 +121,15 @@ def table_of(migration: Migration) -> dict[str, Any]:
 def step_table(step: Step) -> dict[str, Any]:
     """Return the table of one step; raises MigrationError as `table_of` does."""
     table = _spelt(step, _STEPS)
-    gates = {"before": step.gates.before, "unless": step.gates.unless, "if_all": step.gates.if_all}
-    return {**table, **{key: _plain(value) for key, value in gates.items() if value not in (None, ())}}
+    gates = {key: getattr(step.gates, key) for key in _GATES}
+    return {**table, **{key: _gate(value) for key, value in gates.items() if value not in (None, ())}}
+
+
+def _gate(value: Any) -> Any:
+    """Return what a gate asks for; values by their keys, where there are any."""
+    if isinstance(value, tuple) and isinstance(value[0], tuple):
+        return {template.text: wanted for template, wanted in value}
+    return _plain(value)
 
 
 def _spelt(thing: Any, spellings: Mapping[str, Spelling]) -> dict[str, Any]:
@@ -143,6 +162,11 @@ def _plain(value: Any) -> Any:
 
 def _transform_table(transform: Transform) -> dict[str, Any]:
     table = _spelt(transform, _TRANSFORMS)
+    if isinstance(transform, NamedFunction):
+        return {
+            **table,
+            "function": demangle(transform.name),
+        }  # code of an archive knows itself by another name
     if isinstance(transform, Transpose) and transform.axes is None:
         return {"transpose": True}
     if isinstance(transform, Slice):
@@ -161,6 +185,8 @@ def _step(row: Any, line: str, stored: bool) -> Step:
             given["transforms"] = [_transform(inner, line) for inner in given["transforms"]]
         step: Step = spelling.make(**given, line=line)
         step.check()
+        if problem := step.gates.problem():
+            raise MigrationFileError(f"{step.described()}: {problem}")
         if not stored:
             step.check_numbers()
             if isinstance(step, RenamePattern):
@@ -185,6 +211,8 @@ def _transform(row: Any, line: str) -> Transform:
         made: Transform = spelling.make(
             **{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
         )
+    except TransformError as error:
+        raise MigrationFileError(_placed(error, line)) from None
     except (TypeError, KeyError) as error:
         what = f"{spelling.word} cannot be read from {dict(row)!r}"
         raise MigrationFileError(f"{line}: {what}: {error}") from None
@@ -238,18 +266,23 @@ def _permute(groups: tuple[int, ...], order: tuple[int, ...], axis: int = 0) -> 
 
 
 _INTS = list[int]
+_LENGTHS = list[int | str]
 _AXIS = ("axis", int)
 _TRANSFORMS: Mapping[str, Spelling] = {
     spelling.word: spelling
     for spelling in (
         Spelling(Transpose, _transpose, {"transpose": ("axes", (bool, _INTS))}),
-        Spelling(Reshape, Reshape, {"reshape": ("shape", _INTS), "was": ("old", _INTS)}),
+        Spelling(Reshape, Reshape, {"reshape": ("shape", (str, _LENGTHS)), "was": ("old", _LENGTHS)}),
         Spelling(Slice, _slice, {"slice": ("start", _INTS), "axis": _AXIS}),
         Spelling(Roll, _roll, {"roll": ("by", int), "axis": _AXIS}),
         Spelling(Cast, Cast, {"cast": ("dtype", str), "was": ("old", str)}),
         Spelling(Scale, _scale, {"scale": ("by", (float, int))}),
-        Spelling(Permute, _permute, {"permute": ("groups", _INTS), "order": ("order", _INTS), "axis": _AXIS}),
-        Spelling(NamedFunction, NamedFunction, {"function": ("name", str), "result": ("result", _INTS)}),
+        Spelling(
+            Permute, _permute, {"permute": ("groups", _LENGTHS), "order": ("order", _INTS), "axis": _AXIS}
+        ),
+        Spelling(
+            NamedFunction, NamedFunction, {"function": ("name", str), "result": ("result", (str, _INTS))}
+        ),
     )
 }
 
@@ -268,10 +301,15 @@ def _typed(table: Mapping[str, Any], name: str, kind: Any, where: str, absent: A
     if value is absent or any(_is_of(value, one) for one in kinds):
         _require_small(value, name, where)
         return value
-    wanted = " or ".join(
-        " of ".join([one.__name__, *(item.__name__ for item in get_args(one))]) for one in kinds
-    )
+    wanted = " or ".join(map(_type_text, kinds))
     raise MigrationFileError(f"{where}: {name} = {value!r} is {type(value).__name__}, expected {wanted}")
+
+
+def _type_text(kind: Any) -> str:
+    items = [one for item in get_args(kind) for one in get_args(item) or (item,)]
+    return (
+        f"{kind.__name__} of {' and '.join(item.__name__ for item in items)}" if items else str(kind.__name__)
+    )
 
 
 def _require_small(value: Any, name: str, where: str) -> None:
@@ -286,5 +324,6 @@ def _require_small(value: Any, name: str, where: str) -> None:
 def _is_of(value: Any, kind: Any) -> bool:
     """Say whether a value has a type, `list[int]` for one; a truth value is no number here."""
     if items := get_args(kind):
-        return isinstance(value, list) and all(type(item) is items[0] for item in value)
+        wanted = get_args(items[0]) or items  # of list[int | str], both
+        return isinstance(value, list) and all(type(item) in wanted for item in value)
     return isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool)

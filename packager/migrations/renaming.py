@@ -6,27 +6,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
-
-from packager.errors import MigrationError
+from typing import Any, Unpack
 
 from .declaring import (
     Candidate,
     Spelling,
     Step,
-    Templates,
-    beside,
-    gates_of,
     matches,
     require_dtypes,
     require_holes,
     require_lengths,
     require_shape,
 )
+from .gates import GateOptions, beside, gates_of
 from .migrated_values import Value, Values
+from .surroundings import Asked, Surroundings
 from .template_holes import TemplateError
 from .templates import HoleValues, Template
-from .transforms import Cast, Header, Transform
+from .transforms import Asking, Cast, Header, Transform, TransformError, fill_problem
 
 _REPEATS = 100  # no key carries more wrappers' names than that; a step that undoes itself would never end
 
@@ -80,15 +77,20 @@ class Rename(Step):
                 if isinstance(shape := getattr(transform, what, None), tuple):
                     require_shape(self, what, shape)
 
-    def candidates(self, values: Values) -> list[Candidate]:
+    def candidates(self, values: Values, around: Surroundings) -> list[Candidate]:
         return [
-            ((key,), holes, partial(self._made, key, holes, values))
+            ((key,), holes, partial(self._made, key, holes, values, around))
             for key, holes in matches(self.old, values)
         ]
 
-    def _made(self, key: str, holes: HoleValues, values: Values) -> tuple[tuple[str, Value], ...]:
+    def _made(
+        self, key: str, holes: HoleValues, values: Values, around: Surroundings
+    ) -> tuple[tuple[str, Value], ...]:
         new, value = self._new_key(holes), values[key]
+        asked = Asked(around, holes, new, f"{self.described()}: {key!r}") if self.transforms else None
         for transform in self.transforms:
+            if isinstance(transform, Asking) and asked is not None:
+                transform = transform.settled(asked)
             value = value.changed(transform)
         return ((new, value),)
 
@@ -128,7 +130,7 @@ class RenamePattern(Step):
             where = self.line or "pattern"
             raise TemplateError(f"{where}: /{self.pattern}/ -> {self.replacement}: {error}") from None
 
-    def candidates(self, values: Values) -> list[Candidate]:
+    def candidates(self, values: Values, around: Surroundings) -> list[Candidate]:
         pattern = re.compile(self.pattern)
         renamed = ((key, pattern.sub(self.replacement, key)) for key in values)
         return [((old,), {}, partial(_as_is, new, values[old])) for old, new in renamed if new != old]
@@ -152,7 +154,7 @@ class Drop(Step):
     def names_one_key(self) -> bool:
         return self.old.is_literal
 
-    def candidates(self, values: Values) -> list[Candidate]:
+    def candidates(self, values: Values, around: Surroundings) -> list[Candidate]:
         return [((key,), holes, tuple) for key, holes in matches(self.old, values)]
 
 
@@ -178,6 +180,12 @@ class Default(Step):
     def what(self) -> str:
         return f"default {self.new.text}"
 
+    def check_numbers(self) -> None:
+        """Raise TemplateError for holes as every step does, and for a number that the dtype does not have."""
+        super().check_numbers()
+        if self.dtype is not None and (problem := fill_problem(self.fill, self.dtype)):
+            raise TemplateError(f"{self.described()}: fill = {self.fill!r}: {problem}")
+
     def check(self) -> None:
         """Raise TemplateError for what no state dict can make right, and for holes without a sibling."""
         require_dtypes(self, self.dtype)
@@ -188,7 +196,7 @@ class Default(Step):
         elif not self.new.is_literal:
             raise TemplateError(f"{self.line or repr(self.new.text)}: a default with holes needs `like`")
 
-    def candidates(self, values: Values) -> list[Candidate]:
+    def candidates(self, values: Values, around: Surroundings) -> list[Candidate]:
         siblings: list[tuple[str | None, dict[str, str | int]]] = [(None, {})]
         if self.like is not None:
             siblings = list(matches(self.like, values))
@@ -198,16 +206,17 @@ class Default(Step):
             if key in values:
                 continue
             like = None if sibling is None else values[sibling].header
-            header = self._header(like)
-            found.append(((), holes, partial(_as_is, key, Value.constant(self.fill, header))))
+            found.append(((), holes, partial(self._made, key, like)))
         return found
 
-    def _header(self, like: Header | None) -> Header:
+    def _made(self, key: str, like: Header | None) -> tuple[tuple[str, Value], ...]:
         shape = self.shape if self.shape is not None or like is None else like.shape
         dtype = self.dtype if self.dtype is not None or like is None else like.dtype
         if shape is None or dtype is None:
-            raise MigrationError(f"{self.described()}: the sibling is not an array; give a shape and a dtype")
-        return Header(shape, dtype)
+            raise TransformError(f"{key!r}: the sibling is not an array; give a shape and a dtype")
+        if problem := fill_problem(self.fill, dtype):
+            raise TransformError(f"{key!r}: fill = {self.fill!r}: {problem}")
+        return ((key, Value.constant(self.fill, Header(shape, dtype))),)
 
 
 def _as_is(key: str, value: Value) -> tuple[tuple[str, Value], ...]:
@@ -219,16 +228,16 @@ def rename(
     new: str,
     *transforms: Transform,
     repeat: bool = False,
-    before: int | None = None,
-    unless: Templates = (),
-    if_all: Templates = (),
     line: str = "",
+    **gates: Unpack[GateOptions],
 ) -> Rename:
     """Give keys another name, and put their values through `transforms`.
 
-    `old` and `new` are templates; `repeat` renames again what still fits. The gates: `before` applies the
-    step to state dicts older than that version, `unless` and `if_all` name keys that must not, or must, be
-    there. `line` is the place in a file, for messages; all of these are those of every step.
+    `old` and `new` are templates; `repeat` renames again what still fits. `line` is the place in a file, for
+    messages. The gates, those of every step, say when it applies: `before`, a version that the state dict is
+    older than; `version_key`, the key of a value that is its version; `unless` and `if_all`, keys that must
+    not, or must, be there; `if_value` and `if_module`, what the value of a key, or an attribute of the
+    module, must be.
 
     Raises TemplateError for templates that cannot be read.
 
@@ -236,18 +245,16 @@ def rename(
     2
     """
     source = Template.parse(old)
-    gates = gates_of((source,), before, unless, if_all)
-    return Rename(source, beside(new, source), transforms, repeat, gates=gates, line=line)
+    judged = gates_of((source,), **gates)
+    return Rename(source, beside(new, source), transforms, repeat, gates=judged, line=line)
 
 
 def rename_pattern(
     pattern: str,
     replacement: str,
     *,
-    before: int | None = None,
-    unless: Templates = (),
-    if_all: Templates = (),
     line: str = "",
+    **gates: Unpack[GateOptions],
 ) -> RenamePattern:
     """Replace what a regular expression finds in keys: one-way, for what templates cannot say.
 
@@ -259,7 +266,7 @@ def rename_pattern(
     >>> rename_pattern("conv[0-9]", "conv").what
     'rename /conv[0-9]/ -> conv'
     """
-    step = unchecked_pattern(pattern, replacement, before=before, unless=unless, if_all=if_all, line=line)
+    step = unchecked_pattern(pattern, replacement, line=line, **gates)
     step.check_pattern()
     return step
 
@@ -268,19 +275,15 @@ def unchecked_pattern(
     pattern: str,
     replacement: str,
     *,
-    before: int | None = None,
-    unless: Templates = (),
-    if_all: Templates = (),
     line: str = "",
+    **gates: Unpack[GateOptions],
 ) -> RenamePattern:
     """Return the same for a source that may not be trusted: the expression is not compiled."""
-    gates = gates_of((), before, unless, if_all)
-    return RenamePattern(pattern, replacement, gates=gates, line=line)
+    judged = gates_of((), **gates)
+    return RenamePattern(pattern, replacement, gates=judged, line=line)
 
 
-def drop(
-    old: str, *, before: int | None = None, unless: Templates = (), if_all: Templates = (), line: str = ""
-) -> Drop:
+def drop(old: str, *, line: str = "", **gates: Unpack[GateOptions]) -> Drop:
     """Leave out the keys that the template `old` fits.
 
     Gates as for `rename`. Raises TemplateError for a template that cannot be read.
@@ -289,7 +292,7 @@ def drop(
     'drop {p:any}.attn_mask'
     """
     source = Template.parse(old)
-    return Drop(source, gates=gates_of((source,), before, unless, if_all), line=line)
+    return Drop(source, gates=gates_of((source,), **gates), line=line)
 
 
 def default(
@@ -299,10 +302,8 @@ def default(
     shape: Sequence[int] | None = None,
     dtype: str | None = None,
     like: str | None = None,
-    before: int | None = None,
-    unless: Templates = (),
-    if_all: Templates = (),
     line: str = "",
+    **gates: Unpack[GateOptions],
 ) -> Default:
     """Add a constant where there is no such key, shaped as given or as a sibling is.
 
@@ -320,8 +321,8 @@ def default(
     target = Template.parse(new) if sibling is None else beside(new, sibling)
     given = None if shape is None else tuple(shape)
     sources = () if sibling is None else (sibling,)
-    gates = gates_of(sources, before, unless, if_all)
-    return Default(target, fill, given, dtype, sibling, gates=gates, line=line)
+    judged = gates_of(sources, **gates)
+    return Default(target, fill, given, dtype, sibling, gates=judged, line=line)
 
 
 def _rename_or_change(old: str, new: str = "", transforms: Sequence[Transform] = (), **more: Any) -> Rename:

@@ -28,7 +28,8 @@ from packager.texts import in_lines
 DIGITS: Final = 18
 """Digits of a number in a template or a key: no key counts further, and Python refuses thousands."""
 
-KINDS: Final = ("segment", "int", "any")
+CLASSES: Final = {"segment": r"[^.]+", "int": r"(?:0|[1-9][0-9]*)", "any": r".*?"}
+"""What a hole of each kind takes, as a regular expression."""
 
 _MOST = 10**DIGITS  # what arithmetic comes to is less
 _MAX_NESTING = 16  # parentheses inside each other
@@ -81,6 +82,19 @@ class Hole:
 Part = str | Hole
 
 
+def value_of(hole: Hole, text: str) -> str | int | None:
+    """Return what a hole stands for where it matches a text; None where it cannot."""
+    if hole.kind != "int":
+        return text
+    value = hole.linear.undo(int(text)) if len(text) <= DIGITS else None
+    return None if value is None or value < 0 else value
+
+
+def is_one(kind: str, text: str) -> bool:
+    """Say whether a hole of a kind can match a text."""
+    return kind == "any" or re.fullmatch(CLASSES[kind or "segment"], text) is not None
+
+
 def parse_parts(text: str) -> tuple[Part, ...]:
     """Return the literal texts and holes of a template, in turn.
 
@@ -122,8 +136,8 @@ def _parse_hole(inside: str, text: str, column: int) -> Hole:
     plain = _HOLE.fullmatch(inside)
     if plain is not None:
         kind = plain[2] or ""
-        if kind and kind not in KINDS:
-            raise _error(text, column, f"unknown kind {kind!r}; the kinds are {', '.join(KINDS)}")
+        if kind and kind not in CLASSES:
+            raise _error(text, column, f"unknown kind {kind!r}; the kinds are {', '.join(CLASSES)}")
         return Hole(plain[1], kind)
     sum_ = _Sum(inside, text, column)
     linear = sum_.read()

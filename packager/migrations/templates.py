@@ -11,6 +11,7 @@ arithmetic that has an inverse (`{n+1}`, `{3*(n-1)}`). Where a hole stands twice
 is said once. A brace is written twice to stand for itself.
 
 Where a key can be read in several ways, each `any` hole takes as little as it can, from left to right.
+A hole that stands twice stands for the same both times: `{a}-{a}` fits `x-y-x-y`.
 
 Matching takes time proportional to the length of the key times the length of the template, whatever
 both are: templates come out of archives, and a regular expression can be made to run for years.
@@ -18,20 +19,30 @@ both are: templates come out of archives, and a regular expression can be made t
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from packager.archive import MAX_MIGRATED_KEY
 from packager.arguments import check_kind
 
-from .template_holes import DIGITS, Hole, Linear, Part, TemplateError, parse_parts, shortened
+from .repeated_holes import TRIES, repeated_name, with_repeats
+from .template_holes import (
+    CLASSES,
+    Hole,
+    Linear,
+    Part,
+    TemplateError,
+    is_one,
+    parse_parts,
+    shortened,
+    value_of,
+)
 
 HoleValues = Mapping[str, "str | int"]
 """What the holes of a template stand for: numbers for int holes, text for the others."""
-
-_CLASSES = {"segment": r"[^.]+", "int": r"(?:0|[1-9][0-9]*)", "any": r".*?"}
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,22 @@ class Template:
         )
         return Template(self.text, parts)
 
+    def at_root(self) -> Template | None:
+        """Return the template without `{p:any}.` at its beginning, which no key at the root fits.
+
+        None for another beginning, and where the hole is needed elsewhere.
+
+        >>> Template.parse("{p:any}.{n:int}.mask").at_root().text
+        '{n:int}.mask'
+        """
+        first, second, *_ = (*self.parts, "", "")
+        if not isinstance(first, Hole) or first.kind != "any" or not str(second).startswith("."):
+            return None
+        if any(hole.name == first.name for hole in self.holes[1:]) or second == "." == self.parts[-1]:
+            return None
+        parts = (str(second)[1:], *self.parts[2:])
+        return Template(self.text[self.text.index("}.") + 2 :], tuple(part for part in parts if part))
+
     def match(self, key: str) -> dict[str, str | int] | None:
         """Return what the holes stand for in `key`, or None when the template does not fit it."""
         found = self._spans(key)
@@ -89,16 +116,8 @@ class Template:
             return None
         if self._names is not None:
             return dict(zip(self._names, found, strict=True))
-        values: dict[str, str | int] = {}
-        for hole, text in zip(self.holes, found, strict=True):
-            value: str | int | None = text
-            if hole.kind == "int":
-                value = hole.linear.undo(int(text)) if len(text) <= DIGITS else None
-                if value is None or value < 0:
-                    return None
-            if values.setdefault(hole.name, value) != value:  # type: ignore[arg-type]  # None was handled
-                return None
-        return values
+        values = _values(self.holes, found)
+        return self._match_repeats(key) if values is None and self.tries else values
 
     def fill(self, values: HoleValues) -> str:
         """Return the key that the template stands for.
@@ -151,17 +170,50 @@ class Template:
             return None
         return re.compile(
             "".join(
-                re.escape(p) if isinstance(p, str) else f"({_CLASSES[p.kind or 'segment']})"
+                re.escape(p) if isinstance(p, str) else f"({CLASSES[p.kind or 'segment']})"
                 for p in self.parts
             ),
             re.DOTALL,
         )
+
+    @cached_property
+    def tries(self) -> int:
+        """How often a key is read at most where a hole that stands twice stood for two things at first."""
+        return TRIES if repeated_name(self.holes) and not _reads_one_way(self.parts) else 0
+
+    def _match_repeats(self, key: str) -> dict[str, str | int] | None:
+        """Return the values for which each hole that stands twice stands for the same."""
+        for parts, known in with_repeats(self.parts, key):
+            found = _match_by_table(parts, key)
+            rest = None if found is None else _values([p for p in parts if isinstance(p, Hole)], found)
+            if rest is not None:
+                values = {**rest, **known}
+                return {hole.name: values[hole.name] for hole in self.holes}
+        return None
 
     def _spans(self, key: str) -> tuple[str, ...] | None:
         if self._regex is not None:
             found = self._regex.fullmatch(key)
             return None if found is None else found.groups()
         return _match_by_table(self.parts, key)
+
+
+def _values(holes: Sequence[Hole], found: Sequence[str]) -> dict[str, str | int] | None:
+    """Return what holes stand for by what they match; None where one would stand for two things."""
+    values: dict[str, str | int] = {}
+    for hole, text in zip(holes, found, strict=True):
+        value = value_of(hole, text)
+        if value is None or values.setdefault(hole.name, value) != value:
+            return None
+    return values
+
+
+def _reads_one_way(parts: tuple[Part, ...]) -> bool:
+    """Say whether no key can be read in two ways: each hole ends in one place."""
+    return all(
+        isinstance(part, str) or _ends_in_one_place(part, str(after))
+        for part, after in itertools.pairwise(parts)
+    )
 
 
 def _reads_straight(parts: tuple[Part, ...]) -> bool:
@@ -249,11 +301,7 @@ def _read_table(parts: tuple[Part, ...], key: str, fits: list[bytearray]) -> tup
             at += len(part)
             continue
         ends = range(at, len(key) + 1) if part.kind == "any" else range(len(key), at, -1)
-        end = next(end for end in ends if fits[row + 1][end] and _is_one(part.kind, key[at:end]))
+        end = next(end for end in ends if fits[row + 1][end] and is_one(part.kind, key[at:end]))
         found.append(key[at:end])
         at = end
     return tuple(found)
-
-
-def _is_one(kind: str, text: str) -> bool:
-    return kind == "any" or re.fullmatch(_CLASSES[kind or "segment"], text) is not None

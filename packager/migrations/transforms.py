@@ -4,30 +4,27 @@ A transform is a frozen record. It says beforehand what becomes of a shape and a
 needs no bytes), does it to an array, and names its inverse where there is one. Arrays are those of
 NumPy, kellet or PyTorch; the first four give views where the library can.
 
-A function of the user's own, by its name, does what no other transform can. The name is one that an audit
-judges: a migration that comes out of an archive does not run it unless the archive holds the function itself
-or the caller trusts it. It has no inverse, and what it does to shapes is known only by running it; so a plan
-shows its values as they were.
+Lengths may be named by attributes of the module that is loaded into, as `"config.num_heads"` or
+`"{p}.heads"`: such a transform is settled, key by key, before it is planned. What none of these can do, a
+function of the user's own does: `named_functions.py`.
 """
 
 from __future__ import annotations
 
-import builtins
-import functools
-import importlib
 import math
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, runtime_checkable
 
 from packager.errors import MigrationError
 from packager.libraries import cast, dtype_of, roll
-from packager.names import demangle
-from packager.objects import resolve_name
 from packager.tensors import DTYPES, numpy_dtype
 
-Find = Callable[[str, str], Any]
+TARGET: Final = "target"
+"""The shape that the module has under the new name."""
+
+Lengths = tuple[int | str, ...]
+"""Lengths of axes; a text is the path of an attribute of the module."""
 
 
 class TransformError(MigrationError, ValueError):
@@ -69,6 +66,28 @@ class Transform(Protocol):
         """Return what gives the old value back, whatever it was; None where nothing can."""
 
 
+class Answers(Protocol):
+    """What a transform may ask about the place where it is used."""
+
+    @property
+    def where(self) -> str:
+        """The step and the key, for messages."""
+
+    def lengths(self, given: Lengths) -> tuple[int, ...]:
+        """Return lengths with the module's numbers in the place of its attributes' names."""
+
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape that the module has under the new name."""
+
+
+@runtime_checkable
+class Asking(Protocol):
+    """A transform that asks before it is planned."""
+
+    def settled(self, asked: Answers) -> Transform:
+        """Return the transform for this place. Raises TransformError for what the module does not say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Transpose:
     """Put the axes in another order; by default in the opposite one.
@@ -103,36 +122,47 @@ class Transpose:
 class Reshape:
     """Give the elements another shape; one -1 stands for what is left.
 
-    It has an inverse where the shape that was there before is named in `old`.
+    It has an inverse where the shape that was there before is named in `old`. `Reshape("target")` gives the
+    shape that the module has.
 
     >>> Reshape((-1, 2)).header(Header((2, 3), "float32")).shape
     (3, 2)
     """
 
-    shape: tuple[int, ...]
-    old: tuple[int, ...] | None = None
+    shape: Lengths | str
+    old: Lengths | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.shape, str) and self.shape != TARGET:
+            raise TransformError(f"reshape = {self.shape!r}: expected a list of lengths, or {TARGET!r}")
+
+    def settled(self, asked: Answers) -> Transform:
+        """Return the same with numbers alone."""
+        shape = asked.shape() if isinstance(self.shape, str) else asked.lengths(self.shape)
+        return Reshape(shape, None if self.old is None else asked.lengths(self.old))
 
     def header(self, before: Header) -> Header:
         """Return the header afterwards. Raises TransformError where the number of elements differs."""
-        known = math.prod(n for n in self.shape if n != -1)
-        rest = before.size // known if self.shape.count(-1) == 1 and known else 0
-        shape = tuple(rest if n == -1 else n for n in self.shape)
-        if math.prod(shape) != before.size or self.shape.count(-1) > 1 or min(shape, default=0) < 0:
+        given, was = _numbers(self.shape), None if self.old is None else _numbers(self.old)
+        known = math.prod(n for n in given if n != -1)
+        rest = before.size // known if given.count(-1) == 1 and known else 0
+        shape = tuple(rest if n == -1 else n for n in given)
+        if math.prod(shape) != before.size or given.count(-1) > 1 or min(shape, default=0) < 0:
             raise TransformError(
-                f"reshape of {_shown(before.shape)} ({before.size} elements) to {_shown(self.shape)}: "
+                f"reshape of {_shown(before.shape)} ({before.size} elements) to {_shown(given)}: "
                 "the number of elements must stay the same"
             )
-        if self.old is not None and Reshape(self.old).header(before).shape != before.shape:
-            raise TransformError(
-                f"reshape of {_shown(before.shape)}: the rule says it was {_shown(self.old)}"
-            )
+        if was is not None and Reshape(was).header(before).shape != before.shape:
+            raise TransformError(f"reshape of {_shown(before.shape)}: the rule says it was {_shown(was)}")
         return replace(before, shape=shape)
 
     def apply(self, value: Any) -> Any:
         return value.reshape(self.header(header_of(value)).shape)
 
     def inverse(self) -> Transform | None:
-        return None if self.old is None else Reshape(self.old, self.shape)
+        if self.old is None:
+            return None
+        return Reshape(self.old, None if isinstance(self.shape, str) else self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +277,8 @@ class Permute:
     """Put the rows along an axis in the order of a regrouping.
 
     The axis is read as axes of the lengths `groups` (one may be -1), these are transposed to `order`,
-    and read as one again. `Permute(0, (heads, -1, 2), (0, 2, 1))` is what turns the rotary weights
-    of one Llama layout into those of the other.
+    and read as one again. `Permute(0, ("config.num_attention_heads", -1, 2), (0, 2, 1))` is what turns the
+    rotary weights of one Llama layout into those of the other.
 
     >>> import numpy
     >>> Permute(0, (2, 2), (1, 0)).apply(numpy.arange(4))
@@ -256,8 +286,12 @@ class Permute:
     """
 
     axis: int
-    groups: tuple[int, ...]
+    groups: Lengths
     order: tuple[int, ...]
+
+    def settled(self, asked: Answers) -> Transform:
+        """Return the same with numbers alone."""
+        return Permute(self.axis, asked.lengths(self.groups), self.order)
 
     def header(self, before: Header) -> Header:
         self._lengths(before.shape)
@@ -283,62 +317,6 @@ class Permute:
         return Reshape(self.groups).header(Header((shape[axis],), "")).shape
 
 
-@dataclass(frozen=True, slots=True)
-class NamedFunction:
-    """Call `module:name` with the value; what it returns is the new one.
-
-    `result` may say what the shape will be; without it the plan takes it to stay the same. `find` gets
-    the module and the name, and gives the function. By default it imports as the code does that names
-    the function: code out of an archive means the modules of its own archive, whatever is installed
-    beside it, and what it declared.
-
-    Raises TransformError for a name of another form, and when it is planned for one that is not there.
-
-    >>> NamedFunction("math:sqrt").apply(4)
-    2.0
-    """
-
-    name: str
-    result: tuple[int, ...] | None = None
-    find: Find | None = field(default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        module, colon, name = self.name.partition(":")
-        if not (module and colon and name):
-            raise TransformError(f"function {self.name!r}: expected its name as 'package.module:name'")
-        if self.find is None:
-            object.__setattr__(self, "find", _as_the_caller_imports())
-
-    def header(self, before: Header) -> Header:
-        self._function()
-        return before if self.result is None else Header(self.result, before.dtype)
-
-    def apply(self, value: Any) -> Any:
-        """Call the function. Raises TransformError for a result of another shape than `result`."""
-        made = self._function()(value)
-        if self.result is not None and header_of(made).shape != self.result:
-            raise TransformError(
-                f"function {self.name!r} made a value of shape {list(header_of(made).shape)}; the migration "
-                f"says {list(self.result)}"
-            )
-        return made
-
-    def inverse(self) -> Transform | None:
-        return None
-
-    def _function(self) -> Any:
-        module, _, name = self.name.partition(":")
-        assert self.find is not None
-        try:
-            function = self.find(module, name)
-        except (ImportError, AttributeError) as error:
-            why = "'".join(map(demangle, str(error).split("'")))  # by names that the reader knows
-            raise TransformError(f"function {self.name!r} was not found: {why}") from error
-        if not callable(function):
-            raise TransformError(f"{self.name!r} is {type(function).__name__}, not a function")
-        return function
-
-
 LAZY = (Transpose, Reshape, Slice, Roll, Cast, Scale, Permute)
 """Transforms that move elements, or change each by itself: a lazy array can go through them."""
 
@@ -353,9 +331,48 @@ def header_of(value: Any) -> Header:
     return Header(tuple(map(int, value.shape)), dtype_of(value))
 
 
+def _numbers(given: Lengths | str) -> tuple[int, ...]:
+    """Return lengths that are numbers. Raises TransformError where the module was to be asked."""
+    if isinstance(given, str) or any(isinstance(one, str) for one in given):
+        raise TransformError(f"{given!r}: it asks the module, and works as a transform of a rename")
+    return tuple(one for one in given if isinstance(one, int))
+
+
 def is_dtype(name: str) -> bool:
     """Say whether a dtype of NumPy, ml_dtypes, kellet or PyTorch has this name, as headers spell it."""
     return name in DTYPES and DTYPES[name].in_torch
+
+
+def fill_problem(fill: float | int | bool, dtype: str) -> str:
+    """Say why a constant is none of a dtype; "" where it is.
+
+    >>> fill_problem(300, "uint8"), fill_problem(0.1, "float16")
+    ('uint8 goes from 0 to 255', '')
+    """
+    known = DTYPES.get(dtype)
+    if known is None or known.kind == "complex" or not known.in_numpy:
+        return ""
+    if known.kind == "float":
+        return "" if _stays_finite(fill, dtype) else f"{dtype} has no number as large as that"
+    if not math.isfinite(fill) or int(fill) != fill:
+        return f"{dtype} has whole numbers alone"
+    if known.kind == "bool":
+        return "" if fill in (0, 1) else "bool is true or false"
+    signed = known.kind == "int"
+    least, most = (-(1 << known.bits - 1) if signed else 0), (1 << known.bits - signed) - 1
+    return "" if least <= fill <= most else f"{dtype} goes from {least:,} to {most:,}"
+
+
+def _stays_finite(fill: float | int, dtype: str) -> bool:
+    import numpy as np
+
+    try:
+        exact = float(fill)
+    except OverflowError:
+        return False
+    with np.errstate(all="ignore"):
+        made = float(np.array(exact).astype(numpy_dtype(dtype)))
+    return math.isfinite(made) or not math.isfinite(exact)
 
 
 def checked_axis(what: str, axis: int, shape: Sequence[int]) -> int:
@@ -363,30 +380,6 @@ def checked_axis(what: str, axis: int, shape: Sequence[int]) -> int:
     if not -len(shape) <= axis < len(shape):
         raise TransformError(f"{what} along axis {axis}: the value has shape {_shown(shape)}")
     return axis % len(shape)
-
-
-def find_function(module: str, name: str) -> Any:
-    """Return the function `name` of a module. Raises ImportError and AttributeError where it is not there."""
-    return resolve_name(importlib.import_module(module), name)
-
-
-def _as_the_caller_imports() -> Find:
-    """Return what finds functions as the code outside of this package does that is asking now.
-
-    Code out of an archive has an `__import__` of its own. Migrations that it reads from a file, or makes by
-    functions of this package, are its own too, so it is the first frame above all of these that counts.
-    """
-    own = __name__.partition(".")[0]
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == own:
-        frame = frame.f_back
-    found = frame.f_builtins.get("__import__", builtins.__import__)
-    return find_function if found is builtins.__import__ else functools.partial(_find_by, found)
-
-
-def _find_by(imported: Callable[..., Any], module: str, name: str) -> Any:
-    # With a name that every module has, the module itself is the answer, and nothing else is imported.
-    return resolve_name(imported(module, None, None, ("__name__",), 0), name)
 
 
 def _with(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:

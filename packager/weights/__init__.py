@@ -19,7 +19,7 @@ else:
         {
             "checkpoint": "Checkpoint CheckpointMetadata open_checkpoint",
             "contents": "LeftOut",
-            "lazy_arrays": "LazyStateDict as_lazy bare constant joined made_whole",
+            "lazy_arrays": "LazyStateDict as_lazy bare constant joined made_whole whole_array",
             "legacy_tensors": "LegacyTensor array_of",
             "pickle_machine": "Opaque PickleRefused",
             "torch_files": "read_torch_file",

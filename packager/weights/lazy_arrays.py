@@ -170,6 +170,17 @@ def made_whole(
     return _Whole(array, function, shape, dtype)
 
 
+def whole_array(array: LazyArray) -> Any:
+    """Return a lazy array as one of NumPy, in memory.
+
+    >>> whole_array(constant((2,), 2.0, "float32"))
+    array([2., 2.], dtype=float32)
+    """
+    import numpy as np
+
+    return np.ascontiguousarray(array.typed(tuple((0, extent) for extent in array.shape)))
+
+
 class _InFile(LazyArray):
     """A tensor in a file; views of it are such tensors again, where strides can say them."""
 
@@ -335,10 +346,7 @@ class _Whole(LazyArray):
 
     def read(self, box: Box) -> Any:
         if self._made is None:
-            import numpy as np
-
-            whole = self._inner.typed(tuple((0, extent) for extent in self._inner.shape))
-            self._made = _InMemory(self._function(np.ascontiguousarray(whole)))
+            self._made = _InMemory(self._function(whole_array(self._inner)))
             self._left = math.prod(self.shape)
         part = self._made.read(box)
         self._left -= part.size

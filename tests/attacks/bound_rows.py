@@ -99,8 +99,15 @@ def wide(count: int) -> Tree:
     return Tree(**{f"n{number}": leaf for number in range(count - 1)})
 
 
-def planned(state: dict[str, Any], *steps: Any) -> object:
-    return plan_migration(Migration("net", steps), state).values
+def planned(state: dict[str, Any], *steps: Any, module: Any = None) -> object:
+    return plan_migration(Migration("net", steps), state, module=module).values
+
+
+def nested_dicts(count: int) -> Any:
+    value: Any = 1
+    for _ in range(count):
+        value = {"a": value}
+    return value
 
 
 def matched(count: int, folder: Path) -> object:
@@ -281,6 +288,13 @@ ARCHIVE: dict[str, Row] = {
         "match 11,363 characters of keys; at most 10,330",
         {"migrations.growth.MAX_MATCHING": 10_330},
         (11_363, 10_330),
+    ),
+    "MAX_ASKED_PARTS": Row(
+        lambda n, folder: planned(
+            {"w": 1}, drop("w", if_module={".".join("a" * n): 1}), module=nested_dicts(n)
+        ),
+        64,
+        "has 65 parts; at most 64",
     ),
     "MAX_MIGRATED_ROWS": Row(
         lambda n, folder: planned({f"k{k}": 1 for k in range(n)}, rename("{k}", "{k}x")),

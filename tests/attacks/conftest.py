@@ -144,7 +144,8 @@ def survives(watch: Watch, data: Any, **options: Any) -> bool:
 def accepts() -> Callable[..., bool]:
     watch = Watch()
     # What the reader imports late, for odd names and files, is there from now on.
-    import_module("tempfile"), import_module("unicodedata")
+    for late in ("tempfile", "unicodedata", "packager.archive.foreign_files"):
+        import_module(late)
     with suppress(AssertionError):
         survives(watch, small_archive())
     return partial(survives, watch)

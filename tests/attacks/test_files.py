@@ -13,7 +13,9 @@ import time
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -101,8 +103,15 @@ def test_a_pipe_that_does_not_fit_is_a_typed_error(archive: Path) -> None:
 def test_a_folder_of_something_else_is_not_looked_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A thousand names may tell of which kind it is; it may have millions, and folders below."""
+
+    @contextmanager
     def listed(*arguments: object) -> Iterator[Any]:
-        raise AssertionError("listed")
+        def names() -> Iterator[Any]:
+            yield from [SimpleNamespace(name="a.txt")] * 1000
+            raise AssertionError("listed to its end")
+
+        yield names()
 
     monkeypatch.setattr(os, "scandir", listed)
     for path in (Path("/"), tmp_path):

@@ -209,6 +209,16 @@ def test_steps_that_match_more_than_any_chain_are_refused_before_they_do() -> No
     assert len(planned(*[drop("{a}.none")] * 5, state=state)) == 20_000
 
 
+def test_a_hole_that_stands_twice_counts_the_texts_that_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("packager.migrations.growth.MAX_MATCHING", 1_000_000)
+    state = dict.fromkeys((f"{'x.' * 20}{n}" for n in range(100)), 1)
+    refused("the steps so far match 4,745,380 characters", drop("{a:any}.{b}.{a:any}"), state=state)
+    assert len(planned(drop("{a:any}.{b}.{c:any}.y"), state=state)) == 100
+    assert (
+        len(planned(drop("{n:int}.{b}.{n:int}.y"), state=state)) == 100
+    )  # read in one way: nothing is tried
+
+
 def test_problems_of_one_step_are_told_up_to_a_hundred() -> None:
     state = dict.fromkeys((f"l.{n}" for n in range(5000)), 1)
     with pytest.raises(MigrationError, match="and perhaps more") as caught:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -73,11 +74,14 @@ def test_a_plan_shows_every_change_and_writes_nothing(run: Run) -> None:
     code, out, errors = run("migrate", "old.npz", "--with", "m.toml", "--plan", "--target", "shop:build")
     assert (code, errors) == (0, "")
     assert out.splitlines() == [
-        "step                                       old key    new key   shape          becomes",
-        "m.toml:3: rename fc.kernel -> 0.weight     fc.kernel  0.weight  float32[3, 2]  float32[2, 3]",
-        "m.toml:8: rename fc.b -> 0.bias            fc.b       0.bias    float32[2]     float32[2]",
-        "m.toml:12: split norm -> 1.weight, 1.bias  norm       1.weight  float32[4]     float32[2]",
-        "                                                      1.bias                   float32[2]",
+        "m.toml:3: rename fc.kernel -> 0.weight",
+        "    fc.kernel -> 0.weight  float32[3, 2] -> float32[2, 3]",
+        "m.toml:8: rename fc.b -> 0.bias",
+        "    fc.b -> 0.bias  float32[2]",
+        "m.toml:12: split norm -> 1.weight, 1.bias",
+        "    norm           float32[4]",
+        "      -> 1.weight  float32[2]",
+        "      -> 1.bias    float32[2]",
         "3 changes, 0 skipped, 4 keys afterwards",
         "goes back",
         "",
@@ -178,6 +182,108 @@ def test_mistakes_point_at_their_lines_and_leave_nothing_behind(run: Run, step: 
     assert not list(Path().glob("new*"))
 
 
+FAILING = {
+    "def f(value):\n    raise KeyError('grid')\n": "'norm': function 'helping:f' raised KeyError: 'grid'",
+    "def f(value):\n    return 3\n": "'norm': function 'helping:f' returned int, not an array",
+    "1 / 0\n": "'norm': function 'helping:f' was not found: importing helping raised ZeroDivisionError: ",
+    "def f(:\n": "'norm': function 'helping:f' was not found: importing helping raised SyntaxError: ",
+}
+
+
+@pytest.mark.parametrize("source", FAILING)
+def test_a_function_that_fails_points_at_its_line_and_key(
+    run: Run, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("helping.py").write_text(source)
+    monkeypatch.delitem(sys.modules, "helping", raising=False)
+    step = '[[step]]\nrename = "norm"\ntransforms = [{ function = "helping:f" }]\n'
+    Path("m.toml").write_text(f'name = "m"\n\n{step}')
+    arguments = ["migrate", "old.npz", "--with", "m.toml"]
+    code, _, errors = run(*arguments, "-o", "new.safetensors")
+    assert (code, "Traceback" in errors) == (1, False)
+    assert errors.startswith("packager: m.toml:3: rename norm -> norm")
+    assert FAILING[source] in errors
+    assert not list(Path().glob("new*"))
+    assert run(*arguments, "--plan")[0] == ("def f(v" not in source)
+
+
+def test_irreversible_steps_and_constants_that_do_not_fit_point_at_their_lines(run: Run) -> None:
+    Path("m.toml").write_text(
+        '[[step]]\ndrop = "fc.b"\n\n[[step]]\npattern = "kernel"\nto = "weight"\n\n'
+        '[[step]]\nrename = "{m}.{x}"\nto = "{x}"\n'
+    )
+    code, out, _ = run("migrate", "old.npz", "--with", "m.toml", "--plan")
+    assert code == 0
+    assert out.splitlines()[-4:] == [
+        "does not go back:",
+        "    m.toml:1: drop fc.b: it has no inverse",
+        "    m.toml:4: rename /kernel/ -> weight: it has no inverse",
+        "    m.toml:8: rename {m}.{x} -> {x}: it has no inverse",
+    ]
+    Path("m.toml").write_text('\n[[step]]\ndefault = "x"\nfill = 256\nshape = [2]\ndtype = "uint8"\n')
+    for more in (["--plan"], ["-o", "new.kellet"]):
+        code, _, errors = run("migrate", "old.npz", "--with", "m.toml", *more)
+        assert (code, errors) == (1, "packager: m.toml:2: default x: fill = 256: uint8 goes from 0 to 255\n")
+
+
+def test_unknown_keys_are_dropped_or_an_error_by_a_flag(run: Run) -> None:
+    Path("m.toml").write_text('[[step]]\nrename = "fc.b"\nto = "0.bias"\n')
+    arguments = ["migrate", "old.npz", "--with", "wrappers", "--with", "m.toml"]
+    code, out, _ = run(*arguments, "--unknown", "drop", "--plan")
+    assert code == 0
+    assert (
+        "migration 'm' (m.toml): unknown = 'drop'\n    fc.kernel  float32[3, 2]\n    norm       float32[4]\n"
+        in out
+    )
+    assert run(*arguments, "--unknown", "drop", "-o", "new.safetensors")[0] == 0
+    assert list(open_checkpoint("new.safetensors")) == ["0.bias"]
+    code, _, errors = run(*arguments, "--unknown", "error", "-o", "other.safetensors")
+    assert code == 1
+    assert errors.startswith(
+        "packager: no step of migration 'm' (m.toml) knows 2 keys:\n    fc.kernel\n    norm\n"
+    )
+    assert not Path("other.safetensors").exists()
+
+
+def test_the_target_answers_what_a_migration_asks_also_when_it_is_written(run: Run) -> None:
+    Path("m.toml").write_text(
+        '[[step]]\nrename = "fc.kernel"\nto = "0.weight"\ntransforms = [{ reshape = "target" }]\n\n'
+        '[[step]]\nrename = "fc.b"\nto = "0.bias"\nif_module = { "0.in_features" = 3 }\n'
+    )
+    arguments = ["migrate", "old.npz", "--with", "m.toml"]
+    code, _, errors = run(*arguments, "-o", "new.safetensors")
+    assert code == 1
+    assert "m.toml:1: rename fc.kernel -> 0.weight:\n" in errors
+    assert (
+        "asks for '0.weight' of the module, and there is none here; give it (module=, on the command"
+        in errors
+    )
+    assert run(*arguments, "-o", "new.safetensors", "--target", "shop:build")[0] == 0
+    assert values("new.safetensors")["0.weight"] == OLD["fc.kernel"].reshape(2, 3).tolist()
+    assert "0.bias" in values("new.safetensors")
+
+
+def test_a_configuration_answers_in_the_place_of_the_model(run: Run) -> None:
+    Path("m.toml").write_text(
+        '[[step]]\nrename = "norm"\n'
+        'transforms = [{ permute = ["config.num_heads", -1], order = [1, 0] }]\n'
+        'if_module = { "rope.kind" = "neox" }\n'
+    )
+    arguments = ["migrate", "old.npz", "--with", "m.toml", "--config", "config.json"]
+    for kind, expected in (("neox", [1, 3, 2, 4]), ("gptj", [1, 2, 3, 4])):
+        Path("config.json").write_text(json.dumps({"num_heads": 2, "rope": {"kind": kind}}))
+        assert run(*arguments, "-o", "new.safetensors")[0] == 0
+        assert values("new.safetensors")["norm"] == expected
+        assert run(*arguments, "--plan")[1].endswith("goes back\n") == (kind == "neox")
+    for text in ("[1]", "{", "[" * 100_000, '{"a": "' + "x" * (1 << 20) + '"}'):
+        Path("config.json").write_text(text)
+        code, _, errors = run(*arguments, "-o", "new.safetensors")
+        assert (code, errors.startswith("packager: --config config.json: expected an object of JSON")) == (
+            1,
+            True,
+        )
+
+
 def test_versions_that_do_not_rise_point_at_their_line(run: Run) -> None:
     Path("m.toml").write_text('name = "round"\nfrom = 2\nto = 1\n')
     code, _, errors = run("migrate", "old.npz", "--with", "m.toml", "--plan")
@@ -204,6 +310,30 @@ def test_a_template_that_matches_nothing_is_a_remark_or_with_strict_an_error(run
     code, _, errors = run("migrate", "old.npz", "--with", "m.toml", "--strict", "-o", "new.safetensors")
     assert code == 1
     assert "m.toml:16: drop {p:any}.mask" in errors
+
+
+@pytest.mark.parametrize("strict", [[], ["--strict"]])
+def test_wrappers_go_before_a_draft_that_strips_them_too(run: Run, strict: list[str]) -> None:
+    old = {"n_averaged": np.array(3), **{f"module.{key}": value for key, value in OLD.items()}}
+    np.savez("old.npz", **old)
+    np.savez("new.npz", **{"fc.weight": OLD["fc.kernel"].T, "fc.bias": OLD["fc.b"], "norm": OLD["norm"]})
+    assert run("suggest-migration", "old.npz", "new.npz", "-o", "draft.toml")[0] == 0
+    assert 'drop = "n_averaged"' in Path("draft.toml").read_text()
+    both = ["migrate", "old.npz", "--with", "wrappers", "--with", "draft.toml", *strict]
+    code, out, errors = run(*both, "--plan", "--target", "new.npz")
+    assert (code, errors) == (0, "")
+    assert out.count("skipped: done before, by migration 'wrappers'") == 2
+    assert run(*both, "-o", "new.safetensors")[0] == 0
+    assert sorted(open_checkpoint("new.safetensors")) == ["fc.bias", "fc.weight", "norm"]
+
+
+def test_a_key_that_wrappers_have_renamed_is_told_by_its_new_name(run: Run) -> None:
+    np.savez("old.npz", **{"module.fc.b": OLD["fc.b"]})
+    Path("m.toml").write_text('[[step]]\nrename = "module.fc.b"\nto = "0.bias"\n')
+    code, _, errors = run("migrate", "old.npz", "--with", "wrappers", "--with", "m.toml", "-o", "new.kellet")
+    assert code == 1
+    assert "m.toml:1: rename module.fc.b -> 0.bias" in errors
+    assert "'module.fc.b' has become 'fc.b' before, by migration 'wrappers'" in errors
 
 
 def test_wrappers_go_without_a_file_of_ones_own(run: Run) -> None:

@@ -312,12 +312,70 @@ def test_what_cannot_be_placed_is_said_and_left_alone():
     ]
 
 
-def test_places_that_only_the_order_tells_are_marked():
-    old = state(x__weight=B, y__weight=B)
-    new = state(p__weight=B, s__weight=B)
-    draft, migrated = drafted(old, new)
-    assert sources(old, migrated) == {"p.weight": "x.weight", "s.weight": "y.weight"}
-    assert all("names say nothing, so check it" in reason for reason in draft.reasons)
+SHAPES_ALONE = {
+    "in the order of the keys": (
+        state(x__weight=B, y__weight=B),
+        state(p__weight=B, s__weight=B),
+        [
+            "x.weight -> p.weight  (the same shape, and the same place in the order)",
+            "y.weight -> s.weight  (the same shape, and the same place in the order)",
+        ],
+    ),
+    "other last words, too": (
+        state(alpha=B, omega=B),
+        state(x__running_mean=B, y__tau=B),
+        [
+            "alpha -> x.running_mean  (the same shape, and the same place in the order)",
+            "omega -> y.tau  (the same shape, and the same place in the order)",
+        ],
+    ),
+    "nothing else of that shape": (
+        state(cls_token=(1, 1, 7), fc__weight=W),
+        state(pos_embed=(1, 1, 7), fc__weight=W),
+        ["cls_token -> pos_embed  (the same shape, and nothing else has these shapes)"],
+    ),
+    "cut": (
+        state(alpha=(6, 3)),
+        state(x=(2, 3), y=(2, 3), z=(2, 3)),
+        [
+            (
+                "split alpha -> x, y, z  (1 key: 2 + 2 + 2 rows along axis 0 make the parts; they are in the "
+                "order of the keys: check it)"
+            )
+        ],
+    ),
+    "stacked": (
+        state(p__0__w=(4, 3), p__1__w=(4, 3)),
+        state(rho=(2, 4, 3)),
+        ["merge p.{n:int}.w -> rho  (2 keys, one behind the other, with the shape of the new ones)"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SHAPES_ALONE)
+def test_no_step_is_written_on_shape_alone_but_the_guess_is_told(case):
+    old, new, guesses = SHAPES_ALONE[case]
+    draft = suggest_migration(old, new)
+    assert (draft.migration.steps, draft.is_complete) == ((), False)
+    assert list(draft.guesses) == guesses
+    text = str(draft)
+    assert "# They could be the same, by shape or place alone; write the step if it is so:\n" in text
+    assert all(f"#     {guess}\n" in text for guess in guesses)
+    assert migration_from_text(text).steps == ()
+
+
+def test_keys_that_are_left_are_matched_by_their_longest_ends():
+    old = state(conv1__weight=W, res2__0__conv1__weight=W, res2__0__conv1__bias=B)
+    new = state(net__body__res2__0__conv1__weight=W, net__stem__conv1__weight=W, net__x=(9,))
+    draft = suggest_migration(old, new)
+    made = set(migrate(draft.migration, old))
+    told = {tuple(guess.split("  ")[0].split(" -> ")) for guess in draft.guesses}
+    pairs = {
+        ("conv1.weight", "net.stem.conv1.weight"),
+        ("res2.0.conv1.weight", "net.body.res2.0.conv1.weight"),
+    }
+    assert {new for _, new in pairs} <= made | {new for _, new in told}
+    assert told <= pairs
 
 
 def test_a_draft_reads_no_values():

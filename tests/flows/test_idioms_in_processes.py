@@ -53,7 +53,7 @@ IDIOMS: Mapping[str, Any] = {
     "typing_only": ["(1, 2)", False],
     "optional_present": [[1, 2]],
     "optional_absent": [None, "a_distribution_that_is_not_here"],
-    "own_version": ["4.5.6", "A package of idioms", "a-distribution-that-is-not-here"],
+    "own_version": ["4.5.6", "A package of idioms", "a-distribution-that-is-not-here", "4.5.6"],
     "import_cycle": ["other", ["own", "own"]],
     "logging_names": [False, True, "logging_names"],
     "init_before_leaf": [True],

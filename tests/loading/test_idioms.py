@@ -467,6 +467,21 @@ def test_interned_distribution_tells_its_own_version(pack):
     assert loaded.module("modelpkg").version == "4.5.6"
 
 
+def test_interned_code_asks_for_its_version_by_its_own_name(pack):
+    loaded = pack(
+        {
+            **package(
+                "import importlib.metadata\nversion = importlib.metadata.version(__name__)",
+                a="from importlib.metadata import distribution, metadata, version\n"
+                "top = __name__.partition('.')[0]\n"
+                "own = {version(__package__), distribution(top).version, metadata(top)['Version']}",
+            ),
+            "modelpkg-4.5.6.dist-info/METADATA": "Metadata-Version: 2.1\nName: modelpkg\nVersion: 4.5.6\n",
+        }
+    )
+    assert (loaded.module("modelpkg").version, loaded.module("modelpkg.a").own) == ("4.5.6", {"4.5.6"})
+
+
 def test_missing_submodule_and_missing_name_are_told_by_their_true_names(pack):
     loaded = pack(package(a="import modelpkg.nowhere", b="from modelpkg import nothing"))
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'modelpkg\.nowhere'$") as caught:

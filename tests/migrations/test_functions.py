@@ -8,10 +8,18 @@ import sys
 import pytest
 
 import kellet
-from packager import MigrationError, PackageExporter, PackageImporter
+from packager import MigrationError, PackageExporter, PackageImporter, is_mangled, sys_importer
 from packager.loading.packaged_code import DisallowedModuleError
-from packager.migrations import Migration, NamedFunction, attach, migrate, rename
-from packager.migrations.transforms import find_function
+from packager.migrations import (
+    Migration,
+    NamedFunction,
+    attach,
+    functions_of,
+    migrate,
+    migration_text,
+    rename,
+)
+from packager.migrations.named_functions import find_function
 
 NET = """
 from kellet import nn
@@ -181,7 +189,7 @@ def test_a_mocked_module_has_no_functions_to_run(shop, tmp_path):
     with PackageImporter(path) as importer:
         module = importer.import_module("shop.net")
         with pytest.raises(
-            NotImplementedError, match=r"'shop\.other\.times' was mocked out when the archive"
+            MigrationError, match=r"raised NotImplementedError: .shop\.other\.times. was mocked out"
         ):
             module.by_hand(OLD, "shop.other:times")
         assert migrated_bias(module.Net()) == [2]
@@ -194,6 +202,32 @@ def test_a_caller_beside_the_archive_means_its_own_functions(shop, tmp_path):
         cls = importer.import_module("shop.net").Net
         attach(cls, Migration("mine", [rename("old", "fc.bias", NamedFunction(NAMES[0]))], to=2))
         assert migrated_bias(cls()) == [100]
+
+
+def test_names_that_code_has_inside_of_an_archive_are_never_stored(shop, tmp_path):
+    path = packed(tmp_path / "net.kellet", shop(3, NAMES[0], ""))
+    shop(100, NAMES[0], "")
+    with PackageImporter(path) as importer:
+        module = importer.import_module("shop.net")
+        own = f"{importer.import_module('shop.legacy').__name__}:times"
+        assert is_mangled(own)
+        target = f"{module.Net.__module__}:Net"
+        migration = Migration("own", [rename("old", "fc.bias", NamedFunction(own))], to=2, target=target)
+        assert 'function = "shop.legacy:times"' in migration_text(migration)
+        assert 'class = "shop.net:Net"' in migration_text(migration)
+        assert [str(use) for use in functions_of(migration)] == ["shop.legacy:times"]
+        attach(module.Net, migration)
+        net = module.Net()
+        assert migrated_bias(net) == [3]
+        sources = (importer, sys_importer)
+        with PackageExporter(tmp_path / "again.kellet", importer=sources, policy="auto") as exporter:
+            exporter.save_object("model", "model", net)
+            exporter.save_state_dict("model", "weights", net)
+    assert b"__w" not in (tmp_path / "again.kellet").read_bytes()
+    with PackageImporter(tmp_path / "again.kellet") as importer:
+        (record,) = importer.manifest.state_dicts
+        assert record.migrations == ("shop.net:Net: own",)
+        assert migrated_bias(importer.import_module("shop.net").Net()) == [3]
 
 
 def test_how_a_function_is_found_is_no_part_of_what_it_is():

@@ -1,6 +1,7 @@
 """What holds for every migration: the plan is the effect, back is back, and the order of keys is nothing."""
 
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ from packager.migrations import (
     plan_migration,
     rename,
     split,
+    swap,
 )
 from packager.migrations.archiving import pack_migrations, unpack_migrations
 from packager.migrations.migration_files import migration_from_text
@@ -50,6 +52,8 @@ BOTH_WAYS = st.sampled_from(
         split("enc.{n:int}.w", "enc.{n}.part.{m}", over="m"),
         merge("enc.{n:int}.b", "enc.stacked", over="n"),
         merge(["enc.{n:int}.w", "dec.{n:int}.w"], "both.{n}.w", axis=1),
+        swap("enc.{n:int}.{rest:any}", "dec.{n+1}.{rest}"),
+        swap("enc.{n:int}.w", "enc.{n}.b"),
     ]
 )
 ONE_WAY = st.sampled_from(
@@ -60,6 +64,10 @@ ONE_WAY = st.sampled_from(
         rename("enc.{n:int}.w", "enc.{n}.top", Slice(0, 0, 2)),
         rename("enc.{n:int}.w", "enc.{n}.w", Slice(1, 1), Transpose()),
         rename("enc.{rest:any}", "enc.enc.{rest}", unless="enc.2.w"),
+        rename("{m}.{n:int}.w", "one.{n}.w"),
+        rename("{m}.{n:int}.{rest:any}", "{m}.{rest}"),
+        drop("{m}.{n:int}.b", if_value={"{m}.{n}.b": 3.0}),
+        rename("enc.{n:int}.w", "enc.{n}.w", Reshape(("rows", -1)), if_module={"{n}.on": True}),
     ]
 )
 
@@ -81,12 +89,13 @@ def carried_out(steps, state):
     """The migrated state; steps that contradict each other are another test's matter."""
     migration = Migration("drawn", steps)
     try:
-        return migration, migrate(migration, state)
+        return migration, migrate(migration, state, module=CONFIG)
     except MigrationError:
         assume(False)
         raise
 
 
+CONFIG = {"rows": 2, **{str(n): {"on": n != 1} for n in range(3)}}
 STATES = st.lists(st.sampled_from(KEYS), min_size=1, unique=True)
 
 
@@ -94,7 +103,7 @@ STATES = st.lists(st.sampled_from(KEYS), min_size=1, unique=True)
 def test_the_plan_is_the_effect(keys, steps):
     state = state_of(keys)
     migration, migrated = carried_out(steps, state)
-    plan = plan_migration(migration, state)
+    plan = plan_migration(migration, state, module=CONFIG)
     assert list(plan.values) == list(migrated)
     assert {key: str(value.header) for key, value in plan.values.items()} == {
         key: str(header_of(migrated[key])) for key in migrated
@@ -121,6 +130,37 @@ def test_one_step_that_goes_into_free_names_goes_back(keys, step):
     assert bits(migrate(migration.inverse(), dict(migrated))) == bits(state)
 
 
+MANY_TO_ONE = st.sampled_from(
+    [
+        (rename("{m}.{n:int}.w", "one.{n}.w"), lambda key: f"one.{key[4]}.w"),
+        (rename("{m}.{n:int}.w", "{m}.w"), lambda key: f"{key[:3]}.w"),
+        (rename("{m}.{n:int}.w", "w"), lambda key: "w"),
+    ]
+)
+
+
+@given(keys=STATES, chosen=MANY_TO_ONE)
+def test_many_keys_that_would_become_one_are_refused_and_one_that_is_alone_does_not_go_back(keys, chosen):
+    step, name = chosen
+    state, weights = state_of(keys), [key for key in keys if key.endswith("w")]
+    migration = Migration("drawn", [step])
+    assert not migration.is_reversible
+    if len({name(key) for key in weights}) < len(weights):
+        with pytest.raises(MigrationError, match="two values with one name:") as caught:
+            migrate(migration, state)
+        told = [line for line in str(caught.value).splitlines() if "would come from" in line]
+        assert len(told) == len(weights) - len({name(key) for key in weights})
+        return
+    migrated = migrate(migration, state)
+    assert {name(key): bits(state)[key] for key in weights} | {
+        key: found for key, found in bits(state).items() if key not in weights
+    } == bits(migrated)
+    lost = (f"{step.what}: it has no inverse",) if weights else ()
+    assert cannot_go_back(migration, state) == lost
+    with pytest.raises(MigrationError, match="cannot go back: no inverse for rename"):
+        migration.inverse()
+
+
 def test_a_step_into_names_that_are_taken_does_not_go_back_and_says_so():
     state = {"enc.0.b": np.zeros(1), "dec.7.b": np.ones(1), "dec.1.b": np.ones(1), "gone": np.ones(1)}
     steps = [rename("enc.{n:int}.b", "dec.{n+5}.b"), drop("gone"), split("x", ["y", "z"], if_all="x")]
@@ -136,7 +176,7 @@ def test_the_order_of_keys_never_matters(keys, order, steps):
     migration, migrated = carried_out(steps, state)
     shuffled = list(state.items())
     order.shuffle(shuffled)
-    assert bits(migrate(migration, dict(shuffled))) == bits(migrated)
+    assert bits(migrate(migration, dict(shuffled), module=CONFIG)) == bits(migrated)
 
 
 @given(keys=STATES, steps=st.lists(BOTH_WAYS | ONE_WAY, max_size=4))
@@ -145,4 +185,5 @@ def test_a_migration_that_was_written_down_does_the_same(keys, steps):
     migration, migrated = carried_out(steps, state)
     read = migration_from_text(migration_text(migration))
     (stored,) = unpack_migrations(pack_migrations({"a:A": [migration]}))["a:A"]
-    assert bits(migrate(read, state)) == bits(migrate(stored, state)) == bits(migrated)
+    for other in (read, stored):
+        assert bits(migrate(other, state, module=CONFIG)) == bits(migrated)

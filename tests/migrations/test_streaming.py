@@ -136,6 +136,26 @@ def test_functions_of_the_users_own_are_called_once():
     assert calls == [(8,)]
 
 
+def test_what_functions_make_is_kept_up_to_a_bound_and_made_again_beyond(monkeypatch):
+    monkeypatch.setattr("packager.migrations.migrated_values._MOST_KEPT", 100)
+    calls = []
+
+    def twice(value):
+        calls.append(len(value))
+        return np.repeat(value, 2)
+
+    function = NamedFunction("somewhere:twice", find=lambda module, name: twice)
+    state = {f"w{n}": np.full(n, n, np.float64) for n in (5, 3)}
+    migrated = migrate(Migration("m", [rename("w{n}", "v{n}", function)]), state)
+    lazy = {key: as_lazy(migrated.lazy(key)) for key in migrated}
+    assert calls == [5, 3]
+    assert {key: value.shape for key, value in lazy.items()} == {"v5": (10,), "v3": (6,)}
+    assert {key: b"".join(value.pieces()) for key, value in lazy.items()} == {
+        "v5": np.full(10, 5.0).tobytes(), "v3": np.full(6, 3.0).tobytes(),
+    }  # fmt: skip
+    assert calls == [5, 3, 3]
+
+
 def test_arrays_of_kellet_are_read_in_pieces():
     import kellet
 

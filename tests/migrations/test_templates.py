@@ -74,6 +74,29 @@ def test_what_is_no_template_is_refused_with_its_column(text, message):
         Template.parse(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "key", "values"),
+    [
+        ("{a}-{a}", "x-x", {"a": "x"}),
+        ("{a}-{a}", "x-y-x-y", {"a": "x-y"}),
+        ("{a}-{a}", "x-y-x-z", None),
+        ("{a:any}.{a:any}", "p.q.p.q", {"a": "p.q"}),
+        ("{a:any}/{a}/{a}", "k/k/k", {"a": "k"}),
+        ("{p:any}.{n}.attn.{n}.w", "a.b.c.attn.c.w", {"p": "a.b", "n": "c"}),
+        ("{x:any}-{a}-{a}", "q-r-s-t-s-t", {"x": "q-r", "a": "s-t"}),
+        ("{a}_{b}_{a}", "q_r_s_q_r", {"a": "q_r", "b": "s"}),
+        ("l{n:int}.{p:any}.l{n:int}.{p:any}", "l1.a.l1.b.l1.a.l1.b", {"n": 1, "p": "a.l1.b"}),
+        ("l{n:int}.{p:any}.l{n+1}.{p:any}", "l7.a.l8.b.l8.a.l8.b", {"n": 7, "p": "a.l8.b"}),
+        ("{n:int}1{n+0}", "11111", {"n": 11}),
+    ],
+)
+def test_a_hole_that_stands_twice_stands_for_the_same(text, key, values):
+    template = Template.parse(text)
+    assert template.match(key) == values
+    if values is not None:
+        assert template.fill(values) == key
+
+
 def test_a_number_of_thousands_of_digits_is_no_number():
     assert Template.parse("l.{n:int}").match("l." + "9" * 10_000) is None
 
@@ -91,6 +114,7 @@ HOSTILE = {
     "{a}1{n:int}.": "1" * 100_000,
     "{a:any}.b.{c}.d": ".b.c" * 25_000,
     "{a:any}x{b}x{c:any}y": "x" * 20_000,
+    "{a:any}.{b:any}.{a:any}.{b:any}.": ".x" * 15_000,
 }
 
 

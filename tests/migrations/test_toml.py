@@ -88,7 +88,7 @@ def test_every_step_is_read(tmp_path):
     ("text", "message"),
     [
         ("name = ", r"m\.toml: Invalid value \(at end of document\)"),
-        ("colour = 1", "unknown 'colour'; expected class, from, name, step, to, unwrap"),
+        ("colour = 1", "unknown 'colour'; expected class, from, name, step, to, unknown, unwrap"),
         ('[[step]]\nto = "x"', r"m\.toml:1: a step has one of rename, pattern, drop"),
         ('name = "x"\n\n[[step]]\nrename = "a.{n:float}"', r"m\.toml:3: template 'a\.\{n:float\}', column 3"),
         ('[[step]]\ndrop = "a"\nwhen = 3', r"m\.toml:1: unknown 'when'"),

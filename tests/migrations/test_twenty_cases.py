@@ -338,12 +338,50 @@ def test_two_migrations_to_one_version_are_refused():
         migrate(both, {})
 
 
-def test_a_plan_prints_as_a_table():
-    migration = Migration("t", [rename("fc.kernel", "fc.weight", Transpose()), drop("none")])
-    plan = plan_migration(migration, {"fc.kernel": np.zeros((2, 3), np.float32)})
+LONG = "encoder.layers.{}.self_attention.output_projection"
+
+
+def test_a_plan_is_grouped_by_step_and_fits_a_terminal_of_80_columns():
+    steps = [
+        rename("{p:any}.output_projection.kernel", "{p}.projection.weight", Transpose()),
+        rename("head.kernel", "head.weight", Transpose()),
+        split("qkv", ["q", "k", "v"]),
+        merge(["a", "b"], "ab"),
+        default("{p:any}.count", 0, shape=(), dtype="int64", like="{p:any}.mean"),
+        drop("old"),
+        drop("none"),
+    ]
+    state = {
+        **{f"{LONG.format(n)}.kernel": np.zeros((2, 3), np.float32) for n in (0, 11)},
+        "l.output_projection.kernel": np.zeros((2, 3), np.float32),
+        "head.kernel": np.zeros((2, 3), np.float32),
+        **dict.fromkeys(["qkv", "a", "b", "n.mean", "old"], np.zeros(3)),
+    }
+    plan = plan_migration(Migration("t", steps), state)
     assert str(plan).splitlines() == [
-        "step                           old key    new key                  shape          becomes",
-        "rename fc.kernel -> fc.weight  fc.kernel  fc.weight                float32[2, 3]  float32[3, 2]",
-        "drop none                                 skipped: no key matches",
-        "1 change, 1 skipped, 1 key afterwards",
+        "rename {p:any}.output_projection.kernel -> {p}.projection.weight",
+        "    encoder.layers.0.self_attention.output_projection.kernel   float32[2, 3]",
+        "      -> encoder.layers.0.self_attention.projection.weight     float32[3, 2]",
+        "    encoder.layers.11.self_attention.output_projection.kernel  float32[2, 3]",
+        "      -> encoder.layers.11.self_attention.projection.weight    float32[3, 2]",
+        "    l.output_projection.kernel                                 float32[2, 3]",
+        "      -> l.projection.weight                                   float32[3, 2]",
+        "rename head.kernel -> head.weight",
+        "    head.kernel -> head.weight  float32[2, 3] -> float32[3, 2]",
+        "split qkv -> q, k, v",
+        "    qkv     float64[3]",
+        "      -> q  float64[1]",
+        "      -> k  float64[1]",
+        "      -> v  float64[1]",
+        "merge a, b -> ab",
+        "    a        float64[3]",
+        "    b        float64[3]",
+        "      -> ab  float64[6]",
+        "default {p:any}.count",
+        "      -> n.count  int64[]",
+        "drop old",
+        "    old  float64[3]",
+        "drop none",
+        "    skipped: no key matches",
+        "8 changes, 1 skipped, 10 keys afterwards",
     ]

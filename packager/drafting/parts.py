@@ -1,0 +1,218 @@
+"""Values that are fused: one on one side and several on the other, as projections and stacked experts are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from packager.migrations import Linear, Step, merge, split, words
+from packager.texts import counted
+
+from .draft_steps import new_template, old_template
+from .effort import MOST_PARTS, MOST_SEGMENTS, Effort
+from .families import Family, applied, common_words
+from .matching import number_maps
+
+_ROLES = ("q", "k", "v")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A step that cuts or joins, with what it takes and makes."""
+
+    step: Step
+    because: str
+    olds: tuple[Family, ...] = field(repr=False)
+    news: tuple[Family, ...] = field(repr=False)
+
+    @property
+    def is_told_by_names(self) -> bool:
+        """Whether each part has a word in common with the whole."""
+        return all(common_words(old.pattern, new.pattern) for old in self.olds for new in self.news)
+
+
+def fused(olds: Sequence[Family], news: Sequence[Family], effort: Effort) -> tuple[list[Part], list[Part]]:
+    """Find every way in which one family is several of the other side along an axis; none is used twice.
+
+    Returns those for which names speak, and those of which shapes alone know.
+    """
+    parts = _fused(olds, news, effort)
+    return [part for part in parts if part.is_told_by_names], [
+        part for part in parts if not part.is_told_by_names
+    ]
+
+
+def _fused(olds: Sequence[Family], news: Sequence[Family], effort: Effort) -> list[Part]:
+    found: list[Part] = []
+    used: set[int] = set()
+    for wholes, several, forward in ((olds, news, True), (news, olds, False)):
+        parts = _Parts(several, used)
+        for whole in wholes:
+            if id(whole) in used:
+                continue
+            if not effort.spend("parts", parts.cost(whole), MOST_PARTS):
+                effort.give_up("parts", "there are too many values to try each as a part of the others")
+                return found
+            part = _part(whole, parts.groups(whole), forward)
+            part = part or (None if forward else _stack(whole, parts.stacked(whole)))
+            if part is not None:
+                found.append(part)
+                used |= {id(family) for family in (*part.olds, *part.news)}
+                if not effort.spend("parts", len(several), MOST_PARTS):
+                    effort.give_up("parts", "there are too many values to try each as a part of the others")
+                    return found
+                parts = _Parts(several, used)
+    return found
+
+
+class _Parts:
+    """Families that may be parts of one value, found by the elements that they have together."""
+
+    def __init__(self, several: Sequence[Family], used: Collection[int]) -> None:
+        free = [family for family in several if id(family) not in used]
+        self._groups: dict[tuple[int, int, int], list[list[Family]]] = {}
+        self._stacked: dict[int, list[Family]] = {}
+        for group in _siblings(free):
+            place = len(group[0].members), group[0].holes, sum(family.size for family in group)
+            self._groups.setdefault(place, []).append(group)
+        for family in free:
+            if family.holes:
+                self._stacked.setdefault(family.size, []).append(family)
+
+    def groups(self, whole: Family) -> Sequence[list[Family]]:
+        return self._groups.get((len(whole.members), whole.holes, whole.size), ())
+
+    def stacked(self, whole: Family) -> Sequence[Family]:
+        return self._stacked.get(whole.size, ())
+
+    def cost(self, whole: Family) -> int:
+        """Return how many members are looked at to say whether a family is made of these."""
+        several = (*self.stacked(whole), *(family for group in self.groups(whole) for family in group))
+        return 1 + sum(len(family.members) for family in several)
+
+
+def _part(whole: Family, groups: Sequence[list[Family]], forward: bool) -> Part | None:
+    """Return the siblings that make up `whole`, those whose names are most like its own."""
+    best: tuple[int, list[Family], int, list[int], tuple[Linear, ...]] | None = None
+    for group in groups:
+        maps = number_maps(whole.members, group[0].members)
+        if maps is None:
+            continue
+        axis = _axis(whole, group, maps)
+        if axis is None:
+            continue
+        sizes = [next(iter(family.members.values())).shape[axis] for family in group]
+        shared = len(set(words(whole.pattern)) & set(words(group[0].pattern)))
+        if best is None or shared > best[0]:
+            best = shared, group, axis, sizes, maps
+    if best is None:
+        return None
+    _, group, axis, sizes, maps = best
+    uneven = sizes if len(set(sizes)) > 1 else None
+    shown = " + ".join(map(str, sizes))
+    if forward:
+        text, names = old_template(whole)
+        step: Step = split(
+            text, [new_template(family, names, maps) for family in group], axis=axis, sizes=uneven
+        )
+        because = f"{counted(len(whole.members), 'key')}: {shown} rows along axis {axis} make the parts"
+        return Part(step, f"{because}{_order(group)}", (whole,), tuple(group))
+    back = number_maps(group[0].members, whole.members)
+    if back is None:
+        return None
+    text, names = old_template(group[0])
+    texts = [text, *(old_template(family)[0] for family in group[1:])]
+    new = new_template(whole, names, back)
+    because = f"{counted(len(whole.members), 'key')}: {shown} rows along axis {axis} make the whole"
+    return Part(
+        merge(texts, new, axis=axis, sizes=uneven), f"{because}{_order(group)}", tuple(group), (whole,)
+    )
+
+
+def _order(group: Sequence[Family]) -> str:
+    return "" if all(_role(family) for family in group) else "; they are in the order of the keys: check it"
+
+
+def _siblings(several: Sequence[Family]) -> Iterator[list[Family]]:
+    """Yield families whose patterns differ in one name: those with the roles q, k, v in order, or all."""
+    cuts = Counter(hash(place) for family in several for place in _cut(family))
+    groups: dict[tuple[object, ...], list[Family]] = {}
+    for family in several:
+        for place in _cut(family):
+            if cuts[hash(place)] > 1:  # most stand alone, and are not kept
+                groups.setdefault(place, []).append(family)
+    for group in groups.values():
+        roles = {_role(family): family for family in group}
+        if all(role in roles for role in _ROLES):
+            yield [roles[role] for role in _ROLES]
+        if all(role in roles for role in ("k", "v")):
+            yield [roles[role] for role in ("k", "v")]
+        if len(group) > 1:
+            yield sorted(group, key=lambda family: family.place)
+
+
+def _cut(family: Family) -> Iterator[tuple[object, ...]]:
+    """Yield a family's pattern with each of its names left out, and its members."""
+    parts, members = family.pattern.split("."), frozenset(family.members)
+    if len(parts) <= MOST_SEGMENTS:
+        for at in range(len(parts)):
+            yield ".".join(parts[:at]), ".".join(parts[at + 1 :]), members
+
+
+def _role(family: Family) -> str:
+    return next((word for word in reversed(words(family.pattern)) if word in _ROLES), "")
+
+
+def _axis(whole: Family, group: Sequence[Family], maps: tuple[Linear, ...]) -> int | None:
+    """Return the axis along which the group's values, side by side, have every member's shape."""
+    rank = len(next(iter(whole.members.values())).shape)
+    for axis in range(rank):
+        if all(
+            _beside(header.shape, [family.members[applied(maps, numbers)].shape for family in group], axis)
+            for numbers, header in whole.members.items()
+        ):
+            return axis
+    return None
+
+
+def _beside(whole: tuple[int, ...], parts: Sequence[tuple[int, ...]], axis: int) -> bool:
+    return (
+        all(len(part) == len(whole) for part in parts)
+        and all(part[:axis] + part[axis + 1 :] == whole[:axis] + whole[axis + 1 :] for part in parts)
+        and sum(part[axis] for part in parts) == whole[axis]
+    )
+
+
+def _stack(whole: Family, several: Sequence[Family]) -> Part | None:
+    """Find a family with one number more whose members, one behind the other, are those of `whole`."""
+    for family in several:
+        count = len(next(iter(family.members)))
+        for at in range(count):
+            rest: dict[tuple[int, ...], dict[int, tuple[int, ...]]] = {}
+            for numbers, header in family.members.items():
+                rest.setdefault(numbers[:at] + numbers[at + 1 :], {})[numbers[at]] = header.shape
+            maps = number_maps(rest, whole.members)
+            if maps is not None and _stacks(rest, whole.members, maps):
+                text, names = old_template(family)
+                over = names.pop(at)
+                new = new_template(whole, names, maps)
+                keys = counted(len(family.members), "key")
+                because = f"{keys}, one behind the other, with the shape of the new ones"
+                return Part(merge(text, new, over=over), because, (family,), (whole,))
+    return None
+
+
+def _stacks(
+    rest: Mapping[tuple[int, ...], Mapping[int, tuple[int, ...]]],
+    wholes: Mapping[tuple[int, ...], object],
+    maps: tuple[Linear, ...],
+) -> bool:
+    for numbers, parts in rest.items():
+        whole = wholes[applied(maps, numbers)]
+        shapes = set(parts.values())
+        if len(shapes) != 1 or sorted(parts) != list(range(len(parts))):
+            return False
+        if getattr(whole, "shape", None) != (len(parts), *shapes.pop()):
+            return False
+    return True

@@ -1,0 +1,48 @@
+"""Keys that no step of a migration knows: kept, left out, or an error that names them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from packager.errors import MigrationError
+from packager.texts import counted, in_lines
+
+from .applying import Row
+from .declaring import UNKNOWN, Migration, matches
+from .migrated_values import Values
+
+_SHOWN = 20
+
+
+def known_keys(migration: Migration, rows: Iterable[Row], values: Values, version: int | None) -> set[str]:
+    """Return the keys that steps took, made or left alone by their gates; `values` entered the migration."""
+    found = {key for row in rows for key in (*row.old, *row.new)}
+    for step in migration.steps:
+        if not step.gates.open_at(version):
+            found |= {key for template in step.templates[0] for key, _ in matches(template, values)}
+    return found
+
+
+def without_unknown(values: Values, known: set[str], what: str, whose: str) -> tuple[Values, list[Row]]:
+    """Return the values that are known, and a row for each that is left out.
+
+    `what` is "keep", "drop" or "error". Raises MigrationError, naming them, where it is an error.
+
+    >>> from packager.migrations import stored_values
+    >>> kept, rows = without_unknown(stored_values({"a": 1, "b": 2}), {"a"}, "drop", "gguf")
+    >>> list(kept), [row.old for row in rows]
+    (['a'], [('b',)])
+    """
+    unknown = [] if what == UNKNOWN[0] else [key for key in values if key not in known]
+    if unknown and what == "error":
+        raise MigrationError(in_lines(*_problem(unknown, whose)))
+    rows = [Row(f"{whose}: unknown = {what!r}", (key,), (), (values[key].header,)) for key in unknown]
+    return ({key: value for key, value in values.items() if key in known}, rows) if unknown else (values, [])
+
+
+def _problem(unknown: Sequence[str], whose: str) -> Iterable[str]:
+    yield f"no step of {whose} knows {counted(len(unknown), 'key')}:"
+    yield from (f"    {key}" for key in unknown[:_SHOWN])
+    if len(unknown) > _SHOWN:
+        yield f"    and {len(unknown) - _SHOWN:,} more"
+    yield 'Write steps for them, or leave them out with unknown = "drop" (--unknown drop)'

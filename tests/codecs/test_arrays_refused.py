@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.codecs import StoredTensor, arrays, numpy_values
+from packager.codecs import CannotStore, StoredTensor, arrays, numpy_values
 from packager.codecs.arrays import array_data, array_from
-from tests.codecs.parts import Context, decoded, refuses
+from tests.codecs.parts import Context, codec_of, decoded, refuses
 
 # --- memory as arrays ---
 
@@ -180,6 +180,11 @@ def test_scalars_are_of_their_type(value: Any) -> None:
     children = [value.item()] if literal == "text" else []
     made = decoded("numpy.scalar", literal, *children)
     assert (type(made), made) == (type(value), value)
+
+
+def test_a_scalar_of_bytes_without_fields_is_refused() -> None:
+    with pytest.raises(CannotStore, match=r"^a scalar of dtype \|V3$"):
+        codec_of("numpy.scalar").encode(np.void(b"abc"), Context())
 
 
 # --- dtypes ---

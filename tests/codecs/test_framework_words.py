@@ -117,6 +117,13 @@ def test_tables_of_a_module_hold_what_they_are_for(attribute: str, value: Any, m
         KELLET.check_tables(module, "a.b")
 
 
+def test_memory_of_a_tensor_is_that_of_its_elements_where_it_has_any() -> None:
+    tensor = kellet.ones(2, 3)
+    (memory,) = KELLET.memory(tensor, Asked())
+    assert (memory.dtype, memory.shape, memory.address) == ("F32", (2, 3), KELLET.memory_of(tensor)[0])
+    assert KELLET.memory(kellet.ones(0), Asked()) == ()
+
+
 # --- what is natural ---
 
 

@@ -122,6 +122,16 @@ def test_what_is_registered_is_a_hook_with_plain_options(children: list[Any], me
     refuses(lambda: MODULES.finish(Stateful(), "hooks", children, 1, Context()), message)
 
 
+def test_no_hook_is_registered_on_a_module_whose_tables_hold_anything() -> None:
+    made = Stateful()
+    vars(made)["_parameters"] = {"w": 1}
+    refuses(
+        lambda: MODULES.finish(made, "hooks", ["forward_pre", 0, hook, {}], 1, Context()),
+        "module '' has parameters or buffers that are no tensors",
+    )
+    assert MODULES.hooks_of(made) == []
+
+
 def test_hooks_are_registered_one_after_the_other_and_keep_their_numbers() -> None:
     made, context = Stateful(), Context()
     children = ["forward_pre", 7, hook, {}, "forward", 3, print, {}]

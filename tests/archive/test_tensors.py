@@ -213,6 +213,7 @@ def test_any_tensors_come_back_and_verify(case: tuple[list[TensorSpec], list[np.
     [
         (TensorSpec("a", "F31", (2,), (1,), 0, 0), "dtype 'F31' is not one of BOOL"),
         (TensorSpec("a\0b", "U8", (8,), (1,), 0, 0), "may not be __metadata__ or hold NUL"),
+        (TensorSpec("a\0\0b", "U8", (8,), (1,), 0, 0), "may not be __metadata__ or hold NUL"),
         (TensorSpec("\ud800", "U8", (8,), (1,), 0, 0), "half of a surrogate pair"),
         (TensorSpec("__metadata__", "U8", (8,), (1,), 0, 0), "may not be __metadata__"),
         (

@@ -31,6 +31,22 @@ def content_of(path: object) -> bytes:
         return reader.read("entry")
 
 
+def test_a_process_writes_what_it_began_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = os.getpid()
+    with ArchiveWriter(tmp_path / "x.kellet") as writer:
+        writer.add("a", b"1", kind="tensors", align=64)
+        with monkeypatch.context() as other:
+            other.setattr(os, "getpid", lambda: own + 1)
+            message = f"x.kellet: process {own + 1} cannot write what process {own} began; make another"
+            for call in (
+                lambda: writer.add("b", b"2", kind="tensors", align=64),
+                lambda: writer.seal(Manifest()),
+            ):
+                with pytest.raises(ArchiveError, match=message):
+                    call()
+        assert writer.is_open
+
+
 def test_nothing_is_written_before_seal_and_nothing_without_it(tmp_path: Path) -> None:
     with ArchiveWriter(tmp_path / "x.kellet") as writer:
         writer.add("entry", b"", kind="resource")

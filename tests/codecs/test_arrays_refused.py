@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.codecs import CannotStore, StoredTensor, arrays, numpy_values
+from packager.codecs import StoredTensor, arrays, numpy_values
 from packager.codecs.arrays import array_data, array_from
 from tests.codecs.parts import Context, codec_of, decoded, refuses
 
@@ -182,9 +182,10 @@ def test_scalars_are_of_their_type(value: Any) -> None:
     assert (type(made), made) == (type(value), value)
 
 
-def test_a_scalar_of_bytes_without_fields_is_refused() -> None:
-    with pytest.raises(CannotStore, match=r"^a scalar of dtype \|V3$"):
-        codec_of("numpy.scalar").encode(np.void(b"abc"), Context())
+def test_a_scalar_without_fields_is_its_bytes_and_the_name_of_its_dtype() -> None:
+    node = codec_of("numpy.scalar").encode(np.void(b"abc"), Context())
+    assert (node.literal, node.children) == (["|V3", b"abc"], ())
+    assert decoded("numpy.scalar", node.literal) == np.void(b"abc")
 
 
 # --- dtypes ---

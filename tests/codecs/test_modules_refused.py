@@ -220,6 +220,17 @@ def test_a_class_of_tensors_is_one() -> None:
     )
 
 
+class Reduced(Marked):
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return Reduced, (1.0,)
+
+
+def test_a_class_of_tensors_that_says_how_it_is_made_is_left_alone() -> None:
+    claims = codec_of("kellet.subclass").claims
+    found = {cls: claims(cls) for cls in (Marked, Reduced, kellet.Tensor, nn.Parameter, nn.Buffer)}
+    assert [cls for cls, claimed in found.items() if claimed] == [Marked]
+
+
 @pytest.mark.parametrize("kind", ["Tensor", "Parameter", "Buffer"])
 @pytest.mark.parametrize("requires", [True, False])
 def test_a_tensor_without_values_has_its_kind_and_its_shape(kind: str, requires: bool) -> None:

@@ -62,7 +62,10 @@ class Nearness:
         }
         ordered = sorted(self._functions, key=lambda name: -scores[name])
         first = [
-            case for functions, n in ROUNDS for name in ordered[:functions] for case in self._cases(name, wanted, n)
+            case
+            for functions, n in ROUNDS
+            for name in ordered[:functions]
+            for case in self._cases(name, wanted, n)
         ]
         others = [case for name in ordered for case in self._functions[name]]
         return list(dict.fromkeys([*self._named_for(fault), *first, *others]))

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from packager.archive import ArchiveIOError, ArchiveReader, ArchiveWriter, Manifest, verify
+from packager.archive.output_files import Digester
 from packager.errors import ArchiveError
 
 
@@ -45,6 +46,22 @@ def test_a_process_writes_what_it_began_and_no_other(tmp_path: Path, monkeypatch
                 with pytest.raises(ArchiveError, match=message):
                     call()
         assert writer.is_open
+
+
+@pytest.mark.parametrize("digests", ["sha256", "crc"])
+def test_digests_are_worked_out_as_the_archive_has_them(
+    monkeypatch: pytest.MonkeyPatch, digests: str
+) -> None:
+    asked: list[bool] = []
+
+    class Asked(Digester):
+        def __init__(self, *, sha256: bool) -> None:
+            asked.append(sha256)
+            super().__init__(sha256=sha256)
+
+    monkeypatch.setattr("packager.archive.writer.Digester", Asked)
+    save(io.BytesIO(), digests=digests)
+    assert set(asked) == {digests == "sha256"}
 
 
 def test_nothing_is_written_before_seal_and_nothing_without_it(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
@@ -235,6 +235,18 @@ def test_classes_get_their_migrations_from_an_archive_that_is_opened_again(
         sys.modules.pop("shop__w1_0", None)
         loaded_archive.unregister(found)
         found.close()
+
+
+def test_a_module_takes_the_place_of_its_stub(tmp_path: Path, said: Any) -> None:
+    policy = _policy(tmp_path / "net.kellet", _written(tmp_path / "net.kellet"), "__w1_0")
+    sys.modules["shop__w1_0"] = stub = ModuleType("shop__w1_0")
+    try:
+        adopt_module("shop__w1_0", json.dumps(policy))
+        assert sys.modules["shop__w1_0"] is not stub
+        assert sys.modules["shop__w1_0"].x == 1
+    finally:
+        sys.modules.pop("shop__w1_0", None)
+        loaded_archive.unregister(said._loaded["shop__w1_0"])
 
 
 def test_what_was_closed_here_is_not_opened_again(tmp_path: Path, said: Any) -> None:

@@ -365,7 +365,7 @@ def test_as_many_records_are_written_as_are_read(monkeypatch: pytest.MonkeyPatch
     assert (made.records, refusal.reason) == (b"", "it consists of 5 objects that hold next to nothing")
 
 
-@pytest.mark.parametrize(("count", "written"), [(2, 1), (0, 2)])
+@pytest.mark.parametrize(("count", "written"), [(2, 1), (1, 1), (0, 2)])
 def test_one_record_for_views_of_one_memory_and_one_for_each_that_has_none(count: int, written: int) -> None:
     tensor = kellet.zeros(count)
     table = msgpack.unpackb(encode([tensor, tensor.detach()]).records)[1]

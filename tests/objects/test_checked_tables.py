@@ -144,19 +144,23 @@ def test_root_is_checked(root: Any) -> None:
         audited([[K.LIST]], root=root)
 
 
+MALFORMED = "the codec table is malformed"
+
+
 @pytest.mark.parametrize(
-    "codecs",
+    ("codecs", "message"),
     [
-        [["complex"]],
-        [["complex", "1"]],
-        [[1, 1]],
-        ["complex"],
-        [["complex", 1], ["complex", 1]],
-        [["complex", 0]],
+        ([["complex"]], MALFORMED),
+        ([["complex", "1"]], MALFORMED),
+        ([["complex", True]], MALFORMED),
+        ([[1, 1]], MALFORMED),
+        (["complex"], MALFORMED),
+        ([["complex", 1], ["complex", 1]], "the codec table lists a codec twice"),
+        ([["complex", 0]], "codec 'complex' of version 0, here is 1; install a newer one"),
     ],
 )
-def test_codec_table_is_checked(codecs: Any) -> None:
-    with pytest.raises(RecordError):
+def test_codec_table_is_checked(codecs: Any, message: str) -> None:
+    with pytest.raises(RecordError, match=message):
         audited([[K.LIST]], codecs=codecs)
 
 

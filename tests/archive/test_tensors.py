@@ -287,6 +287,19 @@ def test_private_memory_is_shared_within_a_reader_and_with_nobody_else(mapped: b
     assert path.read_bytes() == archive_of(TIED, STORAGES)
 
 
+@pytest.mark.parametrize("mapped", [True, False])
+def test_what_is_not_private_is_written_to_by_nobody(mapped: bool, tmp_path: Path) -> None:
+    path = tmp_path / "x.kellet"
+    path.write_bytes(archive_of([whole("x", "U8", (7,), 0)], [b"needles"]))
+    with ArchiveReader(path, mmap=mapped) as reader:
+        stored = TensorReader(reader, "net/w")
+        for view in (stored.part(0, 0, 7), stored.section(), stored.storage(0), stored.data("x")):
+            assert (bytes(view), view.readonly) == (b"needles", True)
+        assert bytes(stored.part(0, 0, 0)) == b""
+        assert stored.storage(0, private=True).readonly is False
+        assert stored._arena is None  # it lies at a multiple of 64, and is not copied
+
+
 def test_private_memory_is_checked_before_it_is_handed_out(tmp_path: Path) -> None:
     path = tmp_path / "x.kellet"
     data = archive_of([whole("x", "U8", (7,), 0)], [b"needles"])

@@ -182,15 +182,16 @@ def _fills(tensor: TensorSpec, sizes: Sequence[int]) -> bool:
     bits = DTYPE_BITS.get(tensor.dtype)
     if bits is None or tensor.offset or not 0 <= tensor.storage < len(sizes):
         return False
-    fills = _elements(tensor.shape) * bits == 8 * sizes[tensor.storage]
+    count = _elements(tensor.shape)
+    fills = count is not None and count * bits == 8 * sizes[tensor.storage]
     return fills and is_contiguous(tensor.shape, tensor.strides)
 
 
 @lru_cache(maxsize=4096)
-def _elements(shape: tuple[int, ...]) -> int:
-    """Return the number of elements; negative for a shape that cannot be."""
-    possible = len(shape) <= MAX_RANK and min(shape, default=0) >= 0
-    return prod(shape) if possible else -1
+def _elements(shape: tuple[int, ...]) -> int | None:
+    """Return the number of elements; None for a shape that cannot be."""
+    possible = len(shape) <= MAX_RANK and all(size >= 0 for size in shape)
+    return prod(shape) if possible else None
 
 
 def _check(tensors: Sequence[TensorSpec], sizes: Sequence[int], filling: Sequence[bool]) -> None:
@@ -252,7 +253,7 @@ def _can_be(text: str) -> bool:
 def _problem(tensor: TensorSpec, sizes: Sequence[int]) -> str | None:
     """Return why a tensor that does not fill its storage cannot be stored; None when it can."""
     shape = tensor.shape
-    if _elements(shape) < 0:
+    if _elements(shape) is None:
         return f"shape {shape} has a negative size or more than {MAX_RANK} dimensions"
     if tensor.dtype not in DTYPE_BITS:
         return f"dtype {tensor.dtype!r} is not one of {', '.join(DTYPE_BITS)}; view or convert it first"

@@ -174,7 +174,7 @@ class ScalarCodec(Codec):
 
         if isinstance(obj, (numpy.str_, numpy.bytes_)):
             return Node("text", (str(obj) if isinstance(obj, numpy.str_) else bytes(obj),))
-        if isinstance(obj, numpy.void) and obj.dtype.fields is not None:
+        if obj.dtype.fields is not None:
             if obj.dtype.hasobject:
                 raise CannotStore("a structured scalar with objects in it", "store its fields")
             return Node(

@@ -295,8 +295,7 @@ class BytecodeCache:
 
 def _compiled(source: bytes, filename: str) -> Compiled:
     code = compile(source, filename, "exec", dont_inherit=True)
-    mentioned = any(name.encode() in source for name in _PLACES)
-    return Compiled(code, mentioned and _uses_place(code))
+    return Compiled(code, _uses_place(code))
 
 
 def _uses_place(code: CodeType) -> bool:

@@ -47,6 +47,14 @@ def test_buffers_are_written_when_there_are_512_of_them(written: Any) -> None:
     assert (content()[-3:], told) == (b"cde", [1024, 1025])
 
 
+def test_what_waits_is_counted_anew_when_it_is_written(written: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output_files, "_BATCH", 10)
+    file, content, _ = written
+    for data, found in ((b"0123", 0), (b"456789", 10), (b"abcdefghi", 10), (b"j", 20)):
+        file.write(data)
+        assert len(content()) == found
+
+
 def test_buffers_are_written_when_they_are_eight_chunks(written: Any) -> None:
     file, content, told = written
     file.write(bytes(8 * CHUNK - 1))

@@ -260,6 +260,7 @@ def test_views_outlive_the_reader_and_the_file_goes_with_the_last(big_path: Path
     reader = ArchiveReader(big_path)
     view, private = reader.view("big", 0, 100), reader.private("big").view(50, 150)
     private[0] = 255
+    assert bytes(reader.private("big").view()[:51]) == BIG[:51]
     reader.close()
     reader.close()
     del reader

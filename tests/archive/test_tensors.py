@@ -213,6 +213,7 @@ def test_any_tensors_come_back_and_verify(case: tuple[list[TensorSpec], list[np.
     [
         (TensorSpec("a", "F31", (2,), (1,), 0, 0), "dtype 'F31' is not one of BOOL"),
         (TensorSpec("a\0b", "U8", (8,), (1,), 0, 0), "may not be __metadata__ or hold NUL"),
+        (TensorSpec("a\0\0b", "U8", (8,), (1,), 0, 0), "may not be __metadata__ or hold NUL"),
         (TensorSpec("\ud800", "U8", (8,), (1,), 0, 0), "half of a surrogate pair"),
         (TensorSpec("__metadata__", "U8", (8,), (1,), 0, 0), "may not be __metadata__"),
         (
@@ -284,6 +285,19 @@ def test_private_memory_is_shared_within_a_reader_and_with_nobody_else(mapped: b
         kept = one.data("z.weight", private=True)
     assert bytes(kept[:5]) == b"\xff\xff\xff\xff\x07"
     assert path.read_bytes() == archive_of(TIED, STORAGES)
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_what_is_not_private_is_written_to_by_nobody(mapped: bool, tmp_path: Path) -> None:
+    path = tmp_path / "x.kellet"
+    path.write_bytes(archive_of([whole("x", "U8", (7,), 0)], [b"needles"]))
+    with ArchiveReader(path, mmap=mapped) as reader:
+        stored = TensorReader(reader, "net/w")
+        for view in (stored.part(0, 0, 7), stored.section(), stored.storage(0), stored.data("x")):
+            assert (bytes(view), view.readonly) == (b"needles", True)
+        assert bytes(stored.part(0, 0, 0)) == b""
+        assert stored.storage(0, private=True).readonly is False
+        assert stored._arena is None  # it lies at a multiple of 64, and is not copied
 
 
 def test_private_memory_is_checked_before_it_is_handed_out(tmp_path: Path) -> None:

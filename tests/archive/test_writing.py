@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from packager.archive import ArchiveIOError, ArchiveReader, ArchiveWriter, Manifest, verify
+from packager.archive.output_files import Digester
 from packager.errors import ArchiveError
 
 
@@ -29,6 +30,38 @@ def save(target: object, content: object = b"content", size: int | None = None, 
 def content_of(path: object) -> bytes:
     with ArchiveReader(path) as reader:  # type: ignore[arg-type]  # paths and file objects alike
         return reader.read("entry")
+
+
+def test_a_process_writes_what_it_began_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = os.getpid()
+    with ArchiveWriter(tmp_path / "x.kellet") as writer:
+        writer.add("a", b"1", kind="tensors", align=64)
+        with monkeypatch.context() as other:
+            other.setattr(os, "getpid", lambda: own + 1)
+            message = f"x.kellet: process {own + 1} cannot write what process {own} began; make another"
+            for call in (
+                lambda: writer.add("b", b"2", kind="tensors", align=64),
+                lambda: writer.seal(Manifest()),
+            ):
+                with pytest.raises(ArchiveError, match=message):
+                    call()
+        assert writer.is_open
+
+
+@pytest.mark.parametrize("digests", ["sha256", "crc"])
+def test_digests_are_worked_out_as_the_archive_has_them(
+    monkeypatch: pytest.MonkeyPatch, digests: str
+) -> None:
+    asked: list[bool] = []
+
+    class Asked(Digester):
+        def __init__(self, *, sha256: bool) -> None:
+            asked.append(sha256)
+            super().__init__(sha256=sha256)
+
+    monkeypatch.setattr("packager.archive.writer.Digester", Asked)
+    save(io.BytesIO(), digests=digests)
+    assert set(asked) == {digests == "sha256"}
 
 
 def test_nothing_is_written_before_seal_and_nothing_without_it(tmp_path: Path) -> None:

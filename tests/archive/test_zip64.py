@@ -119,7 +119,9 @@ def test_a_directory_at_the_limit_has_the_long_end_records(start: int, size: int
     assert records[-22:] == struct.pack(
         "<4sHHHHIIH", b"PK\x05\x06", 0, 0, 1, 1, size, start, 0
     )  # what is saturated is the limit itself
-    assert (struct.unpack_from("<QQ", records, 40) == (size, start)) if long else not records[:-22]
+    head = struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, 1, 1, size, start)
+    locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, start + size, 1)
+    assert records[:-22] == (head + locator if long else b"")
 
 
 @pytest.mark.parametrize("count", [0xFFFE, 0xFFFF, 0x10000])

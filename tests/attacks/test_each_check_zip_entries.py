@@ -72,6 +72,12 @@ def test_a_header_says_what_the_directory_says(opened_zip: Opened, local: dict[s
         opened_zip(zipped(Entry(b"b", b"second one", local={"magic": b"PK\x03\x05", **local})))
 
 
+def test_the_bytes_of_an_entry_are_no_part_of_its_header(opened_zip: Opened) -> None:
+    local = {"packed": LONG, "size": LONG}
+    with pytest.raises(LegacyFormatError, match="the header of entry 'b' contradicts the directory"):
+        opened_zip(zipped(A, Entry(b"b", words(20, 20), local=local)))
+
+
 @pytest.mark.parametrize("method", [0, 14])
 def test_a_deflated_entry_has_that_method_in_both_places(opened_zip: Opened, method: int) -> None:
     with pytest.raises(LegacyFormatError, match="the header of entry 'a' contradicts the directory"):

@@ -9,7 +9,7 @@ import pytest
 
 from packager.codecs import StoredTensor, arrays, numpy_values
 from packager.codecs.arrays import array_data, array_from
-from tests.codecs.parts import Context, decoded, refuses
+from tests.codecs.parts import Context, codec_of, decoded, refuses
 
 # --- memory as arrays ---
 
@@ -180,6 +180,12 @@ def test_scalars_are_of_their_type(value: Any) -> None:
     children = [value.item()] if literal == "text" else []
     made = decoded("numpy.scalar", literal, *children)
     assert (type(made), made) == (type(value), value)
+
+
+def test_a_scalar_without_fields_is_its_bytes_and_the_name_of_its_dtype() -> None:
+    node = codec_of("numpy.scalar").encode(np.void(b"abc"), Context())
+    assert (node.literal, node.children) == (["|V3", b"abc"], ())
+    assert decoded("numpy.scalar", node.literal) == np.void(b"abc")
 
 
 # --- dtypes ---

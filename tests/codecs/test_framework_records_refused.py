@@ -79,6 +79,8 @@ REFUSED: list[tuple[str, Any, list[Child], str]] = [
     ("kellet.subclass", True, [CLASS], "a class"),
     ("kellet.subclass", True, [OBJECT, ARRAY], "a class"),
     ("kellet.subclass", True, [CLASS, DENSE], "an array"),
+    ("kellet.device", "cuda", [], "'cpu'"),
+    ("kellet.device", "cpu", [INT], "'cpu'"),
     ("kellet.tensor", "Tensor", [memory(2)], "kind, dtype, requires_grad"),
     ("kellet.tensor", ["Tensor", "<f4", True], [memory(2), memory(2)], "memory"),
     ("kellet.tensor", ["Tensor", "<f4", True], [INT], "a tensor of F32"),

@@ -14,6 +14,8 @@ from kellet import nn
 from packager.codecs import CannotStore, Child, frameworks
 from packager.codecs.base import default_registry
 from packager.codecs.frameworks import EmptySlots, Saved, _KeptTable, check_state, split_literal
+from packager.codecs.modules import HANDLES
+from tests.codecs.parts import Context, codec_of
 
 MODULES: Any = default_registry().find("kellet.module")
 KELLET = MODULES.framework
@@ -115,6 +117,13 @@ def test_tables_of_a_module_hold_what_they_are_for(attribute: str, value: Any, m
         return
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         KELLET.check_tables(module, "a.b")
+
+
+def test_memory_of_a_tensor_is_that_of_its_elements_where_it_has_any() -> None:
+    tensor = kellet.ones(2, 3)
+    (memory,) = KELLET.memory(tensor, Asked())
+    assert (memory.dtype, memory.shape, memory.address) == ("F32", (2, 3), KELLET.memory_of(tensor)[0])
+    assert KELLET.memory(kellet.ones(0), Asked()) == ()
 
 
 # --- what is natural ---
@@ -330,3 +339,19 @@ def test_a_state_is_loaded_and_what_it_misses_is_told() -> None:
             KELLET.load_state(net, ["state", False, 0], (metadata,), EmptySlots())
     with pytest.raises(ValueError, match=r"Linear: version 9 in the archive, 1 here"):
         KELLET.load_state(net, ["state", True, 1, 9], (nn.Linear,), EmptySlots())
+
+
+# --- gates ---
+
+
+def test_a_gate_finds_its_hook_when_handles_are_there_where_the_hook_is_stored() -> None:
+    codec, hook = codec_of("kellet.gate"), nn.Hook(prehook=print)
+    gate = codec.decode("_prehook", (), 1, Context())
+    codec.finish(gate, None, (hook,), 1, Context())
+    for stored, children in (((hook,), (hook,)), ((), None)):
+        asked = Asked(*stored)
+        assert codec.encode(gate, asked).literal == "_prehook"
+        ((stage, obj, finish),) = asked.deferred
+        assert (stage, obj is gate) == (HANDLES, True)
+        found = finish()
+        assert (found and found.children) == children

@@ -135,6 +135,16 @@ def test_what_is_registered_is_a_hook_with_plain_options(children: list[Any], me
     refuses(lambda: MODULES.finish(Stateful(), "hooks", children, 1, Context()), message)
 
 
+def test_no_hook_is_registered_on_a_module_whose_tables_hold_anything() -> None:
+    made = Stateful()
+    vars(made)["_parameters"] = {"w": 1}
+    refuses(
+        lambda: MODULES.finish(made, "hooks", ["forward_pre", 0, hook, {}], 1, Context()),
+        "module '' has parameters or buffers that are no tensors",
+    )
+    assert MODULES.hooks_of(made) == []
+
+
 def test_hooks_are_registered_one_after_the_other_and_keep_their_numbers() -> None:
     made, context = Stateful(), Context()
     children = ["forward_pre", 7, hook, {}, "forward", 3, print, {}]
@@ -221,6 +231,17 @@ def test_a_class_of_tensors_is_one() -> None:
         lambda: codec.decode(True, (np.ndarray, np.ones(2)), 1, Context()),
         f"{np.ndarray!r} is not a class of tensors",
     )
+
+
+class Reduced(Marked):
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return Reduced, (1.0,)
+
+
+def test_a_class_of_tensors_that_says_how_it_is_made_is_left_alone() -> None:
+    claims = codec_of("kellet.subclass").claims
+    found = {cls: claims(cls) for cls in (Marked, Reduced, kellet.Tensor, nn.Parameter, nn.Buffer)}
+    assert [cls for cls, claimed in found.items() if claimed] == [Marked]
 
 
 @pytest.mark.parametrize("kind", ["Tensor", "Parameter", "Buffer"])

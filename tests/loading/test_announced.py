@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
 
-from packager.archive import ArchiveWriter, Manifest, ModuleRecord
+from packager.archive import MIGRATIONS, ArchiveWriter, Manifest, ModuleRecord
 from packager.loading import loaded_archive
+from packager.loading.archive_migrations import ArchiveMigrations
 from packager.loading.loaded_archive import (
     ENVIRONMENT_VARIABLE,
     ArchiveClosedError,
@@ -24,6 +26,7 @@ from packager.loading.loaded_archive import (
     _put_into_environment,
     adopt_module,
 )
+from packager.migrations.archiving import pack_migrations
 
 
 @pytest.fixture(autouse=True)
@@ -176,10 +179,12 @@ def test_what_was_not_announced_is_taken_back_without_a_word(pack: Callable[...,
     assert said._policies == {}
 
 
-def _written(path: Path, name: str = "shop") -> str:
+def _written(path: Path, name: str = "shop", migrations: bytes | None = None) -> str:
     """Write an archive of one module, and return its identity."""
     with ArchiveWriter(path) as writer:
         writer.add(f"{name}.py", b"x = 1\n", kind="source")
+        if migrations is not None:
+            writer.add(MIGRATIONS, migrations, kind="migration")
         return writer.seal(Manifest(modules=(ModuleRecord(name, "intern", "r", "b", f"{name}.py"),)))
 
 
@@ -212,6 +217,37 @@ def test_an_announced_archive_is_opened_again_by_the_policy_that_this_process_kn
     said._policies.clear()
     assert _adopt("other__w1_0", policy) is None  # the archive has nothing of this name
     loaded_archive.unregister(said._loaded["shop__w1_0"])
+
+
+@pytest.mark.parametrize("migrations", [True, False])
+def test_classes_get_their_migrations_from_an_archive_that_is_opened_again(
+    tmp_path: Path, said: Any, monkeypatch: pytest.MonkeyPatch, migrations: bool
+) -> None:
+    attached: list[str] = []
+    monkeypatch.setattr(ArchiveMigrations, "attach", lambda self, name, module: attached.append(name))
+    stored = pack_migrations({}) if migrations else None
+    identity = _written(tmp_path / "net.kellet", migrations=stored)
+    found = _adopt("shop__w1_0", _policy(tmp_path / "net.kellet", identity, "__w1_0"))
+    assert found is not None
+    try:
+        assert importlib.import_module("shop__w1_0").x == 1
+        assert attached == ["shop"] * migrations
+    finally:
+        sys.modules.pop("shop__w1_0", None)
+        loaded_archive.unregister(found)
+        found.close()
+
+
+def test_a_module_takes_the_place_of_its_stub(tmp_path: Path, said: Any) -> None:
+    policy = _policy(tmp_path / "net.kellet", _written(tmp_path / "net.kellet"), "__w1_0")
+    sys.modules["shop__w1_0"] = stub = ModuleType("shop__w1_0")
+    try:
+        adopt_module("shop__w1_0", json.dumps(policy))
+        assert sys.modules["shop__w1_0"] is not stub
+        assert sys.modules["shop__w1_0"].x == 1
+    finally:
+        sys.modules.pop("shop__w1_0", None)
+        loaded_archive.unregister(said._loaded["shop__w1_0"])
 
 
 def test_what_was_closed_here_is_not_opened_again(tmp_path: Path, said: Any) -> None:

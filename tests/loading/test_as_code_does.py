@@ -517,7 +517,7 @@ def test_code_written_for_torch_package_finds_its_importer_and_knows_that_it_is_
     with PackageExporter(tmp_path / "port.kellet") as exporter:
         exporter.intern("portpkg.**")
         source = """
-            packaged = "__torch_package__" in dir()
+            packaged = "__torch_package__" in dir() and __torch_package__
             def words():
                 import torch_package_importer
                 return torch_package_importer.load_text("portpkg", "words.txt")

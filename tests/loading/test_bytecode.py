@@ -105,6 +105,8 @@ def test_a_damaged_file_costs_the_compile_and_is_replaced(
         ("# beside __file__", False),
         ("known = name in ('__file__', '__name__')", False),
         ("value = 5", False),
+        ("value = 'text'", False),
+        ("here = globals()['__fi' 'le__']", True),
     ],
 )
 def test_code_that_asks_where_it_lies_is_told_from_code_that_does_not(

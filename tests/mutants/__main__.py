@@ -21,7 +21,7 @@ from .trying import copy_of, failing_test, mutated
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("archive", "objects", "codecs", "loading", "weights")
 # Rooms whose tests ask the code of those above, in this process.
-ASKED = (*ROOMS, "attacks", "contracts", "exporting", "flows", "migrations", "tensors")
+ASKED = (*ROOMS, "arguments", "attacks", "contracts", "exporting", "flows", "migrations", "tensors")
 # They draw for a long time, or look at processes of their own.
 LEFT_OUT = (
     "attacks/test_fuzz.py",

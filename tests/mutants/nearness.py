@@ -16,8 +16,8 @@ from .faults import Fault
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _NAME = re.compile(r"\w+")
-CASES = 10  # of one test function, to begin with
-FUNCTIONS = 40  # test functions, to begin with
+# So many of the nearest test functions, and so many cases of each: the very nearest well, then many a little.
+ROUNDS = ((40, 10), (250, 4))
 
 
 def _words(text: str) -> list[str]:
@@ -37,6 +37,8 @@ class Nearness:
                 self._functions[name] = []
                 self._words[name] = Counter(_words(name) + _words(_source(item)))
             self._functions[name].append(item.nodeid)
+            for word in _words(item.nodeid[len(name) :]):  # of the table that its cases come from
+                self._words[name].setdefault(word, 1)
         frequency = Counter(word for words in self._words.values() for word in words)
         self._weights = {word: math.log(len(self._words) / n) for word, n in frequency.items()}
 
@@ -46,7 +48,7 @@ class Nearness:
         for word in _words(Path(fault.file).stem):
             wanted[word] += 2
         room = f"tests/{fault.file.split('/')[1]}/"
-        own = f"{room}test_{Path(fault.file).stem}.py"
+        own = f"{room}test_{Path(fault.file).stem}"  # and others that begin so
         scores = {
             name: sum(
                 times * self._weights[word] * (1 + math.log(words[word]))
@@ -59,7 +61,12 @@ class Nearness:
             for name, words in self._words.items()
         }
         ordered = sorted(self._functions, key=lambda name: -scores[name])
-        first = [case for name in ordered[:FUNCTIONS] for case in self._cases(name, wanted)]
+        first = [
+            case
+            for functions, n in ROUNDS
+            for name in ordered[:functions]
+            for case in self._cases(name, wanted, n)
+        ]
         others = [case for name in ordered for case in self._functions[name]]
         return list(dict.fromkeys([*self._named_for(fault), *first, *others]))
 
@@ -67,15 +74,16 @@ class Nearness:
         """A few cases that bear the name of the constant that a fault outside of functions is in."""
         constant = "" if fault.where else fault.before.partition(":")[0].partition("=")[0].strip()
         cases = (case for cases in self._functions.values() for case in cases)
-        return [case for case in cases if constant in _NAME.findall(case.partition("[")[2])][:CASES]
+        return [case for case in cases if constant in _NAME.findall(case.partition("[")[2])][:10]
 
-    def _cases(self, name: str, wanted: Counter[str]) -> list[str]:
+    def _cases(self, name: str, wanted: Counter[str], most: int) -> list[str]:
+        """Half of them by the words of their names, and half spread over all."""
         cases = self._functions[name]
-        if len(cases) <= CASES:
+        if len(cases) <= most:
             return cases
         near = {case: sum(word in wanted for word in _words(case[len(name) :])) for case in cases}
-        spread = cases[:: -(-len(cases) // (CASES // 2))]
-        return list(dict.fromkeys([*sorted(cases, key=lambda case: -near[case])[: CASES // 2], *spread]))
+        spread = cases[:: -(-len(cases) // (most // 2))]
+        return list(dict.fromkeys([*sorted(cases, key=lambda case: -near[case])[: most // 2], *spread]))
 
     def _around(self, fault: Fault) -> str:
         source = (self._root / fault.file).read_text(encoding="utf-8")

@@ -245,6 +245,11 @@ def test_in_data_alone_no_attribute_of_a_shape_takes_the_place_of_a_method() -> 
     assert vars(build(audit(records, CODE), names)) == {"__eq__": 1}
 
 
+def test_in_data_alone_slots_are_attributes_of_a_shape() -> None:
+    table = [name("UUID", "uuid"), [K.SHAPE, -1, None, "int"], [K.OBJ, -2, 5]]
+    assert build(audit(forge.table_of(table).records, DATA), {("uuid", "UUID"): uuid.UUID}).int == 5
+
+
 def test_in_data_alone_slots_are_filled_but_not_those_of_what_a_codec_made() -> None:
     table = [name("UUID", "uuid"), [K.NEW, -1], [K.FILL, -2, "int", 5]]
     names = {("uuid", "UUID"): uuid.UUID}

@@ -127,6 +127,12 @@ def test_as_many_records_are_read_as_the_bytes_allow(monkeypatch: pytest.MonkeyP
         checked([[K.LIST]] * 3)
 
 
+def test_the_scalar_of_an_operand_is_what_its_record_spells() -> None:
+    table = checked([[K.STR, LONG], [K.INT, -5], [K.BYTES, b"a"], [K.LIST]])
+    assert [table.scalar(operand) for operand in (-1, -2, -3, -4)] == [LONG, -5, b"a", None]
+    assert [table.scalar(operand) for operand in ("x", 3, None, True)] == ["x", 3, None, True]
+
+
 def test_tensor_is_no_value() -> None:
     with pytest.raises(RecordError, match="a reference to a tensor where a value is expected"):
         audited([[K.TENSOR, "w", "F32", [3], None, 0], [K.LIST, -1]], w=("F32", 12))
@@ -138,19 +144,23 @@ def test_root_is_checked(root: Any) -> None:
         audited([[K.LIST]], root=root)
 
 
+MALFORMED = "the codec table is malformed"
+
+
 @pytest.mark.parametrize(
-    "codecs",
+    ("codecs", "message"),
     [
-        [["complex"]],
-        [["complex", "1"]],
-        [[1, 1]],
-        ["complex"],
-        [["complex", 1], ["complex", 1]],
-        [["complex", 0]],
+        ([["complex"]], MALFORMED),
+        ([["complex", "1"]], MALFORMED),
+        ([["complex", True]], MALFORMED),
+        ([[1, 1]], MALFORMED),
+        (["complex"], MALFORMED),
+        ([["complex", 1], ["complex", 1]], "the codec table lists a codec twice"),
+        ([["complex", 0]], "codec 'complex' of version 0, here is 1; install a newer one"),
     ],
 )
-def test_codec_table_is_checked(codecs: Any) -> None:
-    with pytest.raises(RecordError):
+def test_codec_table_is_checked(codecs: Any, message: str) -> None:
+    with pytest.raises(RecordError, match=message):
         audited([[K.LIST]], codecs=codecs)
 
 

@@ -357,7 +357,15 @@ def test_functions_made_inside_others_keep_what_differs_from_their_code() -> Non
     assert (again.__defaults__, again.__kwdefaults__) == ((1,), {"b": 2})
 
 
-@pytest.mark.parametrize(("count", "written"), [(2, 1), (0, 2)])
+def test_as_many_records_are_written_as_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("packager.objects.encoder.most_records", lambda nbytes: 4)
+    assert encode([[[1]], [2]]).refusals == ()
+    made = encode([[[1]], [2], [3]])
+    (refusal,) = made.refusals
+    assert (made.records, refusal.reason) == (b"", "it consists of 5 objects that hold next to nothing")
+
+
+@pytest.mark.parametrize(("count", "written"), [(2, 1), (1, 1), (0, 2)])
 def test_one_record_for_views_of_one_memory_and_one_for_each_that_has_none(count: int, written: int) -> None:
     tensor = kellet.zeros(count)
     table = msgpack.unpackb(encode([tensor, tensor.detach()]).records)[1]

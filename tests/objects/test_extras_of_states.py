@@ -9,9 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader, add_tensors
+from packager.archive import (
+    ArchiveReader,
+    ArchiveWriter,
+    Manifest,
+    TensorReader,
+    TensorSpec,
+    add_tensors,
+)
 from packager.errors import ArchiveError
 from packager.objects import StateDictView, encode, encode_state_dict, open_state_dict
+from packager.objects.state_view import _itemsize
 
 
 @cache
@@ -133,3 +141,9 @@ def test_memory_of_extras_is_no_key_and_may_be_written() -> None:
     beyond = encode({"values": {"x": [np.ones(2)]}, "places": [2], "raw": {}, "metadata": None})
     with pytest.raises(ArchiveError, match="its extras are not those of a state dict"):
         list(open_state_dict(reader, beyond.with_sources(lambda module: False).records))
+
+
+def test_a_tensor_of_a_dtype_that_no_array_has_says_how_it_is_read() -> None:
+    assert _itemsize(TensorSpec("w", "F32", (2,), (1,), 0, 0)) == 4
+    with pytest.raises(ArchiveError, match=r"^tensor 'w': no array here has the dtype F4; its bytes can be"):
+        _itemsize(TensorSpec("w", "F4", (2,), (1,), 0, 0))

@@ -202,6 +202,16 @@ def test_fractions_inside_of_keys_are_looked_at_when_there_are_many() -> None:
         found.require(crafted[-1:])
 
 
+def test_fractions_are_looked_at_again_when_there_are_a_quarter_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    monkeypatch.setattr(keys, "require_spread_parts", lambda found: looked.append(len(found)))
+    monkeypatch.setattr(keys, "FREE_KEYS", 4)
+    found, parts = checks(10**6), [(0, fractions.Fraction(at, 7)) for at in range(1, 60)]
+    for part in parts:
+        found.require([part])
+    assert looked == [5, 11, 18, 27, 38, 52]
+
+
 def test_keys_of_every_plain_kind_are_not_measured() -> None:
     found = checks()
     found.require(["a", 1, 0.5, True, b"a", 1j, None])

@@ -109,6 +109,8 @@ def test_class_method_whose_name_leads_to_an_array_is_refused_with_its_path() ->
 def test_a_class_with_a_finaliser_is_refused_unless_its_source_is_stored(package: ModuleType) -> None:
     (refusal,) = encode([package.Dying()]).refusals
     assert "__del__" in refusal.reason
+    again = encode([package.Dying(), {"made": package.Dying()}]).refusals
+    assert [found.path for found in again] == ["obj[0]", "obj[1]['made']"]
     assert encode([package.Dying()]).with_sources(lambda module: True).refusals == ()
 
 

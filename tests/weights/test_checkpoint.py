@@ -17,7 +17,7 @@ import pytest
 from packager import PackageExporter
 from packager.archive import ArchiveReader
 from packager.archive.safetensors import spell_header
-from packager.errors import LegacyFormatError
+from packager.errors import ArgumentError, LegacyFormatError
 from packager.weights import PickleRefused, open_checkpoint, read_torch_file, write_checkpoint, zip_files
 from packager.weights.checkpoint import _kellet_tensor
 
@@ -62,6 +62,8 @@ def test_the_format_is_found_in_the_file_and_not_in_its_name(tmp_path):
         open_checkpoint(tmp_path / "empty.pt")
     with pytest.raises(FileNotFoundError):
         open_checkpoint(tmp_path / "missing.pt")
+    with pytest.raises(ArgumentError, match=r"^path='a\\x00\.pt': expected a path, which has no NUL"):
+        open_checkpoint("a\0.pt")
 
 
 def test_a_folder_of_arrays(tmp_path):

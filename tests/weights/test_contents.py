@@ -177,6 +177,15 @@ def test_modules_and_plain_data_nest_so_deep_at_most(plain: bool) -> None:
         found(held(65))
 
 
+def test_parts_of_what_is_left_out_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = {"w": W, "o": [Opaque("a.B", 1), 1, 2, 3]}
+    monkeypatch.setattr(contents_module, "MAX_PARTS", 8)
+    assert told(found(root)) == [("o", "list of 4", NO_DATA)]
+    monkeypatch.setattr(contents_module, "MAX_PARTS", 7)
+    with pytest.raises(LegacyFormatError, match=r"x\.pt: .*8 parts and more; at most 7 are looked at"):
+        found(root)
+
+
 @pytest.mark.parametrize("root", [module({"a": module(_parameters={"w": W}), "b": 3}), {"w": W, "n": [1, 2]}])
 def test_modules_and_parts_of_plain_data_are_counted(root: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contents_module, "MAX_PARTS", 3)

@@ -113,6 +113,8 @@ def test_joined_arrays_are_numpys(shape: tuple[int, ...]) -> None:
         check(joined(lazy, axis, stack=False), np.concatenate(arrays, axis))
     for axis in range(-len(shape) - 1, len(shape) + 1):
         check(joined(lazy, axis, stack=True), np.stack(arrays, axis))
+    for stack, alone in ((False, arrays[0]), (True, arrays[0][None])):
+        check(joined(lazy[:1], 0, stack=stack), alone)
     longer = [arrays[0], np.concatenate([arrays[1], arrays[2]])]
     check(joined([as_lazy(one) for one in longer], 0, stack=False), np.concatenate(longer))
 

@@ -11,7 +11,7 @@ import pytest
 
 from packager import PackageImporter
 from packager.archive import ArchiveIOError, ArchiveReader, verify
-from packager.errors import ArchiveError, LegacyFormatError, MigrationError
+from packager.errors import ArchiveError, ArgumentError, LegacyFormatError, MigrationError
 from packager.weights import CheckpointMetadata, open_checkpoint, write_checkpoint, writing
 from packager.weights.legacy_tensors import LegacyStorage
 
@@ -89,6 +89,8 @@ def test_what_cannot_be_written_is_told_together_and_leaves_the_old_file(tmp_pat
         write_checkpoint(tmp_path / "a.kellet", {"x": np.array([None])})
     with pytest.raises(MigrationError, match=r"a\.zip: which format"):
         write_checkpoint(tmp_path / "a.zip", STATE)
+    with pytest.raises(ArgumentError, match=r"^path='a\\x00\.kellet': expected a path, which has no NUL"):
+        write_checkpoint("a\0.kellet", STATE)
     with pytest.raises(ArchiveError, match="NUL"):
         write_checkpoint(tmp_path / "a.kellet", {"a\0b": np.zeros(2)})
     with pytest.raises(ArchiveIOError, match="no such folder"):

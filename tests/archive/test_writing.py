@@ -162,6 +162,27 @@ def test_writes_that_take_only_a_part_are_continued(tmp_path: Path, monkeypatch:
     assert (tmp_path / "parts.kellet").read_bytes() == (tmp_path / "whole.kellet").read_bytes()
 
 
+def test_an_archive_is_the_same_where_nothing_is_written_in_gathers_or_at_a_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = bytes(range(256)) * 20_000  # whose digests are written over what stood for them
+
+    def write(path: Path) -> bytes:
+        with ArchiveWriter(path) as writer:
+            for name in ("first", "second"):
+                writer.add(name, [large, b"end", large[:10]], kind="resource", size=len(large) + 13)
+            writer.add("small", b"", kind="resource")
+            writer.seal(Manifest())
+        return path.read_bytes()
+
+    whole = write(tmp_path / "whole.kellet")
+    for name in ("writev", "pwrite", "preadv", "pread"):
+        monkeypatch.delattr(os, name)
+    assert write(tmp_path / "plain.kellet") == whole
+    with ArchiveReader(tmp_path / "plain.kellet", mmap=False) as reader:
+        assert reader.read("second") == large + b"end" + large[:10]
+
+
 LIMITED = """
 import os, resource, signal, sys
 from packager.archive import ArchiveIOError, ArchiveWriter, Manifest, ArchiveReader

@@ -53,6 +53,11 @@ def test_non_leaf_is_refused() -> None:
     assert "grad_fn" in refusal.reason
 
 
+def test_a_tensor_in_a_layout_of_its_own_is_refused() -> None:
+    refusals = encode(torch.ones(2, 2).to_mkldnn()).with_sources(lambda module: True).refusals
+    assert [refusal.reason for refusal in refusals] == ["a tensor with layout torch._mkldnn"]
+
+
 def test_gradient_and_hooks_are_named_in_warnings() -> None:
     parameter = nn.Parameter(torch.ones(2))
     parameter.grad = torch.ones(2)

@@ -1,6 +1,7 @@
 """The sources of functions: where they are found, which definition is meant, and what changes its digest."""
 
 from __future__ import annotations
+import __future__
 
 import hashlib
 import linecache
@@ -66,6 +67,13 @@ def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def _digests(qualname: str) -> list[str]:
     return [digest for _, digest in _definitions(SOURCE, qualname)]
+
+
+def test_a_source_is_compiled_as_it_says_and_not_as_ours_is() -> None:
+    code, _ = _definitions("def scaled(x: int) -> float: ...\n", "scaled")[0]
+    assert not code.co_flags & __future__.annotations.compiler_flag
+    code, _ = _definitions("from __future__ import annotations\ndef scaled(x: int): ...\n", "scaled")[0]
+    assert code.co_flags & __future__.annotations.compiler_flag
 
 
 def test_the_digest_of_a_definition_is_that_of_its_lines() -> None:

@@ -18,6 +18,7 @@ from packager.errors import LegacyFormatError
 from packager.weights import checkpoint as checkpoint_module
 from packager.weights import open_checkpoint
 from packager.weights.array_files import is_safetensors
+from packager.weights.legacy_bounds import MAX_NUMPY_HEADER
 from packager.weights.legacy_tensors import LegacyFile, LegacyStorage, LegacyTensor, checked_tensor
 from packager.weights.legacy_tensors import _fill as fill
 
@@ -159,6 +160,7 @@ def test_arrays_of_each_version_are_read(opened: Callable[[bytes], Any], version
         npy(version=version, header=HEADER.replace(b"<f4", b">f4"), data=struct.pack(">2f", 1, 2))
     ) == [1, 2]
     assert opened(npy(version=version, header=HEADER.replace(b"(2,)", b"()"), data=FLOATS[:4])) == 1.0
+    assert opened(npy(version=max(version, 2), header=HEADER.ljust(MAX_NUMPY_HEADER))) == [1.0, 2.0]
     fortran = HEADER.replace(b"False", b"True").replace(b"(2,)", b"(2, 1)")
     assert opened(npy(version=version, header=fortran)) == [[1.0], [2.0]]
 

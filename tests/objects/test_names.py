@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import importlib
 import os
 import sys
@@ -76,6 +77,30 @@ def test_each_use_has_its_role_and_path() -> None:
         ("kellet:relu", "value", "obj['c']"),
     ]
     assert encoded.modules == ("kellet", "kellet.nn")
+
+
+class Counted:
+    """An object that says itself how it is made: without arguments, with some, with some by name."""
+
+    def __init__(self, made: tuple[Any, ...]) -> None:
+        self.made = made
+
+    def __new__(cls, *args: Any, **options: Any) -> Counted:
+        return object.__new__(cls)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.made
+
+
+def test_a_class_is_called_where_it_is_given_arguments_and_else_created() -> None:
+    ways = [
+        (copyreg.__newobj__, (Counted,)),  # type: ignore[attr-defined]  # what __reduce__ gives
+        (copyreg.__newobj__, (Counted, 3)),  # type: ignore[attr-defined]  # the same
+        (copyreg.__newobj_ex__, (Counted, (), {"n": 3})),  # type: ignore[attr-defined]  # the same
+        (Counted, ((),)),
+    ]
+    roles = [{use.role for use in encode(Counted(way)).names} for way in ways]
+    assert roles == [{"create"}, {"call"}, {"call"}, {"call"}]
 
 
 @pytest.mark.parametrize("value", [getattr, eval, __import__, os.system, exec, open, importlib.import_module])

@@ -114,7 +114,7 @@ def array_data(array: Any, name: str | None) -> TensorData:
 def array_from(tensor: StoredTensor, dtype: Any, name: str | None) -> Any:
     """Return the array of this dtype in stored memory: a view, writable where the memory is.
 
-    In memory that cannot be written to, elements that do not stand at multiples of their alignment are copied.
+    Where it cannot be written to, elements that do not stand at multiples of their alignment are copied.
 
     Raises ValueError for a dtype with objects, and for rows of bytes that are not its elements.
     """

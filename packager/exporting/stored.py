@@ -275,7 +275,7 @@ def store_migrations(sources: Iterable[Any], importer: Importer) -> StoredMigrat
 def member_of_state(entry: str, encoded: EncodedStateDict) -> PlannedTensors:
     """Return the safetensors member of a state dict, also of an empty one."""
     size = sum(storage.nbytes for storage in encoded.storages)
-    return PlannedTensors(entry, encoded.tensors, encoded.storages, size)
+    return PlannedTensors(entry, encoded.tensors, encoded.storages, size, metadata=encoded.metadata)
 
 
 def frameworks_of(codecs: Iterable[tuple[str, int]]) -> frozenset[str]:

@@ -11,7 +11,7 @@ axes, so that every reader of safetensors sees it as it is; one that shares memo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from packager.archive import TensorSpec
 from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor_out
 from packager.errors import ArgumentError
 from packager.graph import Importer, sys_importer
+from packager.libraries import FORMATS, library_of
 from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, in_c_order, is_contiguous, lay_out
 
 from .encoder import Encoder
@@ -32,7 +33,7 @@ class EncodedStateDict:
     """A state dict, ready for `packager.archive.add_tensors`; or, with `refusals`, the reasons why it is not.
 
     `extras` are records, empty where the member says everything. `versions` are those of modules, by
-    path, for the manifest.
+    path, for the manifest. `metadata` is that of the member: the library whose tensors they all are.
     """
 
     tensors: tuple[TensorSpec, ...]
@@ -42,6 +43,7 @@ class EncodedStateDict:
     versions: tuple[tuple[str, int], ...] = ()
     warnings: tuple[Finding, ...] = ()
     refusals: tuple[Finding, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -119,6 +121,7 @@ def encode_state_dict(
         versions,
         (*warnings, *extras.warnings),
         tuple(refusals),
+        _format_of(state[key] for key in tensors),
     )
 
 
@@ -148,6 +151,13 @@ def _state_of(module: Any) -> Mapping[str, Any]:
     if not isinstance(state, Mapping):
         raise ArgumentError(f"expected a module or a mapping of names to values, got {type(module).__name__}")
     return state
+
+
+def _format_of(tensors: Iterable[Any]) -> dict[str, str]:
+    """Say which library tensors are of, as safetensors does; nothing for arrays of NumPy, and for several."""
+    libraries = set(map(library_of, tensors))
+    format = FORMATS.get(libraries.pop()) if len(libraries) == 1 else None
+    return {} if format is None else {"format": format}
 
 
 def _sorted_out(

@@ -20,7 +20,7 @@ from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor
 from packager.errors import ArgumentError
 from packager.graph import Importer, sys_importer
 from packager.libraries import FORMATS, library_of
-from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, in_c_order, is_contiguous, lay_out
+from packager.tensors import ITEMSIZE, TensorData, in_c_order, is_contiguous, lay_out
 
 from .encoder import Encoder
 from .encoding import KINDS
@@ -102,16 +102,7 @@ def encode_state_dict(
     extras = _extras(context, state, others, raw, metadata, root)
     refusals += extras.refusals
     for number, storage in enumerate(extras.storages, len(storages)):
-        specs.append(
-            TensorSpec(
-                f"{EXTRA}{storage.name}",
-                storage.dtype,
-                storage.shape,
-                contiguous_strides(storage.shape),
-                0,
-                number,
-            )
-        )
+        specs.append(storage.spec(EXTRA, number))
     buffers = [*(storage.buffer for storage in storages), *(storage.buffer for storage in extras.storages)]
     return EncodedStateDict(
         tuple(specs),
@@ -126,15 +117,20 @@ def encode_state_dict(
 
 
 def encode_extras(
-    state: Mapping[str, Any], others: dict[str, Any], raw: dict[str, str], metadata: Any
+    state: Mapping[str, Any],
+    others: dict[str, Any],
+    raw: dict[str, str],
+    metadata: Any,
+    registry: CodecRegistry | None = None,
 ) -> tuple[EncodedObject, tuple[tuple[str, int], ...]]:
     """Encode the extras of a state dict whose tensors lie elsewhere; return them, and versions of modules.
 
     `others` are the values of `state` that are no tensors, `raw` the dtypes that safetensors has no word
     for, `metadata` what is known of modules by path, or None.
     """
-    registry = default_registry()
-    registry.load_all()
+    if registry is None:
+        registry = default_registry()
+        registry.load_all()
     versions, columns = _metadata_columns(metadata)
     context = Encoder(sys_importer, None, registry, "state", KINDS)
     encoded = _extras(context, state, others, raw, columns, "state")

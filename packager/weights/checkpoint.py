@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from packager.archive import MAX_TENSORS, ArchiveReader, JsonText, TensorReader
 from packager.arguments import check_path
 from packager.errors import ArchiveError, LegacyFormatError
+from packager.libraries import FORMATS
 from packager.tensors import SPELLED, dtype_of_stored, itemsize_of
 from packager.texts import counted, in_lines
 
@@ -183,7 +184,7 @@ def _open_file(path: Path, wanted: _Wanted, one_of: int = 1) -> Checkpoint:
 def _found(path: Path, format: str, root: Any, wanted: _Wanted) -> Checkpoint:
     """Return the state dict inside of what a pickle held."""
     contents = state_dict_in(root, path.name, unwrap=wanted.unwrap, everything=wanted.everything)
-    return Checkpoint(path, format, contents, CheckpointMetadata(contents.versions), root)
+    return Checkpoint(path, format, contents, CheckpointMetadata(contents.versions, _OF_TORCH), root)
 
 
 def _whole(
@@ -243,8 +244,16 @@ def _open_kellet(path: Path, wanted: _Wanted) -> Checkpoint:
     left_out = tuple(
         LeftOut(other, "state dict", "another one of the archive") for other in records if other != name
     )
-    metadata = CheckpointMetadata(view._metadata, {}, record.migrations)
+    metadata = CheckpointMetadata(view._metadata, _format_in(tensors.metadata), record.migrations)
     return _whole(path, "kellet", state, wanted, metadata, left_out, name)
+
+
+_OF_TORCH: Final = {"format": FORMATS["torch"]}
+
+
+def _format_in(metadata: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what says of which library tensors are, where metadata says it."""
+    return {key: value for key, value in metadata.items() if key == "format"}
 
 
 def _kellet_tensor(
@@ -275,7 +284,7 @@ def _open_package(path: Path, package: TorchPackage, wanted: _Wanted) -> Checkpo
     contents = state_dict_in(root, f"{path.name}: {name}", unwrap=None, everything=wanted.everything)
     container = f"{name}:{contents.container}" if contents.container else name
     contents = replace(contents, container=container, left_out=(*contents.left_out, *left_out))
-    return Checkpoint(path, "torch.package", contents, CheckpointMetadata(contents.versions), root)
+    return Checkpoint(path, "torch.package", contents, CheckpointMetadata(contents.versions, _OF_TORCH), root)
 
 
 def _open_folder(folder: Path, wanted: _Wanted) -> Checkpoint:

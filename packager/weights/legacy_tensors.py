@@ -40,6 +40,10 @@ GATHERED: Final = 8 << 20
 """The same where elements are gathered from all over a file: the fewer pieces, the longer the runs in it."""
 
 
+IN_PICKLE: Final = "in the pickle"
+"""What a storage is called that stands in a pickle itself, as that of an array of NumPy does."""
+
+
 class LegacyFile:
     """An open file, read anew for every request: `one_of` so many that are one checkpoint together.
 

@@ -26,6 +26,7 @@ from .encoder import Encoder
 from .encoding import KINDS
 from .naming import NameUse
 from .recording import EncodedObject, Finding, settled
+from .state_mapping import StateMapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ def encode_state_dict(
     (['w'], True)
     """
     state = module_or_mapping if isinstance(module_or_mapping, Mapping) else _state_of(module_or_mapping)
+    state = state.stored() if isinstance(state, StateMapping) else state
     registry = default_registry() if registry is None else registry
     registry.load_all()
     context = Encoder(importer, exporter, registry, root, KINDS)

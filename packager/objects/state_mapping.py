@@ -29,6 +29,10 @@ class StateMapping(Mapping[str, Any], dict[str, Any]):  # type: ignore[misc]  # 
             made._metadata = self._metadata  # type: ignore[attr-defined]  # as PyTorch keeps it
         return made
 
+    def stored(self) -> Mapping[str, Any]:
+        """Return what an archive stores of it: itself, where its values are arrays or tensors."""
+        return self
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.copy().__reduce_ex__(protocol)
 

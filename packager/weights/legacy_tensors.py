@@ -249,6 +249,10 @@ class LegacyTensor:
         for box in boxes(self.shape, (size or GATHERED) // itemsize_of(self.dtype)):
             yield memoryview(self[tuple(slice(*ends) for ends in box)].raw().ravel()).cast("B")
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Read the elements: a copy, and what is pickled, is an array."""
+        return self.numpy().__reduce_ex__(protocol)
+
     def _view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> LegacyTensor:
         return LegacyTensor(self.storage, self.dtype, shape, strides, offset, self.big_endian)
 

@@ -11,11 +11,11 @@ from .errors import ArgumentError
 
 __all__ = [
     "check_choice",
-    "check_device",
     "check_file",
     "check_flag",
     "check_identity",
     "check_kind",
+    "check_location",
     "check_names",
     "check_path",
     "check_several",
@@ -45,16 +45,21 @@ def check_flag(name: str, value: object) -> None:
     check_kind(name, value, bool, "True or False")
 
 
-def check_device(name: str, value: object) -> None:
-    """Raise ArgumentError unless the argument `name` is None, the name of a device, or a device of a library.
+def check_location(name: str, value: object) -> None:
+    """Raise ArgumentError unless the argument `name` says where tensors go, as `map_location` of torch.load.
 
-    >>> check_device("map_location", 3.5)
+    >>> check_location("to", 3.5)
     Traceback (most recent call last):
-    packager.errors.ArgumentError: map_location=3.5: expected a device, or its name as 'cpu', found float
+    packager.errors.ArgumentError: to=3.5: expected a device, its name, a dict, or a function, found float
     """
-    if value is None or type(value).__name__ in ("device", "Device"):
+    if value is None or callable(value) or type(value).__name__ in ("device", "Device"):
         return
-    check_kind(name, value, str, "a device, or its name as 'cpu'")
+    check_kind(
+        name,
+        value,
+        (str, dict),
+        "a device, its name, a dict, or a function",
+    )
 
 
 def check_several(name: str, value: object, expected: str) -> None:

@@ -11,6 +11,7 @@
     |-- PickleRefusedError        also pickle.UnpicklingError: a real pickle, and allow_pickle is False
     |-- EnvironmentMismatchError  also ImportError: this environment lacks what the archive recorded
     |-- UndeclaredImportError     also ModuleNotFoundError: packaged code imports what no rule declared
+    |-- DeviceNotHereError        also RuntimeError: tensors are to lie on a device that is not here
     |-- CodeExitError           also RuntimeError: code of a model ended with sys.exit() or the like
     |-- MigrationError            also RuntimeError: a migration cannot be carried out
     `-- LegacyFormatError         also ValueError: a legacy file cannot be read without running it
@@ -30,6 +31,7 @@ __all__ = [
     "ArchiveError",
     "ArgumentError",
     "CodeExitError",
+    "DeviceNotHereError",
     "EmptyMatchError",
     "EnvironmentMismatchError",
     "IdentityMismatchError",
@@ -108,6 +110,10 @@ class UndeclaredImportError(PackageError, ModuleNotFoundError):
 
 class CodeExitError(PackageError, RuntimeError):
     """Code of a model ended with SystemExit, or another exception that is no Exception, for an answer."""
+
+
+class DeviceNotHereError(PackageError, RuntimeError):
+    """Tensors were saved on, or are to be mapped to, a device that PyTorch does not have here."""
 
 
 class MigrationError(PackageError, RuntimeError):

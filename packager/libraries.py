@@ -8,11 +8,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from packager.tensors import numpy_dtype, raw_dtype
 
-__all__ = ["cast", "dtype_of", "full", "join", "library_of", "roll", "tensor_of", "to_numpy"]
+__all__ = [
+    "FORMATS",
+    "cast",
+    "dtype_of",
+    "full",
+    "join",
+    "library_here",
+    "library_of",
+    "roll",
+    "tensor_of",
+    "to_numpy",
+]
+
+FORMATS = {"torch": "pt", "kellet": "kellet"}
+"""What stands under "format" in the metadata of safetensors, by the library whose tensors were saved."""
 
 
 def library_of(thing: Any) -> str:
@@ -24,6 +39,18 @@ def library_of(thing: Any) -> str:
     """
     tops = {base.__module__.partition(".")[0] for base in type(thing).__mro__}
     return next((name for name in ("torch", "kellet") if name in tops), "numpy")
+
+
+def library_here(format: str | None) -> str:
+    """Return the library that tensors of a safetensors format are made of: "numpy" where it is not installed.
+
+    >>> library_here("kellet"), library_here(None), library_here("tf")
+    ('kellet', 'numpy', 'numpy')
+    """
+    for name, known in FORMATS.items():
+        if known == format and find_spec(name) is not None:
+            return name
+    return "numpy"
 
 
 def dtype_of(array: Any) -> str:

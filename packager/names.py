@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
 import threading
 
 from packager.errors import PackageError
@@ -26,6 +27,7 @@ __all__ = [
     "demangle_text",
     "get_mangle_prefix",
     "is_dotted_name",
+    "is_from_archive",
     "is_mangled",
     "mangle",
     "mangled_identity",
@@ -122,6 +124,16 @@ def is_mangled(name: str) -> bool:
     (True, False, False)
     """
     return _MARK.match(name) is not None
+
+
+def is_from_archive(name: str) -> bool:
+    """Say whether the module `name` of this process was loaded from an archive, also by `install()`.
+
+    >>> is_from_archive(PackageMangler().mangle("a.b")), is_from_archive("re")
+    (True, False)
+    """
+    spec = getattr(sys.modules.get(name), "__spec__", None)  # what is installed has its own name
+    return is_mangled(name) or type(getattr(spec, "loader", None)).__module__.startswith("packager.loading.")
 
 
 def demangle(name: str) -> str:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from packager.archive import ArchiveReader, Manifest
 from packager.arguments import (
     check_choice,
-    check_device,
     check_file,
     check_flag,
     check_identity,
     check_kind,
+    check_location,
     check_names,
     check_path,
     check_several,
@@ -35,6 +35,7 @@ from packager.texts import one_line
 if TYPE_CHECKING:
     from packager.loading import CheckOutcome, Directory
     from packager.migrations import Migration
+    from packager.objects import StateDictView
 
 __all__ = ["PackageImporter"]
 
@@ -267,10 +268,14 @@ class PackageImporter(Importer):
 
         Where it names a class that is stored, code of the archive runs (its classes are imported), so
         such an object is loaded from files that one would run. Any other object is data alone, and held
-        to what data may do. `map_location` is a device, or its name, for codecs of tensors. Each call
-        makes a new object; its tensors can be changed without changing the file.
+        to what data may do. `map_location` says where tensors of PyTorch go, as in `torch.load`: a device,
+        its name, a dict from names to devices, or a function that is given each storage, and the name of the
+        device that it was saved on, and answers with a storage or None. Tensors of kellet and arrays of
+        NumPy lie where they do. Each call makes a new object; its tensors can be changed without changing
+        the file.
 
-        Raises ArgumentError for a `map_location` of another kind, StoredObjectError where there is no such
+        Raises ArgumentError for a `map_location` of another kind, DeviceNotHereError for a device that
+        PyTorch does not have here, StoredObjectError where there is no such
         object, UntrustedTypeError, once for all names together, where it needs types that neither the
         archive holds nor `trust` allows, or is made in a way that data alone must not be,
         DisallowedModuleError where `module_allowed` refuses a module that it brings code from,
@@ -288,25 +293,32 @@ class PackageImporter(Importer):
         """
         from packager.loading import load_object
 
-        check_device("map_location", map_location)
+        check_location("map_location", map_location)
         with AnswerRequired(f"{self.filename}: loading object {package}/{resource}"):
             return load_object(
                 self._opened.context, package, resource, importer=self, map_location=map_location
             )
 
     def load_state_dict(
-        self, package: str, resource: str, *, as_: str = "numpy", map_location: Any = None
-    ) -> Mapping[str, Any]:
+        self, package: str, resource: str, *, as_: str | None = None, map_location: Any = None
+    ) -> StateDictView:
         """Return a stored state dict as a lazy mapping: a tensor is read when it is asked for.
 
-        With `as_="numpy"` values are read-only arrays on the mapped file; with "kellet" and "torch"
+        Tensors are of the library whose tensors were saved, so that `module.load_state_dict()` and
+        `optimizer.load_state_dict()` of PyTorch and kellet take the mapping as it is; where that library is
+        not installed, and where several or none were saved, arrays of NumPy. `as_` names another one.
+        With "numpy" values are read-only arrays on the mapped file; with "kellet" and "torch"
         tensors on a private copy-on-write map, ready to be trained. They stay valid after `close()`.
-        The mapping has `_metadata` for load hooks, `rows`, `matching` and `spec`. A state dict is data
-        alone: values in it that are no tensors name no stored class, unless `trust` does.
+        `map_location` is that of `load_object`.
+
+        The mapping has `_metadata` for load hooks, `part`, `rows`, `matching` and `spec`. It cannot be
+        changed; `copy()` of it, `copy.deepcopy` and pickle give an OrderedDict with all values. A state dict
+        is data alone: values in it that are no tensors name no stored class, unless `trust` does.
 
         Raises StoredObjectError where there is none of that name, ArgumentError for another `as_` and for a
-        `map_location` that is no device. Reading values raises IntegrityError for damaged bytes, and what
-        `load_object` raises for those that are no tensors.
+        `map_location` of another kind. Reading values raises IntegrityError for damaged bytes,
+        DeviceNotHereError for a device that is not here, and what `load_object` raises for those that are no
+        tensors.
 
         >>> import io, numpy
         >>> from packager import PackageExporter
@@ -319,7 +331,7 @@ class PackageImporter(Importer):
         """
         from packager.loading import load_state_dict
 
-        check_device("map_location", map_location)
+        check_location("map_location", map_location)
         return load_state_dict(self._opened.context, package, resource, as_=as_, device=map_location)
 
     def load_migrations(self) -> dict[str, tuple[Migration, ...]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from types import ModuleType
 from typing import Any
 
-from packager.names import is_mangled
+from packager.names import is_from_archive
 
 
 def is_from_package(obj: Any) -> bool:
@@ -22,10 +21,4 @@ def is_from_package(obj: Any) -> bool:
     else:
         own = getattr(obj, "__module__", None) if isinstance(obj, type) or callable(obj) else None
         name = own if isinstance(own, str) else type(obj).__module__
-    return is_mangled(name) or _is_installed_from_archive(name)
-
-
-def _is_installed_from_archive(name: str) -> bool:
-    """Check the loader: the names of an archive's modules are unmangled after install()."""
-    spec = getattr(sys.modules.get(name), "__spec__", None)
-    return type(getattr(spec, "loader", None)).__module__.startswith("packager.loading.")
+    return is_from_archive(name)

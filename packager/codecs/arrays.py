@@ -114,6 +114,8 @@ def array_data(array: Any, name: str | None) -> TensorData:
 def array_from(tensor: StoredTensor, dtype: Any, name: str | None) -> Any:
     """Return the array of this dtype in stored memory: a view, writable where the memory is.
 
+    Where it cannot be written to, elements that do not stand at multiples of their alignment are copied.
+
     Raises ValueError for a dtype with objects, and for rows of bytes that are not its elements.
     """
     import numpy
@@ -131,8 +133,14 @@ def array_from(tensor: StoredTensor, dtype: Any, name: str | None) -> Any:
     size = 1 if by_rows else dtype.itemsize
     strides = tuple(stride * size for stride in (tensor.strides[:-1] if by_rows else tensor.strides))
     if 0 in shape:
-        return numpy.empty(shape, dtype)
-    return numpy.ndarray(shape, dtype, tensor.buffer, tensor.offset, strides)
+        made: Any = numpy.empty(shape, dtype)
+    else:
+        made = numpy.ndarray(shape, dtype, tensor.buffer, tensor.offset, strides)
+    if tensor.buffer.readonly:
+        # Rows of bytes may stand anywhere in a file. What nobody can write to may be copied from there.
+        made = made if made.flags.aligned else made.copy(order="K")
+        made.flags.writeable = False
+    return made
 
 
 def plain_array(array: Any, context: Encoding) -> Any:

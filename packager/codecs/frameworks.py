@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from packager.archive import FREE_MODULE_PATHS, MAX_MODULE_PATH, PATHS_PER_MODULE
+from packager.names import is_from_archive
 from packager.process import place_in_model
 
 from .base import CannotStore, Child, Encoding, Finish, LiteralValue, TensorData, expect
@@ -298,6 +299,14 @@ class Framework:
         self._load(root, self.make_state(items, metadata), empty.tensors)
 
     def _compare_versions(self, classes: Sequence[Any], versions: Sequence[int]) -> None:
+        """Demand the versions that classes had. Raises ValueError for other ones.
+
+        A class of the archive has the source that it had. A higher version was set on it from outside, and is
+        set again.
+        """
+        for cls, version in zip(classes, versions, strict=True):
+            if is_from_archive(cls.__module__) and cls._version < version:
+                type.__setattr__(cls, "_version", version)
         changed = [
             f"{cls.__qualname__}: version {version} in the archive, {getattr(cls, '_version', None)} here"
             for cls, version in zip(classes, versions, strict=True)

@@ -196,13 +196,22 @@ def tensor_out(value: Any, context: Encoding) -> tuple[TensorData, str | None] |
     return array_data(plain_array(value, context), name), name if stored_as(name)[1] else None
 
 
-def tensor_in(stored: StoredTensor, raw: str | None, library: str, device: Any = None) -> Any:
+def tensor_in(
+    stored: StoredTensor,
+    raw: str | None,
+    library: str,
+    device: Any = None,
+    made_of: dict[Any, Any] | None = None,
+) -> Any:
     """Return the tensor of a library in stored memory, without a copy.
+
+    `device` is `map_location`, for torch. By what `made_of` keeps, tensors over the same memory share a
+    storage of torch, as ties do.
 
     Raises ValueError where the library, or NumPy here, does not have the dtype.
     """
     if library == "torch":
-        return tensor_of(stored, raw, device)
+        return tensor_of(stored, raw, device, made_of)
     name = raw if raw is not None else dtype_of_stored(stored.dtype)
     array = array_from(stored, dtype_from_name(name), name)
     if library == "numpy":

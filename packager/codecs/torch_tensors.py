@@ -30,6 +30,7 @@ from .base import (
 )
 from .frameworks import EmptySlots, Saved, require_leaf
 from .torch_layouts import LAYOUTS, STRIDED
+from .torch_places import place_of, placed
 
 _DTYPES: Final = {dtype.name: dtype for dtype in DTYPES.values() if dtype.in_torch}
 _JAGGED: Final = "torch.nested._internal.nested_tensor:NestedTensor"
@@ -119,14 +120,16 @@ class TensorCodec(Codec):
 
         kind, name, device, requires_grad, *rest = literal
         empty = rest[:1] == ["empty"]
-        target = str(context.map_location or device)
+        location = context.map_location
         if empty and device == "meta":
             tensor = torch.empty(tuple(rest[1:]), dtype=_dtype(name), device=device)
         elif empty:
             # One element, however many the shape has: the values come with the state.
+            target = place_of(device, location)
             tensor = torch.zeros((), dtype=_dtype(name), device=target).expand(tuple(rest[1:]))
         else:
-            tensor = _shown(tensor_from(children[0], name, target, context.shared_state(_Loading)), rest)
+            loading = context.shared_state(_Loading)
+            tensor = _shown(tensor_from(children[0], name, device, loading, location), rest)
         if kind == "Parameter":
             made = torch.nn.Parameter(tensor, requires_grad)
         else:
@@ -175,18 +178,23 @@ def tensor_data(tensor: Any, name: str, context: Encoding) -> TensorData:
     )
 
 
-def tensor_from(stored: StoredTensor, name: str, device: str, loading: _Loading) -> Any:
-    """Return the tensor in stored memory: a view of it on the CPU, a copy on another device."""
+def tensor_from(
+    stored: StoredTensor, name: str, device: str, loading: _Loading, map_location: Any = None
+) -> Any:
+    """Return the tensor in stored memory: a view of it on the CPU, a copy on another device.
+
+    `device` is where it was saved; `map_location` may say otherwise, as in `torch.load`.
+    """
     import torch
 
     row = _row(name)
     shape = stored.shape if row is None else stored.shape[:-1]
     if 0 in stored.shape:
-        return torch.empty(shape, dtype=_dtype(name), device=device)
-    storage = _storage(stored.buffer, device, loading)
+        return torch.empty(shape, dtype=_dtype(name), device=place_of(device, map_location))
+    storage = _storage(stored.buffer, device, loading, map_location)
     size = ITEMSIZE[stored.dtype] if row is None else row
     strides = stored.strides if row is None else tuple(stride // row for stride in stored.strides[:-1])
-    return torch.empty(0, dtype=_dtype(name), device=device).set_(
+    return torch.empty(0, dtype=_dtype(name), device=storage.device).set_(
         storage, stored.offset // size, shape, strides
     )
 
@@ -229,8 +237,10 @@ def _plain_dtype(value: Any) -> str | None:
     return None if not _DTYPES[name].in_numpy else name
 
 
-def tensor_of(stored: StoredTensor, raw: str | None, device: Any) -> Any:
-    """Return the tensor of a state dict in stored memory.
+def tensor_of(
+    stored: StoredTensor, raw: str | None, map_location: Any, made_of: dict[Any, Any] | None = None
+) -> Any:
+    """Return the tensor of a state dict in stored memory; its storages stay in `made_of` for the next one.
 
     Raises ValueError where torch does not have the dtype, or the device is not here.
     """
@@ -238,7 +248,8 @@ def tensor_of(stored: StoredTensor, raw: str | None, device: Any) -> Any:
     if raw is not None and raw not in back:
         raise ValueError(f"torch has no dtype for {raw!r}; read it with as_='numpy'")
     name = WORDS[stored.dtype].name if raw is None else back[raw]
-    return tensor_from(stored, name, str(device or "cpu"), _Loading())
+    loading = _Loading() if made_of is None else made_of.setdefault(_Loading, _Loading())
+    return tensor_from(stored, name, "cpu", loading, map_location)
 
 
 def _row(name: str) -> int | None:
@@ -277,20 +288,15 @@ def _say_which_ties_are_lost(tensor: Any, context: Encoding) -> None:
     known.append((start, stop, signs))
 
 
-def _storage(buffer: memoryview, target: str, loading: _Loading) -> Any:
+def _storage(buffer: memoryview, device: str, loading: _Loading, map_location: Any) -> Any:
     import torch
 
-    key = (id(buffer), target)
+    key = (id(buffer), device)
     if key not in loading.storages:
         # Torch warns of memory that cannot be written to, because it may be written to nonetheless.
         writable = bytearray(buffer) if buffer.readonly else buffer
         flat = torch.frombuffer(writable, dtype=torch.uint8)
-        try:
-            loading.storages[key] = (flat if target == "cpu" else flat.to(target)).untyped_storage()
-        except (RuntimeError, AssertionError) as error:
-            raise ValueError(
-                f"tensors lie on {target!r}, which is not here ({error}); pass map_location='cpu'"
-            ) from error
+        loading.storages[key] = placed(flat.untyped_storage(), device, map_location)
         loading.buffers.append(buffer)
     return loading.storages[key]
 

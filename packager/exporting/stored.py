@@ -282,7 +282,7 @@ def store_migrations(classes: Iterable[type], importer: Importer) -> StoredMigra
 def member_of_state(entry: str, encoded: EncodedStateDict) -> PlannedTensors:
     """Return the safetensors member of a state dict, also of an empty one."""
     size = sum(storage.nbytes for storage in encoded.storages)
-    return PlannedTensors(entry, encoded.tensors, encoded.storages, size)
+    return PlannedTensors(entry, encoded.tensors, encoded.storages, size, metadata=encoded.metadata)
 
 
 def frameworks_of(codecs: Iterable[tuple[str, int]]) -> frozenset[str]:

@@ -233,10 +233,23 @@ class MockedObject:
             "export again with intern or extern for its module"
         )
 
+    def __or__(self, other: Any) -> MockedObject:
+        """Return a mocked name again, as in `Mocked | None`, which annotations make when they are run."""
+        return MockedObject(f"{self._mocked_name} | {_shown_in_union(other)}")
+
+    def __ror__(self, other: Any) -> MockedObject:
+        return MockedObject(f"{_shown_in_union(other)} | {self._mocked_name}")
+
     __call__ = __mro_entries__ = __iter__ = __len__ = __getitem__ = __setitem__ = __contains__ = _refuse
     __setattr__ = __delattr__ = __enter__ = __exit__ = __bool__ = __int__ = __float__ = __index__ = _refuse
     __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __matmul__ = __pow__ = _refuse
     __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+
+def _shown_in_union(other: object) -> str:
+    if isinstance(other, MockedObject):
+        return str(other._mocked_name)
+    return other.__qualname__ if isinstance(other, type) else type(other).__name__
 
 
 def fill_mock(module: ModuleType, true_name: str) -> None:

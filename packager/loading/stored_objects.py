@@ -212,7 +212,7 @@ def _find(records: Iterable[_Record], package: str, resource: str) -> tuple[_Rec
 
 
 def load_state_dict(
-    context: LoadContext, package: str, resource: str, *, as_: str = "numpy", device: Any = None
+    context: LoadContext, package: str, resource: str, *, as_: str | None = None, device: Any = None
 ) -> StateDictView:
     """Return a stored state dict; nothing but its index is read until a value is asked for.
 

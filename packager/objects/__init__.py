@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .recording import *
     from .records import *
     from .state_dicts import *
+    from .state_mapping import *
     from .state_view import *
     from .trust import *
 else:
@@ -48,6 +49,7 @@ else:
             "recording": "EncodedObject Finding",
             "records": "Kind is_reference paths_to unpack_table",
             "state_dicts": "EXTRA EncodedStateDict encode_extras encode_state_dict",
+            "state_mapping": "StateMapping",
             "state_view": "StateDictView open_state_dict",
             "trust": "TrustContext Trust grant_for walk_classes",
         },

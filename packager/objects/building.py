@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from packager.codecs import CHECKED, ObjectCodec, StateCheck, StoredTensor, default_registry, state_checks
-from packager.errors import PackageError
+from packager.errors import DeviceNotHereError, PackageError
 from packager.process import gc_paused, place_in_model
 from packager.tensors import contiguous_strides
 
@@ -160,6 +160,8 @@ class _Builder:
         index = len(self._built) if index is None else index
         subject = -1 - record[1] if record[0] in FILLS else index
         path = paths_to(self._audited.records, self._audited.root, {subject})[subject]
+        if isinstance(error, DeviceNotHereError):
+            return DeviceNotHereError(f"{self._audited.what}: {path}: {error}")
         return ObjectBuildError(
             f"{self._audited.what}: {path} cannot be built (record {index}, {KIND_NAMES[record[0]]}): "
             f"{type(error).__name__}: {error}{place_in_model(error)}"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
-from packager.archive import largest_view
+from packager.archive import TensorSpec, largest_view
 from packager.codecs import CannotStore, Codec, CodecRegistry, Role
 from packager.graph import Importer
 from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, lay_out, span_of
@@ -32,6 +32,12 @@ class Storage:
     dtype: str
     shape: tuple[int, ...]
     buffer: memoryview = field(repr=False)
+
+    def spec(self, prefix: str, number: int) -> TensorSpec:
+        """Return it as the tensor of a member that is its storage of that number."""
+        return TensorSpec(
+            f"{prefix}{self.name}", self.dtype, self.shape, contiguous_strides(self.shape), 0, number
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,13 @@ import copyreg
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from packager.codecs import CannotStore
 from packager.process import place_in_model
+
+_LONGEST_EMPTY: Final = 16
+"""How many bytes of code a function without a body has at most, on any Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +115,11 @@ def _made_by(function: Any, args: tuple[Any, ...]) -> tuple[str, Any, tuple[Any,
 
 def _split(obj: Any, cls: type, state: Any) -> tuple[dict[str, Any] | None, Any]:
     """Tell attributes that are set plainly from a state that only the class understands."""
-    if state is None or getattr(cls, "__setstate__", None) is not None:
-        return None, state
+    own = getattr(cls, "__setstate__", None)
+    if own is not None:
+        return None, None if _does_nothing(own) else state
+    if state is None:
+        return None, None
     plain, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
     attributes: dict[str, Any] = {}
     for part in (plain, slots):
@@ -129,3 +135,18 @@ def _split(obj: Any, cls: type, state: Any) -> tuple[dict[str, Any] | None, Any]
             raise CannotStore(f"{cls.__qualname__} has an attribute both in a slot and in its __dict__")
         attributes.update(part)
     return attributes or None, None
+
+
+def _does_nothing(function: Any) -> bool:
+    """Return whether a function's body is empty: a state that `__setstate__` passes over is not stored.
+
+    scikit-learn's `Bunch` has such a method; a loaded one would be stored otherwise than the first.
+    """
+    code = getattr(function, "__code__", None)
+    if code is None or len(code.co_code) > _LONGEST_EMPTY:
+        return False
+    import dis
+
+    steps = [step for step in dis.get_instructions(code) if step.opname not in ("RESUME", "NOP")]
+    names = [step.opname for step in steps]
+    return names in (["LOAD_CONST", "RETURN_VALUE"], ["RETURN_CONST"]) and steps[0].argval is None

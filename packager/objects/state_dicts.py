@@ -11,7 +11,7 @@ axes, so that every reader of safetensors sees it as it is; one that shares memo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,12 +19,14 @@ from packager.archive import TensorSpec
 from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor_out
 from packager.errors import ArgumentError
 from packager.graph import Importer, sys_importer
-from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, in_c_order, is_contiguous, lay_out
+from packager.libraries import FORMATS, library_of
+from packager.tensors import ITEMSIZE, TensorData, in_c_order, is_contiguous, lay_out
 
 from .encoder import Encoder
 from .encoding import KINDS
 from .naming import NameUse
 from .recording import EncodedObject, Finding, settled
+from .state_mapping import StateMapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class EncodedStateDict:
     """A state dict, ready for `packager.archive.add_tensors`; or, with `refusals`, the reasons why it is not.
 
     `extras` are records, empty where the member says everything. `versions` are those of modules, by
-    path, for the manifest.
+    path, for the manifest. `metadata` is that of the member: the library whose tensors they all are.
     """
 
     tensors: tuple[TensorSpec, ...]
@@ -42,6 +44,7 @@ class EncodedStateDict:
     versions: tuple[tuple[str, int], ...] = ()
     warnings: tuple[Finding, ...] = ()
     refusals: tuple[Finding, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -85,6 +88,7 @@ def encode_state_dict(
     (['w'], True)
     """
     state = module_or_mapping if isinstance(module_or_mapping, Mapping) else _state_of(module_or_mapping)
+    state = state.stored() if isinstance(state, StateMapping) else state
     registry = default_registry() if registry is None else registry
     registry.load_all()
     context = Encoder(importer, exporter, registry, root, KINDS)
@@ -100,16 +104,7 @@ def encode_state_dict(
     extras = _extras(context, state, others, raw, metadata, root)
     refusals += extras.refusals
     for number, storage in enumerate(extras.storages, len(storages)):
-        specs.append(
-            TensorSpec(
-                f"{EXTRA}{storage.name}",
-                storage.dtype,
-                storage.shape,
-                contiguous_strides(storage.shape),
-                0,
-                number,
-            )
-        )
+        specs.append(storage.spec(EXTRA, number))
     buffers = [*(storage.buffer for storage in storages), *(storage.buffer for storage in extras.storages)]
     return EncodedStateDict(
         tuple(specs),
@@ -119,19 +114,25 @@ def encode_state_dict(
         versions,
         (*warnings, *extras.warnings),
         tuple(refusals),
+        _format_of(state[key] for key in tensors),
     )
 
 
 def encode_extras(
-    state: Mapping[str, Any], others: dict[str, Any], raw: dict[str, str], metadata: Any
+    state: Mapping[str, Any],
+    others: dict[str, Any],
+    raw: dict[str, str],
+    metadata: Any,
+    registry: CodecRegistry | None = None,
 ) -> tuple[EncodedObject, tuple[tuple[str, int], ...]]:
     """Encode the extras of a state dict whose tensors lie elsewhere; return them, and versions of modules.
 
     `others` are the values of `state` that are no tensors, `raw` the dtypes that safetensors has no word
     for, `metadata` what is known of modules by path, or None.
     """
-    registry = default_registry()
-    registry.load_all()
+    if registry is None:
+        registry = default_registry()
+        registry.load_all()
     versions, columns = _metadata_columns(metadata)
     context = Encoder(sys_importer, None, registry, "state", KINDS)
     encoded = _extras(context, state, others, raw, columns, "state")
@@ -148,6 +149,13 @@ def _state_of(module: Any) -> Mapping[str, Any]:
     if not isinstance(state, Mapping):
         raise ArgumentError(f"expected a module or a mapping of names to values, got {type(module).__name__}")
     return state
+
+
+def _format_of(tensors: Iterable[Any]) -> dict[str, str]:
+    """Say which library tensors are of, as safetensors does; nothing for arrays of NumPy, and for several."""
+    libraries = set(map(library_of, tensors))
+    format = FORMATS.get(libraries.pop()) if len(libraries) == 1 else None
+    return {} if format is None else {"format": format}
 
 
 def _sorted_out(

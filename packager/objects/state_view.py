@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from packager.archive import TensorReader, TensorSpec, storages_of
 from packager.codecs import LIBRARIES, CodecRegistry, StoredTensor, tensor_in
-from packager.errors import ArchiveError
-from packager.tensors import ITEMSIZE, is_dtype_name, span, stored_as
+from packager.errors import ArchiveError, ArgumentError, DeviceNotHereError
+from packager.libraries import library_here
+from packager.tensors import ITEMSIZE, is_dtype_name, part_of, span, stored_as
 from packager.texts import counted
 
 from .auditing import AuditedObject, Names, audit, resolve_names
 from .building import build
 from .state_dicts import EXTRA
+from .state_mapping import StateMapping
 from .trust import TrustContext
 
 
@@ -23,7 +26,7 @@ def open_state_dict(
     tensors: TensorReader,
     extras: bytes | None,
     *,
-    as_: str = "numpy",
+    as_: str | None = None,
     trust_context: TrustContext | None = None,
     trust: Collection[str] = (),
     resolve: Callable[[AuditedObject], Names] | None = None,
@@ -34,16 +37,16 @@ def open_state_dict(
     """Open a stored state dict: a mapping of its keys to its values, of which only the index is read.
 
     With `as_="numpy"` tensors are read-only arrays on the mapped file; with "kellet" and "torch" they
-    lie on a private copy-on-write map, share memory where they did, and can be trained. `device` is
-    for torch. `trust_context` and `trust` are those of `audit`, for the extras, which are audited and
+    lie on a private copy-on-write map, share memory where they did, and can be trained. Without, they are of
+    the library whose tensors were saved, where it is installed. `device` is `map_location`, for torch.
+    `trust_context` and `trust` are those of `audit`, for the extras, which are audited and
     built when they are first needed; `resolve` then gives the objects behind their names, all at once.
 
     Raises ValueError for another `as_`.
     """
-    if as_ not in LIBRARIES:
-        raise ValueError(f"as_={as_!r}: expected one of {', '.join(map(repr, LIBRARIES))}")
+    _require_library(as_)
     extra = _Extras(
-        tensors, extras, trust_context or TrustContext.data_only(), trust, resolve, registry, what
+        tensors, extras, trust_context or TrustContext.data_only(), trust, resolve, registry, what, device
     )
     return StateDictView(tensors, extra, as_, device, what)
 
@@ -60,10 +63,11 @@ class _Extras:
         resolve: Callable[[AuditedObject], Names] | None,
         registry: CodecRegistry | None,
         what: str,
+        device: Any,
     ) -> None:
         self._tensors = tensors
         self._records = records
-        self._options: Any = (trust_context, trust, resolve, registry, what)
+        self._options: Any = (trust_context, trust, resolve, registry, what, device)
 
     @property
     def there(self) -> bool:
@@ -75,7 +79,7 @@ class _Extras:
         """Values, places, raw dtypes and metadata. Raises what `audit` and `build` raise."""
         if not self._records:
             return {"values": {}, "places": [], "raw": {}, "metadata": None}
-        trust_context, trust, resolve, registry, what = self._options
+        trust_context, trust, resolve, registry, what, device = self._options
         specs = _specs_of_extras(self._tensors)
         storages = storages_of(self._tensors, EXTRA)
         audited = audit(
@@ -91,37 +95,52 @@ class _Extras:
             audited,
             resolve(audited) if resolve else resolve_names(audited, _import_nothing),
             lambda name: self._tensors.storage(specs[name].storage, private=True),
+            map_location=device,
         )
         if not isinstance(content, dict) or not _is_content(content, len(self._tensors) - len(specs)):
             raise ArchiveError(f"{what}: its extras are not those of a state dict; the archive is damaged")
         return content
 
 
-class StateDictView(Mapping[str, Any]):
+class StateDictView(StateMapping):
     """A stored state dict. Values are made anew each time they are asked for, over the same memory.
 
     Values stay valid when the archive is closed, and keep its file until the last of them is gone.
     """
 
-    def __init__(self, tensors: TensorReader, extras: _Extras, as_: str, device: Any, what: str) -> None:
+    def __init__(
+        self, tensors: TensorReader, extras: _Extras, as_: str | None, device: Any, what: str
+    ) -> None:
         self._tensors = tensors
         self._extras = extras
-        self._as = as_
+        self._asked = as_
         self._device = device
         self._what = what
         self._storages: dict[int, memoryview] = {}
+        self._made_of: dict[Any, Any] = {}
+
+    @cached_property
+    def library(self) -> str:
+        """The library that tensors are made of: what was asked for, or else what was saved, if it is here."""
+        return self._asked or library_here(self._tensors.metadata.get("format"))
+
+    def using(self, library: str) -> StateDictView:
+        """Return the same state dict with tensors of a library. Raises ValueError for one that is unknown."""
+        _require_library(library)
+        return StateDictView(self._tensors, self._extras, library, self._device, self._what)
+
+    def __kellet_state_dict__(self) -> StateDictView:
+        """Return what modules of kellet load."""
+        return self.using("kellet")
 
     def __getitem__(self, key: str) -> Any:
         if self._extras.there and key in self._extras.content["values"]:
             return self._extras.content["values"][key]
         spec = self.spec(key)
-        if self._as == "numpy":
-            buffer = self._tensors.data_of(spec)
-            start = -span(spec.shape, spec.strides, 0)[0]
-        else:
-            buffer = self._storage(spec.storage)
-            start = spec.offset
-        return self._made(spec, spec.shape, start * _itemsize(spec), buffer)
+        if self.library == "numpy":
+            return self._alone(spec)
+        buffer = self._storage(spec.storage)
+        return self._made(spec, spec.shape, spec.offset * _itemsize(spec), buffer, self._made_of)
 
     def __iter__(self) -> Iterator[str]:
         keys = (key for key in self._tensors if not key.startswith(EXTRA))
@@ -136,7 +155,7 @@ class StateDictView(Mapping[str, Any]):
         return key in self._tensors or (self._extras.there and key in self._extras.content["values"])
 
     @cached_property
-    def _metadata(self) -> dict[str, dict[str, Any]] | None:
+    def _metadata(self) -> dict[str, dict[str, Any]] | None:  # type: ignore[override]  # found when asked for
         """What is known of each module by its path, its version first: what load hooks are handed."""
         columns = self._extras.content["metadata"]
         if columns is None:
@@ -169,13 +188,42 @@ class StateDictView(Mapping[str, Any]):
         """Return whether a tensor has a dtype that safetensors has no word for, and lies in rows of bytes."""
         return self._extras.there and key in self._extras.content["raw"]
 
+    def part(self, key: str, *index: Any) -> Any:
+        """Read a part of a tensor: `index` holds ints, slices with any step, and `...`, one for each axis.
+
+        Of a file with `digests="crc"` only the chunks between the part's first element and its last are
+        read and checked. For PyTorch, which has no negative steps, a reversed part is a copy.
+
+        Raises KeyError for what is no tensor, IndexError for other indices.
+
+        >>> import io, numpy
+        >>> from packager import PackageExporter, PackageImporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_state_dict("model", "weights", {"w": numpy.arange(6).reshape(2, 3)})
+        >>> with PackageImporter(file) as importer:
+        ...     importer.load_state_dict("model", "weights").part("w", ..., slice(1, 3))
+        array([[1, 2],
+               [4, 5]])
+        """
+        spec = self.spec(key)
+        row = spec.shape[-1:] if self.is_raw(key) else ()  # elements that are rows of bytes
+        rank = len(spec.shape) - len(row)
+        shape, strides, offset = part_of(spec.shape[:rank], spec.strides[:rank], spec.offset, index)
+        turned = [axis for axis, stride in enumerate(strides) if stride < 0 and self.library == "torch"]
+        offset += sum((shape[axis] - 1) * strides[axis] for axis in turned if 0 not in shape)
+        strides = tuple(abs(stride) if axis in turned else stride for axis, stride in enumerate(strides))
+        shape, strides = (*shape, *row), (*strides, *spec.strides[rank:])
+        found = self._alone(replace(spec, shape=shape, strides=strides, offset=offset))
+        return found.flip(turned) if turned else found
+
     def rows(self, key: str, start: int, stop: int) -> Any:
         """Read rows `start` to `stop` of a tensor; the bytes of no others are read or checked.
 
         Raises ValueError for a tensor whose rows do not lie side by side.
         """
         spec = self.spec(key)
-        buffer = self._tensors.rows(key, start, stop, private=self._as != "numpy")
+        buffer = self._tensors.rows(key, start, stop, private=self.library != "numpy")
         return self._made(spec, (stop - start, *spec.shape[1:]), 0, buffer)
 
     def matching(self, *patterns: str) -> dict[str, Any]:
@@ -185,20 +233,42 @@ class StateDictView(Mapping[str, Any]):
         }
 
     def __repr__(self) -> str:
-        return f"<{self._what}: {counted(len(self), 'key')} as {self._as}>"
+        return f"<{self._what}: {counted(len(self), 'key')} as {self.library}>"
+
+    def _alone(self, spec: TensorSpec) -> Any:
+        """Return a tensor over the bytes from its first element to its last; no others are read."""
+        buffer = self._tensors.data_of(spec, private=self.library != "numpy")
+        first = -span(spec.shape, spec.strides, 0)[0]
+        return self._made(spec, spec.shape, first * _itemsize(spec), buffer)
 
     def _storage(self, number: int) -> memoryview:
         if number not in self._storages:
             self._storages[number] = self._tensors.storage(number, private=True)
         return self._storages[number]
 
-    def _made(self, spec: TensorSpec, shape: tuple[int, ...], offset: int, buffer: memoryview) -> Any:
+    def _made(
+        self,
+        spec: TensorSpec,
+        shape: tuple[int, ...],
+        offset: int,
+        buffer: memoryview,
+        made_of: dict[Any, Any] | None = None,
+    ) -> Any:
         stored = StoredTensor(spec.dtype, shape, spec.strides, offset, buffer)
         raw = self._extras.content["raw"].get(spec.key) if self._extras.there else None
         try:
-            return tensor_in(stored, raw, self._as, self._device)
+            return tensor_in(stored, raw, self.library, self._device, made_of)
+        except ArgumentError:  # of map_location
+            raise
+        except DeviceNotHereError as error:
+            raise DeviceNotHereError(f"{self._what}: tensor {spec.key!r}: {error}") from error
         except (ValueError, TypeError) as error:
             raise ArchiveError(f"{self._what}: tensor {spec.key!r} cannot be read: {error}") from error
+
+
+def _require_library(name: str | None) -> None:
+    if name is not None and name not in LIBRARIES:
+        raise ValueError(f"as_={name!r}: expected one of {', '.join(map(repr, LIBRARIES))}")
 
 
 def _specs_of_extras(tensors: TensorReader) -> dict[str, TensorSpec]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 from operator import mul
-from typing import Final
+from typing import Any, Final
 
 from .dtypes import ITEMSIZE
 
@@ -104,6 +104,56 @@ def boxes(shape: tuple[int, ...], elements: int) -> Iterator[tuple[tuple[int, in
         fixed = tuple((at, at + 1) for at in outer)
         for start in range(0, shape[axis - 1], rows):
             yield (*fixed, (start, min(start + rows, shape[axis - 1])), *whole)
+
+
+def part_of(
+    shape: Sequence[int], strides: Sequence[int], offset: int, index: object
+) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Return shape, strides and offset of a part: `index` holds ints, slices with any step, and `...`.
+
+    Raises IndexError for other indices, for too many of them, and for ints outside of their axis.
+
+    >>> part_of((4, 6), (6, 1), 0, (slice(None), slice(1, None, 2))), part_of((4, 6), (6, 1), 0, (-1, ...))
+    (((4, 3), (6, 2), 1), ((6,), (1,), 18))
+    """
+    parts = per_axis(index, len(shape))
+    if parts is None:
+        raise IndexError(f"found the index {index!r}; expected ints, slices and ...")
+    made_shape, made_strides = [], []
+    for extent, stride, part in zip(shape, strides, parts, strict=True):
+        if isinstance(part, slice):
+            places = range(*part.indices(extent))
+            offset += places.start * stride if places else 0
+            made_shape.append(len(places))
+            made_strides.append(stride * places.step)
+            continue
+        if not -extent <= part < extent:
+            raise IndexError(f"found the index {part} of an axis with {extent} elements")
+        offset += int(part) % extent * stride
+    return tuple(made_shape), tuple(made_strides), offset
+
+
+def per_axis(index: object, rank: int) -> list[Any] | None:
+    """Return an int or a slice for each axis; None for other indices, as masks and lists.
+
+    Raises IndexError for more indices than there are axes.
+
+    >>> per_axis((..., 2), 3), per_axis([0, 2], 3)
+    ([slice(None, None, None), slice(None, None, None), 2], None)
+    """
+    parts = list(index) if isinstance(index, tuple) else [index]
+    if not all(part is ... or isinstance(part, slice) or _is_number(part) for part in parts):
+        return None
+    gaps = [at for at, part in enumerate(parts) if part is ...]
+    if len(gaps) > 1 or len(parts) - len(gaps) > rank:
+        raise IndexError(f"found {len(parts)} indices of a tensor with {rank} axes; expected one for each")
+    at = gaps[0] if gaps else len(parts)
+    return [*parts[:at], *[slice(None)] * (rank - len(parts) + len(gaps)), *parts[at + 1 :]]
+
+
+def _is_number(part: object) -> bool:
+    """Return whether an index is an int, of Python or of an array library; a mask is none."""
+    return type(part) is int or (hasattr(type(part), "__index__") and getattr(part, "ndim", None) == 0)
 
 
 def reshaped_strides(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from packager.archive import MAX_TENSORS, ArchiveReader, JsonText, TensorReader
 from packager.arguments import check_path
 from packager.errors import ArchiveError, LegacyFormatError
+from packager.libraries import FORMATS, library_here
+from packager.objects import StateMapping
 from packager.tensors import SPELLED, dtype_of_stored, itemsize_of
 from packager.texts import counted, in_lines
 
@@ -45,10 +48,12 @@ class CheckpointMetadata:
     migrations: tuple[str, ...] = ()
 
 
-class Checkpoint(Mapping[str, Any]):
+class Checkpoint(StateMapping):
     """The state dict in a file: keys in their order, values `LegacyTensor` or, seldom, plain data.
 
-    A value's bytes are read when they are asked for, from the file, which stays open until then.
+    A value's bytes are read when they are asked for, from the file, which stays open until then. It can be
+    copied, and saved again by `PackageExporter.save_state_dict` and `write_checkpoint`; what is pickled are
+    arrays, and `state_dict()` gives tensors of a library.
 
     `format` names the file's format; `container` says under which names the state dict lay in it, ""
     for the file itself; `left_out` lists what else was there, and why it is not here; `root` is all that the
@@ -87,8 +92,42 @@ class Checkpoint(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._state)
 
+    def state_dict(self, as_: str | None = None) -> OrderedDict[str, Any]:
+        """Read all of it: an OrderedDict of tensors of PyTorch or kellet, or of arrays, with `_metadata`.
+
+        They are new ones, and tied as they are in the file. Without `as_` they are of the library that wrote
+        the file, where that is known and installed, else arrays of NumPy.
+
+        Raises ValueError for an unknown library, LegacyFormatError for damaged bytes, and for sparse and
+        quantised tensors in another library than PyTorch.
+
+        >>> import numpy, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     numpy.savez(f"{folder}/old.npz", weight=numpy.ones(3))
+        ...     open_checkpoint(f"{folder}/old.npz").state_dict("kellet")
+        OrderedDict([('weight', tensor([1., 1., 1.], dtype=kellet.float64))])
+        """
+        from packager.codecs import LIBRARIES
+
+        from .in_memory import in_memory
+
+        library = as_ or library_here(self.metadata.strings.get("format"))
+        if library not in LIBRARIES:
+            raise ValueError(f"as_={as_!r}: expected one of {', '.join(map(repr, LIBRARIES))}")
+        made = in_memory(self._state, library)
+        if self._metadata is not None:
+            made._metadata = self._metadata  # type: ignore[attr-defined]  # as PyTorch keeps it
+        return made
+
+    def stored(self) -> Mapping[str, Any]:
+        return self.state_dict()
+
+    def __kellet_state_dict__(self) -> Mapping[str, Any]:
+        """Return what modules of kellet load."""
+        return self.state_dict("kellet")
+
     @property
-    def _metadata(self) -> Mapping[str, Mapping[str, Any]] | None:
+    def _metadata(self) -> Mapping[str, Mapping[str, Any]] | None:  # type: ignore[override]  # never set
         """Versions of modules, where load hooks and migrations look for them."""
         return self.metadata.versions
 
@@ -183,7 +222,7 @@ def _open_file(path: Path, wanted: _Wanted, one_of: int = 1) -> Checkpoint:
 def _found(path: Path, format: str, root: Any, wanted: _Wanted) -> Checkpoint:
     """Return the state dict inside of what a pickle held."""
     contents = state_dict_in(root, path.name, unwrap=wanted.unwrap, everything=wanted.everything)
-    return Checkpoint(path, format, contents, CheckpointMetadata(contents.versions), root)
+    return Checkpoint(path, format, contents, CheckpointMetadata(contents.versions, _OF_TORCH), root)
 
 
 def _whole(
@@ -243,8 +282,16 @@ def _open_kellet(path: Path, wanted: _Wanted) -> Checkpoint:
     left_out = tuple(
         LeftOut(other, "state dict", "another one of the archive") for other in records if other != name
     )
-    metadata = CheckpointMetadata(view._metadata, {}, record.migrations)
+    metadata = CheckpointMetadata(view._metadata, _format_in(tensors.metadata), record.migrations)
     return _whole(path, "kellet", state, wanted, metadata, left_out, name)
+
+
+_OF_TORCH: Final = {"format": FORMATS["torch"]}
+
+
+def _format_in(metadata: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what says of which library tensors are, where metadata says it."""
+    return {key: value for key, value in metadata.items() if key == "format"}
 
 
 def _kellet_tensor(
@@ -275,7 +322,7 @@ def _open_package(path: Path, package: TorchPackage, wanted: _Wanted) -> Checkpo
     contents = state_dict_in(root, f"{path.name}: {name}", unwrap=None, everything=wanted.everything)
     container = f"{name}:{contents.container}" if contents.container else name
     contents = replace(contents, container=container, left_out=(*contents.left_out, *left_out))
-    return Checkpoint(path, "torch.package", contents, CheckpointMetadata(contents.versions), root)
+    return Checkpoint(path, "torch.package", contents, CheckpointMetadata(contents.versions, _OF_TORCH), root)
 
 
 def _open_folder(folder: Path, wanted: _Wanted) -> Checkpoint:

@@ -16,13 +16,22 @@ from packager.errors import LegacyFormatError
 from packager.texts import counted, in_lines
 
 from .legacy_bounds import MAX_CONTAINER_DEPTH, MAX_DEPTH, MAX_PARTS
+from .legacy_layouts import LegacyLayout
 from .legacy_tensors import LegacyTensor
+from .nested_values import is_nested
 from .pickle_machine import Named, Opaque
+
+TENSORS: Final = (LegacyTensor, LegacyLayout)
+"""What tensors of an old file are."""
 
 _USUAL: Final = frozenset(
     "state_dict model_state_dict model state_dict_ema model_ema ema ema_state_dict module net network "
     "weights params params_ema model_state generator discriminator teacher student backbone".split()
 )
+
+
+_EXTRA_STATE: Final = "_extra_state"
+"""How keys end under which a module of PyTorch keeps what else it knows, tensors too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,7 @@ class _Search:
 
     def only(self, root: Any) -> Contents:
         """Return the state dict that alone can be meant."""
-        if self._is_state_dict(root):
+        if self._is_state_dict(root) or _is_optimizer(root):
             return self._contents(root, root, "")
         candidates = dict(self._candidates(root))
         usual = [path for path in candidates if path.rpartition(".")[2] in _USUAL]
@@ -92,7 +101,7 @@ class _Search:
         """Return what lies under the dotted names `unwrap`."""
         value, rest, path = root, unwrap, ""
         while rest:
-            entries = self._entries(value)
+            entries = dict(self._inside(value)) if isinstance(value, (list, tuple)) else self._entries(value)
             # Names may hold dots themselves: the longest that is there.
             name = next((found for found in _starts(rest) if found in entries), None)
             if name is None:
@@ -102,7 +111,8 @@ class _Search:
                 )
             value, rest = entries[name], rest[len(name) + 1 :]
             path = f"{path}.{name}" if path else name
-        if not any(isinstance(inner, LegacyTensor) for inner in self._entries(value).values()):
+        has_tensors = any(isinstance(inner, TENSORS) for inner in self._entries(value).values())
+        if not has_tensors and not _is_optimizer(value):
             raise LegacyFormatError(f"{self._what}: {unwrap!r} is no state dict, but {self._shown(value)}")
         return self._contents(root, value, unwrap)
 
@@ -111,7 +121,7 @@ class _Search:
         state: dict[str, Any] = {}
         left_out = []
         for path, value in self._leaves(root):
-            if not isinstance(value, LegacyTensor):
+            if not isinstance(value, TENSORS):
                 left_out.append(LeftOut(path, self._shown(value), "not a tensor"))
             elif path in state:
                 raise LegacyFormatError(
@@ -127,7 +137,7 @@ class _Search:
         state, left_out = {}, []
         prefix = f"{container}." if container else ""
         for key, inner in self._entries(value).items():
-            if isinstance(inner, LegacyTensor) or self._is_plain(inner):
+            if isinstance(inner, TENSORS) or self._is_plain(inner):
                 state[key] = inner
             else:
                 why = "not a tensor and not plain data"
@@ -184,13 +194,14 @@ class _Search:
     def _is_state_dict(self, value: Any) -> bool:
         """Return whether there are tensors by name, and nothing else that holds tensors; or a module."""
         entries = self._entries(value)
-        if not any(isinstance(inner, LegacyTensor) for inner in entries.values()):
+        if not any(isinstance(inner, TENSORS) for inner in entries.values()):
             return False
-        return not self._hold_tensors(inner for inner in entries.values() if isinstance(inner, dict))
+        inner = (part for name, part in entries.items() if not name.endswith(_EXTRA_STATE))
+        return not self._hold_tensors(part for part in inner if isinstance(part, dict))
 
     def _hold_tensors(self, values: Iterable[Any]) -> bool:
         """Return whether a tensor is anywhere in these; parts that are shared are looked at once."""
-        return any(isinstance(part, LegacyTensor) for part in self._all_in(values))
+        return any(isinstance(part, TENSORS) for part in self._all_in(values))
 
     def _leaves(self, root: Any) -> Iterator[tuple[str, Any]]:
         """Yield everything that is no container, by dotted path; of objects what can be read."""
@@ -238,14 +249,14 @@ class _Search:
                 entries = state.get(table)
                 for name, value in entries.items() if isinstance(entries, dict) else ():
                     kept = table == "_parameters" or not isinstance(hidden, set) or name not in hidden
-                    if isinstance(value, LegacyTensor) and type(name) is str and kept:
+                    if isinstance(value, TENSORS) and type(name) is str and kept:
                         found[f"{prefix}{name}"] = value
             inner = [(f"{prefix}{_name(name)}.", part, depth + 1) for name, part in state["_modules"].items()]
             work += reversed(inner)
         return found
 
     def _is_plain(self, value: Any) -> bool:
-        """Return whether a value is made of numbers, texts and containers alone, as archives keep it."""
+        """Return whether a value is made of numbers, texts, tensors and containers, as archives keep it."""
         levels = [iter((value,))]  # of what is inside each other, so that long lists are never copied
         while levels:
             for found in levels[-1]:
@@ -256,7 +267,9 @@ class _Search:
                 if isinstance(found, (list, tuple, set, frozenset)):
                     levels.append(iter(found))
                     break
-                if type(found) not in (str, bytes, int, float, bool, complex, type(None)):
+                if type(found) not in (str, bytes, int, float, bool, complex, type(None)) and not is_nested(
+                    found
+                ):
                     return False
             else:
                 levels.pop()
@@ -264,6 +277,8 @@ class _Search:
 
     def _shown(self, value: Any) -> str:
         """Return a value in a few words."""
+        if isinstance(value, LegacyLayout):
+            return value.text
         if isinstance(value, LegacyTensor):
             return f"tensor of {value.dtype} {list(value.shape)}"
         if isinstance(value, Opaque):
@@ -282,7 +297,7 @@ class _Search:
 
     def _count_tensors(self, value: Any) -> int:
         """Return how many tensors are in a container; one that is shared counts once."""
-        return sum(isinstance(part, LegacyTensor) for part in self._all_in((value,)))
+        return sum(isinstance(part, TENSORS) for part in self._all_in((value,)))
 
     def _all_in(self, values: Iterable[Any]) -> Iterator[Any]:
         """Yield these and everything inside of them; parts that are shared once."""
@@ -292,7 +307,7 @@ class _Search:
                 self._spend("", 0)
                 if id(part) in seen:
                     continue
-                if isinstance(part, (dict, list, tuple, Opaque, LegacyTensor)):
+                if isinstance(part, (dict, list, tuple, Opaque, *TENSORS)):
                     seen.add(id(part))
                 yield part
                 if isinstance(part, (dict, Opaque)):
@@ -312,6 +327,12 @@ class _Search:
         if self._left < 0:
             looked = MAX_PARTS - self._left
             raise LegacyFormatError(f"{where}: {looked} parts and more; at most {MAX_PARTS} are looked at")
+
+
+def _is_optimizer(value: Any) -> bool:
+    """Return whether this is the state of an optimiser, as PyTorch has it: by number, beside its groups."""
+    known = isinstance(value, dict) and value.keys() == {"state", "param_groups"}
+    return known and isinstance(value["state"], dict) and isinstance(value["param_groups"], list)
 
 
 def _versions(value: Any) -> dict[str, Mapping[str, Any]] | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from packager.libraries import dtype_of, to_numpy
-from packager.tensors import Box, boxes, itemsize_of, reshaped_strides
+from packager.tensors import Box, boxes, itemsize_of, part_of, per_axis, reshaped_strides
 
 from .legacy_tensors import GATHERED, LegacyTensor, numpy_dtype
 
@@ -76,13 +76,27 @@ class LazyArray:
         """Return the elements in C order in another shape."""
         return _Reshaped(self, shape)
 
-    def __getitem__(self, index: tuple[slice, ...]) -> LazyArray:
-        """Return a part, by slices without steps."""
-        ends = [part.indices(extent) for part, extent in zip(index, self.shape, strict=False)]
-        if any(step != 1 for _, _, step in ends):
-            raise IndexError("a lazy array is sliced without steps")
-        box = tuple((start, max(start, stop)) for start, stop, _ in ends)
-        return _Sliced(self, (*box, *((0, extent) for extent in self.shape[len(box) :])))
+    def __getitem__(self, index: Any) -> LazyArray:
+        """Return a part, by ints, slices with any step, and `...`. Raises IndexError for other indices."""
+        parts = per_axis(index, self.ndim)
+        if parts is None:
+            raise IndexError(f"found the index {index!r}; a lazy array is cut by ints, slices and ...")
+        part_of(self.shape, self.shape, 0, index)  # ints outside of their axis
+        places = [
+            range(*part.indices(extent))
+            if isinstance(part, slice)
+            else range(part % extent, part % extent + 1)
+            for part, extent in zip(parts, self.shape, strict=True)
+        ]
+        found = self._cut(tuple((min(one), max(one) + 1) if one else (0, 0) for one in places))
+        if any(one.step != 1 for one in places):
+            found = _Stepped(found, [one.step if one else 1 for one in places])
+        kept = [extent for part, extent in zip(parts, found.shape, strict=True) if isinstance(part, slice)]
+        return found if len(kept) == len(parts) else found.reshape(kept)
+
+    def _cut(self, box: Box) -> LazyArray:
+        """Return what lies in a box."""
+        return _Sliced(self, box)
 
     def roll(self, by: int, axis: int) -> LazyArray:
         """Return the elements moved along an axis."""
@@ -202,8 +216,8 @@ class _InFile(LazyArray):
             return super().reshape(shape)
         return _InFile(self.tensor.reshape(shape))
 
-    def __getitem__(self, index: tuple[slice, ...]) -> LazyArray:
-        return _InFile(self.tensor[index])
+    def _cut(self, box: Box) -> LazyArray:
+        return _InFile(self.tensor[tuple(slice(*ends) for ends in box)])
 
 
 class _InMemory(LazyArray):
@@ -252,6 +266,25 @@ class _Sliced(LazyArray):
                 for (first, _), (start, stop) in zip(self._part, box, strict=True)
             )
         )
+
+
+class _Stepped(LazyArray):
+    """Some of the elements along each axis: every second, or backwards."""
+
+    def __init__(self, inner: LazyArray, steps: Sequence[int]) -> None:
+        super().__init__(
+            [-(-n // abs(step)) for n, step in zip(inner.shape, steps, strict=True)], inner.dtype
+        )
+        self._inner, self._steps = inner, tuple(steps)
+
+    def read(self, box: Box) -> Any:
+        inside, turns = [], []
+        for (start, stop), step, extent in zip(box, self._steps, self._inner.shape, strict=True):
+            first = start * step if step > 0 else extent - 1 + start * step
+            last = first + (stop - start - 1) * step
+            inside.append((min(first, last), max(first, last) + 1) if start < stop else (0, 0))
+            turns.append(slice(None, None, step))
+        return self._inner.read(tuple(inside))[tuple(turns)]
 
 
 class _Rolled(LazyArray):

@@ -25,6 +25,8 @@ from packager.tensors import (
     fits,
     is_contiguous,
     itemsize_of,
+    part_of,
+    per_axis,
     raw_dtype,
     reshaped_strides,
     span,
@@ -36,6 +38,10 @@ PIECE: Final = 4 << 20
 
 GATHERED: Final = 8 << 20
 """The same where elements are gathered from all over a file: the fewer pieces, the longer the runs in it."""
+
+
+IN_PICKLE: Final = "in the pickle"
+"""What a storage is called that stands in a pickle itself, as that of an array of NumPy does."""
 
 
 class LegacyFile:
@@ -185,26 +191,17 @@ class LegacyTensor:
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> Any:
-        """Return a part, by ints and slices: a lazy tensor again. Other indices read the tensor."""
-        parts = index if isinstance(index, tuple) else (index,)
-        if len(parts) > self.ndim or not all(type(part) in (int, slice) for part in parts):
+        """Return a part, by ints, slices and `...`: a lazy tensor again. Other indices read the tensor.
+
+        So do negative steps, which no tensor of PyTorch has. Raises IndexError for an axis or an element that
+        is not there.
+        """
+        if per_axis(index, self.ndim) is None:
             return self.numpy()[index]
-        offset = self.offset
-        shape, strides = [], []
-        for axis, (extent, stride) in enumerate(zip(self.shape, self.strides, strict=True)):
-            part = parts[axis] if axis < len(parts) else slice(None)
-            if isinstance(part, int):
-                if not -extent <= part < extent:
-                    raise IndexError(f"index {part} of an axis with {extent} elements")
-                offset += part % extent * stride
-                continue
-            places = range(*part.indices(extent))
-            if places.step < 0:
-                return self.numpy()[index]
-            offset += places.start * stride if places else 0
-            shape.append(len(places))
-            strides.append(stride * places.step)
-        return self._view(tuple(shape), tuple(strides), offset)
+        shape, strides, offset = part_of(self.shape, self.strides, self.offset, index)
+        if any(stride < 0 for stride in strides):
+            return self.numpy()[index]
+        return self._view(shape, strides, offset)
 
     def transpose(self, *order: Any) -> LegacyTensor:
         """Return the axes in another order, by default the opposite one. Raises ValueError for other axes."""
@@ -251,6 +248,10 @@ class LegacyTensor:
             return
         for box in boxes(self.shape, (size or GATHERED) // itemsize_of(self.dtype)):
             yield memoryview(self[tuple(slice(*ends) for ends in box)].raw().ravel()).cast("B")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Read the elements: a copy, and what is pickled, is an array."""
+        return self.numpy().__reduce_ex__(protocol)
 
     def _view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> LegacyTensor:
         return LegacyTensor(self.storage, self.dtype, shape, strides, offset, self.big_endian)

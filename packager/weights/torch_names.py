@@ -14,7 +14,8 @@ from typing import Any, Final
 from packager.objects import require_spread
 from packager.tensors import DTYPES, contiguous_strides, itemsize_of
 
-from .legacy_tensors import LegacyStorage, LegacyTensor, checked_tensor
+from .legacy_layouts import QUANTIZED, LegacyLayout, meta_tensor, quantized_tensor, sparse_tensor
+from .legacy_tensors import IN_PICKLE, LegacyStorage, LegacyTensor, checked_tensor
 from .pickle_machine import Handler, HasState, Named
 from .sign_bits import ViewedStorages, sign_bits_in
 
@@ -55,6 +56,9 @@ class _Tensors:
             "torch._utils _rebuild_tensor": self.tensor,
             "torch._utils _rebuild_tensor_v2": self.tensor,
             "torch._utils _rebuild_tensor_v3": self.tensor_v3,
+            "torch._utils _rebuild_sparse_tensor": sparse_tensor,
+            "torch._utils _rebuild_qtensor": self.quantized,
+            "torch._utils _rebuild_meta_tensor_no_storage": self.meta,
         }
 
     def tensor(
@@ -84,6 +88,23 @@ class _Tensors:
         """Return a tensor over a storage of bytes, whose dtype stands beside it."""
         known = _DTYPES[dtype.name.rpartition(" ")[2]]
         return self._made(storage, known, offset, shape, strides, metadata)
+
+    def quantized(
+        self,
+        storage: LegacyStorage,
+        offset: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        quantizer: Any,
+        requires_grad: Any = None,
+        hooks: Any = None,
+    ) -> LegacyLayout:
+        """Return a quantised tensor over the storage of its integers."""
+        return quantized_tensor(self._made(storage, storage.dtype, offset, shape, strides, None), quantizer)
+
+    def meta(self, dtype: Named, shape: Any, strides: Any, requires_grad: Any) -> LegacyLayout:
+        """Return a tensor that has no values."""
+        return meta_tensor(_DTYPES[dtype.name.rpartition(" ")[2]], shape, requires_grad)
 
     def from_type(self, function: object, kind: object, arguments: tuple[Any, ...], state: object) -> Any:
         """Return a tensor with Python attributes, which are not data of the checkpoint."""
@@ -115,7 +136,7 @@ def storage_dtype(kind: Any) -> str:
 
 
 def _parameter(data: object, requires_grad: Any = None, hooks: Any = None, state: Any = None) -> Any:
-    if not isinstance(data, LegacyTensor):
+    if not isinstance(data, (LegacyTensor, LegacyLayout)):
         raise TypeError("a parameter without a tensor")
     return data
 
@@ -245,7 +266,7 @@ def _array(data: Any, dtype: Any, shape: Any, order: Any = "C") -> LegacyTensor:
 
 def _in_memory(data: bytes) -> LegacyStorage:
     view = memoryview(data)
-    return LegacyStorage("in the pickle", "uint8", len(view), lambda start, stop: view[start:stop])
+    return LegacyStorage(IN_PICKLE, "uint8", len(view), lambda start, stop: view[start:stop])
 
 
 def _numpy_scalar(dtype: Any, data: Any) -> Any:
@@ -284,6 +305,7 @@ _DATA: Final[Mapping[str, Handler | None]] = {
         for module in _BUILTINS
         for name in ("dict", "float", "int", "list", "str", "tuple", "bool")
     },
-    **{f"torch {name}": None for name in (*_STORAGES, *_DTYPES)},
+    **{f"torch {name}": None for name in (*_STORAGES, *_DTYPES, *QUANTIZED)},
+    **{f"torch {name}": None for name in ("per_tensor_affine", "per_channel_affine")},
 }
 """What becomes of names that need nothing of the file."""

@@ -26,6 +26,7 @@ from packager.archive import (
 )
 from packager.arguments import check_path
 from packager.errors import MigrationError
+from packager.libraries import FORMATS
 from packager.tensors import DTYPES, ITEMSIZE, contiguous_strides, itemsize_of, overlapping, stored_as
 from packager.texts import counted, in_lines
 
@@ -34,6 +35,7 @@ from .contents import LeftOut
 from .lazy_arrays import LazyArray, LazyStateDict, as_lazy, bare, origins
 from .legacy_bounds import FREE_WRITTEN, WRITTEN_PER_BYTE
 from .legacy_tensors import PIECE, LegacyStorage, LegacyTensor
+from .nested_values import registry_for_nested
 from .sign_bits import ShownStorage
 
 Progress = Callable[[int, int], None]
@@ -139,7 +141,10 @@ class _Writing:
         # Wide elements first, so that every tensor starts at a multiple of its element's size.
         ordered = sorted(self.tensors.items(), key=lambda item: -dtypes[item[0]].itemsize)
         rows = [(key, dtypes[key].word, value.shape, value.nbytes) for key, value in ordered]
-        header = spell_header(rows, {"format": "pt", **self.metadata.strings})
+        strings = {**self.metadata.strings}
+        if strings.get("format") in (None, FORMATS["kellet"]):
+            strings["format"] = FORMATS["torch"]  # which every library takes
+        header = spell_header(rows, strings)
         total = len(header) + sum(row[3] for row in rows)
         self._require_in_proportion(
             sum(row[3] for row in rows), "write a .kellet, which stores what keys share once"
@@ -165,11 +170,12 @@ class _Writing:
     def kellet(self, package: str, resource: str) -> WrittenCheckpoint:
         """Write an archive with this one state dict; tied tensors are stored once."""
         from packager.environment import Fingerprint
-        from packager.objects import encode_extras
+        from packager.objects import EXTRA, encode_extras
 
         names = {key: DTYPES[value.dtype].spelling for key, value in self.tensors.items()}
         raw = {key: name for key, name in names.items() if stored_as(name)[1]}
-        extras, versions = encode_extras(self.state, self.others, raw, self.metadata.versions)
+        registry = registry_for_nested()
+        extras, versions = encode_extras(self.state, self.others, raw, self.metadata.versions, registry)
         if extras.refusals:
             lines = [f"    {found.path}: {found.reason}" for found in extras.refusals[:50]]
             raise MigrationError(in_lines(f"{self.target.name}: values that cannot be stored:", *lines))
@@ -178,12 +184,20 @@ class _Writing:
         specs = [_spec(key, value, *places[key]) for key, value in self.tensors.items()]
         sizes = [span[1] - span[0] if span else self.tensors[keys[0]].nbytes for keys, span in groups]
         self._require_in_proportion(sum(sizes), "save it again with tensors that are contiguous")
+        inside = extras.storages
+        specs += [storage.spec(EXTRA, number) for number, storage in enumerate(inside, len(sizes))]
+        sizes += [storage.buffer.nbytes for storage in inside]
         plan = plan_member(specs, sizes, dict(self.metadata.strings))
         member = "/".join((*package.split("."), resource + ".safetensors"))
         total = len(plan.header) + sum(sizes)
         self._require_room(total)
         with ArchiveWriter(self.target, fsync=self.fsync, progress=self.progress) as writer:
-            storages = (self._storage(*groups[number]) for number in plan.order)
+            storages = (
+                self._storage(*groups[number])
+                if number < len(groups)
+                else (inside[number - len(groups)].buffer,)
+                for number in plan.order
+            )
             content = itertools.chain([memoryview(plan.header)], *storages)
             writer.add(member, content, kind="tensors", align=ALIGNMENT, size=total)
             writer.add(index_name(member), plan.index, kind="index")

@@ -72,11 +72,11 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a number as the place of an object": (
         lambda: importer().load_object("p", "x", map_location=3.5),
-        "map_location=3.5: expected a device, or its name as 'cpu', found float",
+        "map_location=3.5: expected a device, its name, a dict, or a function, found float",
     ),
     "a list as the place of a state dict": (
         lambda: importer().load_state_dict("p", "x", map_location=["cpu"]),
-        r"map_location=\['cpu'\]: expected a device, or its name as 'cpu', found list",
+        r"map_location=\['cpu'\]: expected a device, its name, a dict, or a function, found list",
     ),
     "a guard that is none": (
         lambda: exporter(guards="none"),

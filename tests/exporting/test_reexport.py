@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError, sys_importer
 from packager.archive import ArchiveReader
 
@@ -158,3 +160,30 @@ def test_files_of_no_package_come_along_again(project: Project, tmp_path: Path) 
             exporter.save_module("lamp")
         assert importer.import_module("lamp").read() == "dim"
     assert second.read_bytes() == first.read_bytes()
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_a_class_whose_version_was_set_from_outside_comes_back_with_it(
+    project: Project, installed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project(
+        {"wide.py": "from kellet import nn\nclass Wide(nn.Module):\n    pass\nclass Wider(Wide):\n    pass\n"}
+    )
+    import wide  # type: ignore[import-not-found]  # written above
+
+    wide.Wide._version = 3
+    buffer, again = io.BytesIO(), io.BytesIO()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_object("model", "model", nn.Sequential(wide.Wider(), wide.Wide()))
+    del sys.modules["wide"]
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(folder)])
+    with PackageImporter(buffer) as importer:
+        if installed:
+            importer.install()
+        made = importer.load_object("model", "model")
+        assert [type(module)._version for module in made] == [3, 3]
+        with PackageExporter(
+            again, importer=(importer, sys_importer), policy="auto", prove=False
+        ) as exporter:
+            exporter.save_object("model", "model", made)
+    assert again.getvalue() == buffer.getvalue()

@@ -209,6 +209,15 @@ def test_a_mock_is_looked_into_and_not_used() -> None:
             use()
 
 
+def test_a_mock_stands_in_annotations_that_are_run() -> None:
+    thing, other = MockedObject("pkg.thing"), MockedObject("pkg.other")
+    assert repr(thing | None) == "<mocked pkg.thing | NoneType>"
+    assert repr(int | thing) == "<mocked int | pkg.thing>"  # type: ignore[operator]  # as code has it
+    assert repr(None | thing | other) == "<mocked NoneType | pkg.thing | pkg.other>"  # type: ignore[operator]
+    with pytest.raises(NotImplementedError, match=r"^'pkg\.thing \| pkg\.other' was mocked out"):
+        (thing | other)()
+
+
 def test_a_folder_of_an_archive_lists_what_may_be_imported() -> None:
     records = [
         ModuleRecord("pkg.a", "intern", "r", "b", "pkg/a.py"),

@@ -2,6 +2,7 @@
 
 import gc
 import hashlib
+import io
 import os
 import warnings
 from pathlib import Path
@@ -219,3 +220,29 @@ def resident_bytes(path: Path) -> int:
     maps = [number for number, line in enumerate(lines) if line.endswith(str(path))]
     entries = [entry for number in maps for entry in lines[number + 1 : number + 6]]
     return sum(int(entry.split()[1]) << 10 for entry in entries if entry.startswith("Rss:"))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(4) + 1j,
+        np.array(["2020-01-01", "2021-01-01"], "M8[D]"),
+        np.array([1, 2, 3], "m8[s]"),
+        np.array(["abc", "d"]),
+        np.ones(3, ">f8"),
+        np.zeros((0, 3)),
+        np.zeros(0, "M8[D]"),
+    ],
+    ids=lambda array: f"{array.dtype}-{array.shape}",
+)
+def test_arrays_of_every_kind_come_back_aligned_and_read_only(array: np.ndarray) -> None:
+    """A state of odd sizes moves what safetensors has no word for to places of any kind."""
+    file = io.BytesIO()
+    odd = {"a": np.ones(3, np.int8), "bool": np.ones(5, bool), "z": np.ones(7, np.int8)}
+    with PackageExporter(file) as exporter:
+        exporter.save_state_dict("weights", "net", {**odd, "value": array, "view": array[::-1]})
+    with PackageImporter(file) as importer:
+        loaded = importer.load_state_dict("weights", "net")
+        for found, expected in ((loaded["value"], array), (loaded["view"], array[::-1])):
+            assert (found.dtype, found.tolist()) == (expected.dtype, expected.tolist())
+            assert (found.flags.aligned, found.flags.writeable) == (True, False)

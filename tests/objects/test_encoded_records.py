@@ -53,7 +53,8 @@ class Stated:
     def __getstate__(self) -> Any:
         return ("state", LONG)
 
-    def __setstate__(self, state: Any) -> None: ...
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
 
 
 def _looped_dict() -> Any:

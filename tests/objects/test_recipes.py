@@ -81,7 +81,22 @@ def test_items_and_pairs_are_handed_on() -> None:
 
 
 class Stated(Reduced):
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+class Forgetful(Reduced):
     def __setstate__(self, state: Any) -> None: ...
+
+
+class Refusing(Reduced):
+    def __setstate__(self, state: Any) -> None:
+        return NotImplemented
+
+
+def test_a_state_that_nothing_is_done_with_is_none() -> None:
+    assert recipe_of(Forgetful(dict, (), {"a": 1}), None) == Recipe("call", dict)
+    assert recipe_of(Refusing(dict, (), {"a": 1}), None) == Recipe("call", dict, state={"a": 1})
 
 
 def test_a_state_is_the_own_business_of_a_class_that_takes_it() -> None:

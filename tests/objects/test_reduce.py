@@ -90,6 +90,15 @@ class Restored(Stateful):
         self.value, self.lock = state["value"], "made anew"
 
 
+class Forgetful(dict):  # type: ignore[type-arg]  # a plain subclass is what is tested
+    def __init__(self, **entries: Any) -> None:
+        super().__init__(entries)
+        self.__dict__["kept_nowhere"] = {}
+
+    def __setstate__(self, state: Any) -> None:
+        """Do nothing."""
+
+
 class TupleState:
     def __getstate__(self) -> Any:
         return ("a", [1])
@@ -234,6 +243,13 @@ def test_setstate_runs() -> None:
     trip = round_trip(Restored(), interned=[HERE])
     assert vars(trip.object) == {"value": 3, "lock": "made anew"}
     assert trip.is_stable
+
+
+def test_a_state_that_setstate_passes_over_is_not_stored() -> None:
+    result = round_trip([Forgetful(a=1), Forgetful()], trust=[f"{HERE}:Forgetful"])
+    assert result.object == [{"a": 1}, {}]
+    assert all(vars(one) == {} for one in result.object)
+    assert result.is_stable
 
 
 def test_state_of_any_kind_goes_through_setstate() -> None:

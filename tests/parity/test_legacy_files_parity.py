@@ -181,16 +181,12 @@ def test_views_that_show_one_storage_with_other_signs_keep_their_own_values(save
         assert written.tied == (("b", "d"),)
 
 
-@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
 @pytest.mark.filterwarnings("ignore:ComplexHalf support:UserWarning")
 def test_tensors_that_are_made_of_others_are_refused_by_the_name_of_what_makes_them(save):
     whole = torch.tensor([[0.0, 1.0], [2.0, 0.0]])
     others = {
-        "_rebuild_sparse_tensor": whole.to_sparse(),
-        "_rebuild_qtensor": torch.quantize_per_tensor(whole, 0.1, 0, torch.qint8),
         "_rebuild_nested_tensor": torch.nested.nested_tensor([whole, whole]),
-        "_rebuild_meta_tensor_no_storage": torch.empty(2, dtype=torch.complex64, device="meta").conj(),
         "torch.complex32": COMPLEX.to(torch.complex32).conj(),
     }
     for name, tensor in others.items():

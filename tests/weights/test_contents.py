@@ -77,8 +77,10 @@ def test_names_that_lie_in_a_place_are_told_up_to_twenty() -> None:
         found({f"k{n}": W for n in range(21)}, unwrap="z")
     with pytest.raises(LegacyFormatError, match=r"nothing lies under 'a\.z'; a holds 'w'$"):
         found({"a": {"w": W}}, unwrap="a.z")
-    with pytest.raises(LegacyFormatError, match=r"nothing lies under 'a\.z'; a holds nothing by name$"):
+    with pytest.raises(LegacyFormatError, match=r"nothing lies under 'a\.z'; a holds '0'$"):
         found({"a": [W]}, unwrap="a.z")
+    with pytest.raises(LegacyFormatError, match=r"nothing lies under 'a\.z'; a holds nothing by name$"):
+        found({"a": 3}, unwrap="a.z")
     with pytest.raises(LegacyFormatError, match=r"'a' is no state dict, but dict of 1$"):
         found({"a": {"n": 1}}, unwrap="a")
 
@@ -88,6 +90,20 @@ def test_what_is_named_is_taken_with_dots_and_without() -> None:
     assert [list(found(root, unwrap=name).state) for name in ("a.b", "a.c")] == [["w"], ["u"]]
     contents = found(root, unwrap="a.c")
     assert [part[0] for part in told(contents)] == ["a.b", "a.b"]
+
+
+def test_the_state_of_an_optimiser_is_taken_as_it_is() -> None:
+    adam = {"state": {0: {"step": W, "exp_avg": W}}, "param_groups": [{"lr": 0.1, "params": [0]}]}
+    assert (dict(found(adam).state), found(adam).container, found(adam).left_out) == (adam, "", ())
+    beside = {"optimizer_states": [adam, adam], "model": {"w": W}}
+    assert found(beside).container == "model"
+    contents = found(beside, unwrap="optimizer_states.1")
+    assert (dict(contents.state), contents.container) == (adam, "optimizer_states.1")
+
+
+def test_what_a_module_keeps_as_its_extra_state_is_part_of_its_own() -> None:
+    state = {"w": W, "head._extra_state": {"seen": W, "n": 3}}
+    assert dict(found(state).state) == state
 
 
 def test_state_dicts_are_looked_for_four_levels_deep() -> None:

@@ -82,6 +82,17 @@ def check(lazy: LazyArray, wanted: np.ndarray) -> None:
         assert all(len(piece) <= max(size or 1 << 20, wanted.itemsize) for piece in pieces)
 
 
+PARTS: list[Any] = [
+    slice(None, None, 2),
+    slice(None, None, -1),
+    (..., slice(None, None, -2)),
+    (slice(None, None, 2), ...),
+    (..., 0),
+    0,
+    -1,
+]
+
+
 @pytest.mark.parametrize("make", [in_file, as_lazy])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_parts_of_what_is_moved_and_changed_are_numpys(make: Any, shape: tuple[int, ...]) -> None:
@@ -101,8 +112,15 @@ def test_parts_of_what_is_moved_and_changed_are_numpys(make: Any, shape: tuple[i
         check(lazy[1:2,][:1,], array[1:2][:1])
         check(lazy.roll(1, 0)[:2,], np.roll(array, 1, 0)[:2])
         check(lazy.roll(1, 0)[2:1,], np.roll(array, 1, 0)[2:1])
-        with pytest.raises(IndexError, match="a lazy array is sliced without steps"):
-            lazy.roll(1, 0)[::2,]
+        for index in PARTS:
+            check(lazy[index], array[index])
+            check(lazy.roll(1, 0)[index], np.roll(array, 1, 0)[index])
+        with pytest.raises(
+            IndexError, match=r"found the index \[0\]; a lazy array is cut by ints, slices and"
+        ):
+            lazy[[0]]
+        with pytest.raises(IndexError, match="found the index 9 of an axis"):
+            lazy[9]
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (1, 2, 2)])

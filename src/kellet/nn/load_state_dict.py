@@ -65,7 +65,8 @@ class StateLoading(StateSaving):
         converted to the module's. With `assign` the values themselves take the place of the
         module's tensors, dtype and memory included: a Parameter stays a Parameter and keeps its
         `requires_grad`, tied names stay tied; optimisers have to be made afterwards. `state_dict`
-        is not changed: hooks work on a shallow copy.
+        is not changed: hooks work on a shallow copy. One that is read from a file may have the method
+        `__kellet_state_dict__`, which gives a mapping to tensors of kellet; so have those of packager.
 
         Returns the missing and the unexpected keys; with `strict` there may be none.
 
@@ -85,6 +86,9 @@ class StateLoading(StateSaving):
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        in_tensors = getattr(type(state_dict), "__kellet_state_dict__", None)
+        if in_tensors is not None:  # a state dict in a file, whatever library its values are of
+            state_dict = in_tensors(state_dict)
         load = _Load(cast("Module", self), state_dict, strict, assign)
         try:
             return load.run()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from packager.archive import ArchiveReader
+from packager.cli import main
 from packager.environment import Interpreter
 from packager.environment.creating import CreatedEnvironment, create_environment
 from packager.environment.errors import (
@@ -177,3 +178,44 @@ def test_a_name_that_pip_would_take_for_something_else_is_refused(
 
 def test_the_running_python_answers_as_itself() -> None:
     assert Interpreter.ask(sys.executable).fingerprint == Interpreter.here().fingerprint
+
+
+def test_a_python_is_named_from_the_current_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, record: Record, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "env" / "bin").mkdir(parents=True)
+    (tmp_path / "env" / "bin" / "python").symlink_to(sys.executable)
+    monkeypatch.chdir(tmp_path / "env")
+    for shown in ("bin/python", "../env/bin/python", "./bin/../bin/python"):
+        assert Interpreter.ask(shown).executable == str(tmp_path / "env" / "bin" / "python")
+    assert main(["env", "check", str(record({})), "--python", "bin/python"]) == 0
+    assert capsys.readouterr().out.endswith("the environment is as recorded\n")
+
+
+PYENV = "pyenv: python3.12: command not found\n\nThe `python3.12' command exists in these versions:\n  3.12.1"
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        (
+            f'echo "{PYENV.replace("`", chr(92) + "`")}" >&2; exit 127',
+            "exit code 127: " + " ".join(PYENV.split()),
+        ),
+        ("exit 3", "exit code 3"),
+        ("kill -9 $$", "signal 9"),
+        ("echo hello", "its answer is not that of a Python"),
+        ("echo '[1]'", "its answer is not that of a Python"),
+        ("echo '{}'", "its answer is not that of a Python"),
+        ("yes x | head -n 5000 >&2; exit 1", "exit code 1: " + ("x " * 100)),
+    ],
+)
+def test_what_is_no_python_is_told_in_one_line(
+    says: str, told: str, record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A shim of pyenv, for one, starts a Python only where one was chosen for the folder."""
+    shim = script(tmp_path / "bin" / "python3.12", says)
+    assert main(["env", "check", str(record({})), "--python", str(shim)]) == 1
+    assert capsys.readouterr().err == (
+        f"packager: {shim}: no Python answers there ({told}); name one, as --python /usr/bin/python3.12\n"
+    )

@@ -9,6 +9,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from .suggestions import target, target_or_file
+
 if TYPE_CHECKING:
     from packager.analysis import TraceComparison
     from packager.exporting import ExportPlan
@@ -16,10 +18,11 @@ if TYPE_CHECKING:
     from packager.policy import Answer, Policy
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
-    """Declare the target."""
+def add_target(parser: argparse.ArgumentParser, *, or_file: bool = False) -> None:
+    """Declare the target, which for some commands may be a file instead."""
     parser.add_argument(
         "target",
+        type=target_or_file if or_file else target,
         metavar="TARGET",
         help="package.module:name of an object, or of a class or function that makes it; or a module",
     )

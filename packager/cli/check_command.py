@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .archives import add_archive, opened
+from .archives import add_archive, not_negative, opened
 from .screen import print_json, print_lines
 
 _EXAMPLES = """\
@@ -31,7 +31,7 @@ def add(commands: Any) -> None:
     add_archive(parser)
     parser.add_argument(
         "--tolerance",
-        type=float,
+        type=not_negative,
         default=1e-5,
         metavar="X",
         help="the largest difference allowed (default: 1e-5)",

@@ -101,7 +101,9 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    from .suggestions import Parser
+
+    parser = Parser(
         prog=_command_name(),
         description="Pack a model with its code, weights and environment into one file, and look inside.",
         epilog=EXIT_CODES,
@@ -160,7 +162,11 @@ def _note_namesake(error: Exception) -> None:
 def _failed(error: object, code: int) -> int:
     from .screen import print_lines
 
-    notes = (f"  {note}" for note in getattr(error, "__notes__", ()))
+    notes = [f"  {note}" for note in getattr(error, "__notes__", ())]
+    if isinstance(error, Exception):
+        from .suggestions import meant
+
+        notes += [f"  {question}" for question in meant(error)]
     print_lines(f"{_command_name()}: " + _of_others(error), *notes, to=sys.stderr)
     return code
 

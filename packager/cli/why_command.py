@@ -10,6 +10,7 @@ from typing import Any
 
 from .building import add_policy_options, add_target, exporter_for, request_target
 from .screen import print_json, print_lines, print_text, stages
+from .suggestions import did_you_mean
 
 _EXAMPLES = """\
 examples:
@@ -29,7 +30,7 @@ def add(commands: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_target(parser)
+    add_target(parser, or_file=True)
     parser.add_argument("module", metavar="MODULE", help="the module to explain, as numpy.linalg")
     add_policy_options(parser)
     parser.add_argument("--json", action="store_true", help="print the answer for machines")
@@ -61,7 +62,8 @@ def _why_recorded(options: argparse.Namespace) -> int:
         records = {record.name: record for record in reader.manifest.modules}
     record = records.get(options.module)
     if record is None:
-        return _unknown(f"module {options.module!r} is not in {options.target}")
+        near = did_you_mean(options.module, records)
+        return _unknown(f"module {options.module!r} is not in {options.target}{near}")
     if options.json:
         print_json(record)
         return 0

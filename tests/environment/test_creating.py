@@ -25,6 +25,7 @@ from packager.environment.errors import (
     WrongPlatformError,
     WrongPythonError,
 )
+from packager.environment.own import own_version
 from packager.errors import ArchiveError, PackageError
 
 from .conftest import MakeWheel, Record
@@ -32,7 +33,7 @@ from .conftest import MakeWheel, Record
 
 def create(path: Path, folder: Path, **options: Any) -> CreatedEnvironment:
     with ArchiveReader(path) as archive:
-        return create_environment(archive, folder, **options)
+        return create_environment(archive, folder, **{"packager": False, **options})
 
 
 def script(path: Path, text: str) -> Path:
@@ -56,6 +57,40 @@ def test_exactly_the_recorded_versions_are_installed(
     question = "import tiny, under; print(tiny.__version__, under.__version__)"
     done = subprocess.run([made.python, "-c", question], capture_output=True, text=True, check=True)
     assert done.stdout == "1.0 1.0\n"
+
+
+def test_packager_is_there_to_open_the_archive(
+    record: Record, needs_of_packager: list[Path], no_index: Path, tmp_path: Path
+) -> None:
+    """Whatever was recorded: an archive of plain NumPy says nothing of what opens it."""
+    archive = record({})
+    made = create(archive, tmp_path / "env", installer="pip", packager=None)
+    assert made.installed == (f"kellet=={own_version()}",)
+    assert (tmp_path / "env" / "bin" / "packager").exists()
+    for folder, how in (("offline", {"offline": True}), ("without", {"packager": False})):
+        made = create(archive, tmp_path / folder, **{"installer": "pip", "packager": None, **how})
+        assert made.installed == ()
+        assert made.lacking == (("importlib-metadata", "msgpack", "numpy") if "offline" in how else ())
+
+
+def test_what_packager_lacks_is_told_where_it_was_asked_for(record: Record, tmp_path: Path) -> None:
+    with pytest.raises(
+        EnvironmentBuildError, match=r"no wheel of importlib-metadata>=8\.5, which kellet .* req"
+    ):
+        create(record({}), tmp_path / "env", installer="pip", offline=True, packager=True)
+    assert not (tmp_path / "env").exists()
+
+
+def test_the_command_says_that_packager_is_not_there(
+    record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["env", "create", str(record({})), str(tmp_path / "env"), "--offline", "--installer", "pip"]
+    assert main(command) == 0
+    assert capsys.readouterr().out.splitlines()[1] == (
+        "packager is not in it, so that it cannot open the archive: there is no wheel of importlib-metadata, "
+        "msgpack, numpy; leave out --offline, name a folder that has them with --find-links, or export again "
+        "with --vendor-wheels"
+    )
 
 
 def test_a_version_that_nobody_offers_leaves_nothing_behind(

@@ -39,6 +39,29 @@ def add_find_links(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_loosen(parser: argparse.ArgumentParser) -> None:
+    """Declare which versions will do at the target, where others than what follows from those here."""
+    parser.add_argument(
+        "--loosen",
+        type=requirement,
+        action="append",
+        default=[],
+        metavar="REQUIREMENT",
+        help="what will do at the target, as 'numpy>=1.26', or numpy for any version; repeatable",
+    )
+
+
+def requirement(text: str) -> str:
+    """Check an argument that is a requirement, for argparse. Raises ArgumentTypeError for others."""
+    from packager.environment import Requirement
+
+    try:
+        Requirement.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
 def add_policy_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options that decide what goes into the archive."""
     group = parser.add_argument_group(
@@ -115,6 +138,7 @@ def exporter_for(
         policy=policy_of(options) if policy is None else policy,
         guards=options.guards,
         parents=options.parents,
+        loosen=getattr(options, "loosen", ()),
         **more,
     )
 

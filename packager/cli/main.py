@@ -43,6 +43,8 @@ COMMANDS = (
     "migrate",
     "suggest-migration",
     "env",
+    "cache",
+    "completion",
 )
 
 

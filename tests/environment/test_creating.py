@@ -74,9 +74,7 @@ def test_packager_is_there_to_open_the_archive(
 
 
 def test_what_packager_lacks_is_told_where_it_was_asked_for(record: Record, tmp_path: Path) -> None:
-    with pytest.raises(
-        EnvironmentBuildError, match=r"no wheel of importlib-metadata>=8\.5, which kellet .* req"
-    ):
+    with pytest.raises(EnvironmentBuildError, match=r"no wheel of importlib-metadata.*, which kellet"):
         create(record({}), tmp_path / "env", installer="pip", offline=True, packager=True)
     assert not (tmp_path / "env").exists()
 

@@ -61,7 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.excepthook = _show_traceback
         with end_in_order(), own_streams():
             return main(sys.argv[1:])
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next
+        from .completion_command import complete
+
+        complete(parser)
+    options = parser.parse_args(arguments)
     return carry_out(options.run, options)
 
 

@@ -69,9 +69,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def run_clear(options: argparse.Namespace) -> int:
-    """Remove the parts, and say how much that was. Raises OSError for what cannot be removed.
+    """Remove the parts, and say how much that was.
 
-    Nothing else in the folder is touched: it may be one that was not made for this alone.
+    Nothing else in the folder is touched: it may be one that was not made for this alone. Raises OSError for
+    what cannot be removed, PackageError for a name that is no part.
     """
     from packager.errors import PackageError
     from packager.sizes import size_text

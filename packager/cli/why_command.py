@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import io
 import os
 import sys
@@ -64,13 +65,26 @@ def _why_recorded(options: argparse.Namespace) -> int:
     if record is None:
         near = did_you_mean(options.module, records)
         return _unknown(f"module {options.module!r} is not in {options.target}{near}")
+    # `from pkg.sub import name` brings pkg, too, and is recorded with pkg.sub alone.
+    below = {
+        other.name: outside
+        for other in records.values()
+        if other.name.startswith(f"{record.name}.")
+        and (outside := [site for site in other.importers if not _is_in(site.module, record.name)])
+    }
     if options.json:
-        print_json(record)
+        print_json({**dataclasses.asdict(record), "submodules": below})
         return 0
     lines = [f"{record.name}: {record.action} by {record.rule} ({record.because})"]
     lines += [f"    {site.module} at {site.file}:{site.line}" for site in record.importers]
+    for name, sites in sorted(below.items()):
+        lines += [f"    {site.module} at {site.file}:{site.line}, which imports {name}" for site in sites]
     print_lines(*lines)
     return 0
+
+
+def _is_in(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
 
 
 def _unknown(message: str) -> int:

@@ -91,7 +91,10 @@ def test_every_other_hook_needs_a_name_to_trust(register: str, kind: str, hook: 
 def test_a_hook_of_a_trusted_name_is_registered() -> None:
     model = nn.Linear(2, 2)
     model.register_forward_hook(F.relu)
-    with pytest.raises(UntrustedNamesError, match=r"or open it with PackageImporter\(..., trust=\('torch.nn.functional:relu',\)\)"):
+    with pytest.raises(
+        UntrustedNamesError,
+        match=r"or open it with PackageImporter\(..., trust=\('torch.nn.functional:relu',\)\)",
+    ):
         _load(forge.encoded(model))
     loaded = _load(forge.encoded(model), trust=("torch.nn.functional:relu",))
     assert list(loaded._forward_hooks.values()) == [F.relu]

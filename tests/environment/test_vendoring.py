@@ -19,8 +19,9 @@ from packager.cli import main
 from packager.environment import RecordedEnvironment, vendoring
 from packager.environment.creating import create_environment
 from packager.environment.errors import EnvironmentBuildError, NoSuchVersionError, ToolMissingError
-from packager.environment.own import own_version
+from packager.environment.own import own_version, wheel_of
 from packager.environment.vendoring import fetch_wheels
+from packager.environment.wheel_contents import contents_of
 from packager.environment.wheel_platforms import Target, parse_targets
 from packager.environment.wheels import vendored_wheels
 from packager.exporting import carried
@@ -80,6 +81,21 @@ def test_pip_takes_older_platforms_and_the_target_without_a_wheel_is_told(
     ):
         fetched(tmp_path / "wheels", LINUX, WINDOWS)
     assert list((tmp_path / "wheels").iterdir()) == []
+
+
+def test_what_a_wheel_vendors_itself_is_not_its_own_metadata(tmp_path: Path) -> None:
+    """setuptools has folders `_vendor/....dist-info` of other distributions, with requirements of theirs."""
+    info = "sets-2.0.dist-info"
+    contents = {
+        "sets/_vendor/other-1.0.dist-info/METADATA": b"Name: other\nVersion: 1.0\nRequires-Dist: absent\n",
+        "sets/_vendor/other-1.0.dist-info/entry_points.txt": b"[console_scripts]\npython = other:main\n",
+        f"{info}/METADATA": b"Name: sets\nVersion: 2.0\nRequires-Dist: under\n",
+        f"{info}/licenses/sub.dist-info/METADATA": b"Name: third\nVersion: 1.0\n",
+    }
+    file, data = wheel_of(contents, "sets", "2.0")
+    (tmp_path / file).write_bytes(data)
+    found = contents_of(tmp_path / file)
+    assert (found.requires, found.acting) == (("under",), ())
 
 
 def test_without_packaging_it_says_what_to_install(

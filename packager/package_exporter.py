@@ -25,7 +25,7 @@ from packager.arguments import (
 )
 from packager.atomic import temporary_folder
 from packager.calls import copied_input
-from packager.environment import Distributions, parse_targets
+from packager.environment import Distributions, parse_targets, requirements_by_name
 from packager.errors import ArgumentError, PackagingWarning
 from packager.errors import EmptyMatchError as EmptyMatchError
 from packager.errors import PackagingError as PackagingError
@@ -89,7 +89,9 @@ class PackageExporter:
     carries its loader: `python net.kellet --info` works where there is only Python and NumPy.
     `vendor_wheels` names targets ("here", "cp311-manylinux_2_28_x86_64", ...) for which the wheels of
     the externs go into the archive, in the versions that are installed here; pip fetches them when it
-    is written, also from the folders `find_links`.
+    is written, also from the folders `find_links`. `loosen` says what will do at the target in the place of
+    what follows from the versions here (not older, and the same major version): "numpy>=1.26", or "numpy"
+    for any; the version that is here is recorded all the same.
 
     Before the archive gets its name it is proved: opened once in a clean process, where nothing of the
     project can be imported, everything in it loaded, encoded again, and its golden calls repeated. What does
@@ -142,6 +144,7 @@ class PackageExporter:
         runnable: bool = False,
         vendor_wheels: Sequence[str] = (),
         find_links: Sequence[str] = (),
+        loosen: Sequence[str] = (),
     ) -> None:
         check_file("f", f, method="write")
         check_flag("debug", debug)
@@ -154,6 +157,7 @@ class PackageExporter:
         check_flag("runnable", runnable)
         check_several("vendor_wheels", vendor_wheels, "a list of targets")
         check_several("find_links", find_links, "a list of folders")
+        check_several("loosen", loosen, "a list of requirements")
         self.importer = as_importer(importer)
         self.debug = debug
         self.identity: str | None = None
@@ -164,7 +168,7 @@ class PackageExporter:
         self._runnable = runnable
         self._wheel_targets = parse_targets(vendor_wheels) if vendor_wheels else ()
         self._find_links = tuple(find_links)
-        self._request = Request()
+        self._request = Request(requirements_by_name("loosen", loosen) if loosen else {})
         self._reduced: Reduced = {}
         self._plan: ExportPlan | None = None
         self._state: Literal["open", "closed", "abandoned"] = "open"

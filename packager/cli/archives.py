@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import traceback
 from collections.abc import Iterator
@@ -53,13 +54,7 @@ def _identity(text: str) -> str | None:
 
 def add_trust_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of trust: types to allow, and how to treat what it records of the environment."""
-    parser.add_argument(
-        "--trust",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a type to trust (module:Class); repeatable",
-    )
+    add_trust(parser, "a type to trust (module:Class); repeatable")
     parser.add_argument(
         "--environment",
         choices=("error", "warn", "ignore"),
@@ -67,6 +62,43 @@ def add_trust_options(parser: argparse.ArgumentParser) -> None:
         help="what to do where this environment is not as recorded (default: warn, and stop where "
         "something is missing; ignore: try all the same)",
     )
+
+
+def add_trust(parser: argparse.ArgumentParser, text: str) -> None:
+    """Declare the option that names a type to trust; what is no such name is wrong usage."""
+    parser.add_argument("--trust", type=_trusted, action="append", default=[], metavar="NAME", help=text)
+
+
+def _trusted(text: str) -> str:
+    from packager.objects import Trust
+
+    try:
+        Trust((text,))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error).removeprefix("trust=")) from error
+    return text
+
+
+def mebibytes(text: str) -> int:
+    """Read an argument that is a number of MiB, for argparse. Raises its ArgumentTypeError for others."""
+    if not text.isdecimal() or len(text) > 10 or not 0 < int(text) <= _MOST_MEBIBYTES:
+        raise argparse.ArgumentTypeError(f"expected 1 to {_MOST_MEBIBYTES} MiB, got {text}")
+    return int(text)
+
+
+def not_negative(text: str) -> float:
+    """Read an argument that is 0 or more, for argparse. Raises its ArgumentTypeError for others."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not number >= 0:  # what is no number is not, either
+        raise argparse.ArgumentTypeError(f"expected a number from 0 on, got {text}")
+    return number
+
+
+_MOST_MEBIBYTES = 1 << 32
+"""More is no size of a process: systems refuse it as a limit."""
 
 
 def source_of(file: str) -> Any:

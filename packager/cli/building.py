@@ -9,6 +9,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from .suggestions import target, target_or_file
+
 if TYPE_CHECKING:
     from packager.analysis import TraceComparison
     from packager.exporting import ExportPlan
@@ -16,10 +18,11 @@ if TYPE_CHECKING:
     from packager.policy import Answer, Policy
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
-    """Declare the target."""
+def add_target(parser: argparse.ArgumentParser, *, or_file: bool = False) -> None:
+    """Declare the target, which for some commands may be a file instead."""
     parser.add_argument(
         "target",
+        type=target_or_file if or_file else target,
         metavar="TARGET",
         help="package.module:name of an object, or of a class or function that makes it; or a module",
     )
@@ -34,6 +37,29 @@ def add_find_links(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="a folder with more wheels; repeatable",
     )
+
+
+def add_loosen(parser: argparse.ArgumentParser) -> None:
+    """Declare which versions will do at the target, where others than what follows from those here."""
+    parser.add_argument(
+        "--loosen",
+        type=requirement,
+        action="append",
+        default=[],
+        metavar="REQUIREMENT",
+        help="what will do at the target, as 'numpy>=1.26', or numpy for any version; repeatable",
+    )
+
+
+def requirement(text: str) -> str:
+    """Check an argument that is a requirement, for argparse. Raises ArgumentTypeError for others."""
+    from packager.environment import Requirement
+
+    try:
+        Requirement.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 def add_policy_options(parser: argparse.ArgumentParser) -> None:
@@ -112,6 +138,7 @@ def exporter_for(
         policy=policy_of(options) if policy is None else policy,
         guards=options.guards,
         parents=options.parents,
+        loosen=getattr(options, "loosen", ()),
         **more,
     )
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-from .archives import add_archive, opened
+from .archives import add_archive, not_negative, opened
 from .screen import print_json, print_lines
 
 _EXAMPLES = """\
@@ -31,7 +35,7 @@ def add(commands: Any) -> None:
     add_archive(parser)
     parser.add_argument(
         "--tolerance",
-        type=float,
+        type=not_negative,
         default=1e-5,
         metavar="X",
         help="the largest difference allowed (default: 1e-5)",
@@ -42,8 +46,11 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run every check, print every deviation, and say by the exit code whether all is within bounds."""
-    with opened(options) as importer:
+    with _environment_told_later() as told, opened(options) as importer:
         outcomes = importer.check()
+        told.matters = not outcomes or any(
+            not one.same_bits for found in outcomes for one in found.deviations
+        )
     if options.json:
         print_json(list(outcomes))
     elif not outcomes:
@@ -52,4 +59,31 @@ def run(options: argparse.Namespace) -> int:
         for outcome in outcomes:
             for one in outcome.deviations:
                 print_lines(f"{outcome.name}: {one.name}: {one}")
+        if told.differs and not told.matters:
+            print_lines("the environment is another than the recorded one, and the answers are the same")
     return 0 if outcomes and all(outcome.within(options.tolerance) for outcome in outcomes) else 1
+
+
+@dataclass
+class _Told:
+    """Whether the environment is another than the recorded one, and whether that may matter."""
+
+    differs: bool = False
+    matters: bool = True
+
+
+@contextmanager
+def _environment_told_later() -> Iterator[_Told]:
+    """Warn at the end of the block of what it warned of; of the environment only where that matters."""
+    from packager.loading import EnvironmentWarning
+
+    told, said = _Told(), list[warnings.WarningMessage]()
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            yield told
+    finally:  # where the block failed, the environment may be the reason
+        for one in said:
+            of_environment = issubclass(one.category, EnvironmentWarning)
+            told.differs |= of_environment
+            if told.matters or not of_environment:
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)

@@ -107,6 +107,12 @@ def _add_create(parts: Any) -> None:
         "--installer", choices=("auto", "pip", "uv"), default="auto", help="auto (default): uv where it is"
     )
     create.add_argument("--offline", action="store_true", help="from the wheels in the archive alone")
+    create.add_argument(
+        "--packager",
+        action=argparse.BooleanOptionalAction,
+        help="put packager into it, which opens the archive there (default: yes; with --offline where the "
+        "archive has the wheels that it needs)",
+    )
     create.add_argument("--json", action="store_true", help="print the outcome for machines")
     add_find_links(create)
     add_identity(create)
@@ -183,11 +189,18 @@ def run_create(options: argparse.Namespace) -> int:
             installer=options.installer,
             offline=options.offline,
             find_links=options.find_links,
+            packager=options.packager,
         )
     if options.json:
         print_json(made)
     else:
         print_lines(f"{made.python}: {', '.join(made.installed) or 'nothing'}, by {made.installer}")
+        if made.lacking:
+            print_lines(
+                f"packager is not in it, so that it cannot open the archive: there is no wheel of "
+                f"{', '.join(made.lacking)}; leave out --offline, name a folder that has them with "
+                "--find-links, or export again with --vendor-wheels"
+            )
         for name, files in made.acting.items():
             print_lines(*(f"warning: {name} brings {one.path}: {one.why}" for one in files))
         if made.report:

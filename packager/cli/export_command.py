@@ -16,6 +16,7 @@ from packager.texts import counted, in_lines
 from .archives import told_with_place
 from .building import (
     add_find_links,
+    add_loosen,
     add_policy_options,
     add_target,
     add_trace_options,
@@ -102,6 +103,7 @@ def add(commands: Any) -> None:
         help="trace, and write a policy file (.toml) that stores what the call used and nothing else",
     )
     add_policy_options(parser)
+    add_loosen(parser)
     parser.set_defaults(run=run)
 
 

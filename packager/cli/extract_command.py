@@ -67,8 +67,37 @@ def run(options: argparse.Namespace) -> int:
             refuse_names_of_windows([*entries, *reserved])
         with progress("extracting") as show:
             _write_folder(reader, entries, reserved, target, show or _silence)
-    print_lines(f"{target}: {counted(len(entries) + len(reserved), 'file')} of {options.file}")
+        ties = list(_ties(reader, entries))
+    print_lines(f"{target}: {counted(len(entries) + len(reserved), 'file')} of {options.file}", *ties)
     return 0
+
+
+def _ties(reader: ArchiveReader, entries: Sequence[str]) -> Iterator[str]:
+    """Yield a line for each member whose safetensors header, as other libraries read it, lacks tensors.
+
+    It names every storage once; tensors that share one, or see a part of it, are in the index alone.
+    """
+    from packager.archive import TensorReader, parse_header
+
+    for name in entries:
+        if reader.entry(name).kind != "tensors":
+            continue
+        length = 8 + int.from_bytes(reader.read(name, 0, 8), "little")
+        named = parse_header(reader.read(name, 0, length), reader.entry(name).size, what=name).tensors
+        member = TensorReader(reader, name)
+        holders = {tensor.storage: key for key, tensor in member.items() if key in named}
+        ties = [
+            f"{key} ({f'the bytes of {holders[tensor.storage]}' if tensor.storage in holders else 'a view'})"
+            for key, tensor in member.items()
+            if key not in named
+        ]
+        if ties:
+            more = f", and {len(ties) - _MOST_TIES} more" if len(ties) > _MOST_TIES else ""
+            yield f"{name}: as safetensors it lacks {', '.join(ties[:_MOST_TIES])}{more}"
+
+
+_MOST_TIES: Final = 10
+"""How many tensors are named that a member lacks for other libraries."""
 
 
 def refuse_names_of_windows(names: Sequence[str]) -> None:

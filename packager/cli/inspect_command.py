@@ -26,6 +26,7 @@ examples:
   packager inspect net.kellet --tensors
   packager inspect net.kellet --json | jq '.externs'
   packager inspect old.pt                             weights of PyTorch, safetensors and NumPy, too
+  packager inspect arrays/                            so are folders of .npy, and shards by their index
 """
 _MOST_IN_TREE: Final = 20_000  # files; a longer tree is of no use to a reader
 _ROWS_AT_ONCE: Final = 1000
@@ -61,15 +62,23 @@ def run(options: argparse.Namespace) -> int:
         members = _members(reader)
         names, wheels = list(stored_names(reader)), _wheels(reader)
         if options.json:
-            print_json({**_everything(reader, members), "names": names, "wheels": wheels})
+            more = {"names": names, "wheels": wheels, "runnable": _is_runnable(reader)}
+            print_json({**_everything(reader, members), **more})
             return 0
         print_lines(f"{options.file}: format {manifest.format}, identity {reader.identity}")
+        if _is_runnable(reader):
+            print_lines("runnable: it carries its loader, and `python FILE --info` starts it")
         _print_tree(options.file, reader)
         _print_code(manifest)
         _print_contents(manifest, reader, names)
         _print_wheels(wheels)
         _print_tensors(members, every=options.tensors)
     return 0
+
+
+def _is_runnable(reader: Any) -> bool:
+    """Whether the archive carries its loader."""
+    return "__main__.py" in reader and any(name.startswith(".data/runtime/") for name in reader.names())
 
 
 def _members(reader: Any) -> dict[str, Any]:
@@ -151,6 +160,9 @@ def _print_code(manifest: Any) -> None:
         if record.origin not in ("stdlib", "builtin")
     ]
     print_table("left to the target", ("package", "requirement", "origin"), rows)
+    answers = {True: "true", False: "false", None: "not known"}
+    tests = [(guard.file, guard.line, guard.test, answers[guard.value]) for guard in manifest.guards]
+    print_table("tests that decided which imports were followed", ("file", "line", "test", "there"), tests)
     facts = dict(manifest.environment)
     versions = facts.pop("distributions", {}) if isinstance(facts.get("distributions"), dict) else {}
     print_table("environment", ("what", "recorded"), sorted(facts.items()))
@@ -275,13 +287,15 @@ def _inspect_weights(options: argparse.Namespace, refused: ArchiveError) -> int:
 
     Raises ArchiveError for a damaged archive, which is never read as something else: what the reader said.
     """
-    if options.file == "-" or options.file.endswith(".kellet"):
+    if options.file == "-" or options.file.endswith(".kellet") or os.path.isdir(f"{options.file}/.data"):
         raise refused
-    if os.path.isdir(options.file):
-        raise ArchiveError(
-            in_lines(str(refused), "To look into a package before it is exported: packager plan PACKAGE")
-        ) from refused
-    checkpoint = _opened_weights(options.file, refused)
+    try:
+        checkpoint = _opened_weights(options.file, refused)
+    except ArchiveError as error:
+        if not os.path.isdir(options.file):
+            raise
+        hint = "To look into a package before it is exported: packager plan PACKAGE"
+        raise ArchiveError(in_lines(str(error), hint)) from refused
     if options.json:
         _print_weights_json(checkpoint)
     else:

@@ -43,6 +43,8 @@ COMMANDS = (
     "migrate",
     "suggest-migration",
     "env",
+    "cache",
+    "completion",
 )
 
 
@@ -59,7 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.excepthook = _show_traceback
         with end_in_order(), own_streams():
             return main(sys.argv[1:])
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next
+        from .completion_command import complete
+
+        complete(parser)
+    options = parser.parse_args(arguments)
     return carry_out(options.run, options)
 
 
@@ -101,7 +108,9 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    from .suggestions import Parser
+
+    parser = Parser(
         prog=_command_name(),
         description="Pack a model with its code, weights and environment into one file, and look inside.",
         epilog=EXIT_CODES,
@@ -160,7 +169,11 @@ def _note_namesake(error: Exception) -> None:
 def _failed(error: object, code: int) -> int:
     from .screen import print_lines
 
-    notes = (f"  {note}" for note in getattr(error, "__notes__", ()))
+    notes = [f"  {note}" for note in getattr(error, "__notes__", ())]
+    if isinstance(error, Exception):
+        from .suggestions import meant
+
+        notes += [f"  {question}" for question in meant(error)]
     print_lines(f"{_command_name()}: " + _of_others(error), *notes, to=sys.stderr)
     return code
 

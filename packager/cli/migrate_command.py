@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from packager.texts import counted
 
 from .screen import print_json, print_lines, progress
+from .suggestions import target_or_file
 
 if TYPE_CHECKING:
     from packager.migrations import LoadReport, MigratedDict, Migration, MigrationPlan
@@ -58,6 +59,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument(
         "--target",
+        type=target_or_file,
         metavar="TARGET",
         help="package.module:name of the model, or another file: what migrations ask for shapes and "
         "properties; with --plan also what would be missing or unexpected there",

@@ -6,7 +6,7 @@ import argparse
 import io
 from typing import Any
 
-from .building import add_policy_options, add_target, exporter_for, request_target
+from .building import add_loosen, add_policy_options, add_target, exporter_for, request_target
 from .screen import print_json, print_text, stages
 
 _EXAMPLES = """\
@@ -31,6 +31,7 @@ def add(commands: Any) -> None:
     )
     add_target(parser)
     add_policy_options(parser)
+    add_loosen(parser)
     parser.add_argument(
         "--prove",
         action="store_true",

@@ -11,10 +11,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .archives import add_trust_options
+from .archives import add_trust_options, not_negative
 from .main import EXIT_CODES, carry_out
 from .run_command import add_call, add_inputs
 from .screen import own_streams, print_lines
+from .suggestions import Parser
 
 if TYPE_CHECKING:
     from packager.archive import ArchiveReader
@@ -75,7 +76,7 @@ def _where_it_can(run: Callable[[argparse.Namespace], int]) -> Callable[[argpars
 
 
 def _parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"python {name}",
         description="Run the model in this archive. It needs Python, NumPy, and what --info lists.",
         epilog=_EXAMPLES.format(file=name) + EXIT_CODES,
@@ -88,7 +89,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
     what.add_argument("--verify", action="store_true", help="check every byte of this archive")
     add_call(parser)
     parser.add_argument(
-        "--tolerance", type=float, default=1e-5, metavar="X", help="for --check (default: 1e-5)"
+        "--tolerance", type=not_negative, default=1e-5, metavar="X", help="for --check (default: 1e-5)"
     )
     add_trust_options(parser)
     parser.add_argument("--json", action="store_true", help="print the outcome for machines")

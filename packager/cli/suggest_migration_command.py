@@ -11,6 +11,7 @@ from packager.atomic import replaced_file
 
 from .migrate_command import add_unwrap, target_state
 from .screen import print_text
+from .suggestions import target_or_file
 
 _EXAMPLES = """\
 examples:
@@ -33,7 +34,10 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("old", metavar="OLD", help="the file with the old weights")
     parser.add_argument(
-        "target", metavar="TARGET", help="package.module:name of the model or what makes it; or another file"
+        "target",
+        type=target_or_file,
+        metavar="TARGET",
+        help="package.module:name of the model or what makes it; or another file",
     )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="write here; standard output by default"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from packager.texts import counted
 
-from .archives import FILE_HELP, add_identity, source_of
+from .archives import FILE_HELP, add_identity, add_trust, mebibytes, not_negative, source_of
 from .screen import print_json, print_lines, progress
 
 if TYPE_CHECKING:
@@ -44,19 +44,17 @@ def add(commands: Any) -> None:
         action="store_true",
         help="also parse every source and stored object, in a child process with limits",
     )
+    add_trust(parser, "for --deep: a type that stored objects may use (module:Class); repeatable")
     parser.add_argument(
-        "--trust",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="for --deep: a type that stored objects may use (module:Class); repeatable",
-    )
-    parser.add_argument(
-        "--memory", type=int, default=1024, metavar="MIB", help="for --deep: MiB it may take (default: 1024)"
+        "--memory",
+        type=mebibytes,
+        default=1024,
+        metavar="MIB",
+        help="for --deep: MiB it may take (default: 1024)",
     )
     parser.add_argument(
         "--seconds",
-        type=float,
+        type=not_negative,
         default=120,
         metavar="N",
         help="for --deep: seconds it may take (default: 120)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import io
 import os
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 
 from .building import add_policy_options, add_target, exporter_for, request_target
 from .screen import print_json, print_lines, print_text, stages
+from .suggestions import did_you_mean
 
 _EXAMPLES = """\
 examples:
@@ -29,7 +31,7 @@ def add(commands: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_target(parser)
+    add_target(parser, or_file=True)
     parser.add_argument("module", metavar="MODULE", help="the module to explain, as numpy.linalg")
     add_policy_options(parser)
     parser.add_argument("--json", action="store_true", help="print the answer for machines")
@@ -61,14 +63,28 @@ def _why_recorded(options: argparse.Namespace) -> int:
         records = {record.name: record for record in reader.manifest.modules}
     record = records.get(options.module)
     if record is None:
-        return _unknown(f"module {options.module!r} is not in {options.target}")
+        near = did_you_mean(options.module, records)
+        return _unknown(f"module {options.module!r} is not in {options.target}{near}")
+    # `from pkg.sub import name` brings pkg, too, and is recorded with pkg.sub alone.
+    below = {
+        other.name: outside
+        for other in records.values()
+        if other.name.startswith(f"{record.name}.")
+        and (outside := [site for site in other.importers if not _is_in(site.module, record.name)])
+    }
     if options.json:
-        print_json(record)
+        print_json({**dataclasses.asdict(record), "submodules": below})
         return 0
     lines = [f"{record.name}: {record.action} by {record.rule} ({record.because})"]
     lines += [f"    {site.module} at {site.file}:{site.line}" for site in record.importers]
+    for name, sites in sorted(below.items()):
+        lines += [f"    {site.module} at {site.file}:{site.line}, which imports {name}" for site in sites]
     print_lines(*lines)
     return 0
+
+
+def _is_in(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
 
 
 def _unknown(message: str) -> int:

@@ -34,7 +34,8 @@ else:
             "wheel_contents": "VendoredContents",
             "wheel_platforms": "Target parse_targets",
             "vendoring": "fetch_wheels",
-            "versions": "Fingerprint Requirement normalized_name requirement_for version_key",
+            "versions": "Fingerprint Requirement normalized_name requirement_for requirements_by_name "
+            "version_key",
             "wheels": "WHEELS vendored_wheels",
         },
     )

@@ -14,7 +14,7 @@ from packager.atomic import new_folder, temporary_folder
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError, ToolMissingError
-from .gathering import gather_wheels
+from .gathering import gather_wheels, what_packager_lacks
 from .installers import Installer, choose_installer, disk_full, explained, is_full, logged, run_tool
 from .interpreter import Interpreter
 from .recorded import EnvironmentReport, RecordedEnvironment, compare_environment
@@ -28,7 +28,8 @@ class CreatedEnvironment:
 
     `report` names what no installer can bring: modules of no distribution, another Python series. `acting`
     has, by distribution, the files that act without being imported: they run from the first start of
-    the new Python on.
+    the new Python on. `lacking` names what packager needs and has no wheel: it is left out then, and opens
+    nothing there.
     """
 
     python: str
@@ -36,6 +37,7 @@ class CreatedEnvironment:
     installed: tuple[str, ...]
     report: EnvironmentReport
     acting: Mapping[str, tuple[ActingFile, ...]] = field(default_factory=dict)
+    lacking: tuple[str, ...] = ()
 
 
 def create_environment(
@@ -46,6 +48,7 @@ def create_environment(
     installer: str = "auto",
     offline: bool = False,
     find_links: Sequence[str] = (),
+    packager: bool | None = None,
 ) -> CreatedEnvironment:
     """Make a virtual environment in `folder`, which must not be there or be empty.
 
@@ -55,6 +58,10 @@ def create_environment(
     kellet's wheel is the archive's, or one of the running packager where that has that version; another that
     has no wheel, in the archive or in a folder of `find_links`, is left out, and the report names it. Each of
     these is installed by its digest.
+
+    `packager` says whether our own distribution is to be there, which opens the archive: by default it is,
+    but for an `offline` environment where something that it needs has no wheel. What it needs and the archive
+    did not record comes in a version that the installer chooses.
 
     `python` is the interpreter, by default the running one; `installer` "pip", "uv" or "auto". Wheels are
     unpacked and nothing in them is run; sources are never built. To start Python in the new environment runs
@@ -69,12 +76,21 @@ def create_environment(
     tool = choose_installer(installer)
     target = os.path.abspath(folder)
     what = f"environment {target}"
+    lacking = what_packager_lacks(archive, interpreter, find_links) if packager is None and offline else ()
     with (
         _typed_errors(what),
         new_folder(target),
         temporary_folder("env") as work,
     ):
-        wanted = gather_wheels(archive, interpreter, Path(work), what, find_links=find_links, offline=offline)
+        wanted = gather_wheels(
+            archive,
+            interpreter,
+            Path(work),
+            what,
+            find_links=find_links,
+            offline=offline,
+            packager=packager is not False and not lacking,
+        )
         _make_venv(tool, interpreter, target, what)
         environment_python = _python_in(target)
         # Asked while nothing is installed, and never run again: a wheel may bring another `bin/python`.
@@ -87,7 +103,8 @@ def create_environment(
     installed = Distributions(made.path)
     report = compare_environment(recorded.fingerprint, recorded.externs, made.fingerprint, installed)
     acting = {name: found for name in installed.versions() if (found := tuple(_acting(installed, name)))}
-    return CreatedEnvironment(environment_python, tool.name, tuple(wanted.versions), report, acting)
+    done = tuple(wanted.versions)
+    return CreatedEnvironment(environment_python, tool.name, done, report, acting, lacking)
 
 
 def _acting(installed: Distributions, name: str) -> Iterator[ActingFile]:

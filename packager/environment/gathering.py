@@ -15,7 +15,7 @@ from packager.version import OWN_NAME
 from .errors import EnvironmentBuildError
 from .installers import Wanted, wrong_platform
 from .interpreter import Interpreter
-from .own import own_version, own_wheel
+from .own import own_requirements, own_version, own_wheel
 from .recorded import RecordedEnvironment
 from .versions import exact_requirement
 from .wheel_contents import VendoredContents, contents_of, require_names_alone
@@ -32,16 +32,19 @@ def gather_wheels(
     *,
     find_links: Sequence[str] = (),
     offline: bool = False,
+    packager: bool = False,
 ) -> Wanted:
     """Lay the archive's wheels that may fit `python` into `folder`, and say what is to be installed.
+
+    With `packager` that is our own distribution, too, which opens the archive there.
 
     Raises EnvironmentBuildError where kellet has no wheel, and where a wheel of the archive is none, or
     requires what lies at an address; with `offline` WrongPlatformError for an extern whose wheels are for
     others, and EnvironmentBuildError, for all of them together, for what has no wheel.
     """
-    recorded = RecordedEnvironment.of(archive.manifest)
     held = vendored_wheels(archive.manifest)
     usable = fitting(held, python)
+    recorded = _recorded(archive, usable, packager=packager)
     if offline:
         _require_all(recorded, held, {wheel.name for wheel in usable}, python, what)
     vendored = VendoredContents(archive)
@@ -49,7 +52,7 @@ def gather_wheels(
     for wheel, requires in contents.items():
         require_names_alone(wheel.file, requires)
     extract_wheels(archive, [wheel for wheel in usable if wheel.name not in recorded.local], folder)
-    local = local_wheels(archive, python, folder, what, find_links)
+    local = local_wheels(archive, python, folder, what, find_links, packager=packager)
     if offline:
         beside_archive = _wheels_beside([folder, *map(Path, find_links)], python)
         there = {**contents, **{wheel: contents_of(path).requires for wheel, path in beside_archive.items()}}
@@ -77,7 +80,13 @@ def _wheels_beside(folders: Sequence[Path], python: Interpreter) -> Mapping[Whee
 
 
 def local_wheels(
-    archive: WheelArchive, python: Interpreter, folder: Path, what: str, find_links: Sequence[str] = ()
+    archive: WheelArchive,
+    python: Interpreter,
+    folder: Path,
+    what: str,
+    find_links: Sequence[str] = (),
+    *,
+    packager: bool = False,
 ) -> Mapping[str, Path]:
     """Return the wheels, by name, of the recorded distributions that no index has, as far as there are any.
 
@@ -86,8 +95,9 @@ def local_wheels(
 
     Raises EnvironmentBuildError where kellet has no wheel.
     """
-    wanted = RecordedEnvironment.of(archive.manifest).local_versions
-    usable = [wheel for wheel in fitting(vendored_wheels(archive.manifest), python) if wheel.name in wanted]
+    usable = fitting(vendored_wheels(archive.manifest), python)
+    wanted = _recorded(archive, usable, packager=packager).local_versions
+    usable = tuple(wheel for wheel in usable if wheel.name in wanted)
     extract_wheels(archive, usable, folder)
     if all(wheel.name != OWN_NAME for wheel in usable) and wanted.get(OWN_NAME, "") == own_version():
         name, data = own_wheel()
@@ -100,6 +110,28 @@ def local_wheels(
             "its wheel with --find-links"
         )
     return found
+
+
+def what_packager_lacks(
+    archive: WheelArchive, python: Interpreter, find_links: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return what has no wheel here, in the archive or in folders, of our own distribution and its needs."""
+    usable = fitting(vendored_wheels(archive.manifest), python)
+    there = {wheel.name for wheel in (*usable, *_wheels_beside([*map(Path, find_links)], python))}
+    needed = {OWN_NAME, *own_requirements()} - ({OWN_NAME} if own_version() else set())
+    return tuple(sorted(needed - there))
+
+
+def _recorded(
+    archive: WheelArchive, usable: Sequence[Wheel], *, packager: bool = False
+) -> RecordedEnvironment:
+    """What an archive recorded; with `packager` the archive's wheel of it, or else the running one, too."""
+    recorded = RecordedEnvironment.of(archive.manifest)
+    if not packager:
+        return recorded
+    carried = [wheel.version for wheel in usable if wheel.name == OWN_NAME]
+    version = carried[0] if carried else own_version()
+    return recorded.with_packager(version) if version is not None else recorded
 
 
 def direct_reference(name: str, wheel: Path, place: Path | None = None) -> str:

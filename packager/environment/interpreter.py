@@ -70,7 +70,8 @@ class Interpreter:
     def ask(cls, executable: str | os.PathLike[str] | None = None) -> Interpreter:
         """Ask the Python at a path, or of a name on PATH, what it is; None is the running one.
 
-        That Python is run (`-I -S`), but no code of what is installed for it: no .pth, no sitecustomize.
+        A path is seen from the current folder, and the answer's `executable` is absolute then. That Python
+        is run (`-I -S`), but no code of what is installed for it: no .pth, no sitecustomize.
 
         Raises WrongPythonError, and EnvironmentBuildError where there is no Python.
 
@@ -83,6 +84,8 @@ class Interpreter:
         import subprocess
 
         shown = os.fspath(executable)
+        if os.path.dirname(shown):  # links stay: what a virtual environment is, its own link says
+            shown = os.path.abspath(shown)
         try:
             # Isolated, from the root: neither the current folder nor PYTHONPATH is part of it. Without
             # site: nothing that is installed there runs.
@@ -90,12 +93,13 @@ class Interpreter:
                 [shown, "-I", "-S", "-c", _QUESTION], capture_output=True, text=True, check=True, cwd=os.sep
             )
             answer = json.loads(done.stdout)
-        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            path = tuple(answer.pop("path"))
+            found = cls(shown, Fingerprint(**answer), path)
+        except (OSError, ValueError, TypeError, LookupError, subprocess.CalledProcessError) as error:
             raise EnvironmentBuildError(
-                f"{shown}: no Python answers there ({error}); name one, as --python /usr/bin/python3.12"
+                f"{shown}: no Python answers there ({_told(error)}); name one, as "
+                "--python /usr/bin/python3.12"
             ) from error
-        path = tuple(answer.pop("path"))
-        found = cls(shown, Fingerprint(**answer), path)
         found.require_new_enough()
         return found
 
@@ -114,3 +118,23 @@ class Interpreter:
         """The tag of its wheels without platform: `cp311`."""
         prefix = {"cpython": "cp", "pypy": "pp"}.get(self.fingerprint.implementation, "py")
         return prefix + self.fingerprint.python_series.replace(".", "")
+
+
+def _told(error: Exception) -> str:
+    """Say in one line what kept another Python from answering: what it said itself, where it said something.
+
+    A shim of pyenv that leads to no Python says so, and ends with 127.
+    """
+    from subprocess import CalledProcessError
+
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    if not isinstance(error, CalledProcessError):
+        return "its answer is not that of a Python"
+    said = " ".join(str(error.stderr or "").split())
+    ended = f"exit code {error.returncode}" if error.returncode > 0 else f"signal {-error.returncode}"
+    return f"{ended}: {said[:_MOST_SAID]}" if said else ended
+
+
+_MOST_SAID = 200
+"""How many characters are shown of what a program says that is no Python."""

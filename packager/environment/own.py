@@ -10,8 +10,10 @@ import ast
 import base64
 import hashlib
 import io
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
+from email import message_from_bytes
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ from packager.version import OWN_NAME, OWN_PACKAGES
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError
+from .versions import normalized_name
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -70,6 +73,20 @@ def loader_files() -> Mapping[str, bytes]:
 def own_version() -> str | None:
     """Return the version of this distribution as installed; None where it runs without being installed."""
     return Distributions().version(OWN_NAME)
+
+
+def own_requirements() -> tuple[str, ...]:
+    """Return the names of what this distribution requires, extras left out, sorted; none where not installed.
+
+    >>> "numpy" in own_requirements()
+    True
+    """
+    installed = Distributions()
+    if installed.version(OWN_NAME) is None:
+        return ()
+    lines = message_from_bytes(installed.metadata(OWN_NAME)).get_all("Requires-Dist", ())
+    names = (re.match(r"[A-Za-z0-9._-]+", line) for line in lines if "extra" not in line.partition(";")[2])
+    return tuple(sorted(normalized_name(match[0]) for match in names if match))
 
 
 def own_wheel() -> tuple[str, bytes]:

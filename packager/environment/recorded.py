@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from packager.archive import MAX_REQUIREMENT, ExternRecord, Manifest
@@ -90,6 +90,10 @@ class RecordedEnvironment:
     def local_versions(self) -> Mapping[str, str]:
         """The versions of those that came from a folder, file or address, by name."""
         return {name: version for name, version in self.all_versions.items() if name in self.local}
+
+    def with_packager(self, version: str) -> RecordedEnvironment:
+        """Return the same with our own distribution beside the externs, where it is not recorded anyway."""
+        return replace(self, versions={OWN_NAME: version, **self.versions})
 
     @property
     def homeless(self) -> tuple[str, ...]:

@@ -10,9 +10,12 @@ import platform
 import re
 import sys
 import sysconfig
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from packager.archive import MAX_REQUIREMENT
+from packager.arguments import check_kind
+from packager.errors import ArgumentError
 
 _VERSION = re.compile(
     r"v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)"
@@ -116,6 +119,30 @@ def requirement_for(distribution: str, version: str) -> Requirement:
     epoch = f"{int(match['epoch'])}!" if match["epoch"] else ""
     bound = f"{release[0] + 1}" if release[0] else f"0.{(release[1] if len(release) > 1 else 0) + 1}"
     return Requirement(distribution, ((">=", version.partition("+")[0]), ("<", epoch + bound)))
+
+
+def requirements_by_name(what: str, texts: Iterable[str]) -> dict[str, Requirement]:
+    """Read requirements, each of another distribution; give them by normalised name.
+
+    Raises ArgumentError, for the argument `what`, where one is none, and where two are of one distribution.
+
+    >>> {name: str(one) for name, one in requirements_by_name("loosen", ["Torch", "numpy>=1.26"]).items()}
+    {'torch': 'Torch', 'numpy': 'numpy>=1.26'}
+    """
+    found: dict[str, Requirement] = {}
+    for text in texts:
+        check_kind(what, text, str, "requirements as text")
+        if len(text) > MAX_REQUIREMENT:
+            raise ArgumentError(f"{what}: a requirement of {len(text)} characters; at most {MAX_REQUIREMENT}")
+        try:
+            requirement = Requirement.parse(text)
+        except ValueError as error:
+            raise ArgumentError(f"{what}: {error}") from error
+        name = normalized_name(requirement.name)
+        if name in found:
+            raise ArgumentError(f"{what}: two requirements of {name}; write one, as {name}>=1,<3")
+        found[name] = requirement
+    return found
 
 
 def exact_requirement(name: str, version: str) -> str:

@@ -20,12 +20,15 @@ from pathlib import Path
 from packager.atomic import temporary_folder
 from packager.environment import (
     WHEELS,
+    Distributions,
     RecordedEnvironment,
     Target,
+    environment_facts,
     fetch_wheels,
     loader_files,
     own_files,
 )
+from packager.version import OWN_NAME, installed_version
 
 from .plan import ExportPlan, PlannedEntry, PlannedTensors
 from .plan_writing import manifest_of
@@ -147,9 +150,19 @@ def with_wheels(
     Raises EnvironmentBuildError where wheels cannot be found.
     """
     recorded = RecordedEnvironment.of(manifest_of(plan))
+    if (version := installed_version()) is not None:  # an environment of these wheels alone opens the archive
+        facts = environment_facts([OWN_NAME], Distributions())
+        recorded = dataclasses.replace(
+            recorded,
+            versions={**facts["distributions"], **recorded.versions},
+            local=recorded.local | set(facts.get("local", ())),
+        )
+        own = {OWN_NAME: version}
+    else:
+        own = {}
     with temporary_folder("vendored") as folder:
         wheels = fetch_wheels(
-            recorded.distributions,
+            {**own, **recorded.distributions},
             recorded.versions,
             targets,
             Path(folder),

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from packager.archive import name_problems
+from packager.environment import normalized_name
 from packager.graph import Module, NamedFile, Problem
 from packager.policy import Action, Decision, Origin, preset_action
 
 from .golden_calls import CheckStoreError, why_not_called
-from .plan import PlanProblem, chain_of
+from .plan import PlannedExtern, PlanProblem, chain_of
 from .plan_warnings import NeededModules
 from .request import ObjectRequest
 from .stored import finding_text
@@ -60,7 +61,7 @@ class PlanChecks:
     `refused_entries` and `failed_calls` give the reasons for entry points and golden calls, by name;
     `entries` are the names of the files to be written, `unchecked` the entry points that lack a golden
     call where one is demanded, `clashes` the paths that two files would have, each with the reason,
-    `unstored` files that code opens and that do not go along.
+    `unstored` files that code opens and that do not go along, `externs` what is left to the target.
     """
 
     def __init__(
@@ -73,8 +74,10 @@ class PlanChecks:
         unchecked: Sequence[str] = (),
         clashes: Sequence[tuple[str, str]] = (),
         unstored: Sequence[NamedFile] = (),
+        externs: Sequence[PlannedExtern] = (),
     ) -> None:
         self._unstored = unstored
+        self._externs = externs
         self._clashes = clashes
         self._entries = entries
         self._unchecked = unchecked
@@ -258,6 +261,21 @@ class PlanChecks:
         for name in self._modules:
             if name in self._standing and self._standing[name].action == action:
                 yield name, self._standing[name]
+
+    @problem("A requirement cannot be loosened so.")
+    def _loosened(self) -> Iterator[Found]:
+        left = {
+            normalized_name(extern.origin.distribution): extern.origin.version or ""
+            for extern in self._externs
+            if extern.origin.distribution is not None
+        }
+        for name, requirement in self._decisions.request.loosened.items():
+            if name not in left:
+                context = f"nothing of {name} is left to the target; that is {', '.join(left) or 'nothing'}"
+                yield Found(str(requirement), context)
+            elif not requirement.allows(left[name]):
+                context = f"{name} {left[name]}, which is here and was tried, does not meet it"
+                yield Found(str(requirement), context)
 
     def _undecided(self) -> Iterator[tuple[str, Decision]]:
         for name in self._modules:

@@ -9,7 +9,7 @@ from typing import Any
 
 from packager.archive import MIGRATIONS, EntryPoint, GuardRecord
 from packager.calls import EntryMethodError, entry_method
-from packager.environment import environment_facts, requirement_for
+from packager.environment import environment_facts, normalized_name, requirement_for
 from packager.graph import DataFile, Edge, NamedFile, Question, is_library, reason_to_leave_out
 from packager.names import demangle, source_path
 from packager.policy import Decision, Origin
@@ -63,7 +63,7 @@ class Planner:
         needed = NeededModules(survey)
         unstored = [one for one in self._project_files[1] if one.is_opened]
         clashes = self._project_files[2]
-        checks = PlanChecks(survey, needed, refused, failed, names, unchecked, clashes, unstored)
+        checks = PlanChecks(survey, needed, refused, failed, names, unchecked, clashes, unstored, externs)
         warnings = PlanWarnings(survey, needed)
         tensors = (*self._members(), *(member for call in calls for member in call.members))
         questions = self._questions()
@@ -187,7 +187,8 @@ class Planner:
     def _extern(self, top: str, origin: Origin, names: Collection[str]) -> PlannedExtern:
         requirement = None
         if origin.distribution is not None and origin.version is not None:
-            requirement = str(requirement_for(origin.distribution, origin.version))
+            loosened = self._request.loosened.get(normalized_name(origin.distribution))
+            requirement = str(loosened or requirement_for(origin.distribution, origin.version))
         ways_in = {
             edge.kind
             for edge in self._walk.edges

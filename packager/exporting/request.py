@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from packager.archive import EntryPoint
 from packager.arguments import check_kind
+from packager.environment import Requirement
 from packager.errors import PackagingError
 from packager.names import check_module_name, check_resource_name, source_path
 
@@ -122,15 +123,17 @@ class Request:
     `asked_for` are the names of the modules that were saved by name or as text: they are interned,
     come what may. `leaves` are those among them whose dependencies are left alone.
     `ids_given` counts the unique ids that were drawn. While `is_repeated`, nothing is added.
-    `resource_packages` are the packages under which something was saved that is no code, and the
-    packages around them.
+    `loosened` are the requirements, by normalised name, to be recorded in the place of those that follow
+    from the versions here. `resource_packages` are the packages under which something was saved that is no
+    code, and the packages around them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, loosened: Mapping[str, Requirement] | None = None) -> None:
         self.ids_given = 0
         self.is_repeated = False
         self.asked_for: set[str] = set()
         self.leaves: set[str] = set()
+        self.loosened = dict(loosened or {})
         self.resource_packages: set[str] = set()
         self._items: list[Item] = []
         self._places: set[str] = set()

@@ -21,7 +21,7 @@ else:
             "decoding": "decode_resource",
             "deep_checks": "verify",
             "module_loaders": "BytecodeCache",
-            "opening": "LoadOptions OpenArchive",
+            "opening": "EnvironmentWarning LoadOptions OpenArchive",
             "packaged_code": "Unpacker",
             "resources": "Directory PackageResources directory_of",
             "running": "CheckOutcome run_checks run_entry",

@@ -24,7 +24,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +88,7 @@ class LoadedArchive:
         self.rules = rules
         self.bytecode = bytecode
         self.unpacker = Unpacker(code, identity)
+        self._resources: dict[str, ModuleType] = {}
         self._import = PackagedImport(rules, code, importer)
         self._home = CodeHome(code, self.unpacker, bytecode, self._import.builtins, imported)
 
@@ -141,6 +142,16 @@ class LoadedArchive:
             return ModuleSpec(fullname, MockLoader(name), origin="mocked", is_package=is_package)
         return self._stored_spec(fullname, record)
 
+    def resource_package(self, name: str) -> ModuleType | None:
+        """Return the module of a package that holds files and no code; it is in no `sys.modules`."""
+        found = self._resources.get(name)
+        record = self.code.package_of_resources(name) if found is None else None
+        if record is not None:
+            top, dot, rest = name.partition(".")
+            spec = self._stored_spec(f"{top}{self.rules.suffix}{dot}{rest}", record)
+            found = self._resources.setdefault(name, module_from_spec(spec))
+        return found
+
     def close(self) -> None:
         """Take every module of this archive out of the process."""
         for fullname in self.modules():
@@ -150,6 +161,7 @@ class LoadedArchive:
             sys.path_importer_cache.pop(path, None)
         for path in [path for path in list(linecache.cache) if path.startswith(root)]:
             linecache.cache.pop(path, None)
+        self._resources.clear()
         self._import.close()
         self.code.close()
         self.unpacker.close()

@@ -104,8 +104,17 @@ class OpenArchive:
         return ArchiveMigrations(self.context)
 
     def import_module(self, name: str) -> ModuleType:
-        """Import a module by its stored name. Raises what `loaded` and importing raise."""
-        return self.loaded().rules.import_module(name)
+        """Import a module by its stored name. Raises what `loaded` and importing raise.
+
+        A package of resources alone is a module, too: for whoever asks for it, not for packaged code, which
+        was exported without.
+        """
+        loaded = self.loaded()
+        if not loaded.rules.knows(name.partition(".")[0]):
+            resources = loaded.resource_package(name)
+            if resources is not None:
+                return resources
+        return loaded.rules.import_module(name)
 
     def loaded(self) -> LoadedArchive:
         """Return the archive's modules in this process, made when code is first asked for.

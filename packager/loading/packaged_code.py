@@ -34,6 +34,10 @@ Folder = dict[str, "Folder | str"]
 """A folder of the archive: a name leads to a folder or to the name of an entry."""
 
 
+_MOST_SHOWN = 10
+"""How many names of packages are shown beside one that is not there."""
+
+
 class DisallowedModuleError(PackageError, ImportError):
     """The archive needs modules from outside that the caller's `module_allowed` refuses."""
 
@@ -109,6 +113,12 @@ class PackagedCode:
             return None
         return ModuleRecord(name, "intern", "namespace package", "it is a folder of resources", None, True)
 
+    def package_of_resources(self, name: str) -> ModuleRecord | None:
+        """Return a package that holds no code, but files that were saved under its name."""
+        if not name or "/" in name or self.folder(name.replace(".", "/")) is None:
+            return None
+        return ModuleRecord(name, "intern", "resources", "files were saved under its name", None, True)
+
     def folder(self, path: str) -> Folder | None:
         """Return the folder `path` ("pkg/data") of the archive, without the format's own files."""
         found: Folder | str | None = self._root()
@@ -177,7 +187,11 @@ class ImportRules:
 
     def import_module(self, name: str) -> ModuleType:
         """Import a module by its stored name. Raises UndeclaredImportError as `in_process` does."""
-        return importlib.import_module(self.in_process(name))
+        try:
+            found = self.in_process(name)
+        except UndeclaredImportError as error:
+            raise self._not_there(name, error) from None
+        return importlib.import_module(found)
 
     def package_in_process(self, package: str) -> str:
         """Return what `package`, which relative names start from, is called in `sys.modules`.
@@ -188,6 +202,23 @@ class ImportRules:
 
     def _is_ours(self, top: str) -> bool:
         return bool(self.suffix) and top.endswith(self.suffix)
+
+    def knows(self, top: str) -> bool:
+        """Say whether a first part is answered for: the archive's, declared, or of the standard library."""
+        return top in self.owned or top in self.declared or top in sys.stdlib_module_names
+
+    def _not_there(self, name: str, refused: UndeclaredImportError) -> UndeclaredImportError:
+        """Return the error for a module that was asked for from outside: no packaged code is to blame."""
+        there = sorted(self.owned)
+        shown = ", ".join(there[:_MOST_SHOWN]) + (", ..." if len(there) > _MOST_SHOWN else "")
+        error = UndeclaredImportError(
+            f"no module {name!r} is in the archive, which has {shown or 'none'}, and {refused.name!r} was "
+            f'not declared extern when it was made; export again with intern("{refused.name}.**") or '
+            f'extern("{refused.name}.**"), or load with undeclared="allow"',
+            name=refused.name,
+        )
+        error.module = name
+        return error
 
     def _undeclared(self, name: str, top: str) -> UndeclaredImportError:
         error = UndeclaredImportError(

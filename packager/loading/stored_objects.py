@@ -169,7 +169,7 @@ def require_factory_allowed(factory: str, trust_context: TrustContext, trust: Co
         return
     raise UntrustedTypeError(
         f"the object is made by the factory {factory!r}, which is neither in the archive nor trusted; "
-        f'if you know it to be safe, load with trust=["{factory}"]'
+        f'if you know it to be safe, open the archive with PackageImporter(..., trust=["{factory}"])'
     )
 
 

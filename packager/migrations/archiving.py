@@ -140,7 +140,7 @@ def allowed_migrations(
         raise UntrustedTypeError(
             f"stored migrations: {len(patterns)} regular expressions, which can be made to run without end: "
             f"{', '.join(f'/{pattern[:60]}/' for pattern in patterns[:5])}. If you know them to be harmless, "
-            f'load with trust=["{PATTERNS}"]'
+            f'open the archive with PackageImporter(..., trust=["{PATTERNS}"])'
         )
     return tuple(
         replace(migration, steps=[_finding(step, find) for step in migration.steps], stored=False)

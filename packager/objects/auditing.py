@@ -50,7 +50,7 @@ class FormUse:
     trust: str = ""
 
     def __str__(self) -> str:
-        remedy = f", or load with trust=({self.trust!r},)" if self.trust else ""
+        remedy = f", or open it with PackageImporter(..., trust=({self.trust!r},))" if self.trust else ""
         return f"{self.path}: {self.reason}{remedy}"
 
 
@@ -261,11 +261,14 @@ def _ways_out(uses: Sequence[NameUse]) -> list[str]:
     lines = []
     if harmless:
         names = ", ".join(repr(name) for name in harmless)
-        lines.append(f"If you know these classes and trust this archive to fill them: trust=({names},)")
+        lines.append(
+            "If you know these classes and trust this archive to fill them: "
+            f"PackageImporter(..., trust=({names},)), or --trust of the command"
+        )
     if dangerous:
         lines.append(
             "Names that are called or handed on run with what the archive says: read what they do before you "
-            "write them into trust=, one by one."
+            "write them into trust= of PackageImporter, or after --trust, one by one."
         )
     return lines
 

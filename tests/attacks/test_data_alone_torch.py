@@ -91,7 +91,10 @@ def test_every_other_hook_needs_a_name_to_trust(register: str, kind: str, hook: 
 def test_a_hook_of_a_trusted_name_is_registered() -> None:
     model = nn.Linear(2, 2)
     model.register_forward_hook(F.relu)
-    with pytest.raises(UntrustedNamesError, match=r"or load with trust=\('torch.nn.functional:relu',\)"):
+    with pytest.raises(
+        UntrustedNamesError,
+        match=r"or open it with PackageImporter\(..., trust=\('torch.nn.functional:relu',\)\)",
+    ):
         _load(forge.encoded(model))
     loaded = _load(forge.encoded(model), trust=("torch.nn.functional:relu",))
     assert list(loaded._forward_hooks.values()) == [F.relu]
@@ -104,7 +107,7 @@ def test_the_plan_names_the_hook_that_loaders_refuse(tmp_path: Path) -> None:
     exporter.save_object("m", "o", model)
     assert (
         "object m/o is refused by loaders: obj: a hook (_forward_hooks), torch.nn.functional:relu; store the "
-        "code that makes it, or load with trust=('torch.nn.functional:relu',)"
+        "code that makes it, or open it with PackageImporter(..., trust=('torch.nn.functional:relu',))"
     ) in exporter.plan().warnings
 
 

@@ -111,7 +111,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
 
 def create(path: Path, folder: Path, **options: Any) -> CreatedEnvironment:
     with ArchiveReader(path) as reader:
-        return create_environment(reader, folder, installer="pip", **options)
+        return create_environment(reader, folder, installer="pip", packager=False, **options)
 
 
 def executable(wheel: bytes) -> bytes:
@@ -183,7 +183,8 @@ def test_the_command_says_what_will_act_by_itself(
     archive: Make, tmp_path: Path, marker: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = archive({**hostile(marker)["a .pth file"], "tiny-1.0.data/scripts/tiny-tool": b"#!/bin/sh\n"})
-    assert main(["env", "create", str(path), str(tmp_path / "env"), "--offline", "--installer", "pip"]) == 0
+    command = ["env", "create", str(path), str(tmp_path / "env"), "--offline", "--installer", "pip"]
+    assert main([*command, "--no-packager"]) == 0
     out = capsys.readouterr().out
     why = "Python reads it as it starts, and runs its lines that begin with import"
     assert out.splitlines()[1:] == [f"warning: tiny brings tiny.pth: {why}"]

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from packager.archive import ArchiveWriter, ExternRecord, Manifest
-from packager.environment import Fingerprint, requirement_for
+from packager.environment import Distributions, Fingerprint, environment_facts, requirement_for
 from packager.environment.own import wheel_of
+from packager.version import OWN_NAME
 
 Record = Callable[..., Path]
 MakeWheel = Callable[..., Path]
@@ -59,6 +60,7 @@ def make_wheel(tmp_path: Path) -> MakeWheel:
     ) -> Path:
         lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
         lines += [f"Requires-Dist: {one}" for one in requires] + ([more] if more else [])
+        name = name.replace("-", "_")
         contents = {
             f"{name}.py": f"__version__ = {version!r}\n".encode(),
             f"{name}-{version}.dist-info/METADATA": ("\n".join(lines) + "\n").encode(),
@@ -70,6 +72,13 @@ def make_wheel(tmp_path: Path) -> MakeWheel:
         return path
 
     return make_wheel
+
+
+@pytest.fixture
+def needs_of_packager(make_wheel: MakeWheel) -> list[Path]:
+    """Wheels that stand for what packager needs beside itself, in the versions that are here."""
+    facts = environment_facts([OWN_NAME], Distributions())
+    return [make_wheel(name, version) for name, version in facts["distributions"].items() if name != OWN_NAME]
 
 
 @pytest.fixture

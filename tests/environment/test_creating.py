@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from packager.archive import ArchiveReader
+from packager.cli import main
 from packager.environment import Interpreter
 from packager.environment.creating import CreatedEnvironment, create_environment
 from packager.environment.errors import (
@@ -24,6 +25,7 @@ from packager.environment.errors import (
     WrongPlatformError,
     WrongPythonError,
 )
+from packager.environment.own import own_version
 from packager.errors import ArchiveError, PackageError
 
 from .conftest import MakeWheel, Record
@@ -31,7 +33,7 @@ from .conftest import MakeWheel, Record
 
 def create(path: Path, folder: Path, **options: Any) -> CreatedEnvironment:
     with ArchiveReader(path) as archive:
-        return create_environment(archive, folder, **options)
+        return create_environment(archive, folder, **{"packager": False, **options})
 
 
 def script(path: Path, text: str) -> Path:
@@ -55,6 +57,38 @@ def test_exactly_the_recorded_versions_are_installed(
     question = "import tiny, under; print(tiny.__version__, under.__version__)"
     done = subprocess.run([made.python, "-c", question], capture_output=True, text=True, check=True)
     assert done.stdout == "1.0 1.0\n"
+
+
+def test_packager_is_there_to_open_the_archive(
+    record: Record, needs_of_packager: list[Path], no_index: Path, tmp_path: Path
+) -> None:
+    """Whatever was recorded: an archive of plain NumPy says nothing of what opens it."""
+    archive = record({})
+    made = create(archive, tmp_path / "env", installer="pip", packager=None)
+    assert made.installed == (f"kellet=={own_version()}",)
+    assert (tmp_path / "env" / "bin" / "packager").exists()
+    for folder, how in (("offline", {"offline": True}), ("without", {"packager": False})):
+        made = create(archive, tmp_path / folder, **{"installer": "pip", "packager": None, **how})
+        assert made.installed == ()
+        assert made.lacking == (("importlib-metadata", "msgpack", "numpy") if "offline" in how else ())
+
+
+def test_what_packager_lacks_is_told_where_it_was_asked_for(record: Record, tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentBuildError, match=r"no wheel of importlib-metadata.*, which kellet"):
+        create(record({}), tmp_path / "env", installer="pip", offline=True, packager=True)
+    assert not (tmp_path / "env").exists()
+
+
+def test_the_command_says_that_packager_is_not_there(
+    record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["env", "create", str(record({})), str(tmp_path / "env"), "--offline", "--installer", "pip"]
+    assert main(command) == 0
+    assert capsys.readouterr().out.splitlines()[1] == (
+        "packager is not in it, so that it cannot open the archive: there is no wheel of importlib-metadata, "
+        "msgpack, numpy; leave out --offline, name a folder that has them with --find-links, or export again "
+        "with --vendor-wheels"
+    )
 
 
 def test_a_version_that_nobody_offers_leaves_nothing_behind(
@@ -177,3 +211,44 @@ def test_a_name_that_pip_would_take_for_something_else_is_refused(
 
 def test_the_running_python_answers_as_itself() -> None:
     assert Interpreter.ask(sys.executable).fingerprint == Interpreter.here().fingerprint
+
+
+def test_a_python_is_named_from_the_current_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, record: Record, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "env" / "bin").mkdir(parents=True)
+    (tmp_path / "env" / "bin" / "python").symlink_to(sys.executable)
+    monkeypatch.chdir(tmp_path / "env")
+    for shown in ("bin/python", "../env/bin/python", "./bin/../bin/python"):
+        assert Interpreter.ask(shown).executable == str(tmp_path / "env" / "bin" / "python")
+    assert main(["env", "check", str(record({})), "--python", "bin/python"]) == 0
+    assert capsys.readouterr().out.endswith("the environment is as recorded\n")
+
+
+PYENV = "pyenv: python3.12: command not found\n\nThe `python3.12' command exists in these versions:\n  3.12.1"
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        (
+            f'echo "{PYENV.replace("`", chr(92) + "`")}" >&2; exit 127',
+            "exit code 127: " + " ".join(PYENV.split()),
+        ),
+        ("exit 3", "exit code 3"),
+        ("kill -9 $$", "signal 9"),
+        ("echo hello", "its answer is not that of a Python"),
+        ("echo '[1]'", "its answer is not that of a Python"),
+        ("echo '{}'", "its answer is not that of a Python"),
+        ("yes x | head -n 5000 >&2; exit 1", "exit code 1: " + ("x " * 100)),
+    ],
+)
+def test_what_is_no_python_is_told_in_one_line(
+    says: str, told: str, record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A shim of pyenv, for one, starts a Python only where one was chosen for the folder."""
+    shim = script(tmp_path / "bin" / "python3.12", says)
+    assert main(["env", "check", str(record({})), "--python", str(shim)]) == 1
+    assert capsys.readouterr().err == (
+        f"packager: {shim}: no Python answers there ({told}); name one, as --python /usr/bin/python3.12\n"
+    )

@@ -212,10 +212,12 @@ def test_a_local_distribution_comes_from_a_folder_or_not_at_all(
     own.parent.mkdir()
     own.write_bytes(impostor.read_bytes())
     with ArchiveReader(archive) as reader:
-        made = create_environment(reader, tmp_path / "without", installer="pip")
+        made = create_environment(reader, tmp_path / "without", installer="pip", packager=False)
         assert (made.installed, made.report.missing, made.report.install_command) == ((), ("gone",), "")
         links = [str(own.parent)]
-        made = create_environment(reader, tmp_path / "with", installer="pip", find_links=links)
+        made = create_environment(
+            reader, tmp_path / "with", installer="pip", find_links=links, packager=False
+        )
     assert made.installed == ("gone==1.0",)
     (info,) = (tmp_path / "with").rglob("gone-1.0.dist-info")
     assert json.loads((info / "direct_url.json").read_text())["url"] == own.as_uri()

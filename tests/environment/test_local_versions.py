@@ -69,12 +69,12 @@ def test_the_recorded_build_is_installed_and_no_other(
     make_wheel("net", "1.0+zzz")
     archive = record({"net": "1.0+cpu"})
     with ArchiveReader(archive) as reader:
-        made = create_environment(reader, tmp_path / "env", installer="pip")
+        made = create_environment(reader, tmp_path / "env", installer="pip", packager=False)
         assert made.installed == ("net==1.0+cpu",)
         assert list((tmp_path / "env").rglob("net-1.0+cpu.dist-info"))
         cpu.unlink()
         with pytest.raises(NoSuchVersionError, match=r"no net 1\.0\+cpu .*index of its builder, which PyPI"):
-            create_environment(reader, tmp_path / "two", installer="pip")
+            create_environment(reader, tmp_path / "two", installer="pip", packager=False)
 
 
 def test_a_wheel_of_a_folder_is_the_recorded_build(make_wheel: MakeWheel, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ A test that takes more than a second runs pip.
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -18,9 +19,12 @@ from packager.cli import main
 from packager.environment import RecordedEnvironment, vendoring
 from packager.environment.creating import create_environment
 from packager.environment.errors import EnvironmentBuildError, NoSuchVersionError, ToolMissingError
+from packager.environment.own import own_version, wheel_of
 from packager.environment.vendoring import fetch_wheels
+from packager.environment.wheel_contents import contents_of
 from packager.environment.wheel_platforms import Target, parse_targets
 from packager.environment.wheels import vendored_wheels
+from packager.exporting import carried
 
 from .conftest import MakeWheel
 
@@ -79,6 +83,21 @@ def test_pip_takes_older_platforms_and_the_target_without_a_wheel_is_told(
     assert list((tmp_path / "wheels").iterdir()) == []
 
 
+def test_what_a_wheel_vendors_itself_is_not_its_own_metadata(tmp_path: Path) -> None:
+    """setuptools has folders `_vendor/....dist-info` of other distributions, with requirements of theirs."""
+    info = "sets-2.0.dist-info"
+    contents = {
+        "sets/_vendor/other-1.0.dist-info/METADATA": b"Name: other\nVersion: 1.0\nRequires-Dist: absent\n",
+        "sets/_vendor/other-1.0.dist-info/entry_points.txt": b"[console_scripts]\npython = other:main\n",
+        f"{info}/METADATA": b"Name: sets\nVersion: 2.0\nRequires-Dist: under\n",
+        f"{info}/licenses/sub.dist-info/METADATA": b"Name: third\nVersion: 1.0\n",
+    }
+    file, data = wheel_of(contents, "sets", "2.0")
+    (tmp_path / file).write_bytes(data)
+    found = contents_of(tmp_path / file)
+    assert (found.requires, found.acting) == (("under",), ())
+
+
 def test_without_packaging_it_says_what_to_install(
     make_wheel: MakeWheel, no_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,9 +135,16 @@ def test_here_is_the_running_python() -> None:
 
 
 def test_an_archive_with_wheels_fills_an_environment_without_an_index(
-    make_wheel: MakeWheel, no_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_wheel: MakeWheel,
+    no_index: Path,
+    needs_of_packager: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A module of a distribution that is installed here is left outside, and its wheel goes in."""
+    """A module of a distribution that is installed here is left outside, and its wheel goes in.
+
+    So do those of packager, and what it needs: what they fill can open the archive.
+    """
     site = tmp_path / "site-packages"
     site.mkdir()
     (site / "outside.py").write_text("VALUE = 3\n")
@@ -145,12 +171,17 @@ def test_an_archive_with_wheels_fills_an_environment_without_an_index(
     with ArchiveReader(target) as reader:
         assert verify(reader).problems == ()
         assert RecordedEnvironment.of(reader.manifest).versions == {"outside": "1.0", "under": "1.0"}
-        assert [wheel.file for wheel in vendored_wheels(reader.manifest)] == [
-            "outside-1.0-py3-none-any.whl",
-            "under-1.0-py3-none-any.whl",
-        ]
+        names = [wheel.name for wheel in vendored_wheels(reader.manifest)]
+        assert sorted({"kellet", "numpy", "msgpack", "importlib-metadata", "outside", "under"}) == sorted(
+            {*names} - {"zipp", "lazy-importer"}
+        )
         made = create_environment(reader, tmp_path / "env", offline=True, installer="pip")
     assert not made.report
+    assert (made.installed, made.lacking) == ((f"kellet=={own_version()}", "outside==1.0"), ())
+    question = "import importlib.metadata as m; print(m.version('kellet'), m.version('numpy'))"
+    done = subprocess.run([made.python, "-I", "-c", question], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(own_version()), numpy.__version__]
+    assert (tmp_path / "env" / "bin" / "packager").exists()
 
 
 def test_wheels_that_cannot_be_had_leave_no_archive(
@@ -175,6 +206,7 @@ def test_the_command_takes_targets_and_folders(
         told.extend((str(target), wanted, list(links)))
 
     monkeypatch.setattr(vendoring, "_download", no_pip)
+    monkeypatch.setattr(carried, "installed_version", lambda: None)  # only importable: it has no wheel
     (tmp_path / "needs.py").write_text("import numpy\nclass Thing:\n    pass\n")
     command = ["export", "needs:Thing", "-o", "net.kellet", "--vendor-wheels", LINUX, "--find-links", "links"]
     monkeypatch.syspath_prepend(tmp_path)

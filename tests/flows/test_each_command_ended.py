@@ -63,6 +63,8 @@ CASES: dict[str, tuple[str, ...]] = {
     "env lock tiny.kellet -o lock.txt --wheels deep/wheels": ("deep", "lock.txt"),
     "env lock tiny.kellet -o pylock.toml": ("wheels", "pylock.toml"),
     "env create tiny.kellet made --offline --installer pip": ("made",),
+    "cache": (),
+    "completion bash": (),
 }
 
 

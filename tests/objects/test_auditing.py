@@ -34,10 +34,13 @@ def use(name: str, role: Any = "create") -> NameUse:
     return NameUse(module, qualname, role, "obj")
 
 
-HARMLESS = "If you know these classes and trust this archive to fill them: trust=({},)"
+HARMLESS = (
+    "If you know these classes and trust this archive to fill them: PackageImporter(..., trust=({},)), "
+    "or --trust of the command"
+)
 RUN = (
     "Names that are called or handed on run with what the archive says: read what they do before you write "
-    "them into trust=, one by one."
+    "them into trust= of PackageImporter, or after --trust, one by one."
 )
 NEITHER = "neither in the archive nor trusted; nothing was imported or built."
 
@@ -92,7 +95,10 @@ def test_forms_are_told_up_to_twenty(count: int, shown: int, more: list[str]) ->
 
 
 def test_a_form_that_a_name_excuses_says_so() -> None:
-    assert str(FormUse("obj", "a list", "m:A")) == "obj: a list, or load with trust=('m:A',)"
+    assert (
+        str(FormUse("obj", "a list", "m:A"))
+        == "obj: a list, or open it with PackageImporter(..., trust=('m:A',))"
+    )
     assert str(FormUse("obj", "a list")) == "obj: a list"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.resources
 import inspect
 import io
 import pickle
@@ -10,6 +11,7 @@ import re
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -323,6 +325,67 @@ def mocked_child(project: Project, tmp_path: Path) -> None:
     theirs(build)
     with pytest.raises(packager.PackagingError, match=r"inside a package that is extern"):
         ours(build)
+
+
+@row("a child interned, its parent extern")
+def interned_child(project: Project, tmp_path: Path) -> None:
+    project({"parent/__init__.py": "", "parent/child.py": ""})
+
+    def build(exporter: Any) -> None:
+        exporter.extern("parent")
+        exporter.intern("parent.**")
+        exporter.save_source_string("net", "import parent.child")
+
+    theirs(build)
+    with pytest.raises(packager.PackagingError, match=r"inside a package that is extern: the target would"):
+        ours(build)
+
+
+@row("`import a.b.c`, and the lists of modules")
+def listed_parents(project: Project, tmp_path: Path) -> None:
+    project({"a/__init__.py": "", "a/b/__init__.py": "", "a/b/c.py": ""})
+
+    def lists(exporter_class: Any, pattern: str) -> list[list[str]]:
+        found = []
+        for action in ("intern", "extern", "mock"):
+            with exporter_class(io.BytesIO()) as exporter:
+                getattr(exporter, action)(pattern)
+                exporter.save_source_string("net", "import a.b.c")
+            names = getattr(exporter, f"{action}ed_modules")()
+            found.append([name for name in names if name != "net"])
+        return found
+
+    assert lists(torch.package.PackageExporter, "a.**") == [["a.b.c"]] * 3
+    with warnings.catch_warnings(action="ignore", category=packager.PackagingWarning):
+        assert lists(packager.PackageExporter, "a.**") == [["a", "a.b", "a.b.c"]] * 3
+        with packager.PackageExporter(io.BytesIO()) as exporter:
+            exporter.extern("a.b.c")
+            exporter.save_source_string("net", "import a.b.c")
+    assert exporter.externed_modules() == ["a.b.c"]
+
+
+@row("a package that holds text or binaries alone")
+def resources_alone(project: Project, tmp_path: Path) -> None:
+    def build(exporter: Any) -> None:
+        exporter.save_text("words.of", "a.txt", "hello")
+
+    for importer in (theirs(build), ours(build)):
+        module = importer.import_module("words.of")
+        assert importlib.resources.files(module).joinpath("a.txt").read_text() == "hello"
+
+
+@row("a name that is not in the archive")
+def absent_name(project: Project, tmp_path: Path) -> None:
+    def build(exporter: Any) -> None:
+        exporter.save_source_string("net", "x = 1")
+
+    for importer in (theirs(build), ours(build)):
+        with pytest.raises(ModuleNotFoundError):
+            importer.import_module("absent")
+    with pytest.raises(
+        packager.UndeclaredImportError, match="no module 'absent' is in the archive, which has"
+    ):
+        ours(build).import_module("absent")
 
 
 @row("a pattern that matches nothing")

@@ -1,0 +1,111 @@
+"""What was meant: the parser of command lines, and what stands beside an error for a wrong name."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NoReturn
+
+from packager.texts import one_line
+
+_CHOICE: Final = re.compile(r"invalid choice: '(?P<given>[^']*)' \(choose from (?P<choices>.*)\)")
+_WORD: Final = re.compile(r"[\w.-]+")
+_OPTION: Final = re.compile(r"--[a-z][a-z-]+")
+_MOST_NAMES: Final = 10_000
+"""A folder with more files is not looked through for a name that is near."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse's parser, whose errors say what was meant, with the usage of the very command."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse what is known. What is not is an error here: the command itself knows its options."""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            meant = did_you_mean(unknown[0].partition("=")[0], _OPTION.findall(self.format_usage()))
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+        return parsed, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and the message, and end with code 2."""
+        wrong = _CHOICE.search(message)
+        if wrong is not None:
+            message += did_you_mean(wrong["given"], _WORD.findall(wrong["choices"]))
+        super().error(one_line(message))
+
+
+def did_you_mean(given: str, names: Iterable[str]) -> str:
+    """Return the question for the name nearest to the one that was given; nothing where none is near.
+
+    >>> did_you_mean("exprot", ["plan", "export"])
+    '; did you mean export?'
+    >>> did_you_mean("zzz", ["plan", "export"])
+    ''
+    """
+    from difflib import get_close_matches
+
+    near = get_close_matches(given, sorted(set(names) - {given}), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def target(text: str, expected: str = "expected package.module:name, or a module") -> str:
+    """Read an argument that is a target, for argparse: dots, and no slashes. Raises its ArgumentTypeError."""
+    module, colon, name = text.partition(":")
+    parts = [*module.split("."), *(name.split(".") if colon else ())]
+    if all(part.isidentifier() for part in parts) and not os.path.isfile(module):
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r}: {expected}{_spelled_as_target(module, name)}")
+
+
+def target_or_file(text: str) -> str:
+    """Read an argument that is a target or a file that is there, for argparse; see `target`."""
+    if os.path.exists(text):
+        return text
+    return target(text, "expected a file that is there, package.module:name, or a module")
+
+
+def meant(error: BaseException) -> Iterator[str]:
+    """Yield what may have been meant by a name that is not there: of a file, a module, or in a module."""
+    cause: BaseException | None = error
+    while cause is not None:
+        found = _meant(cause).removeprefix("; ")
+        if found:
+            yield found
+            return
+        cause = cause.__cause__
+
+
+def _meant(error: BaseException) -> str:
+    if isinstance(error, FileNotFoundError) and isinstance(error.filename, str):
+        folder, name = os.path.split(error.filename)
+        near = did_you_mean(name, _names_in(folder or os.curdir))
+        return near.replace("mean ", f"mean {folder}{os.sep}", 1) if near and folder else near
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        names = [name.removesuffix(".py") for name in _names_in(os.curdir)]
+        # What has a dot may have been meant for a file, as `net.kellet`.
+        return did_you_mean(error.name, [name for name in names if "." in error.name or name.isidentifier()])
+    if isinstance(error, AttributeError) and isinstance(error.name, str):
+        return did_you_mean(error.name, vars(type(error.obj)) | getattr(error.obj, "__dict__", {}))
+    return ""
+
+
+def _names_in(folder: str) -> Sequence[str]:
+    try:
+        names = os.listdir(folder)
+    except OSError:  # nothing is near there
+        return ()
+    return names if len(names) <= _MOST_NAMES else ()
+
+
+def _spelled_as_target(module: str, name: str) -> str:
+    """The target that a path means, where it lies in or below the current folder: `./nets/gate:Net`."""
+    path = os.path.relpath(module.removesuffix(".py")) if module else os.curdir
+    parts = path.split(os.sep)
+    if all(part.isidentifier() for part in (*parts, *(name.split(".") if name else ()))):
+        return f"; did you mean {'.'.join(parts)}{':' if name else ''}{name}?"
+    above = os.path.dirname(os.path.abspath(module))
+    if os.sep in module and os.pardir in parts and parts[-1].isidentifier():
+        return f"; run it in the folder that the package lies in, as {above}"
+    return ""

@@ -160,7 +160,7 @@ class StateDictView(StateMapping):
         return key in self._tensors or (self._extras.there and key in self._extras.content["values"])
 
     @cached_property
-    def _metadata(self) -> dict[str, dict[str, Any]] | None:  # type: ignore[override]  # found when asked for
+    def _metadata(self) -> dict[str, dict[str, Any]] | None:
         """What is known of each module by its path, its version first: what load hooks are handed."""
         columns = self._extras.content["metadata"]
         if columns is None:

@@ -127,7 +127,7 @@ class Checkpoint(StateMapping):
         return self.state_dict("kellet")
 
     @property
-    def _metadata(self) -> Mapping[str, Mapping[str, Any]] | None:  # type: ignore[override]  # never set
+    def _metadata(self) -> Mapping[str, Mapping[str, Any]] | None:
         """Versions of modules, where load hooks and migrations look for them."""
         return self.metadata.versions
 

@@ -11,6 +11,7 @@ from packager.names import is_from_archive
 def is_from_package(obj: Any) -> bool:
     """Say whether a module, class, function, or the class of any other object came out of an archive.
 
+    >>> import sys
     >>> is_from_package(sys), is_from_package(3)
     (False, False)
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .c_state import *
     from .frameworks import *
     from .tensors import *
+    from .torch_absent import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
@@ -18,5 +19,6 @@ else:
             "c_state": "CHECKED StateCheck state_checks stored_state",
             "frameworks": "split_literal",
             "tensors": "LIBRARIES TENSOR_CODECS tensor_in tensor_out",
+            "torch_absent": "registry_without_torch",
         },
     )

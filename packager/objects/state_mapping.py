@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from packager.errors import ArgumentError
 
+if TYPE_CHECKING:
+    _LazyDict: TypeAlias = dict[str, Any]
+else:
 
-class StateMapping(Mapping[str, Any], dict[str, Any]):  # type: ignore[misc]  # Mapping's methods come first
+    class _LazyDict(Mapping, dict):
+        """A dict whose own entries nobody asks for: Mapping's methods come first."""
+
+
+class StateMapping(_LazyDict):
     """A state dict whose values are read when they are asked for; it cannot be changed.
 
     It is a dict for those who ask, as `safetensors.torch.save` does. `copy()`, `copy.deepcopy`, pickle and

@@ -6,6 +6,7 @@ import fnmatch
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 from packager.archive import TensorReader, TensorSpec, storages_of
@@ -45,6 +46,10 @@ def open_state_dict(
     Raises ValueError for another `as_`.
     """
     _require_library(as_)
+    if registry is None and extras and as_ != "torch" and find_spec("torch") is None:
+        from packager.codecs import registry_without_torch  # where torch is, it is not needed
+
+        registry = registry_without_torch(as_ or "numpy")
     extra = _Extras(
         tensors, extras, trust_context or TrustContext.data_only(), trust, resolve, registry, what, device
     )
@@ -155,7 +160,7 @@ class StateDictView(StateMapping):
         return key in self._tensors or (self._extras.there and key in self._extras.content["values"])
 
     @cached_property
-    def _metadata(self) -> dict[str, dict[str, Any]] | None:  # type: ignore[override]  # found when asked for
+    def _metadata(self) -> dict[str, dict[str, Any]] | None:
         """What is known of each module by its path, its version first: what load hooks are handed."""
         columns = self._extras.content["metadata"]
         if columns is None:

@@ -105,7 +105,7 @@ class Checkpoint(StateMapping):
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     numpy.savez(f"{folder}/old.npz", weight=numpy.ones(3))
         ...     open_checkpoint(f"{folder}/old.npz").state_dict("kellet")
-        OrderedDict([('weight', tensor([1., 1., 1.], dtype=kellet.float64))])
+        OrderedDict([('weight', tensor([1., 1., 1.], dtype=float64))])
         """
         from packager.codecs import LIBRARIES
 
@@ -127,7 +127,7 @@ class Checkpoint(StateMapping):
         return self.state_dict("kellet")
 
     @property
-    def _metadata(self) -> Mapping[str, Mapping[str, Any]] | None:  # type: ignore[override]  # never set
+    def _metadata(self) -> Mapping[str, Mapping[str, Any]] | None:
         """Versions of modules, where load hooks and migrations look for them."""
         return self.metadata.versions
 

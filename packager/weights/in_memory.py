@@ -13,6 +13,7 @@ from packager.tensors import DTYPES, contiguous_strides, itemsize_of, stored_as
 
 from .legacy_layouts import LegacyLayout
 from .legacy_tensors import LegacyTensor
+from .pickle_machine import Named
 
 
 def in_memory(state: Mapping[str, Any], library: str) -> OrderedDict[str, Any]:
@@ -38,11 +39,21 @@ class _Made:
             return self._tensor(value)
         if isinstance(value, LegacyLayout):
             return self._layout(value)
+        if isinstance(value, Named):
+            return self._dtype(value.name.removeprefix("torch "))
         if isinstance(value, dict):
             return type(value)((key, self.of(inner)) for key, inner in value.items())
         if isinstance(value, (list, tuple)):
             return type(value)([self.of(inner) for inner in value])
         return value
+
+    def _dtype(self, name: str) -> Any:
+        """Return a dtype of PyTorch, as a text where another library is asked for."""
+        if self._library != "torch":
+            return f"torch.{name}"
+        import torch
+
+        return getattr(torch, name)
 
     def _tensor(self, tensor: LegacyTensor) -> Any:
         size = itemsize_of(tensor.dtype)

@@ -213,7 +213,7 @@ def test_a_mock_stands_in_annotations_that_are_run() -> None:
     thing, other = MockedObject("pkg.thing"), MockedObject("pkg.other")
     assert repr(thing | None) == "<mocked pkg.thing | NoneType>"
     assert repr(int | thing) == "<mocked int | pkg.thing>"  # type: ignore[operator]  # as code has it
-    assert repr(None | thing | other) == "<mocked NoneType | pkg.thing | pkg.other>"  # type: ignore[operator]
+    assert repr(None | thing | other) == "<mocked NoneType | pkg.thing | pkg.other>"  # type: ignore[operator]  # the same
     with pytest.raises(NotImplementedError, match=r"^'pkg\.thing \| pkg\.other' was mocked out"):
         (thing | other)()
 

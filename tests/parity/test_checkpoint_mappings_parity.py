@@ -64,7 +64,11 @@ def test_tensors_of_every_layout_come_into_memory(save):
     for key in ("tied", "row", "conj", "half", "q"):
         assert torch.equal(made[key], expected[key])
     assert torch.equal(made["sparse"].to_dense(), torch.eye(3))
-    assert (made["meta"].is_meta, made["more"][1][1], made["more"][0].tolist()) == (True, 3, [1, 1])
+    assert (made["meta"].is_meta, made["more"][1], made["more"][0].tolist()) == (
+        True,
+        (torch.float16, 3),
+        [1, 1],
+    )
     made["tied"][1] = 7
     assert made["row"].tolist() == [7] * 4
     with pytest.raises(LegacyFormatError, match=r"sparse_coo tensor of \[3, 3\] has no form in numpy"):

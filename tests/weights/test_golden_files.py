@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import kellet
+from packager import PackageImporter
 from packager.errors import LegacyFormatError
 from packager.weights import array_of, open_checkpoint, open_torch_package, read_torch_file, write_checkpoint
 
@@ -158,3 +160,20 @@ def test_a_state_dict_can_be_named(golden):
         open_checkpoint(golden, unwrap="other")
     assert list(open_checkpoint(golden, unwrap="optimizer")) == ["state", "param_groups"]
     assert len(open_checkpoint(golden, unwrap="model")) == 33
+
+
+@pytest.mark.parametrize("as_", [None, "numpy", "kellet"])
+def test_the_state_of_an_optimiser_is_read_without_torch(golden, tmp_path, monkeypatch, as_):
+    checkpoint = open_checkpoint(golden, unwrap="optimizer")
+    write_checkpoint(tmp_path / "new.kellet", checkpoint, fsync=False)
+    monkeypatch.setattr("packager.objects.state_view.find_spec", lambda name: None)
+    monkeypatch.setattr("packager.libraries.find_spec", lambda name: None)
+    with PackageImporter(tmp_path / "new.kellet") as importer:
+        found = importer.load_state_dict("model", "weights", as_=as_)
+        assert list(found) == ["state", "param_groups"]
+        assert found["param_groups"] == checkpoint["param_groups"]
+        for number, moments in checkpoint["state"].items():
+            for name, value in moments.items():
+                made = found["state"][number][name]
+                assert type(made) is (kellet.Tensor if as_ == "kellet" else np.ndarray)
+                assert np.asarray(made).tolist() == value.numpy().tolist()

@@ -95,18 +95,24 @@ def _narrowed(block: list[str], width: int) -> list[str]:
     lines = []
     for line in block:
         indent = line[: len(line) - len(line.lstrip())]
-        command, gap, said = _EXAMPLE.fullmatch(line.strip()).groups()  # type: ignore[union-attr]  # any fits
+        given, gap, said = _EXAMPLE.fullmatch(line.strip()).groups()  # type: ignore[union-attr]  # any fits
+        is_command = given.startswith(("packager ", "kellet "))
         if len(line) <= width:
             lines.append(line)
-        elif not gap:
-            is_command = command.startswith(("packager ", "kellet "))
-            more = f"{indent}    " if is_command else indent
+        elif gap and is_command:
+            hash_mark = f"{indent}    # "
+            lines += [
+                f"{indent}{given}",
+                *textwrap.wrap(said, width, initial_indent=hash_mark, subsequent_indent=hash_mark),
+            ]
+        else:
+            hanging = (
+                " " * len(f"{indent}{given}{gap or ''}") if gap else f"{indent}    " if is_command else indent
+            )
             *first, last = textwrap.wrap(
-                line, width - 2, subsequent_indent=more, break_long_words=False, break_on_hyphens=False
+                line, width - 2, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
             )
             lines += [*(f"{one} \\" if is_command else one for one in first), last]
-        else:
-            lines += [f"{indent}{command}", *textwrap.wrap(said, width - 6, initial_indent=f"{indent}    # ")]
     return lines
 
 

@@ -175,10 +175,10 @@ def test_a_reader_that_went_is_no_error_of_ours(case: str, folder: Path) -> None
 def test_the_keyboard_ends_each_with_one_line(case: str, folder: Path) -> None:
     """Interrupted as soon as it does anything but import: the command line is read by then, or nearly."""
     program = (
-        "import signal, sys\nfrom packager.cli import main\nimport packager.cli.main as command\n"
-        "parser = command._parser\n"
+        "import signal, sys\nfrom packager.cli import main\n"
+        "module = sys.modules['packager.cli.main']\nparser = module._parser\n"
         "def interrupted():\n    made = parser()\n    signal.raise_signal(signal.SIGINT)\n    return made\n"
-        "command = sys.modules['packager.cli.main']\ncommand._parser = interrupted\nsys.exit(main())\n"
+        "module._parser = interrupted\nsys.exit(main())\n"
     )
     command = [sys.executable, "-c", program, *shlex.split(case)]
     done = subprocess.run(

@@ -48,11 +48,14 @@ WRITES = [
     "suggest json.decoder -o {}.toml",
 ]
 LONG = "n" * 300
+Said = Callable[[list[str]], tuple[int, str]]
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def said(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
+def said(
+    prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Said:
     """Carry out a command in this process, in the folder with all files; gives its code and its errors."""
     monkeypatch.chdir(prepared)
     monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
@@ -72,7 +75,7 @@ def words(case: str, name: str) -> list[str]:
 
 @pytest.mark.parametrize("name", [LONG, "not\nthere", "no/such/folder", "net.kellet/inside"])
 @pytest.mark.parametrize("case", READS)
-def test_what_cannot_be_read_is_one_line(said, case: str, name: str) -> None:  # type: ignore[no-untyped-def]
+def test_what_cannot_be_read_is_one_line(said: Said, case: str, name: str) -> None:
     code, errors = said(words(case, name))
     first, *more = errors.splitlines()
     assert code == 3, errors
@@ -83,7 +86,7 @@ def test_what_cannot_be_read_is_one_line(said, case: str, name: str) -> None:  #
 
 @pytest.mark.parametrize("name", [LONG, "x.npz/inside", "/proc/kellet"])
 @pytest.mark.parametrize("case", WRITES)
-def test_what_cannot_be_written_is_told(said, case: str, name: str) -> None:  # type: ignore[no-untyped-def]
+def test_what_cannot_be_written_is_told(said: Said, case: str, name: str) -> None:
     code, errors = said(words(case, name))
     first, *more = errors.splitlines()
     assert code == 3, errors
@@ -116,8 +119,15 @@ ENDS_WITH = {"env check tiny.kellet": 1}  # tiny is not installed here
 def run(folder: Path) -> Run:
     def call(case: str, *, at: str = ".", **more: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "packager", *shlex.split(case)]
-        place = {"cwd": folder / at, "env": {**variables(folder), **more}}
-        return subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, **place)  # type: ignore[call-overload,no-any-return]
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=280,
+            check=False,
+            cwd=folder / at,
+            env={**variables(folder), **more},
+        )
 
     return call
 

@@ -198,7 +198,7 @@ def replaced_folder(folder: Path) -> Iterator[Path]:
 
     `folder` must not exist, or be empty: raises OSError otherwise. Parents are made.
     """
-    with _made_folder(folder.parent), part_folder(folder) as part:
+    with _named(folder), _made_folder(folder.parent), part_folder(folder) as part:
         yield part
         if folder.exists():
             folder.rmdir()
@@ -230,10 +230,21 @@ def files_into(folder: Path) -> Iterator[Path]:
     What is in `folder` already stays, but for files of the same names. After an error a `folder` that was
     not there before is not there.
     """
-    with _made_folder(folder), part_folder(folder / "files") as part:
+    with _named(folder), _made_folder(folder), part_folder(folder / "files") as part:
         yield part
         for file in list(part.iterdir()):
             os.replace(file, folder / file.name)
+
+
+@contextlib.contextmanager
+def _named(folder: Path) -> Iterator[None]:
+    """Let an error about the part name the folder that it would have become: users know no other."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error.filename, str) and _PART.fullmatch(_base(error.filename)):
+            error.filename, error.filename2 = os.fspath(folder), None
+        raise
 
 
 @contextlib.contextmanager

@@ -9,8 +9,8 @@ from .screen import print_text
 
 _EXAMPLES = """\
 examples:
-  eval "$(packager completion bash)"                              in ~/.bashrc
-  eval "$(packager completion zsh)"                               in ~/.zshrc
+  eval "$(packager completion bash)"  # in ~/.bashrc
+  eval "$(packager completion zsh)"   # in ~/.zshrc
   packager completion fish > ~/.config/fish/completions/packager.fish
 
 It needs the library argcomplete: python -m pip install argcomplete
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     from packager.errors import PackageError
 
     try:
-        from argcomplete import shellcode
+        from argcomplete.shell_integration import shellcode
     except ImportError as error:
         raise PackageError(
             "argcomplete is not there, which completes; install it: python -m pip install argcomplete"

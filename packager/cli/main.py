@@ -54,13 +54,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     `arguments` default to those of the process. Wrong usage raises SystemExit(2), as argparse does.
     """
     if arguments is None:  # the process is this command's own
-        from packager.process import end_in_order
+        try:
+            from packager.process import end_in_order
 
-        from .screen import own_streams
+            from .screen import own_streams
 
-        sys.excepthook = _show_traceback
-        with end_in_order(), own_streams():
-            return main(sys.argv[1:])
+            sys.excepthook = _show_traceback
+            with end_in_order(), own_streams():
+                return main(sys.argv[1:])
+        except KeyboardInterrupt:  # while the command line was read: nothing was begun
+            return _failed("interrupted; nothing is half-written", 130)
     parser = _parser()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next
         from .completion_command import complete

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NoReturn
 
@@ -13,6 +15,7 @@ from packager.texts import one_line
 _CHOICE: Final = re.compile(r"invalid choice: '(?P<given>[^']*)' \(choose from (?P<choices>.*)\)")
 _WORD: Final = re.compile(r"[\w.-]+")
 _OPTION: Final = re.compile(r"--[a-z][a-z-]+")
+_EXAMPLE: Final = re.compile(r"(.*?)(?:(  +)(\S.*))?")  # of a command, and what it does beside it
 _MOST_NAMES: Final = 10_000
 """A folder with more files is not looked through for a name that is near."""
 
@@ -27,6 +30,12 @@ class Parser(argparse.ArgumentParser):
             meant = did_you_mean(unknown[0].partition("=")[0], _OPTION.findall(self.format_usage()))
             self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
         return parsed, unknown
+
+    def format_help(self) -> str:
+        """Return the help, with paragraphs and examples that are as wide as the terminal, and no wider."""
+        width = max(40, shutil.get_terminal_size().columns - 2)  # as argparse has it for options
+        blocks = super().format_help().rstrip("\n").split("\n\n")
+        return "\n\n".join("\n".join(_narrowed(block.split("\n"), width)) for block in blocks) + "\n"
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and the message, and end with code 2."""
@@ -75,6 +84,36 @@ def meant(error: BaseException) -> Iterator[str]:
             yield found
             return
         cause = cause.__cause__
+
+
+def _narrowed(block: list[str], width: int) -> list[str]:
+    """Return a block of help, where it is too wide: a paragraph filled anew, an example continued."""
+    if all(len(line) <= width for line in block):
+        return block
+    if not any(line.startswith(" ") for line in block):
+        return textwrap.wrap(" ".join(block), width, break_on_hyphens=False)
+    lines = []
+    for line in block:
+        indent = line[: len(line) - len(line.lstrip())]
+        given, gap, said = _EXAMPLE.fullmatch(line.strip()).groups()  # type: ignore[union-attr]  # any fits
+        is_command = given.startswith(("packager ", "kellet "))
+        if len(line) <= width:
+            lines.append(line)
+        elif gap and is_command:
+            hash_mark = f"{indent}    # "
+            lines += [
+                f"{indent}{given}",
+                *textwrap.wrap(said, width, initial_indent=hash_mark, subsequent_indent=hash_mark),
+            ]
+        else:
+            hanging = (
+                " " * len(f"{indent}{given}{gap or ''}") if gap else f"{indent}    " if is_command else indent
+            )
+            *first, last = textwrap.wrap(
+                line, width - 2, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
+            )
+            lines += [*(f"{one} \\" if is_command else one for one in first), last]
+    return lines
 
 
 def _meant(error: BaseException) -> str:

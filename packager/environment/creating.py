@@ -13,7 +13,7 @@ from pathlib import Path
 from packager.atomic import new_folder, temporary_folder
 
 from .distributions import Distributions
-from .errors import EnvironmentBuildError, ToolMissingError
+from .errors import EnvironmentBuildError, FolderError, ToolMissingError
 from .gathering import gather_wheels, what_packager_lacks
 from .installers import Installer, choose_installer, disk_full, explained, is_full, logged, run_tool
 from .interpreter import Interpreter
@@ -91,6 +91,7 @@ def create_environment(
             offline=offline,
             packager=packager is not False and not lacking,
         )
+        os.makedirs(target, exist_ok=True)  # what keeps it from being made is told in our words
         _make_venv(tool, interpreter, target, what)
         environment_python = _python_in(target)
         # Asked while nothing is installed, and never run again: a wheel may bring another `bin/python`.
@@ -120,7 +121,7 @@ def _acting(installed: Distributions, name: str) -> Iterator[ActingFile]:
 
 @contextmanager
 def _typed_errors(what: str) -> Iterator[None]:
-    """Raise EnvironmentBuildError, or its DiskFullError, for errors of the system."""
+    """Raise EnvironmentBuildError, or its FolderError or DiskFullError, for errors of the system."""
     try:
         yield
     except EnvironmentBuildError:
@@ -132,9 +133,10 @@ def _typed_errors(what: str) -> Iterator[None]:
     except OSError as error:
         if is_full(error):
             raise disk_full(what) from error
-        raise EnvironmentBuildError(
+        raise FolderError(
             f"{what}: {error.strerror or error}; nothing was left behind; name a folder that can be "
-            "written to"
+            "written to",
+            error,
         ) from error
 
 

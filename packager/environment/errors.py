@@ -7,6 +7,7 @@ PackageError
     |-- WrongPlatformError    there are wheels of it, for other Pythons or platforms
     |-- WrongPythonError      the Python is too old, or too new, for what is to run on it
     |-- ToolMissingError      pip, venv or packaging is not there
+    |-- FolderError           also OSError: the environment cannot be written to its folder
     `-- DiskFullError         also OSError: no space left
 """
 
@@ -39,6 +40,14 @@ class WrongPythonError(EnvironmentBuildError):
 
 class ToolMissingError(EnvironmentBuildError):
     """A tool that this needs (pip, venv, packaging) is not there."""
+
+
+class FolderError(EnvironmentBuildError, OSError):
+    """A folder cannot be written to, or its name is none for this system. `errno` says why."""
+
+    def __init__(self, message: str, cause: OSError) -> None:
+        super().__init__(message)
+        self.errno = cause.errno
 
 
 class DiskFullError(EnvironmentBuildError, OSError):

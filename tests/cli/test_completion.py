@@ -60,7 +60,8 @@ def test_the_lines_of_a_shell_name_both_commands(shell: str, capsys: pytest.Capt
 def test_without_the_library_it_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "argcomplete", None)
+    for name in ("argcomplete", "argcomplete.shell_integration"):
+        monkeypatch.setitem(sys.modules, name, None)
     assert main(["completion", "bash"]) == 1
     assert capsys.readouterr().err == (
         "packager: argcomplete is not there, which completes; install it: python -m pip install argcomplete\n"

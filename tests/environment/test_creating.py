@@ -20,6 +20,7 @@ from packager.environment.creating import CreatedEnvironment, create_environment
 from packager.environment.errors import (
     DiskFullError,
     EnvironmentBuildError,
+    FolderError,
     NoSuchVersionError,
     ToolMissingError,
     WrongPlatformError,
@@ -159,8 +160,13 @@ def test_no_room_is_told_and_leaves_nothing_behind(
 
 def test_a_folder_that_cannot_be_made_is_told(record: Record, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(EnvironmentBuildError, match=r"environment .*file/env: "):
-        create(record({}), tmp_path / "file" / "env", installer="pip")
+    for folder, told in (("file/env", "Not a directory"), ("n" * 300, "File name too long")):
+        with pytest.raises(
+            FolderError, match=rf"^environment .*{folder}: {told}; nothing was left behind; name"
+        ):
+            create(record({}), tmp_path / folder, installer="pip")
+        command = ["env", "create", str(record({})), str(tmp_path / folder), "--no-packager"]
+        assert main([*command, "--installer", "pip"]) == 3
 
 
 def test_an_old_python_is_told(record: Record, tmp_path: Path) -> None:

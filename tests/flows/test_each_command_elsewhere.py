@@ -1,0 +1,197 @@
+"""Every command from another folder, into a closed pipe, on an ASCII terminal, at 80 columns, and with names
+and places that no file can have: what it should do, or one clear line and the documented exit code."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from packager.cli import main
+from packager.cli.main import COMMANDS
+
+from .test_each_command_ended import CASES, folder, prepared, variables
+
+__all__ = ["folder", "prepared"]  # fixtures
+
+# Commands that only read, and are told what they miss in this process; each of these is a file of theirs.
+READS = [
+    "inspect {}",
+    "verify {}",
+    "verify {} --deep",
+    "check {}",
+    "run {} --input x.npz",
+    "run net.kellet --input {}",
+    "extract {} out",
+    "convert {} new.kellet",
+    "migrate {} --with m.toml -o new.kellet",
+    "migrate old.npz --with {} -o new.kellet",
+    "suggest-migration {} new.npz",
+    "env check {}",
+    "env lock {} -o lock.txt",
+    "env create {} made",
+    "export collections:OrderedDict -o new.kellet --policy {}.toml",
+]
+WRITES = [
+    "extract net.kellet {}",
+    "convert old.npz {}.kellet",
+    "convert old.npz {}.safetensors",
+    "migrate old.npz --with m.toml -o {}.kellet",
+    "run net.kellet --input x.npz -o {}",
+    "env lock tiny.kellet -o {}",
+    "env create tiny.kellet {} --offline --installer pip",
+    "export collections:OrderedDict -o {}",
+    "suggest json.decoder -o {}.toml",
+]
+LONG = "n" * 300
+Said = Callable[[list[str]], tuple[int, str]]
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def said(
+    prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Said:
+    """Carry out a command in this process, in the folder with all files; gives its code and its errors."""
+    monkeypatch.chdir(prepared)
+    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
+    before = sorted(prepared.iterdir())
+
+    def call(words: list[str]) -> tuple[int, str]:
+        code = main(words)
+        assert sorted(prepared.iterdir()) == before, "nothing is left"
+        return code, capsys.readouterr().err
+
+    return call
+
+
+def words(case: str, name: str) -> list[str]:
+    return [word.replace("{}", name) for word in shlex.split(case)]
+
+
+@pytest.mark.parametrize("name", [LONG, "not\nthere", "no/such/folder", "net.kellet/inside"])
+@pytest.mark.parametrize("case", READS)
+def test_what_cannot_be_read_is_one_line(said: Said, case: str, name: str) -> None:
+    code, errors = said(words(case, name))
+    first, *more = errors.splitlines()
+    assert code == 3, errors
+    assert first.startswith("packager: ")
+    assert name.replace("\n", "\\n") in first
+    assert [line for line in more if not line.startswith("  did you mean ")] == []
+
+
+@pytest.mark.parametrize("name", [LONG, "x.npz/inside", "/proc/kellet"])
+@pytest.mark.parametrize("case", WRITES)
+def test_what_cannot_be_written_is_told(said: Said, case: str, name: str) -> None:
+    code, errors = said(words(case, name))
+    first, *more = errors.splitlines()
+    assert code == 3, errors
+    assert first.startswith("packager: ")
+    assert name.rpartition("/")[0] in first
+    assert "kellet-part" not in errors, "users know no name of a part"
+    assert len(more) <= 1
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_no_wider_than_the_terminal(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = {"env": ("check", "lock", "create"), "cache": ("clear",)}.get(name, ())
+    for columns in (80, 60):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        for part in ((), *((one,) for one in parts)):
+            with pytest.raises(SystemExit):
+                main([name, *part, "--help"])
+            wide = [line for line in capsys.readouterr().out.splitlines() if len(line) > columns]
+            assert wide == []
+
+
+# --- in processes of their own ---
+
+ENDS_WITH = {"env check tiny.kellet": 1}  # tiny is not installed here
+
+
+@pytest.fixture
+def run(folder: Path) -> Run:
+    def call(case: str, *, at: str = ".", **more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "packager", *shlex.split(case)]
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=280,
+            check=False,
+            cwd=folder / at,
+            env={**variables(folder), **more},
+        )
+
+    return call
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES)
+def test_paths_are_seen_from_the_current_folder(case: str, run: Run, folder: Path) -> None:
+    (folder / "sub").mkdir()
+    there = {path.name for path in folder.iterdir()}
+    done = run(
+        " ".join(f"../{w}" if w in there and n else w for n, w in enumerate(shlex.split(case))), at="sub"
+    )
+    assert (done.returncode, done.stderr) == (ENDS_WITH.get(case, 0), "")
+    assert sorted(path.name for path in (folder / "sub").iterdir()) == sorted(CASES[case])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES)
+def test_names_may_have_line_feeds(case: str, run: Run, folder: Path) -> None:
+    for path in [path for path in folder.iterdir() if path.is_file() and path.suffix != ".py"]:
+        path.rename(path.with_name(f"a\n{path.name}"))
+    there = {path.name for path in folder.iterdir()}
+    done = run(shlex.join(f"a\n{w}" if f"a\n{w}" in there else w for w in shlex.split(case)))
+    assert (done.returncode, done.stderr) == (ENDS_WITH.get(case, 0), "")
+    assert not [
+        line for line in done.stdout.splitlines() if line.startswith(tuple(w[2:] for w in there if "\n" in w))
+    ]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES)
+def test_an_ascii_terminal_shows_everything(case: str, run: Run) -> None:
+    done = run(case, PYTHONIOENCODING="ascii", LC_ALL="C", PYTHONUTF8="0")
+    assert (done.returncode, done.stderr) == (ENDS_WITH.get(case, 0), "")
+    assert done.stdout.isascii()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES)
+def test_a_reader_that_went_is_no_error_of_ours(case: str, folder: Path) -> None:
+    command = [sys.executable, "-m", "packager", *shlex.split(case)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env=variables(folder)
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    quiet = case.startswith(("suggest", "env lock"))  # they print nothing that was not asked for
+    assert process.returncode == (0 if quiet else 3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES)
+def test_the_keyboard_ends_each_with_one_line(case: str, folder: Path) -> None:
+    """Interrupted as soon as it does anything but import: the command line is read by then, or nearly."""
+    program = (
+        "import signal, sys\nfrom packager.cli import main\n"
+        "module = sys.modules['packager.cli.main']\nparser = module._parser\n"
+        "def interrupted():\n    made = parser()\n    signal.raise_signal(signal.SIGINT)\n    return made\n"
+        "module._parser = interrupted\nsys.exit(main())\n"
+    )
+    command = [sys.executable, "-c", program, *shlex.split(case)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=folder, env=variables(folder), check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "packager: interrupted; nothing is half-written\n")

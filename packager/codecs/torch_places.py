@@ -36,7 +36,8 @@ def place_of(location: str, map_location: Any) -> str:
     """Return where `placed` puts a storage: for tensors that have no memory."""
     import torch
 
-    return str(placed(torch.UntypedStorage(0), location, map_location).device)
+    nothing = torch.empty(0, dtype=torch.uint8).untyped_storage()
+    return str(placed(nothing, location, map_location).device)
 
 
 def _restored(storage: Any, location: str) -> Any:

@@ -30,7 +30,6 @@ from .base import (
 )
 from .frameworks import EmptySlots, Saved, require_leaf
 from .torch_layouts import LAYOUTS, STRIDED
-from .torch_places import place_of, placed
 
 _DTYPES: Final = {dtype.name: dtype for dtype in DTYPES.values() if dtype.in_torch}
 _JAGGED: Final = "torch.nested._internal.nested_tensor:NestedTensor"
@@ -125,7 +124,7 @@ class TensorCodec(Codec):
             tensor = torch.empty(tuple(rest[1:]), dtype=_dtype(name), device=device)
         elif empty:
             # One element, however many the shape has: the values come with the state.
-            target = place_of(device, location)
+            target = _place_of(device, location)
             tensor = torch.zeros((), dtype=_dtype(name), device=target).expand(tuple(rest[1:]))
         else:
             loading = context.shared_state(_Loading)
@@ -137,6 +136,23 @@ class TensorCodec(Codec):
         if empty and device != "meta":
             context.shared_state(EmptySlots).tensors[id(made)] = made
         return made
+
+
+def _placed(storage: Any, device: str, map_location: Any) -> Any:
+    """Return a storage on the CPU where it belongs; what most tensors are, stays where it is."""
+    if device == "cpu" and map_location is None:
+        return storage
+    from .torch_places import placed
+
+    return placed(storage, device, map_location)
+
+
+def _place_of(device: str, map_location: Any) -> str:
+    if device == "cpu" and map_location is None:
+        return device
+    from .torch_places import place_of
+
+    return place_of(device, map_location)
 
 
 def memory_key(tensor: Any) -> Hashable:
@@ -190,7 +206,7 @@ def tensor_from(
     row = _row(name)
     shape = stored.shape if row is None else stored.shape[:-1]
     if 0 in stored.shape:
-        return torch.empty(shape, dtype=_dtype(name), device=place_of(device, map_location))
+        return torch.empty(shape, dtype=_dtype(name), device=_place_of(device, map_location))
     storage = _storage(stored.buffer, device, loading, map_location)
     size = ITEMSIZE[stored.dtype] if row is None else row
     strides = stored.strides if row is None else tuple(stride // row for stride in stored.strides[:-1])
@@ -296,7 +312,7 @@ def _storage(buffer: memoryview, device: str, loading: _Loading, map_location: A
         # Torch warns of memory that cannot be written to, because it may be written to nonetheless.
         writable = bytearray(buffer) if buffer.readonly else buffer
         flat = torch.frombuffer(writable, dtype=torch.uint8)
-        loading.storages[key] = placed(flat.untyped_storage(), device, map_location)
+        loading.storages[key] = _placed(flat.untyped_storage(), device, map_location)
         loading.buffers.append(buffer)
     return loading.storages[key]
 

@@ -151,8 +151,10 @@ def test_refusal_groups_names_with_paths_and_offers_a_line_to_paste(foreign: Mod
         "    foreign_lib.nets:Other    at obj['model'][1]",
         "* foreign 1.2, handed to the code of the model:",
         "    foreign_lib.nets:make    at obj['make']",
-        f"If you know these classes and trust this archive to fill them: PackageImporter(..., "
-        f"trust={names},)), or --trust of the command",
+        (
+            f"If you know these classes and trust this archive to fill them: PackageImporter(..., "
+            f"trust={names},)), or --trust of the command"
+        ),
         (
             "Names that are called or handed on run with what the archive says: read what they do before you "
             "write them into trust= of PackageImporter, or after --trust, one by one."

@@ -5,8 +5,9 @@ A library is imported only where an object of it is there, or one is asked for.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -18,6 +19,7 @@ __all__ = [
     "cast",
     "dtype_of",
     "full",
+    "is_installed",
     "join",
     "library_here",
     "library_of",
@@ -48,9 +50,25 @@ def library_here(format: str | None) -> str:
     ('kellet', 'numpy', 'numpy')
     """
     for name, known in FORMATS.items():
-        if known == format and find_spec(name) is not None:
+        if known == format and is_installed(name):
             return name
     return "numpy"
+
+
+def is_installed(name: str) -> bool:
+    """Say whether a library can be imported. Looked for once: the finders of a process are its own code.
+
+    >>> is_installed("kellet"), is_installed("no_such_library")
+    (True, False)
+    """
+    if name in sys.modules:
+        return sys.modules[name] is not None
+    return _is_found(name)
+
+
+@cache
+def _is_found(name: str) -> bool:
+    return find_spec(name) is not None
 
 
 def dtype_of(array: Any) -> str:

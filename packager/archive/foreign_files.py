@@ -19,6 +19,7 @@ from .entry_names import MANIFEST
 _HEAD: Final = 512  # a tar file says what it is at byte 257
 _TAIL: Final = 1 << 16  # the end of a ZIP's list of entries, as far as it is looked through
 _FILES: Final = 1000  # of a folder, as far as it is looked through
+_OWN: Final = ".data"
 _END: Final = slice(-22, -18)  # where a ZIP without a comment has the mark of its end record
 _OLD_TORCH: Final = (0x1950A86A20F9469CFC6C).to_bytes(10, "little")  # in the first pickle of torch.save
 
@@ -57,11 +58,16 @@ def check_file(source: Source, name: str) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise ArchiveError for a folder of another known kind: which one, and what reads it."""
+    """Raise ArchiveError for a folder of another known kind: which one, and what reads it.
+
+    A folder with `.data` is an archive, whatever lacks in it.
+    """
     try:
         with os.scandir(folder) as entries:
             names = [entry.name for entry in itertools.islice(entries, _FILES)]
     except OSError:
+        return
+    if _OWN in names:
         return
     for ending, kind in ((".npy", "a folder of .npy files"), (".index.json", "a sharded checkpoint")):
         if any(name.endswith(ending) for name in names):

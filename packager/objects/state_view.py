@@ -6,13 +6,12 @@ import fnmatch
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 from packager.archive import TensorReader, TensorSpec, storages_of
 from packager.codecs import LIBRARIES, CodecRegistry, StoredTensor, tensor_in
 from packager.errors import ArchiveError, ArgumentError, DeviceNotHereError
-from packager.libraries import library_here
+from packager.libraries import is_installed, library_here
 from packager.tensors import ITEMSIZE, is_dtype_name, part_of, span, stored_as
 from packager.texts import counted
 
@@ -46,7 +45,7 @@ def open_state_dict(
     Raises ValueError for another `as_`.
     """
     _require_library(as_)
-    if registry is None and extras and as_ != "torch" and find_spec("torch") is None:
+    if registry is None and extras and as_ != "torch" and not is_installed("torch"):
         from packager.codecs import registry_without_torch  # where torch is, it is not needed
 
         registry = registry_without_torch(as_ or "numpy")

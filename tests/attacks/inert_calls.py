@@ -135,6 +135,7 @@ LOAD_ROWS: Final = (
         packager.package_importer:* packager.loading.stored_objects:* packager.loading.opening:*
         packager.loading.loaded_archive:* packager.loading.packaged_code:PackagedCode.*
         packager.loading.packaged_code:ImportRules.* packager.loading.packaged_code:DisallowedModuleError*
+        packager.loading.packaged_code:_tree
         packager.archive.archive_errors:* packager.archive.bounds:* packager.archive.byte_sources:*
         packager.archive.entries:* packager.archive.entry_names:* packager.archive.folder_container:*
         packager.archive.manifest:* packager.archive.packed:* packager.archive.reader:*

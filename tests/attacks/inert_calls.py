@@ -457,6 +457,8 @@ CODEC_ROWS: Final = (
         torch._C:TensorBase.requires_grad_ torch._C:TensorBase.set_ torch._C:TensorBase.untyped_storage
         torch.nn.parameter:Parameter.__new__ type:_make_subclass
         torch.cuda:_lazy_init torch.cuda:is_initialized torch.cuda:<lambda>
+        torch.serialization:default_restore_location torch.serialization:_* torch:typename
+        torch._C:_get_privateuse1_backend_name importlib._bootstrap:ModuleSpec.parent
         """,
         makes="torch.nn.Parameter",
         on="stored memory, or a shape",

@@ -17,7 +17,7 @@ from packager.archive import ArchiveReader
 from packager.environment.own import own_files
 
 # What the archive room stands on, beside the table of dtypes.
-GROUND = "__init__ arguments atomic errors lazy names process texts"
+GROUND = "__init__ arguments atomic errors lazy names process sizes texts without_locks"
 BARE = {f"packager/{name}.py" for name in GROUND.split()}
 
 

@@ -178,6 +178,7 @@ def _import_what_libraries_import_late() -> None:
             importlib.import_module(name)
     if words.torch is not None:
         repr(words.torch.ones(1))
+        importlib.import_module("packager.codecs.torch_places")
 
 
 def brings_code(graph: Composed) -> bool:

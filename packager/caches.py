@@ -123,8 +123,9 @@ def keep_file(path: str | os.PathLike[str], data: bytes) -> None:
         except FileNotFoundError:
             _make_own(os.path.dirname(target))
             held.append(os.open(made[-1], NEW_FILE, 0o600))
-        with open(held[-1], "wb", closefd=False) as file:
-            file.write(data)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(held[-1], rest) :]
         os.close(held.pop())
         os.replace(made[-1], target)
     except BaseException:

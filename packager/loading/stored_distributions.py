@@ -74,11 +74,16 @@ def distributions_for(
     """
     own = set()
     for distribution in () if params else stored_distributions(code, import_module):
-        own.add(normalized_name(distribution.name or ""))
+        own.add(_name_of(distribution))
         yield distribution
     for distribution in metadata.distributions(**params):
-        if normalized_name(distribution.name or "") not in own:
+        if _name_of(distribution) not in own:
             yield distribution
+
+
+def _name_of(distribution: Distribution) -> str:
+    """Return its normalised name; "" where its metadata says none, which later Pythons warn of."""
+    return normalized_name(distribution.metadata.get("Name") or "")  # type: ignore[attr-defined]  # a Message
 
 
 class StoredEntryPoint(EntryPoint):
@@ -104,7 +109,7 @@ def entry_points_for(code: PackagedCode, import_module: Callable[[str], Any], **
     points: list[EntryPoint] = []
     seen = set()
     for distribution in distributions_for(code, import_module):
-        if (name := normalized_name(distribution.name or "")) not in seen:
+        if (name := _name_of(distribution)) not in seen:
             seen.add(name)  # the first of a name is the one that is imported
             points += distribution.entry_points
     by_group = getattr(metadata, "SelectableGroups", None)  # Python 3.11 gives them by group

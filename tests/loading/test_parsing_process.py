@@ -36,7 +36,7 @@ def test_a_source_is_compiled_as_it_says_and_not_as_our_own_is() -> None:
     annotated = b"def f():\n    def g(x: (yield)): pass\n"
     assert problem(SOURCE, annotated) is None
     said = problem(SOURCE, b"from __future__ import annotations\n" + annotated)
-    assert str(said).startswith("entry 'm.py', line 3: this Python cannot parse it: 'yield expression' can")
+    assert re.match("entry 'm.py', line 3: this Python cannot parse it: '?yield expression'? can", str(said))
 
 
 def test_a_source_is_compiled_and_not_run() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from .drawn_texts import DrawnTexts
 from .idioms import dotted
 from .scan import Literal
 
@@ -113,8 +114,9 @@ class FoundDynamic(NamedTuple):
 class Expressions:
     """Collects over the expressions of one source."""
 
-    def __init__(self, source: bytes | str) -> None:
+    def __init__(self, source: bytes | str, tree: ast.Module) -> None:
         self._source = source
+        self._drawn = DrawnTexts(tree)
         self._lines: list[bytes] | None = None
         self.import_functions = {"__import__", "import_module"}
         self.importlibs = {"importlib"}
@@ -204,7 +206,7 @@ class Expressions:
             given = (*call.args, *(keyword.value for keyword in call.keywords))
             used.called.update(spelt for spelt in map(dotted, given) if spelt)
         if name in _ATTRIBUTE_READERS:
-            _read_attribute(call, name, used)
+            self._read_attribute(call, name, used)
         elif name in _JOINERS:
             self._joined_by_call(call, block)
             if name in _OF_PACKAGES and self._reads_resources(name, owner):
@@ -265,6 +267,28 @@ class Expressions:
             anchor or "package",
             literal,
         )
+
+    def _read_attribute(self, call: ast.Call, function: str, used: Collected) -> None:
+        """Read `getattr(value, "name")` as `value.name`; a name that is computed in part as a glob.
+
+        Where the name is drawn from a literal, any that stands there is asked for.
+        """
+        of_value = function.startswith(("getattr", "hasattr"))
+        owner = dotted(call.args[0]) if of_value and call.args else ""
+        for argument in call.args[1:2] if of_value else call.args:
+            pattern, anchor = name_pattern(argument)
+            if pattern == "*" and owner:
+                names = self._drawn.of(argument, self.texts)
+                used.names.update(f"{owner}.{name}" for name in names if name.isidentifier())
+            elif pattern.strip("*_") and not anchor and pattern.replace("*", "").replace(".", "").isidentifier():
+                names = pattern.split(".")
+                if not owner or len(names) > 1:
+                    used.globs.update(name for name in names if "*" in name)
+                    used.attrs.update(name for name in names if "*" not in name)
+                elif "*" in pattern:
+                    used.name_globs.add((owner, pattern))
+                else:
+                    used.names.add(f"{owner}.{pattern}")
 
     def _joined_by_call(self, call: ast.Call, block: int) -> None:
         parts = [
@@ -349,23 +373,6 @@ def _chain(node: Any) -> tuple[str, Any]:
         parts.append(node.id)
         return ".".join(parts[::-1]), None
     return ".".join(parts[::-1]), node
-
-
-def _read_attribute(call: ast.Call, function: str, used: Collected) -> None:
-    """Read `getattr(value, "name")` as `value.name`; a name that is computed in part as a glob."""
-    of_value = function.startswith(("getattr", "hasattr"))
-    owner = dotted(call.args[0]) if of_value and call.args else ""
-    for argument in call.args[1:2] if of_value else call.args:
-        pattern, anchor = name_pattern(argument)
-        if pattern.strip("*_") and not anchor and pattern.replace("*", "").replace(".", "").isidentifier():
-            names = pattern.split(".")
-            if not owner or len(names) > 1:
-                used.globs.update(name for name in names if "*" in name)
-                used.attrs.update(name for name in names if "*" not in name)
-            elif "*" in pattern:
-                used.name_globs.add((owner, pattern))
-            else:
-                used.names.add(f"{owner}.{pattern}")
 
 
 def name_pattern(node: ast.expr | None) -> tuple[str, str]:

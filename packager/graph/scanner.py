@@ -11,11 +11,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
+from .availability import availability
 from .drafts import ClassDraft, Draft, Place, active_decorators, function_scope
 from .expressions import READERS_OF_RESOURCES, Collected, Expressions, lines_with_imports, names_of_listed
 from .idioms import (
     UNKNOWN,
-    availability,
     caught_by,
     dotted,
     is_lazy,
@@ -49,7 +49,7 @@ def scan_source(source: bytes | str) -> Scan:
 class _Reader:
     def __init__(self, tree: ast.Module, source: bytes | str) -> None:
         self.tree = tree
-        self.expressions = Expressions(source)
+        self.expressions = Expressions(source, tree)
         self.draft = Draft()
         self.listed: dict[str, list[ast.expr]] = {}
         self.import_lines = lines_with_imports(source.encode() if isinstance(source, str) else source)
@@ -222,6 +222,8 @@ class _Reader:
             self._bind_target(node.target, place.perhaps())
             for name, spelt in names_of_listed(node.target, node.iter):
                 self._texts(place).setdefault(name, []).append(spelt)
+            if isinstance(node.target, ast.Name):
+                self._texts(place).setdefault(f"*{node.target.id}", []).append(node.iter)
         self._push(node.orelse, place.perhaps())
         self._push(node.body, place.perhaps())
 

@@ -60,7 +60,9 @@ def _answer(statements: Sequence[ast.stmt], names: Mapping[str, Guard], after: G
         case ast.Assign(targets=[target], value=value):
             known = {**_without(names, node), **_bound(target, value, names)}
             return _all(_needed(node), _answer(rest, known, after))
-        case ast.For() | ast.While() | ast.With() | ast.Match() | ast.AsyncFor() | ast.AsyncWith() | ast.Try():
+        case (
+            ast.For() | ast.While() | ast.With() | ast.Match() | ast.AsyncFor() | ast.AsyncWith() | ast.Try()
+        ):
             if any(isinstance(part, ast.Return) for part in ast.walk(node)):
                 return UNKNOWN
     return _all(_needed(node), _answer(rest, _without(names, node), after))
@@ -155,7 +157,9 @@ def _joined(form: str, parts: Sequence[Guard]) -> Guard:
 def _without(names: Mapping[str, Guard], node: ast.AST) -> dict[str, Guard]:
     """Return what is known of names after a statement: nothing of those that it may bind."""
     bound = {
-        part.id for part in ast.walk(node) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)
+        part.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)
     }
     return {**names, **dict.fromkeys(bound, UNKNOWN)}
 

@@ -26,7 +26,9 @@ class DrawnTexts:
                 case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                     bound.setdefault(name, []).append(value)
         self._literals = {
-            name: values[0] for name, values in bound.items() if len(values) == 1 and isinstance(values[0], _LITERALS)
+            name: values[0]
+            for name, values in bound.items()
+            if len(values) == 1 and isinstance(values[0], _LITERALS)
         }
 
     def of(self, node: ast.expr, local: Mapping[str, list[ast.expr]]) -> list[str]:
@@ -42,9 +44,7 @@ class DrawnTexts:
         ]
         return [] if len(texts) > _MOST_TEXTS else list(dict.fromkeys(texts))
 
-    def _values(
-        self, node: ast.expr, local: Mapping[str, list[ast.expr]], depth: int
-    ) -> Iterable[ast.expr]:
+    def _values(self, node: ast.expr, local: Mapping[str, list[ast.expr]], depth: int) -> Iterable[ast.expr]:
         """Return the literals that an expression can be."""
         if depth > 8:
             return ()
@@ -77,7 +77,9 @@ def _items(node: ast.expr, index: ast.expr | None) -> list[ast.expr]:
     if isinstance(node, ast.Dict):
         if isinstance(index, ast.Constant):
             pairs = zip(node.keys, node.values, strict=True)
-            return [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == index.value]
+            return [
+                value for key, value in pairs if isinstance(key, ast.Constant) and key.value == index.value
+            ]
         return node.values
     if isinstance(node, (ast.List, ast.Tuple)):
         if isinstance(index, ast.Constant) and isinstance(index.value, int):

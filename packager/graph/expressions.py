@@ -280,7 +280,11 @@ class Expressions:
             if pattern == "*" and owner:
                 names = self._drawn.of(argument, self.texts)
                 used.names.update(f"{owner}.{name}" for name in names if name.isidentifier())
-            elif pattern.strip("*_") and not anchor and pattern.replace("*", "").replace(".", "").isidentifier():
+            elif (
+                pattern.strip("*_")
+                and not anchor
+                and pattern.replace("*", "").replace(".", "").isidentifier()
+            ):
                 names = pattern.split(".")
                 if not owner or len(names) > 1:
                     used.globs.update(name for name in names if "*" in name)

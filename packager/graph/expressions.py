@@ -82,15 +82,15 @@ class Collected:
     """What one block loads.
 
     `names` are dotted names, `called` those of them that are called, `imports` the indices of literal
-    dynamic imports whose module is the value. `attrs` are asked of other values, `own_attrs` of
-    `super()` or a method's `self`. `globs`, `own_globs` and `name_globs` (dotted name, glob) are
-    attributes asked with a computed name. `soft` names are variables of a comprehension or a lambda
-    somewhere in the block; they may also be more.
+    dynamic imports whose module is the value, each with the attributes asked of it, dotted. `attrs` are
+    asked of other values, `own_attrs` of `super()` or a method's `self`. `globs`, `own_globs` and
+    `name_globs` (dotted name, glob) are attributes asked with a computed name. `soft` names are variables
+    of a comprehension or a lambda somewhere in the block; they may also be more.
     """
 
     names: set[str] = field(default_factory=set)
     called: set[str] = field(default_factory=set)
-    imports: set[int] = field(default_factory=set)
+    imports: set[tuple[int, str]] = field(default_factory=set)
     attrs: set[str] = field(default_factory=set)
     own_attrs: set[str] = field(default_factory=set)
     globs: set[str] = field(default_factory=set)
@@ -100,7 +100,10 @@ class Collected:
 
 
 class FoundDynamic(NamedTuple):
-    """A call that imports: `literal` is (level, module, names) where the name can be read."""
+    """A call that imports: `literal` is (level, module, names) where the name can be read.
+
+    `asked` are the attributes asked of the module, dotted.
+    """
 
     line: int
     kind: str
@@ -109,6 +112,10 @@ class FoundDynamic(NamedTuple):
     pattern: str
     anchor: str
     literal: tuple[int, str, tuple[tuple[str, str], ...]] | None
+    asked: str = ""
+
+
+OWN_MODULE = FoundDynamic(0, "import", "", 1, "", "name", (1, "", ()))
 
 
 class Expressions:
@@ -150,7 +157,10 @@ class Expressions:
                     if inner.__class__ is ast.Call and getattr(inner.func, "id", "") == "super":
                         used.own_attrs.add(asked.pop(0))
                     attrs.update(asked)
-                    stack.append(inner)
+                    if is_own_module(inner):
+                        found.append(OWN_MODULE._replace(line=node.lineno, asked=spelt))
+                    else:
+                        stack.append(inner)
             elif cls is ast.Constant:
                 value = node.value
                 if value.__class__ is str and "." in value and _FILE_NAME.fullmatch(value):
@@ -167,6 +177,9 @@ class Expressions:
             elif cls is ast.Tuple or cls is ast.List:
                 extend(node.elts)
             elif cls is ast.Subscript:
+                if is_own_module(node):
+                    found.append(OWN_MODULE._replace(line=node.lineno))
+                    continue
                 stack.append(node.value)
                 stack.append(node.slice)
             elif cls is ast.BinOp:
@@ -206,7 +219,7 @@ class Expressions:
             given = (*call.args, *(keyword.value for keyword in call.keywords))
             used.called.update(spelt for spelt in map(dotted, given) if spelt)
         if name in _ATTRIBUTE_READERS:
-            self._read_attribute(call, name, used)
+            self._read_attribute(call, name, used, found)
         elif name in _JOINERS:
             self._joined_by_call(call, block)
             if name in _OF_PACKAGES and self._reads_resources(name, owner):
@@ -268,16 +281,21 @@ class Expressions:
             literal,
         )
 
-    def _read_attribute(self, call: ast.Call, function: str, used: Collected) -> None:
+    def _read_attribute(
+        self, call: ast.Call, function: str, used: Collected, found: list[FoundDynamic]
+    ) -> None:
         """Read `getattr(value, "name")` as `value.name`; a name that is computed in part as a glob.
 
         Where the name is drawn from a literal, any that stands there is asked for.
         """
         of_value = function.startswith(("getattr", "hasattr"))
         owner = dotted(call.args[0]) if of_value and call.args else ""
+        own = bool(of_value and call.args) and is_own_module(call.args[0])
         for argument in call.args[1:2] if of_value else call.args:
             pattern, anchor = name_pattern(argument)
-            if pattern == "*" and owner:
+            if own and pattern.isidentifier():
+                found.append(OWN_MODULE._replace(line=call.lineno, asked=pattern))
+            elif pattern == "*" and owner:
                 names = self._drawn.of(argument, self.texts)
                 used.names.update(f"{owner}.{name}" for name in names if name.isidentifier())
             elif (
@@ -313,6 +331,16 @@ class Expressions:
         path = "/".join(part.strip("/") for part in parts if part.strip("./"))
         if path and _PATH_PART.fullmatch(path) and not (len(parts) == 1 and _FILE_NAME.fullmatch(path)):
             self.literals.append(Literal(line, block, path))
+
+
+def is_own_module(node: ast.AST) -> bool:
+    """Say whether this is `sys.modules[__name__]`, as a value."""
+    return (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Name)
+        and node.slice.id == "__name__"
+        and dotted(node.value).rpartition(".")[2] == "modules"
+    )
 
 
 def names_of_listed(target: ast.expr, values: ast.expr) -> Iterator[tuple[str, ast.expr]]:

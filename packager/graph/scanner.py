@@ -13,7 +13,15 @@ from typing import Any
 
 from .availability import availability
 from .drafts import ClassDraft, Draft, Place, active_decorators, function_scope
-from .expressions import READERS_OF_RESOURCES, Collected, Expressions, lines_with_imports, names_of_listed
+from .expressions import (
+    OWN_MODULE,
+    READERS_OF_RESOURCES,
+    Collected,
+    Expressions,
+    is_own_module,
+    lines_with_imports,
+    names_of_listed,
+)
 from .idioms import (
     UNKNOWN,
     caught_by,
@@ -274,7 +282,13 @@ class _Reader:
             place.block.plain = False
         at_top = place.scope is None and place.klass is None
         for target in node.targets:
-            if isinstance(target, ast.Name):
+            if isinstance(target, ast.Name) and place.klass is None and is_own_module(value):
+                module = OWN_MODULE
+                index = self.draft.add_import(
+                    node.lineno, place, "dynamic", module.level, module.pattern, (), "", module.anchor
+                )
+                self.draft.bind_import(target.id, place, index, -1)
+            elif isinstance(target, ast.Name):
                 if at_top:
                     self._bind_value(target.id, value, place)
                 else:
@@ -380,7 +394,7 @@ class _Reader:
                 index = self.draft.add_import(
                     found.line, place.perhaps(), "dynamic", level, module, names, "", found.anchor
                 )
-                place.used.imports.add(index)
+                place.used.imports.add((index, found.asked))
             else:
                 place.block.dynamics.append(len(self.draft.dynamics))
                 at = (self.draft.order, found.line, place.block.index)

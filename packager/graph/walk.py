@@ -79,6 +79,7 @@ class Walk:
         self._answered: set[tuple[str, int]] = set()
         self._explained: set[str] = set()
         self._given: set[tuple[str, str]] = set()
+        self._looked_at: dict[str, int] = {}
         self._offered: dict[str, dict[str, None]] = {}
         self._all_edges: tuple[Edge, ...] | None = None
         self._first_edges: Mapping[str, Edge] | None = None
@@ -271,12 +272,15 @@ class Walk:
         return new
 
     def _follow_proxies(self, site: _Site) -> bool:
-        """Follow what the class of a computed import is given by name; say whether any was new."""
-        if site.pattern or site.dynamic.kind != "import" or "." not in site.function:
+        """Follow what the code of a computed import is given by name; say whether any was new."""
+        if site.pattern or site.dynamic.kind != "import" or not site.function:
             return False
         from .proxies import modules_given  # most exports have none
 
         followed = [self._table[name] for name, one in self._follower.decisions.items() if one.follow]
+        if self._looked_at.get(site.id) == len(followed):
+            return False
+        self._looked_at[site.id] = len(followed)
         names, is_whole = modules_given(self._table, site.module, site.function, followed)
         if is_whole:
             self._explained.add(site.id)

@@ -251,6 +251,10 @@ class Expressions:
         if len(known) == 1:
             name = known[0]  # a variable that this function sets once
         pattern, anchor = name_pattern(name)
+        if pattern == "*" and not anchor and name is not None:
+            drawn = self._read_drawn(call, function, self._drawn.of(name, self.texts))
+            if drawn is not None:
+                return drawn
         level = 0
         if function == "__import__":
             given = arguments.get("level")
@@ -280,6 +284,21 @@ class Expressions:
             anchor or "package",
             literal,
         )
+
+    def _read_drawn(self, call: ast.Call, function: str, texts: list[str]) -> FoundDynamic | None:
+        """Return an import of one of several names, all of the same kind; None where they are none."""
+        found: dict[tuple[int, str], list[str]] = {}
+        for text in texts:
+            if text.strip(".").replace(".", "").isidentifier():
+                given = [keyword for keyword in call.keywords if keyword.arg != "name"]
+                one = ast.Call(call.func, [ast.Constant(text), *call.args[1:]], given)
+                read = self._read_import(ast.copy_location(one, call), function)
+                if read.pattern:
+                    found.setdefault((read.level, read.anchor), []).append(read.pattern)
+        if not found:
+            return None
+        (level, anchor), patterns = max(found.items(), key=lambda item: len(item[1]))
+        return FoundDynamic(call.lineno, "import", self.text(call), level, "|".join(patterns), anchor, None)
 
     def _read_attribute(
         self, call: ast.Call, function: str, used: Collected, found: list[FoundDynamic]

@@ -117,11 +117,15 @@ class Names:
         return list({target.module.name: target for target in targets}.values())
 
     def lazy_table(self, module: SourceModule) -> list[LazyTarget]:
-        """Return the whole lazy table; the name is "*" for modules taken whole."""
+        """Return the whole lazy table; the name is "*" for modules taken whole, "" for a submodule itself."""
         entries: list[LazyTarget] = []
         for statement in self._typing_imports(module):
             target = module.target(statement)
-            if target is not None and target != module.name:
+            if target == module.name:
+                below = [asked for asked, _ in statement.names if self._table.has_submodule(module, asked)]
+                inner = [self._table[f"{target}.{asked}"] for asked in below]
+                entries += [LazyTarget(source, "", statement.line) for source in inner]
+            elif target is not None:
                 source = self._table[target]
                 entries += [LazyTarget(source, asked, statement.line) for asked, _ in statement.names]
         for name, spelt, line in module.scan.lazy or ():
@@ -342,6 +346,7 @@ class Names:
         return module.scan.lazy is not None and bool(self.lazy_targets(module, name, seen))
 
     def _typing_imports(self, module: SourceModule) -> Iterator[Import]:
+        yield from module.stub_imports
         blocks = module.scan.blocks
         for statement in module.scan.imports:
             index = statement.block

@@ -79,6 +79,53 @@ def test_replacing_itself_is_no_request(walk_tree: WalkTree) -> None:
     assert walk_tree(LAZY + "sys.modules[__name__] = make()\n", "pkg:absent").followed == ["pkg"]
 
 
+STUB = """
+== pkg/__init__.py
+import lazy_loader as lazy
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+== pkg/__init__.pyi
+from . import a as a
+from .b import B as B, C
+from .deep.d import D
+== pkg/a.py
+== pkg/b.py
+B = C = 1
+== pkg/deep/__init__.py
+== pkg/deep/d.py
+D = 1
+== pkg/deep/e.py
+== pkg/deep/__init__.pyi
+from .e import E
+== lazy_loader.py
+== pkg/user.py
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "followed"),
+    [
+        ("import pkg\npkg.B\n", ["pkg.b"]),
+        ("from pkg import D\n", ["pkg.deep", "pkg.deep.d"]),
+        ("from . import a\n", ["pkg.a"]),
+        ("from pkg import *\n", ["pkg.a", "pkg.b", "pkg.deep", "pkg.deep.d"]),
+        ("import pkg.deep\npkg.deep.E\n", ["pkg.deep"]),
+    ],
+)
+def test_a_table_is_read_from_the_stub_that_the_package_reads(
+    walk_tree: WalkTree, text: str, followed: list[str]
+) -> None:
+    walked = walk_tree(STUB + text, "pkg.user")
+    assert walked.followed == sorted(["pkg", "pkg.user", *followed])
+    files = [(file.resource, file.kind, file.because) for file in walked.walk.data_files("pkg")]
+    assert files == [("__init__.pyi", "found", "pkg/__init__.py")]
+
+
+def test_a_stub_that_is_not_there_is_no_table(walk_tree: WalkTree) -> None:
+    text = STUB.replace("__init__.pyi", "other.pyi") + "import pkg\npkg.B\n"
+    walked = walk_tree(text, "pkg.user")
+    assert (walked.followed, walked.walk.data_files("pkg")) == (["pkg", "pkg.user"], ())
+
+
 HELPER = """
 == pkg/__init__.py
 == pkg/tools.py

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from packager.archive import MAX_NUMPY_EXTENT, MAX_NUMPY_RANK, largest_view
@@ -102,13 +103,21 @@ def array_data(array: Any, name: str | None) -> TensorData:
     stored, row = stored_as(name) if name is not None else ("U8", array.dtype.itemsize)
     address = array.__array_interface__["data"][0]
     itemsize = array.dtype.itemsize
-    if not row and all(stride % itemsize == 0 for stride in array.strides):
-        strides = tuple(stride // itemsize for stride in array.strides)
-        return TensorData(stored, array.shape, strides, address, array)
     if not row:
+        strides = _in_elements(array.strides, itemsize)
+        if strides is not None:
+            return TensorData(stored, array.shape, strides, address, array)
         # A field of a structured array: its elements do not stand at multiples of their size.
         return array_data(array.copy(order="K"), name)
     return TensorData("U8", (*array.shape, row), (*array.strides, 1), address, array)
+
+
+@lru_cache(maxsize=4096)  # tensors share few layouts
+def _in_elements(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...] | None:
+    """Return strides in elements; None where some do not count whole ones."""
+    if any(stride % itemsize for stride in strides):
+        return None
+    return tuple(stride // itemsize for stride in strides)
 
 
 def array_from(tensor: StoredTensor, dtype: Any, name: str | None) -> Any:

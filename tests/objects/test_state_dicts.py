@@ -23,8 +23,8 @@ from packager.objects import (
     encode,
     encode_state_dict,
     open_state_dict,
+    state_dicts,
 )
-from packager.objects import state_dicts
 from packager.objects.state_dicts import encode_extras
 from packager.testing.round_trips import resolve
 

@@ -27,7 +27,7 @@ from .encoder import Encoder
 from .encoding import KINDS
 from .naming import NameUse
 from .recording import EncodedObject, Finding, settled
-from .state_mapping import StateMapping
+from .state_mapping import EXTRA, StateMapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +142,6 @@ def encode_extras(
     context = Encoder(sys_importer, None, registry, "state", KINDS)
     encoded = _extras(context, state, others, raw, columns, "state")
     return encoded.with_sources(lambda module: False), versions
-
-
-EXTRA = "extras:"
-"""What the keys of tensors inside of extras start with: they are no keys of the state dict."""
 
 
 def _state_of(module: Any) -> Mapping[str, Any]:

@@ -267,7 +267,7 @@ def lay_out(views: Sequence[TensorData], *, by_axes: bool = False) -> tuple[list
     return placed, storages
 
 
-def in_c_order(view: TensorData) -> TensorData:
+def _in_c_order(view: TensorData) -> TensorData:
     """Return a copy whose elements lie in the order of its axes, without gaps."""
     import numpy
 
@@ -350,7 +350,7 @@ def _store(
     if len(members) == 1:
         storage, places = _store_alone(first, members[0], number)
         if by_axes and not is_contiguous(first.shape, places[members[0]].strides):
-            return _store_alone(in_c_order(first), members[0], number)
+            return _store_alone(_in_c_order(first), members[0], number)
         return storage, places
     start = min(span_of(views[member])[0] for member in members)
     stop = max(span_of(views[member])[1] for member in members)

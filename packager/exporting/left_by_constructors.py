@@ -71,16 +71,14 @@ def _filled(tree: ast.Module, qualname: str) -> Iterator[tuple[int, str]]:
     bound = {name for node in tree.body for name in _bound(node)}
     for function in body:
         if isinstance(function, ast.FunctionDef) and function.name == "__init__":
-            own = {part.arg for part in ast.walk(function) if isinstance(part, ast.arg)}
+            parts = list(ast.walk(function))
+            own = {part.arg for part in parts if isinstance(part, ast.arg)}
             own |= {
-                part.id
-                for part in ast.walk(function)
-                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+                part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
             }
-            for part in ast.walk(function):
-                owner = _written_to(part)
-                spelt = "" if owner is None else dotted(owner)
-                if owner and spelt.partition(".")[0] in bound - own and not _NO_MATTER.search(spelt):
+            for owner in filter(None, map(_written_to, parts)):
+                spelt = dotted(owner)
+                if spelt.partition(".")[0] in bound - own and not _NO_MATTER.search(spelt):
                     yield owner.lineno, spelt
 
 

@@ -48,7 +48,9 @@ def _calls(module: SourceModule, home: SourceModule, called: str) -> Iterator[as
         return
     kinds = {one.kind for one in module.scan.bindings.get(called, ())}
     for call in ast.walk(ast.parse(source)):
-        owner, _, name = dotted(call.func).rpartition(".") if isinstance(call, ast.Call) else ("", "", "")
+        if not isinstance(call, ast.Call):
+            continue
+        owner, _, name = dotted(call.func).rpartition(".")
         if name != called:
             continue
         imported = {one.kind for one in module.scan.bindings.get(owner.partition(".")[0], ())}

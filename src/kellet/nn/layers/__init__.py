@@ -6,7 +6,18 @@ The classes that the files of this folder define are offered here, and by `kelle
 from typing import TYPE_CHECKING
 
 from ...public_names import classes_of
-from . import activation, attention, convolution, embedding, linear, loss, normalization, transformer
+from . import (
+    activation,
+    attention,
+    convolution,
+    embedding,
+    linear,
+    loss,
+    normalization,
+    recurrent,
+    recurrent_cells,
+    transformer,
+)
 
 if TYPE_CHECKING:
     from .activation import *
@@ -16,10 +27,21 @@ if TYPE_CHECKING:
     from .linear import *
     from .loss import *
     from .normalization import *
+    from .recurrent import *
+    from .recurrent_cells import *
     from .transformer import *
 else:
     _layers = classes_of(
-        activation, attention, convolution, embedding, linear, loss, normalization, transformer
+        activation,
+        attention,
+        convolution,
+        embedding,
+        linear,
+        loss,
+        normalization,
+        recurrent,
+        recurrent_cells,
+        transformer,
     )
     globals().update(_layers)
     __all__ = [*_layers]

@@ -14,9 +14,13 @@ from . import (
     linear,
     loss,
     normalization,
+    partial_norms,
+    pooling,
+    rectifiers,
     recurrent,
     recurrent_cells,
     transformer,
+    transposed,
 )
 
 if TYPE_CHECKING:
@@ -27,9 +31,13 @@ if TYPE_CHECKING:
     from .linear import *
     from .loss import *
     from .normalization import *
+    from .partial_norms import *
+    from .pooling import *
+    from .rectifiers import *
     from .recurrent import *
     from .recurrent_cells import *
     from .transformer import *
+    from .transposed import *
 else:
     _layers = classes_of(
         activation,
@@ -39,9 +47,13 @@ else:
         linear,
         loss,
         normalization,
+        partial_norms,
+        pooling,
+        rectifiers,
         recurrent,
         recurrent_cells,
         transformer,
+        transposed,
     )
     globals().update(_layers)
     __all__ = [*_layers]

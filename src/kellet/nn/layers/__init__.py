@@ -6,7 +6,22 @@ The classes that the files of this folder define are offered here, and by `kelle
 from typing import TYPE_CHECKING
 
 from ...public_names import classes_of
-from . import activation, attention, convolution, embedding, linear, loss, normalization, transformer
+from . import (
+    activation,
+    attention,
+    convolution,
+    embedding,
+    linear,
+    loss,
+    normalization,
+    partial_norms,
+    pooling,
+    rectifiers,
+    recurrent,
+    recurrent_cells,
+    transformer,
+    transposed,
+)
 
 if TYPE_CHECKING:
     from .activation import *
@@ -16,10 +31,29 @@ if TYPE_CHECKING:
     from .linear import *
     from .loss import *
     from .normalization import *
+    from .partial_norms import *
+    from .pooling import *
+    from .rectifiers import *
+    from .recurrent import *
+    from .recurrent_cells import *
     from .transformer import *
+    from .transposed import *
 else:
     _layers = classes_of(
-        activation, attention, convolution, embedding, linear, loss, normalization, transformer
+        activation,
+        attention,
+        convolution,
+        embedding,
+        linear,
+        loss,
+        normalization,
+        partial_norms,
+        pooling,
+        rectifiers,
+        recurrent,
+        recurrent_cells,
+        transformer,
+        transposed,
     )
     globals().update(_layers)
     __all__ = [*_layers]

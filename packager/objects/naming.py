@@ -34,13 +34,15 @@ _COMMON_HOMES: Final = ("builtins", "math", "numpy", "scipy.special", "torch", "
 class NameUse:
     """One name in a stored object, what is done with it, and where it is met first.
 
-    `qualname` is "" for a module itself.
+    `qualname` is "" for a module itself. One that is not `in_records` says only which source has to be stored:
+    no record names it.
     """
 
     module: str
     qualname: str
     role: Role
     path: str
+    in_records: bool = True
 
     def __str__(self) -> str:
         return f"{self.module}:{self.qualname}"

@@ -57,7 +57,11 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[str]) -> Proof:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         with PackageImporter(order.archive, environment="ignore", digests="none", bytecode=None) as plain:
-            trusted, pickles = names_to_trust(plain.archive), pickles_of(plain.archive)
+            try:
+                trusted, pickles = names_to_trust(plain.archive), pickles_of(plain.archive)
+            except PackageError as error:  # the records contradict the manifest: nothing of it would load
+                unread = Step("object", "names of objects", lambda: None)
+                return Proof(failures=(failure_of(unread, error, places),))
         importer = PackageImporter(
             order.archive,
             allow_pickle=True,

@@ -34,8 +34,8 @@ _COMMON_HOMES: Final = ("builtins", "math", "numpy", "scipy.special", "torch", "
 class NameUse:
     """One name in a stored object, what is done with it, and where it is met first.
 
-    `qualname` is "" for a module itself. One that is not `in_records` says only which source has to be stored:
-    no record names it.
+    `qualname` is "" for a module itself. One that is not `in_records` says only which source has to be
+    stored: no record names it.
     """
 
     module: str

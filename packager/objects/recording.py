@@ -394,7 +394,7 @@ class Recorder:
         return self.write_once((Kind.GLOBAL, module, qualname), [Kind.GLOBAL, module, qualname])
 
     def use(self, module: str, qualname: str, role: Role, *, in_records: bool = True) -> None:
-        """Note that a name is put to use here; without `in_records`, that its source alone has to be stored."""
+        """Note that a name is put to use here; without `in_records`, that only its source is needed."""
         key = (module, qualname, role)
         if key not in self._uses or (in_records and not self._uses[key].in_records):
             self._uses[key] = NameUse(module, qualname, role, self.path(), in_records)

@@ -57,7 +57,7 @@ class Scripts:
             path.write_text(textwrap.dedent(text).lstrip("\n"))
 
     def export(self, script: str, *paste: str, obj: str = "model") -> str:
-        """Run a script that makes `model`, and saves it; return what it prints, and the error if there is one.
+        """Run a script that makes `model` and saves it; return what it prints, an error too.
 
         `paste` are lines that an earlier run said to paste. Every warning is an error.
         """

@@ -288,8 +288,8 @@ class Effects:
     def _by_call(self, call: ast.Call) -> Iterator[tuple[str, Way]]:
         spelt = dotted(call.func)
         root, _, rest = spelt.partition(".")
-        if method := self._method_called(call):
-            yield from self._by_function(method[1], [method[0], *call.args])
+        if (called := self._method_called(call)) is not None:
+            yield from self._by_function(called[1], [called[0], *call.args])
         if spelt in ("setattr", "delattr") and call.args:
             yield root_of(call.args[0]), ()
         elif spelt in self._names.functions:
@@ -317,11 +317,10 @@ class Effects:
         """Return an object and its method that is called: `TABLE(...)`, `TABLE.enter(...)`, `Enter(1)(f)`."""
         of, name = call.func, "__call__"
         if isinstance(of, ast.Attribute) and dotted(of.value) in self._names.instances:
-            of, name = of.value, of.attr
-        spelt = dotted(of.func) if isinstance(of, ast.Call) else self._names.instances.get(dotted(of), "")
-        found = (method for method in self._names.methods(spelt) if method.name == name)
-        method = next(found, None)
-        return None if method is None else (of, method)
+            name, of = of.attr, of.value
+        cls = dotted(of.func) if isinstance(of, ast.Call) else self._names.instances.get(dotted(of), "")
+        found = [method for method in self._names.methods(cls) if method.name == name]
+        return (of, found[0]) if found else None
 
     def _by_function(self, function: FunctionNode, arguments: list[ast.expr]) -> Iterator[tuple[str, Way]]:
         summary = self._summary(function)

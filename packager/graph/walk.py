@@ -192,7 +192,7 @@ class Walk:
         """
         modules = [self._table[name] for name in names if self._follower.decisions[name].follow]
         literals = (one.text for module in modules for one in module.scan.literals)
-        if not any(module.scan.own_path for module in modules) and not any(map(os.path.isfile, literals)):
+        if not any(module.scan.own_path for module in modules) and not any(map(os.path.exists, literals)):
             return (), (), ()  # as most projects are: no code asks where it lies, nor names what lies here
         from .project_files import ProjectFiles
 

@@ -19,7 +19,7 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any, Final
 
 from packager.environment import Distributions
-from packager.graph import MUTATORS, cells_of, dotted, is_notebook, parsed
+from packager.graph import MUTATORS, cells_of, dotted, imported_names, is_notebook, parsed
 from packager.version import OWN_PACKAGES
 
 from .module_globals import attributes_of, function_in, top_of
@@ -146,7 +146,7 @@ class _Program:
     def changes(self, owned: _Owned) -> Iterator[str]:
         """Yield the places that change something: by what they write first, then by what they call."""
         nodes = [node for statement in self.body for node in ast.walk(statement)]
-        local = _imported(nodes, str(vars(self.module).get("__package__") or ""))
+        local = imported_names(nodes, str(vars(self.module).get("__package__") or ""))
         for test in (self._writes, self._calls):
             for node in nodes:
                 if test(node, owned, local):
@@ -245,21 +245,6 @@ def _program_of(module: ModuleType) -> Iterator[_Program]:
 
 def _is_below(file: str) -> bool:
     return os.path.abspath(file).startswith(os.path.join(os.getcwd(), ""))
-
-
-def _imported(nodes: Sequence[ast.AST], package: str) -> dict[str, str]:
-    """Return what imports anywhere in a text bind, as dotted names."""
-    found: dict[str, str] = {}
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                top = alias.name.partition(".")[0]
-                found[alias.asname or top] = alias.name if alias.asname else top
-        elif isinstance(node, ast.ImportFrom):
-            parts = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            home = ".".join([*parts, *([node.module] if node.module else [])])
-            found |= {alias.asname or alias.name: f"{home}.{alias.name}" for alias in node.names}
-    return found
 
 
 def _step(value: Any, name: str) -> Any:

@@ -142,6 +142,8 @@ class NameFinder:
                 # An enumeration that C++ made, as those of pybind11, often has another name there.
                 "keep the numbers of its members, int(member), and make members of them again"
                 if isinstance(obj, type) and isinstance(getattr(obj, "__members__", None), dict)
+                else "make the objects again, after the module was loaded for the last time"
+                if "was loaded again" in str(error)
                 else "make it a top-level name of an importable module",
             ) from error
 

@@ -6,6 +6,7 @@ The same steps are done in the clean process and, where an archive runs nothing,
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -121,7 +122,10 @@ class ComingBack:
 
     def _globals(self) -> None:
         """Compare globals, once everything is loaded. Raises NotAsStoredError for those of a script."""
-        found = list(differences(held_of_plain(self._held), self._importer.modules))
+        outside = self._held.keys() - self._manifest.stored_modules
+        there = {name: sys.modules[name] for name in outside if name in sys.modules}
+        there |= self._importer.modules
+        found = list(differences(held_of_plain(self._held), there))
         self.differences += [one for one in found if one.module != "__main__"]
         own = [one for one in found if one.module == "__main__" and not one.quiet]
         if own:

@@ -13,8 +13,9 @@ import dataclasses
 import functools
 import os
 import re
+import sys
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import (
     FunctionType,
@@ -25,6 +26,7 @@ from types import (
 )
 from typing import Any, Final
 
+from packager.graph import dotted, imported_names
 from packager.names import demangle, demangle_text, source_path
 from packager.texts import counted
 
@@ -96,6 +98,43 @@ def globals_here(
     return found
 
 
+def attributes_read(sources: Mapping[str, bytes], externs: Collection[str]) -> dict[str, dict[str, Held]]:
+    """Return what the attributes of other packages hold here that these sources read, by module.
+
+    `externs` are the first parts of their names. Plain values count, and functions that no module of the
+    package has defined: settings and patches, which are there where stored code makes them.
+    """
+    found: dict[str, dict[str, Held]] = {}
+    for name, source in sources.items():
+        for dotted_name in _dotted_reads(source, name):
+            module_name, _, attribute = dotted_name.rpartition(".")
+            top = module_name.partition(".")[0]
+            module = sys.modules.get(module_name)
+            if top not in externs or type(module) is not ModuleType or attribute not in vars(module):
+                continue
+            value = vars(module)[attribute]
+            if type(value) in _PLAIN:
+                found.setdefault(module_name, {})[attribute] = held(value)
+            elif type(value) is FunctionType and str(value.__module__).partition(".")[0] != top:
+                found.setdefault(module_name, {})[attribute] = _held_function(value)
+    return found
+
+
+def _dotted_reads(source: bytes, module: str) -> Iterator[str]:
+    """Yield the dotted names that a source reads of what it imports, imports resolved."""
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError):
+        return
+    imported = imported_names(nodes, module.rpartition(".")[0])
+    yield from imported.values()
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            first, _, rest = dotted(node).partition(".")
+            if first in imported and rest:
+                yield f"{imported[first]}.{rest}"
+
+
 def differences(here: Globals, there: Mapping[str, ModuleType]) -> Iterator[GlobalDifference]:
     """Yield what differs in the modules that were loaded there."""
     for module_name, names in here.items():
@@ -109,7 +148,9 @@ def differences(here: Globals, there: Mapping[str, ModuleType]) -> Iterator[Glob
             if other is None and (name in vars(module) or (held.quiet and held.kind != "function")):
                 continue  # a function or a module took its place, which code that reads it has to expect
             if other is not None and "function" in (held.kind, other.kind) and held.kind != other.kind:
-                continue
+                own = f"function {module_name.partition('.')[0]}"
+                if held.kind != "function" or (held.value or own).startswith((f"{own}:", f"{own}.")):
+                    continue  # but one of another package was put there
             if what := _difference(held, other):
                 yield GlobalDifference(
                     module_name, name, held.line, what, held.quiet, is_absent=other is None

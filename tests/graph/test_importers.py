@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import enum
 import fractions
+import importlib
 import types
 import typing
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from packager.graph import Importer, ObjMismatchError, ObjNotFoundError, OrderedImporter, sys_importer
 from packager.names import PackageMangler
+from packager.objects import encode
 
 
 class Colour(enum.Enum):
@@ -92,6 +96,38 @@ def test_an_object_made_at_run_time_is_a_mismatch_that_says_so() -> None:
     )
     with pytest.raises(ObjMismatchError, match=message):
         sys_importer.get_name(made)
+
+
+@pytest.mark.parametrize("name", ["Net", "build"])
+def test_an_object_from_before_a_reload_is_to_be_made_again(project: Callable[..., Path], name: str) -> None:
+    project({"reloaded.py": "class Net:\n    def size(self): return 1\ndef build(): return Net()\n"})
+    module = importlib.import_module("reloaded")
+    old = getattr(module, name)
+    importlib.reload(module)
+    message = (
+        rf"^The name reloaded:{name} leads to .* reloaded was loaded again after this one was made .* Make"
+    )
+    with pytest.raises(ObjMismatchError, match=message):
+        sys_importer.get_name(old)
+    refused = encode(old).refusals[0]
+    assert refused.options == ("make the objects again, after the module was loaded for the last time",)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def wrap(f):\n    def inner(): f()\n    return inner\ndef first(): return 1\nNet = wrap(first)",
+        "class Net: width = 3",
+    ],
+)
+def test_an_object_that_another_one_stands_for_was_not_loaded_again(
+    project: Callable[..., Path], code: str
+) -> None:
+    project({"wrapped.py": f"{code}\nold = type('Net', (), {{}}) if type(Net) is type else first\n"})
+    module = importlib.import_module("wrapped")
+    module.old.__qualname__ = "Net"
+    with pytest.raises(ObjMismatchError, match="this one was made while code ran"):
+        sys_importer.get_name(module.old)
 
 
 def test_stored_names_carry_no_mark() -> None:

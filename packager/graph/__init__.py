@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .encodings import *
     from .idioms import *
     from .importers import *
+    from .live_code import *
     from .loaders import *
     from .main_source import *
     from .module_finder import *
@@ -30,6 +31,7 @@ else:
             "effects": "MUTATORS",
             "encodings": "source_encoding source_text",
             "idioms": "dotted",
+            "live_code": "edited_functions",
             "importers": "Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
             "loaders": "COMPILED ChainedSources LoaderSources found_by_loader",
             "main_source": "main_definitions names_bound_in",

@@ -104,6 +104,12 @@ class Importer(ABC):
                     "after this one was made (importlib.reload, %autoreload, an import by two ways). Make "
                     f"the objects again, with what {mine} has now."
                 )
+            if type(obj) is type(found) is FunctionType and obj.__code__ == found.__code__:
+                return (
+                    f"The name {mine}:{name} leads to another object, {found!r}, which the same lines made "
+                    "later: in a loop, where a function around them that is given what differs keeps them "
+                    f"apart, or as {mine} was loaded again, after which objects are to be made again."
+                )
             return (
                 f"The name {mine}:{name} leads to another object, {found!r}: this one was made while code "
                 f"ran (a class made by a function, something decorated), or {mine} was imported twice. Give "
@@ -122,16 +128,11 @@ class Importer(ABC):
 
 
 def _is_written_there(obj: Any, module: str, name: str) -> bool:
-    """Say whether a class or function has code that the text of a module defines under that very name."""
+    """Say whether a class has methods that the text of a module defines under that very name."""
     file = getattr(sys.modules.get(module), "__file__", None)
-    is_class = isinstance(obj, type)
-    parts = list(vars(obj).values()) if is_class else [obj]
+    parts = list(vars(obj).values()) if isinstance(obj, type) and module != "__main__" else []
     codes = [part.__code__ for part in parts if isinstance(part, FunctionType)]
-    return module != "__main__" and any(
-        code.co_filename == file
-        and (code.co_qualname.startswith(f"{name}.") if is_class else code.co_qualname == name)
-        for code in codes
-    )
+    return any(code.co_filename == file and code.co_qualname.startswith(f"{name}.") for code in codes)
 
 
 class _SysImporter(Importer):

@@ -131,7 +131,7 @@ class ComingBack:
         if own:
             says = "; ".join(f'exporter.answer("{one.id}", "none")' for one in own)
             raise NotAsStoredError(
-                "; ".join(f"{one.name} {one.what}" for one in own),
+                "; ".join(f"{one.name} {one.what}{_bound(one)}" for one in own),
                 "give the object that needs it what it holds, or bind it where it is defined; where nothing "
                 f"that is loaded needs it, say so: {says}",
             )
@@ -202,6 +202,10 @@ class ComingBack:
                 changed.append(storage.name)
         if changed:
             raise NotAsStoredError(f"other values than were stored: {', '.join(changed[:12])}")
+
+
+def _bound(one: GlobalDifference) -> str:
+    return f" (__main__.py:{one.line})" if one.line else ""
 
 
 class _UniqueIds:

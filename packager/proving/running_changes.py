@@ -65,6 +65,8 @@ def with_changes(
                 one = replace(one, changed=changed, read=read)
             elif read:  # a function of the project took its place, in a way that cannot be seen
                 one = replace(one, quiet=False)
+            if not one.changed and owned.fillers and not readers.reader(one.module, one.name):
+                continue  # whoever reads it makes it first: a memo
         if one.changed or not one.quiet:
             found.append(one)
     return tuple(found)

@@ -98,19 +98,35 @@ def test_an_object_made_at_run_time_is_a_mismatch_that_says_so() -> None:
         sys_importer.get_name(made)
 
 
-@pytest.mark.parametrize("name", ["Net", "build"])
-def test_an_object_from_before_a_reload_is_to_be_made_again(project: Callable[..., Path], name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Net", "reloaded was loaded again after this one was made .* Make the objects again"),
+        ("build", "as reloaded was loaded again, after which objects are to be made again"),
+    ],
+)
+def test_an_object_from_before_a_reload_is_to_be_made_again(
+    project: Callable[..., Path], name: str, told: str
+) -> None:
     project({"reloaded.py": "class Net:\n    def size(self): return 1\ndef build(): return Net()\n"})
     module = importlib.import_module("reloaded")
     old = getattr(module, name)
     importlib.reload(module)
-    message = (
-        rf"^The name reloaded:{name} leads to .* reloaded was loaded again after this one was made .* Make"
-    )
-    with pytest.raises(ObjMismatchError, match=message):
+    with pytest.raises(ObjMismatchError, match=f"^The name reloaded:{name} leads to .*{told}"):
         sys_importer.get_name(old)
     refused = encode(old).refusals[0]
-    assert refused.options == ("make the objects again, after the module was loaded for the last time",)
+    assert refused.options == ()
+
+
+def test_functions_that_the_same_lines_made_are_told_apart_by_a_function(
+    project: Callable[..., Path],
+) -> None:
+    code = "steps = []\nfor k in range(2):\n    def f(x, k=k): return x + k\n    steps.append(f)\n"
+    project({"looped.py": code})
+    first, last = importlib.import_module("looped").steps
+    assert sys_importer.get_name(last) == ("looped", "f")
+    with pytest.raises(ObjMismatchError, match="which the same lines made later: in a loop, where"):
+        sys_importer.get_name(first)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ compared, and what it asks for is done: by other text in the script, or by lines
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
 
@@ -28,7 +27,7 @@ class Case:
     guarded: bool = True
     arguments: Sequence[str] = ()
     refused: str = ""
-    mend: Mapping[str, str] = MappingProxyType({})
+    mend: Mapping[str, str] = field(default_factory=dict)
     paste: Sequence[str] = ()
 
 

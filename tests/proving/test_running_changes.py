@@ -58,6 +58,12 @@ NET = """
         def size(self): return WIDTH
         @staticmethod
         def scale(x): return x
+    TABLE, OPENED = None, {}
+    def table():
+        global TABLE
+        if TABLE is None: TABLE = {"a": 1}
+        return TABLE
+    def opened(name): return OPENED.setdefault(name, 3)
     @functools.singledispatch
     def show_one(value): return "?"
     class Shown(Net):
@@ -301,6 +307,11 @@ def test_a_type_that_is_registered_with_a_stored_function_is_told(blamed, progra
 def test_a_type_that_other_code_registers_is_told_without_a_line(blamed):
     [found] = blamed("import patches\npatches.apply_types()")
     assert (found.name, found.changed, found.quiet) == ("show_one[registry]", "", False)
+
+
+@pytest.mark.parametrize("program", ["net.table()", "net.opened('a')", "net.table(); net.table()"])
+def test_what_each_reader_makes_first_is_not_told(blamed, program):
+    assert blamed(program) == ()
 
 
 def test_a_change_of_other_code_is_told_without_a_line(blamed):

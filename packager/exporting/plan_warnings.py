@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from packager.graph import Edge, Module, Question, paths_read
+from packager.graph import Edge, Module, Question
 from packager.objects import TrustContext, judge
 from packager.policy import Decision
 
@@ -185,6 +185,8 @@ class PlanWarnings:
         }
         if not spread:
             return
+        from packager.graph import paths_read  # few projects have namespaces in several folders
+
         for module in [one for one in self._modules.values() if one.uses_path and one.source is not None]:
             package = module.name if module.is_package else module.name.rpartition(".")[0]
             for name, line, begins, function in paths_read(module.source or b"", package, spread):

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .encodings import *
     from .idioms import *
     from .importers import *
-    from .live_code import *
     from .loaders import *
     from .main_source import *
     from .module_finder import *
@@ -25,13 +24,12 @@ else:
         __name__,
         {
             "cells": "cells_of is_notebook parsed statements_apart",
-            "codes": "codes_in same_code",
+            "codes": "codes_in edited_functions same_code",
             "datafiles": "is_library reason_to_leave_out",
             "digraph": "DiGraph",
             "effects": "MUTATORS",
             "encodings": "source_encoding source_text",
             "idioms": "dotted",
-            "live_code": "edited_functions",
             "importers": "Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
             "loaders": "COMPILED ChainedSources LoaderSources found_by_loader",
             "main_source": "main_definitions names_bound_in",

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.machinery import SourceFileLoader
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType
 from typing import Any
 
 from .codes import codes_in, same_code
 from .effects import FunctionNode
 from .idioms import dotted
-
-_BOUND = (staticmethod, classmethod)
 
 
 def differing_definitions(
@@ -44,42 +41,6 @@ def differing_definitions(
             if known and code.co_qualname not in decorated and not any(same_code(code, one) for one in known):
                 yield node, code.co_qualname
                 break
-
-
-def edited_functions(source: bytes, module: ModuleType) -> Iterator[tuple[str, int]]:
-    """Yield the functions of a loaded module that its source defines with other code, and their lines.
-
-    The file was edited after it was imported. What other code put there is not looked at, nor a module whose
-    loader may compile another text than the file has.
-    """
-    file = vars(module).get("__file__")
-    loader = getattr(vars(module).get("__spec__"), "loader", None)
-    if type(loader) is not SourceFileLoader:
-        return
-    try:
-        codes = list(codes_in(compile(source, "<module>", "exec", dont_inherit=True)))
-    except (SyntaxError, ValueError):
-        return
-    expected: dict[str, list[CodeType]] = {}
-    for code in codes:
-        expected.setdefault(code.co_qualname, []).append(code)
-    for function in _functions(module):
-        known = expected.get(function.co_qualname, ())
-        if function.co_filename == file and known and not any(same_code(function, one) for one in known):
-            yield function.co_qualname, known[0].co_firstlineno
-
-
-def _functions(module: ModuleType) -> Iterator[CodeType]:
-    """Yield the code of the functions that a module and its classes hold, without asking them."""
-    values = list(vars(module).values())
-    for value in [*values]:
-        if isinstance(value, type) and type.__getattribute__(value, "__module__") == module.__name__:
-            for item in list(type.__getattribute__(value, "__dict__").values()):
-                values.append(getattr(item, "__func__", item) if type(item) in _BOUND else item)
-                if type(item) is property:
-                    values += [item.fget, item.fset]
-    seen = {id(value): value for value in values if type(value) is FunctionType}
-    yield from (function.__code__ for function in seen.values())
 
 
 def _imports(node: ast.stmt) -> Iterator[ast.stmt]:

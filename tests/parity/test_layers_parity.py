@@ -136,6 +136,14 @@ LAYERS = {
     "Dropout1d, evaluating": (lambda nn: nn.Dropout1d(0.3).eval(), [reals(2, 3, 4)]),
     "Dropout2d, evaluating": (lambda nn: nn.Dropout2d().eval(), [reals(2, 3, 4, 4)]),
     "Dropout3d, evaluating": (lambda nn: nn.Dropout3d().eval(), [reals(2, 3, 2, 2, 2)]),
+    "Upsample": (lambda nn: nn.Upsample(scale_factor=2), [reals(1, 2, 3, 4)]),
+    "Upsample, size": (lambda nn: nn.Upsample((5, 3), mode="bicubic"), [reals(1, 2, 3, 4)]),
+    "UpsamplingNearest2d": (lambda nn: nn.UpsamplingNearest2d((5, 7)), [reals(1, 2, 3, 4)]),
+    "UpsamplingBilinear2d": (lambda nn: nn.UpsamplingBilinear2d(scale_factor=(1.5, 2)), [reals(1, 2, 3, 4)]),
+    "CosineSimilarity": (lambda nn: nn.CosineSimilarity(), [reals(3, 4), reals(3, 4)]),
+    "PairwiseDistance": (lambda nn: nn.PairwiseDistance(1.5, keepdim=True), [reals(3, 4), reals(3, 4)]),
+    "Bilinear": (lambda nn: nn.Bilinear(4, 3, 5), [reals(2, 6, 4), reals(2, 6, 3)]),
+    "Bilinear, no bias": (lambda nn: nn.Bilinear(4, 3, 5, bias=False), [reals(6, 4), reals(6, 3)]),
     "LeakyReLU": (lambda nn: nn.LeakyReLU(0.2), [reals(3, 4)]),
     "ELU": (lambda nn: nn.ELU(0.7), [reals(3, 4)]),
     "SELU": (lambda nn: nn.SELU(), [reals(3, 4)]),
@@ -164,7 +172,35 @@ LAYERS = {
     ),
 }
 
+SIGNS = np.array([1, -1, -1, 1, 1])
 LOSSES = {
+    "CosineEmbeddingLoss": (
+        lambda nn, r: nn.CosineEmbeddingLoss(0.1, reduction=r),
+        [reals(5, 3), reals(5, 3), SIGNS],
+    ),
+    "CosineEmbeddingLoss, vectors": (
+        lambda nn, r: nn.CosineEmbeddingLoss(reduction=r),
+        [reals(3), reals(3), np.array(-1)],
+    ),
+    "TripletMarginLoss": (
+        lambda nn, r: nn.TripletMarginLoss(0.7, p=3, reduction=r),
+        [reals(5, 3), reals(5, 3), reals(5, 3)],
+    ),
+    "TripletMarginLoss, swapped": (
+        lambda nn, r: nn.TripletMarginLoss(swap=True, reduction=r),
+        [reals(5, 3), reals(5, 3), reals(5, 3)],
+    ),
+    "TripletMarginWithDistanceLoss": (
+        lambda nn, r: nn.TripletMarginWithDistanceLoss(
+            distance_function=lambda a, b: ((a - b) ** 2).sum(1), swap=True, reduction=r
+        ),
+        [reals(5, 3), reals(5, 3), reals(5, 3)],
+    ),
+    "MarginRankingLoss": (
+        lambda nn, r: nn.MarginRankingLoss(0.2, reduction=r),
+        [reals(5), reals(5), SIGNS],
+    ),
+    "HingeEmbeddingLoss": (lambda nn, r: nn.HingeEmbeddingLoss(0.8, reduction=r), [reals(5), SIGNS]),
     "L1Loss": (lambda nn, r: nn.L1Loss(reduction=r), [reals(3, 4), reals(3, 4)]),
     "MSELoss": (lambda nn, r: nn.MSELoss(reduction=r), [reals(3, 4), reals(3, 4)]),
     "SmoothL1Loss": (lambda nn, r: nn.SmoothL1Loss(reduction=r, beta=0.5), [reals(3, 4), reals(3, 4)]),
@@ -471,3 +507,60 @@ def test_a_transposed_convolution_takes_the_size_that_is_wanted(size):
     for library, module in ((torch, theirs), (kellet, ours)):
         with pytest.raises(ValueError, match="requested an output size of"):
             module(library.from_numpy(x.copy()), output_size=(9,))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(
+    ("mode", "shape"),
+    [
+        ("nearest", (2, 1, 7)),
+        ("nearest-exact", (1, 2, 5, 4)),
+        ("linear", (2, 3, 6)),
+        ("bilinear", (1, 2, 5, 4)),
+        ("bicubic", (1, 2, 5, 4)),
+        ("trilinear", (1, 1, 3, 4, 2)),
+        ("area", (1, 2, 6, 4)),
+        ("area", (1, 2, 6)),
+    ],
+)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"size": 3},
+        {"size": 11},
+        {"size": 1},
+        {"scale_factor": 1.7},
+        {"scale_factor": 0.6},
+        {"scale_factor": 2.3, "recompute_scale_factor": True},
+        {"size": 9, "align_corners": True},
+        {"scale_factor": 1.7, "align_corners": True},
+    ],
+)
+def test_sizes_are_changed_as_in_torch(mode, shape, options, dtype):
+    if mode in ("nearest", "nearest-exact", "area"):
+        options = {name: value for name, value in options.items() if name != "align_corners"}
+    results = []
+    for library, layers in ((torch, torch.nn), (kellet, nn)):
+        x = library.from_numpy(np.arange(np.prod(shape), dtype=dtype).reshape(shape) ** 1.5).requires_grad_()
+        y = layers.functional.interpolate(x, mode=mode, **options)
+        (y * y).sum().backward()
+        results.append((y, x.grad))
+    for (theirs, ours), what in zip(zip(*results, strict=True), ("output", "gradient"), strict=True):
+        scale = max(1.0, float(np.abs(theirs.detach().numpy()).max()))
+        assert_close(ours / scale, theirs / scale, dtype, what)
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "message"),
+    [
+        ((1, 1, 4), {}, "one of size or scale_factor should be defined|either size or scale_factor"),
+        ((1, 1, 4), {"size": 3, "scale_factor": 2}, "only one of size or scale_factor should be defined"),
+        ((1, 1, 4, 4), {"size": (3,)}, "Input and output must have the same number of spatial dimensions"),
+        ((1, 1, 4), {"size": 3, "align_corners": True}, "align_corners option can only be set with"),
+        ((1, 1, 4), {"size": 3, "recompute_scale_factor": True}, "recompute_scale_factor is not meaningful"),
+    ],
+)
+def test_what_is_no_size_is_refused_as_in_torch(shape, options, message):
+    for library, layers in ((torch, torch.nn), (kellet, nn)):
+        with pytest.raises(ValueError, match=message):
+            layers.functional.interpolate(library.ones(*shape), **options)

@@ -10,6 +10,7 @@ from . import (
     activation,
     attention,
     convolution,
+    distances,
     embedding,
     linear,
     loss,
@@ -19,6 +20,7 @@ from . import (
     rectifiers,
     recurrent,
     recurrent_cells,
+    resampling,
     transformer,
     transposed,
 )
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from .activation import *
     from .attention import *
     from .convolution import *
+    from .distances import *
     from .embedding import *
     from .linear import *
     from .loss import *
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from .rectifiers import *
     from .recurrent import *
     from .recurrent_cells import *
+    from .resampling import *
     from .transformer import *
     from .transposed import *
 else:
@@ -43,6 +47,7 @@ else:
         activation,
         attention,
         convolution,
+        distances,
         embedding,
         linear,
         loss,
@@ -52,6 +57,7 @@ else:
         rectifiers,
         recurrent,
         recurrent_cells,
+        resampling,
         transformer,
         transposed,
     )

@@ -465,7 +465,9 @@ def test_values_are_joined_with_their_queries_though_the_projection_behind_has_t
 
 
 def test_keys_and_values_are_joined_where_queries_stay_alone():
-    old = state(a__query__weight=(4, 4), a__key__weight=(2, 4), a__value__weight=(2, 4), a__dense__weight=(4, 4))
+    old = state(
+        a__query__weight=(4, 4), a__key__weight=(2, 4), a__value__weight=(2, 4), a__dense__weight=(4, 4)
+    )
     new = state(b__a__query__weight=(4, 4), b__a__kv__weight=(4, 4), b__a__out__weight=(4, 4))
     draft, migrated = drafted(old, new)
     assert draft.is_complete

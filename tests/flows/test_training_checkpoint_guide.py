@@ -69,6 +69,7 @@ def test_every_block_of_the_guide_runs(tmp_path: Path) -> None:
         "model: output: the same bits\n",
     ):
         assert told in done.stdout
-    assert 'merge = ["encoder.{n:int}.attention.query.weight", ' in (
-        tmp_path / "work" / "last_year.toml"
-    ).read_text()
+    assert (
+        'merge = ["encoder.{n:int}.attention.query.weight", '
+        in (tmp_path / "work" / "last_year.toml").read_text()
+    )

@@ -283,7 +283,9 @@ class OfAnotherLibrary:
 
 
 @pytest.mark.parametrize("spelled", [np.asarray, OfAnotherLibrary], ids=["NumPy", "another library"])
-@pytest.mark.parametrize(("kind", "options"), [(SGD, {"momentum": 0.9}), (Adam, {"amsgrad": True}), (AdamW, {})])
+@pytest.mark.parametrize(
+    ("kind", "options"), [(SGD, {"momentum": 0.9}), (Adam, {"amsgrad": True}), (AdamW, {})]
+)
 def test_state_in_arrays_is_copied_into_tensors_and_goes_on(kind, options, spelled):
     def read_only(value):
         if not isinstance(value, kellet.Tensor):
@@ -295,7 +297,9 @@ def test_state_in_arrays_is_copied_into_tensors_and_goes_on(kind, options, spell
     source = trained(kind, **options)
     state = source.state_dict()
     given = {
-        "state": {at: {name: read_only(one) for name, one in held.items()} for at, held in state["state"].items()},
+        "state": {
+            at: {name: read_only(one) for name, one in held.items()} for at, held in state["state"].items()
+        },
         "param_groups": state["param_groups"],
     }
     target = trained(kind, **options)  # of the same weights

@@ -17,7 +17,10 @@ MANGLED = PackageMangler().mangle("shop.net")
         ("AssertionError()", "AssertionError"),
         ("NotImplementedError", "NotImplementedError"),
         ("ValueError('too wide')", "ValueError: too wide"),
-        (f"ImportError('cannot import name x from {MANGLED}')", "ImportError: cannot import name x from shop.net"),
+        (
+            f"ImportError('cannot import name x from {MANGLED}')",
+            "ImportError: cannot import name x from shop.net",
+        ),
     ],
 )
 def test_an_error_without_a_text_is_its_class_and_its_place(raised: str, told: str) -> None:

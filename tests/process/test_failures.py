@@ -27,6 +27,6 @@ def test_an_error_without_a_text_is_its_class_and_its_place(raised: str, told: s
     program = compile(f"def forward():\n    raise {raised}", "net.py", "exec")
     names = {"__name__": MANGLED}
     exec(program, names)
-    with pytest.raises(Exception) as caught:  # noqa: B017, PT011 - of any class
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - of any class
         names["forward"]()  # type: ignore[operator]  # a function by now
     assert failure_of_model(caught.value) == f"{told}, at net.py:2 in forward"

@@ -90,7 +90,7 @@ class LoadedArchive:
         self.unpacker = Unpacker(code, identity)
         self._resources: dict[str, ModuleType] = {}
         self._import = PackagedImport(rules, code, importer)
-        self._home = CodeHome(code, self.unpacker, bytecode, self._import.builtins, imported)
+        self._home = CodeHome(code, rules, self.unpacker, bytecode, self._import.builtins, imported)
 
     @property
     def top_level_names(self) -> list[str]:

@@ -31,7 +31,8 @@ from packager.errors import ArchiveError
 from packager.graph import source_text
 from packager.names import demangle
 
-from .packaged_code import PackagedCode, Unpacker, say_true_names
+from .own_names import name_as_here
+from .packaged_code import ImportRules, PackagedCode, Unpacker, say_true_names
 
 if TYPE_CHECKING:
     from importlib.abc import Loader
@@ -56,6 +57,7 @@ class CodeHome:
     """
 
     code: PackagedCode
+    rules: ImportRules
     unpacker: Unpacker
     bytecode: BytecodeCache
     builtins: ModuleType
@@ -88,6 +90,8 @@ class ArchiveLoader(Loader):
         except ImportError as error:
             say_true_names(error)
             raise
+        if self._home.rules.suffix:
+            name_as_here(module, self._home.rules)
         if self._home.imported is not None:
             self._home.imported(self._record.name, module)
 

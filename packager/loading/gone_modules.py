@@ -1,30 +1,70 @@
-"""What stands for the modules of an archive that a worker process cannot open: every use of it raises.
+"""What stands for modules that a worker process cannot import: every use of it raises.
 
 A worker reads a task before it carries it out, and `multiprocessing.Pool` forgets a task that cannot be read:
 whoever waits for its answer would wait without end. So a task is always read. What it names in an
-archive that is gone becomes a stand-in, and its first use, the call of a function mostly, raises the error
-that opening the archive gave, which goes back to whoever waits.
+archive that is gone, or in a stored module that fails there, becomes a stand-in, and its first use, the call
+of a function mostly, raises the error that the import gave, which goes back to whoever waits.
+
+The initializer of a `Pool` is read and called before there is a task. A worker that ends with it is started
+again, without end; so one whose initializer is a stand-in answers every task with the error.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
-from types import FrameType, ModuleType
-from typing import Any, Final
+from types import FrameType, ModuleType, TracebackType
+from typing import Any, Final, NoReturn
 
-_READERS: Final = ("multiprocessing.queues", "multiprocessing.connection")  # of tasks, and of answers
+from packager.errors import PackageError
+from packager.names import demangle
+
+_READERS: Final = (  # of what a process is to do, of tasks, and of answers
+    "multiprocessing.spawn",
+    "multiprocessing.queues",
+    "multiprocessing.connection",
+)
+_POOL: Final = "multiprocessing.pool"
 _IMPORTING: Final = ("importlib", "importlib._bootstrap", "importlib._bootstrap_external")
+_OURS: Final = (__name__, "packager.loading.loaded_archive", "packager.loading.module_loaders")
+_STARTS_A_PROCESS: Final = "_bootstrap"  # what is called of a Process, once it is read
+
+
+class WorkerImportError(PackageError, ImportError):
+    """A worker process cannot import a stored module that its task names: the module itself fails there."""
 
 
 def is_read_for_a_worker(fullname: str) -> bool:
     """Return whether an import of `fullname` is for a task, or its answer, that `multiprocessing` reads."""
-    own = (*_IMPORTING, __name__, "packager.loading.loaded_archive", fullname)
+    own = (*_IMPORTING, *_OURS, fullname)
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") in own:
         frame = frame.f_back
     return frame is not None and frame.f_globals.get("__name__") in _READERS
+
+
+def failed_module(fullname: str, error: BaseException) -> GoneModule | None:
+    """Return a stand-in for a stored module that raised `error`, where a task names it; None elsewhere."""
+    if not is_read_for_a_worker(fullname):
+        return None
+    place = _place(error.__traceback__)
+    told = WorkerImportError(
+        f"{demangle(fullname)}: a worker process cannot import it: {type(error).__name__}: {error}{place}; "
+        "what is sent to workers, or comes back from them, needs its module to be importable there"
+    )
+    return GoneModule(fullname, told)
+
+
+def _place(trace: TracebackType | None) -> str:
+    """Return where the last line of stored code stands in a traceback."""
+    found = ""
+    while trace is not None:
+        if "__torch_package__" in trace.tb_frame.f_globals:
+            found = f", at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return found
 
 
 class GoneModule(ModuleType):
@@ -46,9 +86,29 @@ def _stand_in(module: str, qualname: str, error: Exception) -> type:
 
 
 def _raise_unless_read(error: Exception) -> None:
-    """Raise the error of an archive, but while a task is read."""
+    """Raise the error of an import, but while a task is read."""
     if not is_read_for_a_worker(__name__):
-        raise type(error)(str(error))
+        raise _again(error)
+
+
+def _again(error: Exception) -> Exception:
+    return type(error)(str(error))
+
+
+def _has_no_task_yet(frame: FrameType) -> bool:
+    """Say whether a frame is that of a pool's worker which calls its initializer."""
+    is_worker = frame.f_globals.get("__name__") == _POOL and frame.f_code.co_name == "worker"
+    return is_worker and "task" not in frame.f_locals
+
+
+def _answer_all_tasks(worker: FrameType, error: Exception) -> NoReturn:
+    """Be the worker of a pool, in the place of its initializer, and answer each task with `error`."""
+    tasks, answers = worker.f_locals["inqueue"], worker.f_locals["outqueue"]
+    with contextlib.suppress(EOFError, OSError):  # the pool is gone
+        while (task := tasks.get()) is not None:
+            job, number, *_ = task
+            answers.put((job, number, (False, _again(error))))
+    raise SystemExit
 
 
 class _GoneType(type):
@@ -57,6 +117,8 @@ class _GoneType(type):
     _error: Exception
 
     def __call__(cls, *arguments: Any, **more: Any) -> Any:
+        if _has_no_task_yet(caller := sys._getframe(1)):
+            _answer_all_tasks(caller, cls._error)
         _raise_unless_read(cls._error)
         return _Gone.__new__(cls)  # type: ignore[arg-type]  # all classes of this type inherit it
 
@@ -84,6 +146,8 @@ class _Gone:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name == _STARTS_A_PROCESS:  # called by the module that has read it
+            raise _again(self._error)
         _raise_unless_read(self._error)
         return _stand_in(type(self).__module__, f"{type(self).__qualname__}.{name}", self._error)
 

@@ -248,6 +248,7 @@ def require_free(tops: frozenset[str], what: str) -> None:
 
 ENVIRONMENT_VARIABLE = "KELLET_OPEN_ARCHIVES"
 _MOST_IN_ENVIRONMENT = 16_384  # characters: Windows takes 32,767, Linux 131,072; nothing starts beyond them
+_UNREACHABLE = '{"path": null}'
 _STUB = "from packager.loading.loaded_archive import adopt_module; adopt_module(__name__, {policy!r})\n"
 
 _announcing = threading.RLock()  # opening again may raise a warning, whose filter may import
@@ -258,7 +259,7 @@ _closed: dict[str, str] = {}  # where they lay, as far as that is known
 
 def announce(
     loaded: LoadedArchive,
-    path: str,
+    path: str | None,
     digests: str,
     mmap: bool,
     trust: Sequence[str],
@@ -266,7 +267,7 @@ def announce(
 ) -> None:
     """Let child processes find an archive again, at `path`, to be opened as it was here.
 
-    `admitted` are the stored modules whose functions migrations may call.
+    Without a path it is in memory alone, and its stubs say that it cannot be opened. `admitted` are the stored modules whose functions migrations may call.
     """
     policy = {
         "path": path,
@@ -282,7 +283,8 @@ def announce(
     with _announcing:
         announced = _announced()
         for top in loaded.top_level_names:
-            announced[top] = policy
+            if path is not None:
+                announced[top] = policy
             _closed.pop(top, None)
             _policies[top] = json.dumps(policy)
         # Where nothing can be written, workers find the archive once they have imported `packager`.
@@ -293,7 +295,8 @@ def announce(
 
 def is_announced(loaded: LoadedArchive) -> bool:
     """Say whether modules of an archive can be found again once it is forgotten here."""
-    return all(top in _policies for top in loaded.top_level_names)
+    policies = [json.loads(_policies.get(top, _UNREACHABLE)) for top in loaded.top_level_names]
+    return all(policy.get("path", "") is not None for policy in policies)
 
 
 def withdraw(loaded: LoadedArchive) -> None:
@@ -303,7 +306,7 @@ def withdraw(loaded: LoadedArchive) -> None:
         for top in loaded.top_level_names:
             announced.pop(top, None)
             policy = _policies.pop(top, None)
-            _closed[top] = "" if policy is None else json.loads(policy)["path"]
+            _closed[top] = "" if policy is None else json.loads(policy)["path"] or ""
             if policy is not None and _stub_folder is not None:
                 with contextlib.suppress(OSError):  # another process may have emptied the folder
                     os.unlink(os.path.join(_stub_folder.path, f"{top}.py"))
@@ -357,6 +360,11 @@ def _reopened(policy: dict[str, Any]) -> LoadedArchive:
     from packager.archive import ArchiveReader
 
     path, identity = policy["path"], policy["identity"]
+    if path is None:
+        raise ArchiveMovedError(
+            "the archive was opened out of memory or a pipe, and no other process can open it: write it to a "
+            "file, and open that"
+        )
     try:
         if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
             raise ArchiveError("found a pipe or device in its place")  # nobody may ever write to it

@@ -111,7 +111,20 @@ def _answer_all_tasks(worker: FrameType, error: Exception) -> NoReturn:
     raise SystemExit
 
 
-class _GoneType(type):
+def _used(gone: Any, *arguments: Any, **more: Any) -> NoReturn:
+    raise _again(gone._error)
+
+
+class _RaisesWhenUsed:
+    """What an operator or a statement asks of an object, which it asks of the object's type."""
+
+    __getitem__ = __delitem__ = __contains__ = __len__ = __iter__ = __next__ = __enter__ = __exit__ = _used
+    __await__ = __aiter__ = __anext__ = __aenter__ = __aexit__ = __int__ = __float__ = __index__ = _used
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __matmul__ = __pow__ = _used
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = _used
+
+
+class _GoneType(_RaisesWhenUsed, type):
     """A class or function that could not be imported; pickles may make instances of it, and nobody else."""
 
     _error: Exception
@@ -129,13 +142,16 @@ class _GoneType(type):
         return _stand_in(cls.__module__, f"{cls.__qualname__}.{name}", cls._error)
 
 
-class _Gone:
+class _Gone(_RaisesWhenUsed):
     """An object of a class that could not be imported. A pickle gives it what it likes, which is not kept."""
 
     _error: Exception
 
     def __new__(cls, *arguments: Any, **more: Any) -> _Gone:
         return object.__new__(cls)
+
+    def __call__(self, *arguments: Any, **more: Any) -> NoReturn:
+        raise _again(self._error)
 
     def __setstate__(self, state: Any) -> None:
         _raise_unless_read(self._error)

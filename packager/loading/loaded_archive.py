@@ -90,7 +90,7 @@ class LoadedArchive:
         self.unpacker = Unpacker(code, identity)
         self._resources: dict[str, ModuleType] = {}
         self._import = PackagedImport(rules, code, importer)
-        self._home = CodeHome(code, rules, self.unpacker, bytecode, self._import.builtins, imported)
+        self._home = CodeHome(code, rules, self.unpacker, bytecode, self._import, imported)
 
     @property
     def top_level_names(self) -> list[str]:
@@ -202,9 +202,16 @@ class _ArchiveFinder:
         return None if loaded is None else loaded.find_spec(fullname, path)
 
     def find_distributions(self, context: Any) -> Iterator[Distribution]:
-        """Yield the distributions of archives under their own names, for `importlib.metadata`."""
+        """Yield the distributions of archives, for `importlib.metadata` and its backport.
+
+        That is of those under their own names; of others where the name says whose it is, as `__package__` of
+        their modules does.
+        """
         from .stored_distributions import stored_distributions
 
+        named = _loaded.get(context.name or "")
+        if named is not None and named.rules.suffix:
+            yield from stored_distributions(named.code, importlib.import_module, demangle(context.name))
         for loaded in {id(one): one for one in _loaded.values() if not one.rules.suffix}.values():
             yield from stored_distributions(loaded.code, importlib.import_module, context.name)
 

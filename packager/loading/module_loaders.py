@@ -36,6 +36,8 @@ from .packaged_code import ImportRules, PackagedCode, Unpacker, say_true_names
 
 if TYPE_CHECKING:
     from importlib.abc import Loader
+
+    from .packaged_import import PackagedImport
 else:
     Loader = object
 
@@ -60,7 +62,7 @@ class CodeHome:
     rules: ImportRules
     unpacker: Unpacker
     bytecode: BytecodeCache
-    builtins: ModuleType
+    packaged_import: PackagedImport
     imported: Callable[[str, ModuleType], None] | None
 
 
@@ -77,7 +79,7 @@ class ArchiveLoader(Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__dict__["__builtins__"] = self._home.builtins
+        module.__dict__["__builtins__"] = self._home.packaged_import.builtins
         module.__dict__["__torch_package__"] = True  # what code written for torch.package looks for
         try:
             self._run(module)
@@ -132,7 +134,9 @@ class ArchiveLoader(Loader):
         if compiled.names_its_file:
             self._home.unpacker.unpack(self._record.name.partition(".")[0])
         linecache.lazycache(self.path, module.__dict__)
+        self._home.packaged_import.take_over_builtins()
         exec(compiled.code, module.__dict__)
+        self._home.packaged_import.take_over_builtins()
         if self._home.rules.suffix:
             name_as_here(module, self._home.rules)
         if self._home.imported is not None:

@@ -61,8 +61,9 @@ def _place(trace: TracebackType | None) -> str:
     """Return where the last line of stored code stands in a traceback."""
     found = ""
     while trace is not None:
-        if "__torch_package__" in trace.tb_frame.f_globals:
-            found = f", at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+        file = trace.tb_frame.f_code.co_filename
+        if "__torch_package__" in trace.tb_frame.f_globals and not file.startswith("<"):
+            found = f", at {file}:{trace.tb_lineno}"
         trace = trace.tb_next
     return found
 
@@ -74,11 +75,24 @@ class GoneModule(ModuleType):
         super().__init__(fullname)
         self._error = error
         self.__path__: list[str] = []  # it may have been a package
+        if _finder not in sys.meta_path:
+            sys.meta_path.append(_finder)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         return _stand_in(self.__name__, name, self._error)
+
+
+class _FindsBelow:
+    """Finds what may have been below a module that could not be imported, where nobody else finds it."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        parent = sys.modules.get(fullname.rpartition(".")[0])
+        return gone_spec(fullname, parent._error) if isinstance(parent, GoneModule) else None
+
+
+_finder: Final = _FindsBelow()
 
 
 def _stand_in(module: str, qualname: str, error: Exception) -> type:

@@ -205,8 +205,10 @@ class _ArchiveFinder:
         """Yield the distributions of archives, for `importlib.metadata` and its backport.
 
         That is of those under their own names; of others where the name says whose it is, as `__package__` of
-        their modules does.
+        their modules does. None are in folders that a caller names.
         """
+        if "path" in vars(context):
+            return
         from .stored_distributions import stored_distributions
 
         named = _loaded.get(context.name or "")

@@ -24,7 +24,9 @@ from .plan_warnings import NeededModules, PlanWarnings
 from .request import CheckRequest, ObjectRequest, ResourceRequest, SourceRequest, resource_entry
 from .surveying import Survey
 
-_DISTRIBUTION_FILES = tuple(f".dist-info/{name}" for name in ("METADATA", "entry_points.txt", "top_level.txt"))
+_DISTRIBUTION_FILES = tuple(
+    f".dist-info/{name}" for name in ("METADATA", "entry_points.txt", "top_level.txt")
+)
 
 
 class Planner:

@@ -276,7 +276,8 @@ def announce(
 ) -> None:
     """Let child processes find an archive again, at `path`, to be opened as it was here.
 
-    Without a path it is in memory alone, and its stubs say that it cannot be opened. `admitted` are the stored modules whose functions migrations may call.
+    Without a path it is in memory alone, and its stubs say that it cannot be opened. `admitted` are the
+    stored modules whose functions migrations may call.
     """
     policy = {
         "path": path,

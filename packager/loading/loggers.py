@@ -1,8 +1,8 @@
 """Loggers of packaged code: each has its own name, and is set from outside by the true one.
 
-`logging.getLogger(__name__)` is a logger of this importer's own, so that two versions of a package do not set each
-other's. The one above all of them passes on to the logger with the true name of the package: a level, a handler
-or a filter of `logging.getLogger("shop")`, whoever set it, holds for packaged code that has none of its own.
+`logging.getLogger(__name__)` is a logger of this importer's own, so that two versions of a package do not set
+each other's. The one above all of them hands on to the logger with the true name of the package: a level or a
+handler of `logging.getLogger("shop")`, whoever set it, holds for packaged code that has none of its own.
 """
 
 from __future__ import annotations

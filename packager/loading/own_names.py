@@ -1,9 +1,9 @@
 """Classes and functions that name their module themselves, and mean one of the archive by its true name.
 
-`namedtuple("Point", "x y", module="shop.part")`, `Enum("Kind", "A B", module="shop")`, `cls.__module__ = "shop"`:
-whatever looks such a definition up (pickle, and with it every worker process; dataclasses, typing, inspect) looks
-for a module of that name in `sys.modules`, where the archive's has another one. So once a module has been run,
-its definitions get the name that their module has in this process.
+`namedtuple("Point", "x y", module="shop.part")`, `Enum("Kind", "A B", module="shop")`, `cls.__module__ =
+"shop"`: whatever looks such a definition up (pickle, and with it every worker process; dataclasses, typing,
+inspect) looks for a module of that name in `sys.modules`, where the archive's has another one. So once a
+module has been run, its definitions get the name that their module has in this process.
 
 What a function makes under a spelt-out name later on keeps that name, and so does what the process has under
 that very name: a class of an installed package that the archive holds, too.
@@ -24,7 +24,7 @@ _NAMES_OF: Any = vars(type)["__dict__"]  # past whatever a metaclass defines
 
 
 def name_as_here(module: ModuleType, rules: ImportRules) -> None:
-    """Give definitions in `module`, and classes inside of its classes, the name that their module has here."""
+    """Give definitions in `module`, and classes inside its classes, the name that their module has here."""
     done: set[int] = set()
     work = list(vars(module).values())
     while work:

@@ -2,8 +2,8 @@
 
 `importlib.import_module("pkg.x")` inside an archive means the archive's `pkg.x`, whatever else the
 process holds under that name; the same goes for `importlib.util`, `importlib.resources`,
-`importlib.metadata`, `pkgutil`, `pydoc.locate` and `sys.modules`. A stand-in answers everything else as the real
-module does, and what is set on it is set on the real one.
+`importlib.metadata`, `pkgutil`, `pydoc.locate` and `sys.modules`. A stand-in answers everything else as the
+real module does, and what is set on it is set on the real one.
 """
 
 from __future__ import annotations
@@ -306,9 +306,7 @@ def _runpy(rules: ImportRules, builtins_of_code: ModuleType) -> dict[str, Any]:
     return {"run_module": run_module, "run_path": run_path}
 
 
-def _metadata(
-    code: PackagedCode, rules: ImportRules, import_module: Callable[[str], Any]
-) -> dict[str, Any]:
+def _metadata(code: PackagedCode, rules: ImportRules, import_module: Callable[[str], Any]) -> dict[str, Any]:
     from .code_metadata import metadata_names
 
     return metadata_names(code, rules, import_module)

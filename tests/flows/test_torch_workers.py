@@ -67,8 +67,10 @@ if __name__ == "__main__":
         os.unlink(path)
     if harm == "raises":
         os.environ["DATAPKG_RAISES"] = str(os.getpid())
-    how = {"num_workers": 2, "multiprocessing_context": method, "timeout": 60}
-    whole = DataLoader(data.Squares(), batch_size=2, collate_fn=data.collate, worker_init_fn=data.begin, **how)
+    # One that fails alone: what others that are still starting meet then is PyTorch's own.
+    how = {"num_workers": 2 if harm == "none" else 1, "multiprocessing_context": method, "timeout": 60}
+    how_whole = {"batch_size": 2, "collate_fn": data.collate, "worker_init_fn": data.begin, **how}
+    whole = DataLoader(data.Squares(), **how_whole)
     say(lambda: [(type(row) is data.Row, row.x.tolist(), row.y) for row in whole])
     say(lambda: [row.x.tolist() for row in DataLoader(data.Squares(), sampler=data.Odd(), **how)])
     say(lambda: [batch.tolist() for batch in DataLoader(data.Stream(), batch_size=2, **how)])
@@ -78,7 +80,7 @@ FORK, FORKSERVER = (pytest.param(one, marks=pytest.mark.unix) for one in ("fork"
 
 
 def outcome(tmp_path: Path, method: str, harm: str) -> subprocess.CompletedProcess[str]:
-    with PackageExporter(tmp_path / "data.kellet", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "data.kellet", policy="auto", prove=False) as exporter:
         exporter.save_source_string("datapkg", DATA)
     (tmp_path / "parent.py").write_text(PARENT)
     command = [sys.executable, str(tmp_path / "parent.py"), str(tmp_path / "data.kellet"), method, harm]

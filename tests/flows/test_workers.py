@@ -21,7 +21,8 @@ from concurrent.futures import ProcessPoolExecutor
 state = None
 Point = collections.namedtuple("Point", "x y", module="workpkg")
 Kind = enum.Enum("Kind", "SMALL LARGE", module="workpkg")
-Flat = type("Flat", (), {"__module__": "workpkg.shapes", "__eq__": lambda self, other: type(other) is type(self)})
+same_type = lambda self, other: type(other) is type(self)
+Flat = type("Flat", (), {"__module__": "workpkg.shapes", "__eq__": same_type})
 
 class Color(enum.Enum):
     RED = 1
@@ -300,7 +301,9 @@ def test_who_waits_for_a_worker_that_cannot_import_is_told(wait: Any, method: st
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_a_process_of_a_stored_class_that_cannot_be_imported_ends_with_a_message(wait: Any, harm: str) -> None:
+def test_a_process_of_a_stored_class_that_cannot_be_imported_ends_with_a_message(
+    wait: Any, harm: str
+) -> None:
     done = wait("spawn", "subclass", harm)
     assert_lines(done, ["exit code 1"])
     assert_says(done.stderr, HARMS[harm].format(error="ValueError: no such device"))
@@ -311,7 +314,10 @@ def test_a_process_of_a_stored_class_that_cannot_be_imported_ends_with_a_message
     [
         ("raise SystemExit(3)", "SystemExit: 3"),
         ("import workpkg.none", "ModuleNotFoundError: No module named 'workpkg.none'"),
-        ("import surely_not_installed", "UndeclaredImportError: packaged code imports 'surely_not_installed'.*"),
+        (
+            "import surely_not_installed",
+            "UndeclaredImportError: packaged code imports 'surely_not_installed'.*",
+        ),
         ("from json import none", r"ImportError: cannot import name 'none' from 'json' \(.*\)"),
     ],
 )

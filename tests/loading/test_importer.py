@@ -289,8 +289,8 @@ def test_a_pipe_loads_and_workers_do_not_wait_for_its_bytes(archive, tmp_path):
         """)
     )
     assert run(script, archive()) == (
-        "3\nArchiveMovedError: the archive was opened out of memory or a pipe, and no other process can open it: "
-        "write it to a file, and open that\n"
+        "3\nArchiveMovedError: the archive was opened out of memory or a pipe, and no other process can open "
+        "it: write it to a file, and open that\n"
     )
 
 

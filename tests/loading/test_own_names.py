@@ -104,12 +104,17 @@ def test_a_class_of_an_installed_package_of_the_same_name_stays_its_own(
 ) -> None:
     """An extern library hands one on that it has from there."""
     theirs: Any = ModuleType("shop.shapes")
-    exec("class Theirs:\n    class Inner: pass\ndef local():\n    class Local: pass\n    return Local", vars(theirs))
+    exec(
+        "class Theirs:\n    class Inner: pass\ndef local():\n    class Local: pass\n    return Local",
+        vars(theirs),
+    )
     monkeypatch.setitem(sys.modules, "shop.shapes", theirs)
     helper: Any = ModuleType("helper")
     helper.Theirs, helper.Inner, helper.Local = theirs.Theirs, theirs.Theirs.Inner, theirs.local()
     monkeypatch.setitem(sys.modules, "helper", helper)
-    source = textwrap.dedent("from helper import Inner, Local, Theirs\nclass Ours: __module__ = 'shop.shapes'\n")
+    source = textwrap.dedent(
+        "from helper import Inner, Local, Theirs\nclass Ours: __module__ = 'shop.shapes'\n"
+    )
     shop = pack({"shop/__init__.py": "", "shop/shapes.py": source}, externs=["helper"]).module("shop.shapes")
     assert shop.Ours.__module__ == shop.__name__ != "shop.shapes"
     for one in (shop.Theirs, shop.Inner, shop.Local):

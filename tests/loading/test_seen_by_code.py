@@ -1,7 +1,7 @@
 """What packaged code finds by names, in plain Python and in an archive: the same, in fresh processes.
 
-Each expression is evaluated by a module of the package. What differs in isolation stands in `DIFFERENT`, with both
-answers: the guide on loading has a table of it.
+Each expression is evaluated by a module of the package. What differs in isolation stands in `DIFFERENT`, with
+both answers: the guide on loading has a table of it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ offer.__module__ = "shop"
     "shop/deep/er/__init__.py": "",
     "shop/deep/er/leaf.py": "version = 'leaf'\n",
     "shop/asking.py": """
-import builtins, functools, importlib, importlib.util, json, operator, pickle, pkgutil, pydoc, sys, types, typing
+import builtins, functools, importlib, json, operator, pickle, pkgutil, pydoc, sys, types, importlib.util
 from importlib import metadata
 from shop import part
 
@@ -147,7 +147,10 @@ DIFFERENT = {
     "metadata.files('shop') is None": (False, True),
     "__name__ == 'shop.asking'": (True, False),
     "part.Box.__module__.startswith('shop.')": (True, False),
-    "pickle.loads(b'cshop.part\\nBox\\n.') is part.Box": (True, "ModuleNotFoundError: No module named 'shop'"),
+    "pickle.loads(b'cshop.part\\nBox\\n.') is part.Box": (
+        True,
+        "ModuleNotFoundError: No module named 'shop'",
+    ),
     "__import__('importlib')._bootstrap._gcd_import('shop.part').version": (
         "part",
         "ModuleNotFoundError: No module named 'shop'",

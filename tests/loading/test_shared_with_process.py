@@ -55,14 +55,18 @@ LOGGING_CASES = {
         "['two']",
     ),
     "code that names its logger by text": (
-        "logging.getLogger('netpkg').propagate = False; logging.getLogger().addHandler("
-        "logging.StreamHandler(stream)); one.part.log.error('one')",
+        (
+            "logging.getLogger('netpkg').propagate = False; logging.getLogger().addHandler("
+            "logging.StreamHandler(stream)); one.part.log.error('one')"
+        ),
         "['one']",
     ),
     "a dictConfig of the true name": (
-        "import logging.config; logging.config.dictConfig({'version': 1, 'disable_existing_loggers': False, "
-        "'loggers': {'netpkg': {'level': 'DEBUG'}}}); "
-        "logging.getLogger('netpkg').addHandler(logging.StreamHandler(stream)); one.part.log.debug('one')",
+        (
+            "import logging.config; logging.config.dictConfig({'version': 1, "
+            "'disable_existing_loggers': False, 'loggers': {'netpkg': {'level': 'DEBUG'}}}); "
+            "logging.getLogger('netpkg').addHandler(logging.StreamHandler(stream)); one.part.log.debug('one')"
+        ),
         "['one']",
     ),
 }

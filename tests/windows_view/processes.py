@@ -8,7 +8,7 @@ CONTEXTS = "multiprocessing.context"
 
 
 def spawn_alone(contexts: ModuleType) -> None:
-    """Leave `spawn` to `multiprocessing.context`, which has just been run, as the one way to start a process."""
+    """Leave `spawn` to `multiprocessing.context`, just run, as the one way to start processes."""
 
     class DefaultContext(contexts.DefaultContext):  # type: ignore[misc, name-defined]  # a class of its own
         def get_all_start_methods(self) -> list[str]:

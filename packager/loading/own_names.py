@@ -39,11 +39,6 @@ def name_as_here(module: ModuleType, rules: ImportRules) -> None:
                 work += [inner for inner in names.values() if issubclass(type(inner), type)]
 
 
-def name_class_as_here(cls: type, rules: ImportRules) -> None:
-    """Give a class the name that its module has here, while that is still being run."""
-    _rename(cls, _NAMES_OF.__get__(cls).get("__module__"), rules)
-
-
 def _rename(value: Any, named: object, rules: ImportRules) -> str | None:
     """Return the module that a definition is of, as it is called in this process, and let it say so."""
     if type(named) is not str:

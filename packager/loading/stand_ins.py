@@ -17,7 +17,6 @@ from typing import Any
 
 from packager.errors import UndeclaredImportError
 
-from .own_names import name_class_as_here
 from .packaged_code import ImportRules, PackagedCode, named_in, say_true_names
 
 
@@ -33,7 +32,6 @@ class StandIns:
                 "__import__": vars(builtins_of_code)["__import__"],
                 **_where_it_has(importlib, "find_loader", rules),
             },
-            "dataclasses": lambda: {"dataclass": _dataclass(rules)},
             "importlib.util": lambda: _util(rules, builtins_of_code),
             "importlib.resources": lambda: _resources(rules),
             "importlib.metadata": lambda: _metadata(code, rules, _import_module(rules, self)),
@@ -150,19 +148,6 @@ class ModulesView(MutableMapping[str, Any]):
     def copy(self) -> dict[str, Any]:
         """Return a plain dict of what is loaded, as `sys.modules.copy()` does."""
         return dict(self)
-
-
-def _dataclass(rules: ImportRules) -> Callable[..., Any]:
-    import dataclasses
-
-    def dataclass(cls: type | None = None, /, **options: Any) -> Any:
-        if cls is None:
-            return lambda decorated: dataclass(decorated, **options)
-        # It looks for the class's module at once, to understand annotations that are texts.
-        name_class_as_here(cls, rules)
-        return dataclasses.dataclass(cls, **options)
-
-    return dataclass
 
 
 def _import_module(rules: ImportRules, stand_ins: StandIns) -> Callable[..., Any]:

@@ -37,9 +37,9 @@ class Guarded(metaclass=Meta):
 
 @dataclasses.dataclass
 class Typed:
-    __module__ = "shop.shapes"
     kind: Kind
     size: typing.ClassVar[int] = 3
+Typed.__module__ = "shop.shapes"
 
 class Outer:
     class Inner:

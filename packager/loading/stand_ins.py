@@ -265,13 +265,16 @@ def _where_it_has(module: ModuleType, name: str, rules: ImportRules) -> dict[str
 
 
 def _pydoc(rules: ImportRules) -> dict[str, Any]:
+    import builtins
     import pydoc
 
-    def locate(path: str, forceload: Any = 0) -> Any:
+    def locate(path: str, forceload: bool = False) -> Any:
+        top = path.partition(".")[0]
+        is_builtin = hasattr(builtins, top) and top not in rules.owned
         try:
-            return pydoc.locate(rules.in_process(path), forceload)
+            return pydoc.locate(path if is_builtin else rules.in_process(path), forceload)
         except UndeclaredImportError:
-            return None
+            return None  # as for a module that is not there
 
     return {"locate": locate}
 

@@ -20,7 +20,6 @@ from packager.objects import (
     NameUse,
     encode,
     encode_state_dict,
-    unpack_table,
 )
 from packager.tensors import contiguous_strides
 from packager.weights import LazyStateDict
@@ -78,7 +77,7 @@ class StoredState:
     @property
     def codecs(self) -> tuple[tuple[str, int], ...]:
         """The codecs of the values that are no tensors."""
-        return _codecs(self.encoded.extras)
+        return self.encoded.codecs
 
     @property
     def uses(self) -> tuple[NameUse, ...]:
@@ -142,7 +141,7 @@ class StoredObject:
     @property
     def codecs(self) -> tuple[tuple[str, int], ...]:
         """The codecs in use, with their versions."""
-        return _codecs(self.encoded.records)
+        return self.encoded.codecs
 
     @property
     def uses(self) -> tuple[NameUse, ...]:
@@ -319,13 +318,6 @@ def _encode(obj: Any, root: str, storing: Storing) -> EncodedObject:
 def _state(package: str, resource: str, entry: str, source: Any, storing: Storing) -> StoredState:
     encoded = encode_state_dict(source, importer=storing.importer, exporter=storing.exporter, root=resource)
     return StoredState(package, resource, entry, encoded, _names_that_ran(source))
-
-
-def _codecs(records: bytes) -> tuple[tuple[str, int], ...]:
-    if not records:
-        return ()
-    codecs, _, _ = unpack_table(records, "encoded object")
-    return tuple((str(name), int(version)) for name, version in codecs)
 
 
 def _factory_name(factory: Callable[..., Any] | str, importer: Importer) -> str:

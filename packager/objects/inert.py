@@ -126,6 +126,8 @@ class _Judge:
 
 _PLAIN_LEAVES: Final = frozenset(
     {Kind.INT, Kind.STR, Kind.BYTES, Kind.TENSOR, Kind.PACKED_TUPLE, Kind.PACKED_LIST, Kind.PACKED_DICT}
+    | {Kind.RUN, Kind.ROWS, Kind.COLUMNS, Kind.ROW}
+    | {Kind.LONG_TUPLE, Kind.LONG_LIST, Kind.LONG_DICT, Kind.LONG_SET, Kind.LONG_FROZENSET}
 )
 _PLAIN_CONTAINERS: Final = frozenset({Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.SET, Kind.FROZENSET})
 _CALLS: Final = frozenset({Kind.NEW, Kind.NEW_KW, Kind.CALL, Kind.CALL_KW})
@@ -280,6 +282,7 @@ def _call(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     if record[0] in (Kind.NEW_KW, Kind.CALL_KW):  # a tuple and a dict of the table's own
         named = judge.table.records[-1 - record[3]]
         operands = [record[2], *(named[1:] if named[0] == Kind.DICT else ())]
+        operands += [record[3]] if named[0] == Kind.LONG_DICT else []
     yield from judge.must_be_plain(operands, f"the arguments of {name}", kind)
     yield from _of_text(judge, index, record)
 

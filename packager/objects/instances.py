@@ -80,8 +80,14 @@ def _node_steps(encoder: Encoder, frame: Frame, codec: Codec, node: Node, key: A
     ref = encoder.close(frame, [Kind.CODEC, encoder.codec_number(codec), node.literal, *frame.operands])
     if key is not None:
         encoder.remember_equal(key, ref)
-    yield from _fill_in(encoder, frame, ref, Kind.EXTEND, ((item,) for item in node.items))
-    yield from _fill_in(encoder, frame, ref, Kind.UPDATE, node.pairs.items())
+    if (parts := encoder.long.written(node.items)) is not None:
+        encoder.write_long([Kind.EXTEND_LONG, ref, *parts])
+    else:
+        yield from _fill_in(encoder, frame, ref, Kind.EXTEND, ((item,) for item in node.items))
+    if (parts := encoder.long.written(list(node.pairs), list(node.pairs.values()))) is not None:
+        encoder.write_long([Kind.UPDATE_LONG, ref, *parts])
+    else:
+        yield from _fill_in(encoder, frame, ref, Kind.UPDATE, node.pairs.items())
     yield from attributes_after(encoder, frame, ref, node.attributes)
     return ref
 

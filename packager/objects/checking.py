@@ -104,7 +104,9 @@ class CheckedTable(Operands):
     def run(self, version: int) -> None:
         """Check every record, and the root, of a table of that version. Raises RecordError."""
         self._long = LongCheck(self.records)
-        kinds = {record[0] for record in self.records if type(record) is list and record and type(record[0]) is int}
+        kinds = {
+            record[0] for record in self.records if type(record) is list and record and type(record[0]) is int
+        }
         if (version > 1) == kinds.isdisjoint(LONG_KINDS):
             raise RecordError(
                 f"{self.what}: records of version {version} {'without' if version > 1 else 'with'} long "

@@ -63,7 +63,9 @@ class Encoder(Recorder):
         self._numbers: dict[str, dict[int, int]] = {}
         self._shared_state: dict[Callable[[], object], object] = {}
         self._ordering: frozenset[int] = frozenset()
-        self.long = LongWriter(self.write_long, self._is_known, lambda items: kinds.in_order(items, self.order_of))
+        self.long = LongWriter(
+            self.write_long, self._is_known, lambda items: kinds.in_order(items, self.order_of)
+        )
 
     def encode(self, obj: Any) -> EncodedObject:
         """Encode the whole graph below `obj`."""

@@ -89,7 +89,7 @@ def _tensor(encoder: Encoder, frame: Frame, obj: TensorData) -> int:
 
 
 def _list(encoder: Encoder, frame: Frame, obj: list[Any]) -> Steps | int:
-    if (parts := encoder.long.written(obj)) is not None:
+    if (parts := encoder.long.items(obj)) is not None:
         return encoder.remember(obj, encoder.write_long([Kind.LONG_LIST, *parts]))
     if is_packable(obj):
         return encoder.remember(obj, encoder.write([Kind.PACKED_LIST, *obj]))
@@ -100,7 +100,7 @@ def _list(encoder: Encoder, frame: Frame, obj: list[Any]) -> Steps | int:
 
 def _set(encoder: Encoder, frame: Frame, obj: set[Any]) -> Steps | int:
     items = in_order(obj, encoder.order_of)
-    if (parts := encoder.long.written(items)) is not None:
+    if (parts := encoder.long.items(items)) is not None:
         return encoder.remember(obj, encoder.write_long([Kind.LONG_SET, *parts]))
     frame.head = [Kind.SET]
     frame.style = "element"
@@ -113,7 +113,7 @@ def _items(encoder: Encoder, frame: Frame, items: list[Any], fill: int) -> Steps
 
 
 def _dict(encoder: Encoder, frame: Frame, obj: dict[Any, Any]) -> Steps | int:
-    if (parts := encoder.long.written(list(obj), list(obj.values()))) is not None:
+    if (parts := encoder.long.pairs(obj)) is not None:
         return encoder.remember(obj, encoder.write_long([Kind.LONG_DICT, *parts]))
     if is_packable(obj) and is_packable(obj.values()):
         flat = [part for pair in obj.items() for part in pair]
@@ -156,7 +156,7 @@ def _cell(encoder: Encoder, frame: Frame, obj: types.CellType) -> Steps:
 def _tuple(encoder: Encoder, frame: Frame, obj: tuple[Any, ...]) -> Steps | int:
     if not obj:  # there is one empty tuple, whatever made it
         return encoder.write_once((tuple, ()), [Kind.PACKED_TUPLE])
-    if (parts := encoder.long.written(obj)) is not None:
+    if (parts := encoder.long.items(obj)) is not None:
         return encoder.remember(obj, encoder.write_long([Kind.LONG_TUPLE, *parts]))
     if is_packable(obj):
         return encoder.remember(obj, encoder.write([Kind.PACKED_TUPLE, *obj]))
@@ -168,7 +168,7 @@ def _frozenset(encoder: Encoder, frame: Frame, obj: frozenset[Any]) -> Steps | i
     if not obj:
         return encoder.write_once((frozenset, ()), [Kind.FROZENSET])
     items = in_order(obj, encoder.order_of)
-    if (parts := encoder.long.written(items)) is not None:
+    if (parts := encoder.long.items(items)) is not None:
         return encoder.remember(obj, encoder.write_long([Kind.LONG_FROZENSET, *parts]))
     frame.style = "element"
     return _elements_first(encoder, frame, Kind.FROZENSET, items)

@@ -80,11 +80,11 @@ def _node_steps(encoder: Encoder, frame: Frame, codec: Codec, node: Node, key: A
     ref = encoder.close(frame, [Kind.CODEC, encoder.codec_number(codec), node.literal, *frame.operands])
     if key is not None:
         encoder.remember_equal(key, ref)
-    if (parts := encoder.long.written(node.items)) is not None:
+    if (parts := encoder.long.items(node.items)) is not None:
         encoder.write_long([Kind.EXTEND_LONG, ref, *parts])
     else:
         yield from _fill_in(encoder, frame, ref, Kind.EXTEND, ((item,) for item in node.items))
-    if (parts := encoder.long.written(list(node.pairs), list(node.pairs.values()))) is not None:
+    if (parts := encoder.long.pairs(node.pairs)) is not None:
         encoder.write_long([Kind.UPDATE_LONG, ref, *parts])
     else:
         yield from _fill_in(encoder, frame, ref, Kind.UPDATE, node.pairs.items())

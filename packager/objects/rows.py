@@ -12,7 +12,7 @@ Tuples and frozensets of plain values are values, as numbers and texts are: each
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any, Final, TypeAlias
@@ -23,9 +23,10 @@ from .runs import RUN_FROM, RunWriter, may_run
 MOST_COLUMNS: Final = 16
 """Columns that small tuples and lists of one length are spelled in; longer ones are rows."""
 
-ROW_KINDS: Final[dict[str, type]] = {
-    kind.__name__: kind for kind in (tuple, list, dict, set, frozenset)
-}
+LEAST_ROWS: Final = 64
+"""Small containers that a container must hold for them to be rows."""
+
+ROW_KINDS: Final[dict[str, type]] = {kind.__name__: kind for kind in (tuple, list, dict, set, frozenset)}
 """The kinds of small containers, by the word in a record."""
 
 _MUTABLE: Final = frozenset({list, dict, set})
@@ -74,10 +75,17 @@ class LongWriter:
         self._starts: list[int] = []
         self._blocks: list[int] = []
 
-    def written(self, *parts: Sequence[Any]) -> list[int] | None:
-        """Write what a container holds, its keys and its values say; None where it is spelled item by item."""
-        if not any(_may_be_long(part, len(parts)) for part in parts):
+    def items(self, items: Collection[Any]) -> list[int] | None:
+        """Write the items of a container, in order; None where it is spelled item by item."""
+        return self._written(list(items)) if _may_be_long(items, RUN_FROM) else None
+
+    def pairs(self, pairs: Mapping[Any, Any]) -> list[int] | None:
+        """Write the keys and the values of a dict; None where it is spelled item by item."""
+        if len(pairs) < RUN_FROM // 2 and not _may_be_long(pairs.values(), RUN_FROM):
             return None
+        return self._written(list(pairs), list(pairs.values()))
+
+    def _written(self, *parts: Sequence[Any]) -> list[int] | None:
         taken: set[int] = set()
         plans = [self._plan(part, taken, 0) for part in parts]
         known = [plan for plan in plans if plan is not None]
@@ -99,6 +107,8 @@ class LongWriter:
             return Run(values, kinds) if may_run(values, kinds) else None
         if len(kinds) > 1 or depth == _DEEPEST or not kinds <= _ROW_TYPES:
             return None
+        if depth == 0 and len(values) < LEAST_ROWS:
+            return None  # each is a long container itself, which has a path of its own
         (kind,) = kinds
         if kind in _MUTABLE and not self._take(values, taken):
             return None
@@ -145,11 +155,11 @@ class LongWriter:
 _ROW_TYPES: Final = frozenset(ROW_KINDS.values())
 
 
-def _may_be_long(values: Sequence[Any], parts: int) -> bool:
+def _may_be_long(values: Collection[Any], least: int) -> bool:
     """Whether it is worth a closer look: many scalars, or small containers of such, by the first of them."""
     first: Any = next(iter(values), None)
     if type(first) in SCALARS:
-        return len(values) * parts >= RUN_FROM
+        return len(values) >= least
     for _ in range(_DEEPEST):
         if type(first) not in _ROW_TYPES:
             return type(first) in SCALARS
@@ -166,9 +176,7 @@ def _columns(values: Sequence[Any], counts: Sequence[int]) -> list[tuple[Any, ..
     return list(zip(*values, strict=True))
 
 
-def _rows(
-    values: Sequence[Any], kind: type, plans: Sequence[Plan | None], counts: Run | None
-) -> Rows | None:
+def _rows(values: Sequence[Any], kind: type, plans: Sequence[Plan | None], counts: Run | None) -> Rows | None:
     known = tuple(plan for plan in plans if plan is not None)
     return Rows(values, kind, known, counts) if len(known) == len(plans) else None
 

@@ -1,4 +1,4 @@
-"""Long containers of plain values, read: checked before anything is built, then built without a loop over records.
+"""Long containers of plain values, read: checked before anything is built, then built all at once.
 
 Each run and each row has one place where it is used, so that what is built is never more than its bytes say.
 """
@@ -15,6 +15,7 @@ from .records import Kind, Record, is_reference, typed
 from .rows import MOST_COLUMNS, ROW_KINDS
 from .runs import RunCheck, RunReader, checked_counts, kind_of_run
 
+_ROW_TYPES: Final = frozenset(ROW_KINDS.values())
 _HASHED_ROWS: Final = frozenset({"tuple", "frozenset"})
 _CLASSES: Final = {
     Kind.LONG_TUPLE: "tuple", Kind.LONG_LIST: "list", Kind.LONG_DICT: "dict", Kind.LONG_SET: "set",
@@ -23,7 +24,7 @@ _CLASSES: Final = {
 
 
 class LongCheck:
-    """Checks the long containers of one table; `records` are those that have been checked so far, and more."""
+    """Checks the long containers of one table; of `records` those count that have been checked so far."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = records
@@ -140,7 +141,8 @@ class LongReader:
     """
 
     def __init__(
-        self, built: list[Any] | dict[int, Any], check_keys: Callable[[Sequence[Any], bool], None]) -> None:
+        self, built: list[Any] | dict[int, Any], check_keys: Callable[[Sequence[Any], bool], None]
+    ) -> None:
         self._built = built
         self._check_keys = check_keys
         self._runs = RunReader(self.values)
@@ -168,7 +170,7 @@ class LongReader:
         items = iter(self.values(parts[0]) if parts else ())
         made = [kind(islice(items, size)) for size in counted] if word in ("tuple", "list") else None
         if made is None:
-            made = [kind(self._keys(items, size, in_set=True)) for size in counted]
+            made = [kind(self._keys(items, size, at, in_set=True)) for at, size in enumerate(counted)]
         return made if word in _HASHED_ROWS else _KeptRows(made)
 
     def columns(self, record: Record) -> list[Any]:
@@ -184,15 +186,18 @@ class LongReader:
     def _dicts(self, counts: list[int], keys: Sequence[Any] = (), values: Sequence[Any] = ()) -> list[Any]:
         all_keys, all_values = iter(keys), iter(values)
         return [
-            dict(zip(self._keys(all_keys, size, in_set=False), islice(all_values, size), strict=True))
-            for size in counts
+            dict(zip(self._keys(all_keys, size, at, in_set=False), islice(all_values, size), strict=True))
+            for at, size in enumerate(counts)
         ]
 
-    def _keys(self, keys: Any, size: int, *, in_set: bool) -> list[Any]:
+    def _keys(self, keys: Any, size: int, at: int, *, in_set: bool) -> list[Any]:
         """The keys of the next dict or set, when they may be hashed: few numbers and texts always."""
         found = list(islice(keys, size))
-        if size > FREE_KEYS or tuple in set(map(type, found)) or frozenset in set(map(type, found)):
-            self._check_keys(found, in_set)
+        if size > FREE_KEYS or not _ROW_TYPES.isdisjoint(map(type, found)):
+            try:
+                self._check_keys(found, in_set)
+            except ValueError as error:
+                raise ValueError(f"[{at}] of it: {error}") from error
         return found
 
 

@@ -174,10 +174,13 @@ class RunCheck:
         if form in _NUMBERS:
             (data,) = parts
             return _check_numbers(form, data)
-        check = {"int": _check_ints, "text": self._check_texts, "mixed": self._check_mixed}.get(form)
-        if check is None:
-            raise ValueError(f"there is no form {form!r:.40} of runs")
-        return check(*parts)
+        if form == "int":
+            return _check_ints(*parts)
+        if form == "text":
+            return self._check_texts(*parts)
+        if form == "mixed":
+            return self._check_mixed(*parts)
+        raise ValueError(f"there is no form {form!r:.40} of runs")
 
     def _check_texts(self, form: Any, lengths: Any, joined: Any, number_form: Any, numbers: Any) -> int:
         array = _array_of(form, lengths, _COUNTS)
@@ -322,7 +325,9 @@ class RunReader:
             return _ints_apart(sizes, parts[1:]).tolist()  # type: ignore[no-any-return]  # a list
         return self._text_values(*parts) if form == "text" else self._mixed_values(*parts)
 
-    def _text_values(self, form: str, lengths: bytes, joined: bytes, numbered: Any, numbers: Any) -> list[Any]:
+    def _text_values(
+        self, form: str, lengths: bytes, joined: bytes, numbered: Any, numbers: Any
+    ) -> list[Any]:
         import numpy
 
         text = joined.decode()
@@ -346,4 +351,4 @@ class RunReader:
                 some = numpy.empty(len(values), object)
                 some[:] = values
                 made[which == tag] = some
-        return made.tolist()  # type: ignore[no-any-return]  # a list
+        return made.tolist()

@@ -247,6 +247,36 @@ KIND_ROWS: Final = (
         on="objects of the classes in packager/objects/listed_states.py, and modules",
         why="exact dicts of names become attributes; a UUID takes up an int, Random a tuple of ints",
     ),
+    Row(
+        "RUN",
+        """
+        numpy*:frombuffer numpy:ndarray.* numpy*:bincount numpy*:empty numpy:iinfo* numpy.*core.getlimits:*
+        numpy.*core._methods:_sum numpy:ufunc.reduce builtins:bytes.decode
+        """,
+        on="bytes of the table, and arrays of numbers over them",
+        why="numbers become those of Python, texts are cut by their lengths",
+    ),
+    Row(
+        "ROWS",
+        "numpy:array",
+        makes="tuple list dict set frozenset islice",
+        on="lists of scalars that RUN made",
+        why="keeps what it is given",
+    ),
+    Row("COLUMNS", makes="zip list", on="lists that RUN made", why="keeps what it is given"),
+    Row("ROW", on="a list that ROWS or COLUMNS made", why="gives one of its items"),
+    Row("LONG_TUPLE", makes="tuple", on="a list that RUN made", why="keeps what it is given"),
+    Row("LONG_LIST", on="a list that RUN made", why="keeps what it is given"),
+    Row(
+        "LONG_DICT",
+        makes="dict zip",
+        on="keys that are scalars, and tuples of them",
+        why="hashes those alone",
+    ),
+    Row("LONG_SET", makes="set", on="scalars, and tuples of them", why="hashes those alone"),
+    Row("LONG_FROZENSET", makes="frozenset", on="scalars, and tuples of them", why="hashes those alone"),
+    Row("EXTEND_LONG", "collections:deque.extend", on="deques", why="keeps what it is given"),
+    Row("UPDATE_LONG", on="mappings of collections", why="hashes scalars, and tuples of them"),
     Row("FINISH", on="the rows of the codecs", why="what a codec calls stands in its own row"),
 )
 

@@ -1,4 +1,4 @@
-"""Codecs for what wraps a callable: partials, methods bound by hand, getters.
+"""Codecs for what wraps a callable: partials, methods bound by hand, getters, functions that remember.
 
 In data alone they are refused, but for partials of a few listed functions: see packager/objects/inert.py.
 """
@@ -86,4 +86,26 @@ def _is_public(name: object) -> bool:
     return isinstance(name, str) and all(part.isidentifier() and part[0] != "_" for part in name.split("."))
 
 
-CALLABLE_CODECS: Final = (PartialCodec(), MethodCodec(), GetterCodec())
+class CachedCodec(Codec):
+    """Functions that functools.cache or lru_cache made of others: the function and the bounds, no answers."""
+
+    name = "functools.cache"
+    types = ("functools:_lru_cache_wrapper",)
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        known = obj.cache_parameters()
+        return Node([known["maxsize"], bool(known["typed"])], (obj.__wrapped__,))
+
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
+        expect(isinstance(literal, list) and len(literal) == 2 and len(children) == 1, "bounds, a function")
+        expect(type(literal[0]) in (int, type(None)) and type(literal[1]) is bool, "bounds")
+        kinds = ("global", "function", "method", "codec")
+        expect(children[0].kind in kinds, "a function", children[0].kind)
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Build a function that remembers. Raises ValueError for what is no function."""
+        expect(callable(children[0]), "a function", type(children[0]).__qualname__)
+        return functools.lru_cache(literal[0], literal[1])(children[0])
+
+
+CALLABLE_CODECS: Final = (PartialCodec(), MethodCodec(), GetterCodec(), CachedCodec())

@@ -297,7 +297,7 @@ def frameworks_of(codecs: Iterable[tuple[str, int]]) -> frozenset[str]:
     for name, _ in codecs:
         codec = registry.find(name)
         for type_name in codec.types if codec is not None else ():
-            found.add(type_name.partition(":")[0].partition(".")[0])
+            found.add(type_name.partition(":")[0].partition(".")[0].lstrip("_"))
     return frozenset(found - {"builtins"})
 
 

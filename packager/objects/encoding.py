@@ -7,6 +7,7 @@ come first. A generator yields each child, is sent its operand, and returns the 
 from __future__ import annotations
 
 import enum
+import functools
 import itertools
 import types
 from collections.abc import Callable, Iterable
@@ -17,7 +18,7 @@ from packager.graph import Importer, sys_importer
 from packager.process import gc_paused
 
 from .encoder import Encoder, Kinds
-from .instances import bound_method, builtin, descriptor, finish_steps, function, instance
+from .instances import bound_method, builtin, cached, descriptor, finish_steps, function, instance
 from .recording import EncodedObject, Frame, Steps
 from .records import MIN_INT, Kind, is_inline, is_packable, spelled_int
 from .runs import RUN_FROM
@@ -261,6 +262,7 @@ _BUILT_IN: dict[type, Callable[[Encoder, Frame, Any], Steps | int]] = {
     frozenset: _frozenset,
     types.CellType: _cell,
     types.FunctionType: function,
+    functools._lru_cache_wrapper: cached,
     types.MethodType: bound_method,
     types.BuiltinFunctionType: builtin,
     types.MethodDescriptorType: descriptor,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from collections.abc import Sequence
 from types import MethodType
 from typing import Any, Final
@@ -93,6 +94,9 @@ class CachedCodec(Codec):
     types = ("functools:_lru_cache_wrapper",)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
+        """Return bounds and function. Raises CannotStore for a ufunc, which needs no memory."""
+        if _is_ufunc(obj.__wrapped__):
+            raise CannotStore("a ufunc whose answers are remembered", "use the ufunc itself")
         known = obj.cache_parameters()
         return Node([known["maxsize"], bool(known["typed"])], (obj.__wrapped__,))
 
@@ -104,8 +108,14 @@ class CachedCodec(Codec):
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         """Build a function that remembers. Raises ValueError for what is no function."""
-        expect(callable(children[0]), "a function", type(children[0]).__qualname__)
+        fit = callable(children[0]) and not _is_ufunc(children[0])
+        expect(fit, "a function", type(children[0]).__qualname__)
         return functools.lru_cache(literal[0], literal[1])(children[0])
+
+
+def _is_ufunc(function: object) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(function, numpy.ufunc)
 
 
 CALLABLE_CODECS: Final = (PartialCodec(), MethodCodec(), GetterCodec(), CachedCodec())

@@ -57,13 +57,13 @@ class PatternCodec(Codec):
 
 
 class RegexPatternCodec(Codec):
-    """Compiled patterns of the library `regex`: the pattern and the flags. What it pickles is its own code in C."""
+    """Compiled patterns of the library `regex`: the pattern and the flags, as for those of `re`."""
 
     name = "regex.pattern"
     types = ("_regex:Pattern",)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return the pattern and the flags. Raises CannotStore for named lists, and for what takes too long."""
+        """Return the pattern and the flags. Raises CannotStore for named lists, and what takes too long."""
         if obj.named_lists:
             raise CannotStore(
                 "a pattern with named lists", "write what is in them into the pattern, as alternatives"
@@ -80,7 +80,7 @@ class RegexPatternCodec(Codec):
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         """Compile a pattern. Raises ValueError where that would take too long, or it is none."""
-        import regex
+        import regex  # type: ignore[import-untyped, unused-ignore]  # its stubs are a distribution of their own
 
         pattern, flags = literal
         context.shared_state(_Steps).add(pattern)

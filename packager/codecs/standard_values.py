@@ -1,6 +1,6 @@
 """Codecs for small things of the standard library that models hold: buffers, counters, time zones, contexts.
 
-Each is made by its own constructor in C or by a short one in Python, of numbers and texts that were looked at.
+Each is made by its own constructor in C, or a short one in Python, of numbers and texts that were looked at.
 What belongs to the process alone is left out: a weak collection is stored without what it holds.
 """
 
@@ -15,7 +15,7 @@ import itertools
 import random
 import re
 import struct
-import types
+import types as python_types
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +45,7 @@ class BufferCodec(Codec):
                 f"a {type(obj).__name__} with attributes, or a position beyond its end",
                 "store its getvalue()",
             )
-        if isinstance(obj, io.StringIO) and obj.__getstate__()[1] != "\n":
+        if isinstance(obj, io.StringIO) and tuple(obj.__getstate__())[1] != "\n":  # type: ignore[arg-type]  # a tuple
             raise CannotStore("a StringIO that translates the ends of lines", "store its getvalue()")
         return Node([type(obj).__name__, position], (content,))
 
@@ -117,7 +117,7 @@ class CounterCodec(Codec):
         if type(obj) is itertools.repeat:
             with warnings.catch_warnings():  # Python 3.12 announces that iterators will not be copied
                 warnings.simplefilter("ignore")
-                args = obj.__reduce__()[1]  # type: ignore[misc]  # a pair
+                args = obj.__reduce__()[1]
             value, times = (*args, None)[:2]
             return Node("repeat", (value, times))
         try:  # it says no more of itself than how it is printed; that is exact for numbers
@@ -154,7 +154,7 @@ class ExceptionCodec(Codec):
         """Check that an exception is no more than its arguments, and what was put on it."""
         own = ("__reduce__", "__reduce_ex__", "__setstate__", "__getstate__", "__new__")
         return not issubclass(cls, BaseExceptionGroup) and all(
-            not isinstance(getattr(cls, name, None), types.FunctionType) for name in own
+            not isinstance(getattr(cls, name, None), python_types.FunctionType) for name in own
         )
 
     def encode(self, obj: BaseException, context: Encoding) -> Node:
@@ -176,7 +176,7 @@ class ExceptionCodec(Codec):
         first = next(
             base
             for base in cls.__mro__
-            if not isinstance(vars(base).get("__init__"), types.FunctionType | None)
+            if not isinstance(vars(base).get("__init__"), python_types.FunctionType | None)
         )
         first.__init__(made, *args)
         return made
@@ -195,8 +195,8 @@ class WeakCodec(Codec):
         """Return the kind, and warn of what is left out. Raises CannotStore for one with attributes."""
         if len(obj):
             context.warn(
-                f"a {type(obj).__name__} is stored empty: its {len(obj)} entries are there only as long as others "
-                "hold them; keep them in a dict or a list, if they are needed"
+                f"a {type(obj).__name__} is stored empty: its {len(obj)} entries are there only as long as "
+                "others hold them; keep them in a dict or a list, if they are needed"
             )
         return Node(type(obj).__name__)
 
@@ -215,7 +215,7 @@ _WEAK: Final[dict[str, Callable[[], Any]]] = {
 
 
 class DecimalContextCodec(Codec):
-    """decimal.Context: its six settings, then the names of the signals that are trapped, then of those raised."""
+    """decimal.Context: six settings, names of the signals that are trapped, and of those that were seen."""
 
     name = "decimal.context"
     types = ("decimal:Context",)
@@ -224,7 +224,7 @@ class DecimalContextCodec(Codec):
         return cls is decimal.Context
 
     def encode(self, obj: decimal.Context, context: Encoding) -> Node:
-        settings = [obj.prec, obj.rounding, obj.Emin, obj.Emax, obj.capitals, obj.clamp]
+        settings: list[Any] = [obj.prec, obj.rounding, obj.Emin, obj.Emax, obj.capitals, obj.clamp]
         signals = [[one.__name__ for one, on in held.items() if on] for held in (obj.traps, obj.flags)]
         return Node([*settings, len(signals[0]), *sorted(signals[0]), *sorted(signals[1])])
 
@@ -251,7 +251,7 @@ class MappingProxyCodec(Codec):
     name = "types.mappingproxy"
     types = ("builtins:mappingproxy",)
 
-    def encode(self, obj: types.MappingProxyType[Any, Any], context: Encoding) -> Node:
+    def encode(self, obj: python_types.MappingProxyType[Any, Any], context: Encoding) -> Node:
         """Return the dict. Raises CannotStore for a view of another mapping."""
         (held,) = gc.get_referents(obj) or (None,)
         if type(held) is not dict:
@@ -262,7 +262,7 @@ class MappingProxyCodec(Codec):
         expect(literal is None and len(children) == 1 and children[0].kind == "dict", "a dict")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        return types.MappingProxyType(children[0])
+        return python_types.MappingProxyType(children[0])
 
 
 class StructCodec(Codec):

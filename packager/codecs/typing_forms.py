@@ -1,6 +1,6 @@
 """Codecs for what annotations are made of: `int | None`, `Optional[int]`, `Callable[[int], str]`; signatures.
 
-Libraries keep these as attributes: every convolution of PyTorch Geometric has the signature of its own methods.
+Libraries keep these as attributes: a convolution of PyTorch Geometric has the signatures of its methods.
 Python would make them again through `operator.getitem` and `functools.reduce`, which no archive names.
 """
 

@@ -190,11 +190,11 @@ VALUES_BESIDE_CODE: Final = {
 # stand in for the harmless ones), so it is refused on both sides, even where the caller trusts it.
 NEVER_MODULES: Final = frozenset(
     """
-    operator _operator copyreg codecs importlib runpy code codeop pickle _pickle dill cloudpickle marshal shelve
-    subprocess os posix nt pty sys ctypes _ctypes cffi imp pkgutil zipimport multiprocessing threading _thread
-    socket signal inspect gc shutil tempfile webbrowser timeit trace pdb bdb cProfile profile doctest asyncio
-    distutils setuptools pip joblib numpy.testing numpy.f2py torch.serialization torch.utils.cpp_extension
-    torch.hub torch.package packager
+    operator _operator copyreg codecs importlib runpy code codeop pickle _pickle dill cloudpickle marshal
+    shelve subprocess os posix nt pty sys ctypes _ctypes cffi imp pkgutil zipimport multiprocessing
+    threading _thread socket signal inspect gc shutil tempfile webbrowser timeit trace pdb bdb cProfile
+    profile doctest asyncio distutils setuptools pip joblib numpy.testing numpy.f2py torch.serialization
+    torch.utils.cpp_extension torch.hub torch.package packager
     """.split()
 )
 NEVER_BUILTINS: Final = frozenset(

@@ -243,8 +243,8 @@ def _cached(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     if not judge.vouched(name) and not (judge.table.is_global(record[3]) and _may_be_wrapped(name)):
         yield Form(
             index,
-            f"a function that remembers what {_described(judge, record[3])} answers, which is no listed function "
-            f"of torch.nn.functional, NumPy or kellet and no class of modules; {CODE}",
+            f"a function that remembers what {_described(judge, record[3])} answers, which is no listed "
+            f"function of torch.nn.functional, NumPy or kellet and no class of modules; {CODE}",
             name,
         )
 
@@ -445,7 +445,7 @@ def _taken_apart(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
 
 
 def _types(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
-    """What annotations and signatures are made of: names, each of which is judged by itself, and plain data."""
+    """What annotations and signatures are made of: names, which are judged by themselves, and plain data."""
     yield from judge.must_be_plain(record[3:], "an annotation, or a signature", "types and plain data")
 
 

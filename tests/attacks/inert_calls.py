@@ -297,7 +297,8 @@ CODEC_ROWS: Final = (
     Row(
         "typing.form",
         """
-        typing:* typing_extensions:* sys:_getframe operator:or_ functools:reduce functools:_lru_cache_wrapper* _functools:reduce
+        typing:* typing_extensions:* sys:_getframe operator:or_ functools:reduce functools:_lru_cache_wrapper*
+        _functools:reduce
         collections.abc:Callable.__class_getitem__ _collections_abc:* builtins:type.__or__ types:UnionType.*
         functools:wraps functools:update_wrapper functools:singledispatch
         """,
@@ -307,7 +308,7 @@ CODEC_ROWS: Final = (
     ),
     Row(
         "inspect.signature",
-        "inspect:* keyword:* enum:EnumType.__call__ enum:Enum.__new__ enum:property.__get__ enum:*Enum.* keyword:*",
+        "inspect:* keyword:* enum:EnumType.__call__ enum:Enum.__new__ enum:property.__get__ enum:*Enum.*",
         makes="inspect.Signature inspect.Parameter",
         on="a name, a number, types and plain data",
         why="looks at names and kinds; a default is compared by identity",

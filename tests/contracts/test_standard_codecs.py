@@ -108,7 +108,8 @@ class TestException(CodecContract):
         noted.hint = [1]  # type: ignore[attr-defined]  # an attribute of its own
         return [
             ValueError("x", 1), noted, OSError(2, "no such", "file"), StopIteration(3), ImportError("a"),
-            UnicodeDecodeError("utf-8", b"a\xff", 1, 2, "odd"), SyntaxError("odd", ("f", 1, 2, "text")), Wrong("w"),
+            UnicodeDecodeError("utf-8", b"a\xff", 1, 2, "odd"), SyntaxError("odd", ("f", 1, 2, "t")),
+            Wrong("w"),
         ]  # fmt: skip
 
     def same(self, sample: Any, loaded: Any) -> bool:

@@ -106,7 +106,7 @@ def _size(count: Callable[[], int]) -> Contender:
 def _numbers(obj: Any) -> list[Any]:
     """Return what can be compared: how many there are, and what some of them are printed as."""
     some = list(obj.items() if isinstance(obj, dict) else obj)[:2000]
-    text = repr([one.name if isinstance(one, Node) else one for one in map(_in_order, some)])
+    text = repr([getattr(one, "name", one) for one in map(_in_order, some)])
     return [np.array(len(obj)), np.frombuffer(text.encode(), np.uint8)]
 
 

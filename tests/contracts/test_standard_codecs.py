@@ -45,7 +45,8 @@ class TestTypingForms(CodecContract):
             typing.List[int], typing.List, typing.Tuple[int, ...], typing.Dict[str, np.ndarray],  # noqa: UP006
             typing.Literal["a", 1, True, None], typing.Callable[[int, str], float], typing.Callable[..., int],
             Callable[[int], str], Callable[[], None], typing.Callable, typing.NoReturn, typing.ClassVar[int],
-            typing.Optional[typing.List[typing.Optional[int]]], typing.Type[int], typing.Optional,  # noqa: UP006, UP045
+            typing.Optional[typing.List[typing.Optional[int]]], typing.Type[int],  # noqa: UP006, UP045
+            typing.Optional,
         ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -287,6 +288,8 @@ def member_of_state(entry: str, encoded: EncodedStateDict) -> PlannedTensors:
 def frameworks_of(codecs: Iterable[tuple[str, int]]) -> frozenset[str]:
     """Return the top-level packages that the given codecs need where the archive is read.
 
+    A class of an extension module, `_regex`, is one of the package that it is part of.
+
     >>> sorted(frameworks_of([("records", 1), ("numpy.ndarray", 1), ("complex", 1)]))
     ['numpy']
     """
@@ -297,7 +300,8 @@ def frameworks_of(codecs: Iterable[tuple[str, int]]) -> frozenset[str]:
     for name, _ in codecs:
         codec = registry.find(name)
         for type_name in codec.types if codec is not None else ():
-            found.add(type_name.partition(":")[0].partition(".")[0].lstrip("_"))
+            found.add(type_name.partition(":")[0].partition(".")[0])
+    found = {name if name in sys.stdlib_module_names else name.lstrip("_") for name in found}
     return frozenset(found - {"builtins"})
 
 

@@ -259,7 +259,10 @@ def cached(encoder: Encoder, frame: Frame, obj: Any) -> Steps | int:
 
 
 def bound_method(encoder: Encoder, frame: Frame, obj: types.MethodType) -> Steps | int:
-    """Encode a method of a stored object: the object and the method's name in its class."""
+    """Encode a method of a stored object: the object and the method's name in its class.
+
+    Raises CannotStore for a method of what a codec makes of a literal.
+    """
     owner, underlying = obj.__self__, obj.__func__
     if isinstance(owner, type):
         return encoder.remember(obj, encoder.write_name(obj, encoder.role))

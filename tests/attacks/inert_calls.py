@@ -354,13 +354,15 @@ CODEC_ROWS: Final = (
     ),
     Row(
         "regex.pattern",
-        "regex*:* _regex*:* unicodedata:* locale:getpreferredencoding _locale:getencoding",
+        "regex*:* _regex*:* unicodedata:* locale:getpreferredencoding _locale:getencoding "
+        "re:Pattern.findall enum:Enum.__new__ enum:EnumType.__call__ enum:Flag.* enum:property.__get__ enum:*Enum.*",
         on="a str or bytes, and an int",
         why="compiles; nothing is matched",
     ),
     Row(
         "functools.cache",
-        "functools:lru_cache functools:lru_cache.<locals>.decorating_function functools:update_wrapper",
+        "functools:lru_cache functools:lru_cache.<locals>.decorating_function functools:update_wrapper "
+        "builtins:setattr",
         on="a listed function or class of modules",
         why="keeps what it is given",
     ),

@@ -37,7 +37,7 @@ from tests.attacks import inert_calls
 from tests.attacks.call_names import name_of_code, name_of_function
 from tests.attacks.test_data_alone import HONEST
 from tests.attacks.watched_building import Calls, watched_building
-from tests.contracts import test_codecs
+from tests.contracts import test_codecs, test_standard_codecs
 
 
 def calls_of_building(encoded: EncodedObject, trust: tuple[str, ...] = ()) -> Calls:
@@ -72,7 +72,7 @@ def contract_tests(module: Any) -> dict[str, CodecContract]:
     return {name: test() for name, test in found.items() if issubclass(test, CodecContract)}
 
 
-CONTRACTS = contract_tests(test_codecs)
+CONTRACTS = contract_tests(test_codecs) | contract_tests(test_standard_codecs)
 
 
 def test_every_kind_and_every_codec_has_one_row() -> None:

@@ -71,9 +71,9 @@ def of_node(codec: str, literal: Any, *children: Any, more: tuple[Any, ...] = ()
 # --- what comes back in data alone ---
 
 FORMS = [
-    int | None, typing.Optional[int], typing.Union[int, str], typing.Literal["a", 1],  # noqa: UP007, UP045
-    typing.Callable[[int], str], abc.Callable[..., int], typing.Any, typing.Tuple[int, ...],  # noqa: UP006
-    typing.List[typing.Dict[str, float]], list[int], list[int] | None, abc.Sequence[int],  # noqa: UP006
+    int | None, typing.Optional[int], typing.Union[int, str], typing.Literal["a", 1],  # noqa: UP007, UP045  # as spelled
+    typing.Callable[[int], str], abc.Callable[..., int], typing.Any, typing.Tuple[int, ...],  # noqa: UP006  # as spelled
+    typing.List[typing.Dict[str, float]], list[int], list[int] | None, abc.Sequence[int],  # noqa: UP006  # as spelled
     abc.Mapping, np.ndarray | None,
 ]  # fmt: skip
 
@@ -93,7 +93,7 @@ def test_the_marks_of_signatures_are_themselves() -> None:
 
 
 def test_a_signature_comes_back_with_defaults_and_annotations() -> None:
-    def function(a: int, b: typing.Optional[int] = None, *, c: float = 0.5, **rest: str) -> "int": ...  # noqa: UP037, UP045
+    def function(a: int, b: typing.Optional[int] = None, *, c: float = 0.5, **rest: str) -> "int": ...  # noqa: UP037, UP045  # as spelled
 
     signature = inspect.signature(function, eval_str=True)
     assert again(signature) == signature
@@ -411,11 +411,11 @@ def test_no_file_is_looked_for_by_the_key_of_a_zone(monkeypatch: pytest.MonkeyPa
 
 
 def test_equal_forms_are_written_once() -> None:
-    records = unpack_table(encode([int | None, int | None, typing.Optional[int]]).records, "x")[1]  # noqa: UP045
+    records = unpack_table(encode([int | None, int | None, typing.Optional[int]]).records, "x")[1]  # noqa: UP045  # as spelled
     assert sum(record[0] == K.CODEC for record in records) == 2
     assert all(is_reference(part) for part in records[-1][1:])
 
 
 def test_the_reason_is_in_words() -> None:
     with pytest.raises(CannotStore, match="a closed BytesIO"):
-        default_registry().find("io.buffer").encode(closed(), None)  # type: ignore[union-attr, arg-type]
+        default_registry().find("io.buffer").encode(closed(), None)  # type: ignore[union-attr, arg-type]  # as it is

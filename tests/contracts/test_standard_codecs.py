@@ -41,11 +41,11 @@ class TestTypingForms(CodecContract):
 
     def samples(self) -> list[Any]:
         return [
-            int | None, list[int] | str | None, typing.Optional[int], typing.Union[int, str],  # noqa: UP007, UP045
-            typing.List[int], typing.List, typing.Tuple[int, ...], typing.Dict[str, np.ndarray],  # noqa: UP006
+            int | None, list[int] | str | None, typing.Optional[int], typing.Union[int, str],  # noqa: UP007, UP045  # as spelled
+            typing.List[int], typing.List, typing.Tuple[int, ...], typing.Dict[str, np.ndarray],  # noqa: UP006  # as spelled
             typing.Literal["a", 1, True, None], typing.Callable[[int, str], float], typing.Callable[..., int],
             Callable[[int], str], Callable[[], None], typing.Callable, typing.NoReturn, typing.ClassVar[int],
-            typing.Optional[typing.List[typing.Optional[int]]], typing.Type[int],  # noqa: UP006, UP045
+            typing.Optional[typing.List[typing.Optional[int]]], typing.Type[int],  # noqa: UP006, UP045  # as spelled
             typing.Optional,
         ]  # fmt: skip
 

@@ -355,7 +355,8 @@ CODEC_ROWS: Final = (
     Row(
         "regex.pattern",
         "regex*:* _regex*:* unicodedata:* locale:getpreferredencoding _locale:getencoding "
-        "re:Pattern.findall enum:Enum.__new__ enum:EnumType.__call__ enum:Flag.* enum:property.__get__ enum:*Enum.*",
+        "re:Pattern.findall enum:Enum.__new__ enum:EnumType.__call__ enum:Flag.* enum:property.__get__ "
+        "enum:*Enum.*",
         on="a str or bytes, and an int",
         why="compiles; nothing is matched",
     ),

@@ -1,4 +1,4 @@
-"""A model that holds what Python's library gives, such as cached functions and annotations, in a new process."""
+"""A model that holds what Python's library gives, such as cached functions, in a new process."""
 
 from __future__ import annotations
 

@@ -308,6 +308,8 @@ def compose(seed: int) -> Composed:
         if rng.random() < 0.02 and how in ("object", "code")
         else None
     )
+    if factory == "net:function":  # it brings code, which may call what an object names
+        sentinels = frozenset()
     if factory is not None:  # it is called with these arguments by name
         root = graph.add(K.DICT, *rng.choice(((), ("a", root))))
     return Composed(

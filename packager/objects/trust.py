@@ -29,6 +29,7 @@ from .default_names import (
     CREATED,
     CREATED_BESIDE_CODE,
     FILLED_BESIDE_CODE,
+    HARMLESS_NAMES,
     NEVER_BUILTINS,
     NEVER_MODULES,
     NEVER_NAMES,
@@ -231,6 +232,8 @@ def is_never_stored(module: str, qualname: str) -> bool:
     False
     """
     first = qualname.partition(".")[0]
+    if (module, qualname) in HARMLESS_NAMES:
+        return False
     if module == "builtins":
         return first in NEVER_BUILTINS
     if (module, first) in NEVER_NAMES:

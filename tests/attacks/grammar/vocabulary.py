@@ -10,6 +10,7 @@ import enum
 import fractions
 import functools
 import importlib
+import importlib.util
 import pathlib
 import random
 import re
@@ -17,6 +18,7 @@ import string
 import types
 import uuid
 import warnings
+import zoneinfo
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -27,7 +29,7 @@ import kellet
 import kellet.nn.functional as F
 import kellet.optim
 from kellet import nn
-from packager.codecs import default_registry
+from packager.codecs import default_registry, standard_values
 from packager.objects import default_names, encode
 from packager.objects.auditing import resolve_name
 
@@ -82,6 +84,12 @@ FUNCTIONS = _family(
     "torch.nn.functional",
     wanted=lambda value: isinstance(value, (types.FunctionType, types.BuiltinFunctionType)),
 )
+EXCEPTIONS = [name for name in default_names.EXCEPTIONS.split() if "Unicode" not in name]
+ZONES = [zoneinfo.ZoneInfo(key) for key in ("UTC", "Europe/Paris")]
+"""Kept, so that no file is read where a graph has one of them."""
+standard_values._zones_here()
+regex = importlib.import_module("regex") if importlib.util.find_spec("regex") else None
+HAS_REGEX = regex is not None
 MODULES = {
     "kellet.module": _family("kellet.nn", wanted=_is_class_below(nn.Module)),
     **(

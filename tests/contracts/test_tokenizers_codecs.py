@@ -33,7 +33,7 @@ def trained(model: Any, trainer: Any) -> Tokenizer:
 
 def tokenizers() -> list[Tokenizer]:
     bpe = trained(
-        models.BPE(unk_token="[UNK]"), trainers.BpeTrainer(vocab_size=80, special_tokens=["[UNK]", "[CLS]"])
+        models.BPE(unk_token="[UNK]"), trainers.BpeTrainer(vocab_size=80, show_progress=False, special_tokens=["[UNK]", "[CLS]"])
     )
     bpe.post_processor = processors.TemplateProcessing(
         single="[CLS] $A", pair="[CLS] $A $B:1", special_tokens=[("[CLS]", 1)]
@@ -50,7 +50,7 @@ def tokenizers() -> list[Tokenizer]:
         [pre_tokenizers.Whitespace(), pre_tokenizers.Split(Regex(r"\d{1,3}"), "isolated")]
     )
     words.add_tokens([AddedToken("café", single_word=True)])
-    unigram = trained(models.Unigram(), trainers.UnigramTrainer(vocab_size=60, unk_token="<unk>"))
+    unigram = trained(models.Unigram(), trainers.UnigramTrainer(vocab_size=60, show_progress=False, unk_token="<unk>"))
     unigram.pre_tokenizer = pre_tokenizers.Metaspace()
     return [bpe, words, unigram, Tokenizer(models.WordLevel({"a": 0}, unk_token="a"))]
 
@@ -58,6 +58,19 @@ def tokenizers() -> list[Tokenizer]:
 def outputs(tokenizer: Tokenizer) -> Any:
     found = [tokenizer.encode(text) for text in TEXTS]
     return [(one.ids, one.offsets, tokenizer.decode(one.ids)) for one in found], tokenizer.to_str()
+
+
+def used(made: Any) -> None:
+    """Use a tokenizer, or a part in a tokenizer, as its owner would."""
+    if isinstance(made, AddedToken):
+        tokenizers()[1].add_tokens([made])
+        return
+    whole = made if isinstance(made, Tokenizer) else Tokenizer(models.WordPiece(VOCABULARY, unk_token="[UNK]"))
+    if whole is not made:
+        family = tokenizers_codec._FAMILIES[type(made).__module__]
+        setattr(whole, family, made)
+    if (whole.padding or {}).get("length", 0) < 1 << 16:  # else it does what it says, which takes long
+        outputs(whole)
 
 
 class TestTokenizer(CodecContract):

@@ -192,7 +192,7 @@ PLAIN_DTYPES: Final = frozenset(
 PLAIN_CODECS: Final = frozenset(
     """
     array.array bytearray collections.chainmap collections.deque collections.mapping complex enum fraction
-    kellet.device namedtuple numpy.dtype numpy.scalar re.pattern singleton slice torch.value
+    kellet.device namedtuple numpy.dtype numpy.scalar re.pattern singleton slice torch.value zoneinfo.zone
     """.split()
 ) | {"scalar subclass"}
 # Codecs of objects of libraries that are data by our own checks. They do more when somebody asks them than

@@ -68,7 +68,9 @@ def changed(encoded: EncodedObject, rng: random.Random) -> EncodedObject:
         if buffers and rng.random() < 0.6:
             number = rng.randrange(len(buffers))
             buffers[number] = _other_bytes(buffers[number], rng)
-            _resize(table, encoded.storages[number].name, encoded.storages[number].dtype, len(buffers[number]))
+            _resize(
+                table, encoded.storages[number].name, encoded.storages[number].dtype, len(buffers[number])
+            )
         else:
             _change_table(table, rng)
     storages = tuple(
@@ -143,7 +145,11 @@ def _change_table(table: Any, rng: random.Random) -> None:
     kinds = (Kind.CODEC, Kind.CODEC, Kind.TENSOR, Kind.LIST, Kind.TUPLE, Kind.PACKED_LIST)
     records = [record for record in table[1] if record[0] in kinds and len(record) > 1]
     record = rng.choice(records or table[1])
-    at = rng.randrange(2 if record[0] == Kind.CODEC else 1, len(record)) if len(record) > 2 else len(record) - 1
+    at = (
+        rng.randrange(2 if record[0] == Kind.CODEC else 1, len(record))
+        if len(record) > 2
+        else len(record) - 1
+    )
     value = record[at]
     if type(value) is list and value and rng.random() < 0.9:
         place = rng.randrange(len(value))

@@ -18,6 +18,28 @@ _ARROW: Final = """
     numpy:ndarray.sum numpy.*core._methods:_sum numpy:ndarray.any numpy:ndarray.all
     numpy:ndarray.min numpy:ndarray.max numpy.*core._methods:_*
 """
+# What makes arrays, indexes and blocks; nothing that reads files, evaluates texts or prints.
+_PANDAS: Final = (
+    _ARROW
+    + """
+    pandas.core.arrays.* pandas.core.dtypes.* pandas.core.indexes.* pandas.core.construction:*
+    pandas.core.internals.* pandas.core.common:* pandas.core.algorithms:* pandas.core.base:*
+    pandas.core.flags:Flags.* pandas.core.generic:NDFrame.__init__ pandas.core.generic:NDFrame.__setattr__
+    pandas.core.generic:NDFrame.__getattr__ pandas.core.generic:NDFrame._* pandas.core.generic:NDFrame.attrs
+    pandas.core.generic:NDFrame.flags pandas.core.series:Series.__init__ pandas.core.series:Series.axes
+    pandas.core.series:Series.name pandas.api.internals:create_dataframe_from_blocks*
+    pandas.core.ops.common:* pandas.core.arraylike:* pandas.core.missing:* pandas.core.roperator:*
+    pandas.tseries.frequencies:* pandas.util._exceptions:* pandas.util._validators:* pandas.util._decorators:*
+    pandas._config:* numpy.*core._dtype:* numpy.*core.multiarray:bincount numpy.*core.getlimits:iinfo.*
+    numpy.*core._multiarray_umath:_array_converter.* numpy.*core._multiarray_umath:_unique_hash
+    numpy.*core._ufunc_config:errstate.* numpy.*core._multiarray_umath:_make_extobj numpy.*core.fromnumeric:*
+    numpy.lib.*arraysetops*:* numpy.ma.core:getmask numpy.ma.core:is_masked numpy:array numpy:asarray
+    numpy:asanyarray numpy:datetime_data numpy:ndarray.flatten numpy:ndarray.ravel numpy:ndarray.reshape
+    numpy:ndarray.sort builtins:str.upper enum:Enum.value enum:property.__get__ weakref:WeakValueDictionary.get
+    zoneinfo._zoneinfo:ZoneInfo.__new__ re:_compile re:compile _contextvars:ContextVar.*
+    warnings:* _warnings:_filters_mutated numpy:generic.view super:FrozenList.__getitem__
+    """
+)
 LIBRARY_ROWS: Final = (
     Row(
         "tokenizers.tokenizer",
@@ -49,6 +71,25 @@ LIBRARY_ROWS: Final = (
             ("array", "pyarrow.Array"),
             ("chunked_array", "pyarrow.ChunkedArray"),
             ("table", "pyarrow.Table pyarrow.RecordBatch"),
+        )
+    ),
+    *(
+        Row(
+            f"pandas.{name}",
+            _PANDAS,
+            makes=makes,
+            on="arrays of NumPy and pyarrow, labels of exact plain types, texts that name an offset, and codes, "
+            "masks and places that were checked (pandas_values.py, pandas_arrays.py, pandas_codec.py)",
+            why="pandas keeps what it is given under dtypes that are said, so that it infers none",
+        )
+        for name, makes in (
+            ("scalar", "Timestamp Timedelta Period Interval"),
+            ("offset", "BaseOffset"),
+            ("dtype", "ExtensionDtype"),
+            ("array", "ExtensionArray"),
+            ("index", "Index"),
+            ("series", "Series"),
+            ("frame", "DataFrame"),
         )
     ),
 )

@@ -8,6 +8,7 @@ from typing import Final
 LIBRARIES: Final = {
     "tokenizers": "test_tokenizers_codecs",
     "pyarrow": "test_pyarrow_codecs",
+    "pandas": "test_pandas_codecs",
 }
 
 

@@ -167,7 +167,7 @@ def _other_value(value: Any, rng: random.Random) -> Any:
         return max(0, value + rng.choice((-2, -1, 1, 2, 100)))
     if type(value) is bool:
         return not value
-    return rng.choice((*ODD, *ODDER))
+    return copy.deepcopy(rng.choice((*ODD, *ODDER)))
 
 
 def check(sample: Sample, encoded: EncodedObject) -> str:

@@ -40,6 +40,18 @@ _PANDAS: Final = (
     warnings:* _warnings:_filters_mutated numpy:generic.view super:FrozenList.__getitem__
     """
 )
+_POLARS: Final = """
+    polars._dependencies:* polars._utils.* polars.dataframe.frame:DataFrame.__init__
+    polars.dataframe.frame:DataFrame._from_pydf polars.dataframe.frame:DataFrame.lazy
+    polars.dataframe.frame:DataFrame.select* polars.dataframe.frame:DataFrame.to_s* polars.datatypes.*
+    polars.expr.* polars.functions.* polars.lazyframe.engine:* polars.lazyframe.engine_config:*
+    polars.lazyframe.frame:LazyFrame._* polars.lazyframe.frame:LazyFrame.select*
+    polars.lazyframe.opt_flags:QueryOptFlags.* polars.series.* builtins:Py*
+    _abc:get_cache_token dataclasses:is_dataclass inspect:isclass builtins:slice.indices builtins:str.upper
+    functools:singledispatch.* numpy.*core._asarray:* numpy.*core.shape_base:* numpy.ma.core:get*
+    numpy:array numpy:asanyarray os:_Environ.__getitem__ os:_createenviron.* weakref:WeakKeyDictionary.*
+    type:col type:default type:from_dicts type:lit type:new_* type:when type:global_categories
+"""
 LIBRARY_ROWS: Final = (
     Row(
         "tokenizers.tokenizer",
@@ -91,5 +103,16 @@ LIBRARY_ROWS: Final = (
             ("series", "Series"),
             ("frame", "DataFrame"),
         )
+    ),
+    *(
+        Row(
+            f"polars.{name}",
+            _POLARS,
+            makes=makes,
+            on="arrays of NumPy of the dtype that is said, lists of texts, and codes and lengths that were "
+            "checked (polars_codec.py)",
+            why="polars copies numbers and texts, and cuts them into lists by expressions of ours",
+        )
+        for name, makes in (("dtype", "DataType"), ("series", "Series"), ("frame", "DataFrame"))
     ),
 )

@@ -9,6 +9,7 @@ LIBRARIES: Final = {
     "tokenizers": "test_tokenizers_codecs",
     "pyarrow": "test_pyarrow_codecs",
     "pandas": "test_pandas_codecs",
+    "polars": "test_polars_codecs",
 }
 
 

@@ -153,10 +153,11 @@ class PolarsSeriesCodec(Codec):
 
 
 def _values_of(obj: Any, kind: str) -> list[Any]:
+    import numpy
     import polars
 
     if kind == "Null":
-        return []
+        return [numpy.zeros(len(obj), bool)]  # so that its length is not a mere claim
     if kind in _TEXTS:
         return [obj.to_list()]
     if kind in _NUMBERS:
@@ -186,7 +187,8 @@ def _series(dtype: Any, length: int, values: Sequence[Any]) -> Any:
 
     kind = type(dtype).__name__
     if kind == "Null":
-        expect(not values, "no values")
+        expect(len(values) == 1, "which are there")
+        _require_array(values[0], "bool", length)
         return polars.Series("", [None] * length, dtype=dtype)
     if kind == "Struct":
         return _struct(dtype, length, values)

@@ -115,4 +115,32 @@ LIBRARY_ROWS: Final = (
         )
         for name, makes in (("dtype", "DataType"), ("series", "Series"), ("frame", "DataFrame"))
     ),
+    Row(
+        "sentencepiece.processor",
+        """
+        numpy:frombuffer numpy:ndarray.astype numpy:ndarray.min numpy:ndarray.max numpy.*core._methods:_*
+        sentencepiece:SentencePieceProcessor.* type:LoadFromSerializedProto type:from_bytes
+        """,
+        makes="SentencePieceProcessor",
+        on="a model whose pieces and tries were checked (sentencepiece_codec.py)",
+        why="parses a message, and makes a trie of its pieces; nothing is encoded",
+    ),
+    Row(
+        "tiktoken.encoding",
+        "re:findall re:_compile re:Pattern.findall tiktoken.core:Encoding.__init__",
+        makes="CoreBPE",
+        on="a pattern, and tokens and numbers that differ",
+        why="fills two tables in Rust, and compiles the pattern",
+    ),
+    Row(
+        "onnxruntime.session",
+        """
+        onnxruntime.capi.onnxruntime_inference_collection:* os:_Environ.__getitem__ os:_createenviron.*
+        type:get_available_providers type:get_default_session_options type:get_provider* type:initialize_session
+        type:from_bytes
+        """,
+        makes="InferenceSession",
+        on="a model of listed domains without other files, whose arrays are as long as they say (onnx_codec.py)",
+        why="plans the graph on the processor, with no constant folded: no operation runs before the caller's",
+    ),
 )

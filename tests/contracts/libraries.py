@@ -10,6 +10,9 @@ LIBRARIES: Final = {
     "pyarrow": "test_pyarrow_codecs",
     "pandas": "test_pandas_codecs",
     "polars": "test_polars_codecs",
+    "onnxruntime": "test_onnxruntime_codecs",
+    "tiktoken": "test_tiktoken_codecs",
+    "sentencepiece": "test_sentencepiece_codecs",
 }
 
 

@@ -29,7 +29,15 @@ from typing import Any, Final
 from packager.codecs import TENSOR_CODECS, split_literal
 
 from .checking import CheckedTable
-from .default_names import NAMED_CODECS, PLAIN_CODECS, PLAIN_DTYPES
+from .default_names import (
+    CALLED_WITH_ARRAYS,
+    CALLED_WITH_CLASSES,
+    FAMILY_VALUES,
+    NAMED_CODECS,
+    PLAIN_CODECS,
+    PLAIN_DTYPES,
+)
+from .family_states import GIVEN_C_STATE, GIVEN_PAIRS, is_family
 from .listed_states import LISTED_STATES
 from .records import Kind, Record, fills_by_target, is_reference
 from .trust import Trust, TrustContext, default_condition, fills_itself, is_listed
@@ -58,7 +66,8 @@ _NORM_HOOKS: Final[dict[str, tuple[str, dict[str, tuple[type, ...]]]]] = {
 _GIVEN_ATTRIBUTES: Final = frozenset({"types:SimpleNamespace"})
 # What is made from its text alone, hashes that, and prints whatever else it is given.
 _OF_TEXT: Final = frozenset({"ipaddress", "pathlib"})
-_GIVEN_PAIRS: Final = frozenset({"kellet.nn:StateDict"})
+_GIVEN_PAIRS: Final = frozenset({"kellet.nn:StateDict"}) | GIVEN_PAIRS
+_GIVEN_STATE: Final = LISTED_STATES.keys() | GIVEN_C_STATE
 
 CODE: Final = "store the code that makes it"
 _WITH_TENSORS: Final = "plain data and tensors"
@@ -101,6 +110,13 @@ class _Judge:
         }
         self._plain["types and plain data"] = _Plainness(table, self.vouched, with_types=True)
         self._plain[_ARGUMENTS] = _Arguments(table, self.vouched)
+
+    @cached_property
+    def has_families(self) -> bool:
+        """Whether an object of a known family is made."""
+        return any(
+            role == "create" and is_family(f"{module}:{name}") for module, name, role in self.table.uses
+        )
 
     def vouched(self, name: str) -> bool:
         """Whether the caller wrote out this very name."""
@@ -275,13 +291,38 @@ def _call(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         yield Form(index, f"{name} would be called with the importer; {CODE}", name)
     if name == "types:SimpleNamespace" and (record[0] != Kind.CALL or len(record) > 2):
         yield Form(index, f"{name} with arguments, which is made empty and given attributes; {CODE}", name)
-    kind = "types and plain data" if name == "types:GenericAlias" else _ARGUMENTS
+    if name in CALLED_WITH_CLASSES:
+        yield from _class_alone(judge, index, record)
+        return
+    kind = _KINDS_OF_ARGUMENTS.get(name, _ARGUMENTS)
     operands = record[2:]
     if record[0] in (Kind.NEW_KW, Kind.CALL_KW):  # a tuple and a dict of the table's own
         named = judge.table.records[-1 - record[3]]
         operands = [record[2], *(named[1:] if named[0] == Kind.DICT else ())]
     yield from judge.must_be_plain(operands, f"the arguments of {name}", kind)
     yield from _of_text(judge, index, record)
+
+
+_KINDS_OF_ARGUMENTS: Final = {
+    "types:GenericAlias": "types and plain data",
+    **dict.fromkeys(CALLED_WITH_ARRAYS, _WITH_TENSORS),
+}
+
+
+def _class_alone(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """A part in C of scikit-learn is made by a function that is given its class, one of a list."""
+    name = judge.table.name_of(index)
+    module, of_class = CALLED_WITH_CLASSES[name], judge.callable_name(record[-1])
+    home, _, qualname = of_class.partition(":")
+    fits = len(record) == 3 and record[0] == Kind.CALL and judge.table.is_global(record[2])
+    if not (fits and home == module and qualname in FAMILY_VALUES[module].split()):
+        yield Form(index, f"{name} of something else than a class of {module}; {CODE}", name)
+
+
+def _over_memory(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """A function that an estimator calls with stored options: this one takes bytes for addresses."""
+    if f"{record[1]}:{record[2]}" == _OVER_MEMORY and judge.has_families and not judge.vouched(_OVER_MEMORY):
+        yield Form(index, f"{_OVER_MEMORY} beside estimators, which call what they hold; {CODE}", _OVER_MEMORY)
 
 
 def _of_text(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -351,7 +392,8 @@ def _fill_of_class(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     if beside_code and (judge.trust_context.interned(module) or fills_itself(module, qualname)):
         return
     if not beside_code and judge.table.codec_name(target) is None:
-        taken = name in {Kind.UPDATE: _GIVEN_PAIRS, Kind.STATE: LISTED_STATES, Kind.EXTEND: ()}[record[0]]
+        taken = name in {Kind.UPDATE: _GIVEN_PAIRS, Kind.STATE: _GIVEN_STATE, Kind.EXTEND: ()}[record[0]]
+        taken = taken or (record[0] == Kind.STATE and is_family(name) and name not in GIVEN_PAIRS)
     else:
         taken = True
     if taken and any(
@@ -467,4 +509,5 @@ _RULES: Final[dict[int, tuple[_Rule, ...]]] = {
     **dict.fromkeys((Kind.EXTEND, Kind.UPDATE, Kind.STATE), (_fill_of_class, _contents)),
     Kind.CODEC: (_codec,),
     Kind.FINISH: (_finish,),
+    Kind.GLOBAL: (_over_memory,),
 }

@@ -158,8 +158,8 @@ class SplineCheck(StateCheck):
 
         held = attributes_of(obj)
         degree = require_int(held.get("k"), "k", 0, 1 << 16)
-        knots = require_array(held.get("t"), "t", dtypes=("float64",), shape=(None,))
-        coefficients = held.get("c")
+        knots = require_array(held.get("_t", held.get("t")), "t", dtypes=("float64",), shape=(None,))
+        coefficients = held.get("_c", held.get("c"))
         require(type(coefficients) is numpy.ndarray and coefficients.ndim > 0, "c is no array")  # type: ignore[union-attr]  # an array, then
         require(coefficients.dtype.str[1:] in ("f8", "c16"), "c has another dtype than float64")  # type: ignore[union-attr]  # as above
         count = len(knots) - degree - 1

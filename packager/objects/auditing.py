@@ -28,6 +28,7 @@ from .naming import NameUse
 from .records import Kind, Record, paths_to
 from .trust import (
     CONDITIONS,
+    TOKENIZER,
     Grant,
     StoredName,
     Trust,
@@ -428,4 +429,5 @@ _MEETS: Final[dict[str, Callable[[Any], bool]]] = {
     ),
     "kellet module": _is_subclass_of("kellet.nn", "Module"),
     "kellet optimizer": _is_subclass_of("kellet.optim", "Optimizer"),
+    TOKENIZER: _is_subclass_of("transformers", "PreTrainedTokenizerBase"),
 }

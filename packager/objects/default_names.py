@@ -77,6 +77,7 @@ CREATED: Final = {
         bsr_array bsr_matrix coo_array coo_matrix csc_array csc_matrix csr_array csr_matrix
         dia_array dia_matrix dok_array dok_matrix lil_array lil_matrix
     """,
+    "transformers.tokenization_python": "Trie ExtensionsTrie",
     # Callable objects that PyTorch registers as hooks.
     "torch.nn.utils.weight_norm": "WeightNorm",
     "torch.nn.utils.spectral_norm": "SpectralNorm SpectralNormStateDictHook SpectralNormLoadStateDictPreHook",
@@ -215,5 +216,8 @@ PLAIN_CODECS: Final = frozenset(
     kellet.device namedtuple numpy.dtype numpy.scalar re.pattern singleton slice torch.value
     """.split()
 ) | {"scalar subclass"}
+# Codecs of objects of libraries that are data by our own checks. They do more when somebody asks them than
+# plain data and tensors do (a frame has its columns for attributes), so that only who knows that holds them.
+LIBRARY_CODECS: Final = frozenset("tokenizers.tokenizer tokenizers.part tokenizers.added_token".split())
 # Codecs whose first child is judged elsewhere: a class by its name, a factory by its form.
 NAMED_CODECS: Final = frozenset({"collections.mapping", "enum", "namedtuple", "scalar subclass"})

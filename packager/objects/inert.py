@@ -33,6 +33,7 @@ from .default_names import (
     CALLED_WITH_ARRAYS,
     CALLED_WITH_CLASSES,
     FAMILY_VALUES,
+    LIBRARY_CODECS,
     NAMED_CODECS,
     PLAIN_CODECS,
     PLAIN_DTYPES,
@@ -40,7 +41,7 @@ from .default_names import (
 from .family_states import GIVEN_C_STATE, GIVEN_PAIRS, is_family
 from .listed_states import LISTED_STATES
 from .records import Kind, Record, fills_by_target, is_reference
-from .trust import Trust, TrustContext, default_condition, fills_itself, is_listed
+from .trust import TOKENIZER, Trust, TrustContext, default_condition, fills_itself, is_listed
 
 _FACTORIES: Final = frozenset("int float str bool list dict set tuple".split())
 _WRAPPED_MODULES: Final = frozenset(
@@ -71,6 +72,7 @@ _GIVEN_STATE: Final = LISTED_STATES.keys() | GIVEN_C_STATE
 
 CODE: Final = "store the code that makes it"
 _WITH_TENSORS: Final = "plain data and tensors"
+_WITH_LIBRARIES: Final = "plain data, tensors and objects of libraries that have codecs"
 _ARGUMENTS: Final = "scalars, tuples of them and time zones"
 
 
@@ -108,6 +110,9 @@ class _Judge:
             kind: _Plainness(table, self.vouched, with_tensors=kind == "plain data and tensors")
             for kind in ("plain data", "plain data and tensors")
         }
+        self._plain[_WITH_LIBRARIES] = _Plainness(
+            table, self.vouched, with_tensors=True, more_codecs=LIBRARY_CODECS
+        )
         self._plain["types and plain data"] = _Plainness(table, self.vouched, with_types=True)
         self._plain[_ARGUMENTS] = _Arguments(table, self.vouched)
 
@@ -153,7 +158,7 @@ class _Plainness:
     """Finds what is more than plain data; each record is looked at once.
 
     `with_tensors` takes tensors and arrays for plain data as well, `with_types` every name, which is
-    judged by itself. `vouched` knows the names that the caller trusts exactly; what they lead to counts
+    judged by itself; `more_codecs` are those whose objects are taken besides. `vouched` knows the names that the caller trusts exactly; what they lead to counts
     as plain.
     """
 
@@ -164,11 +169,12 @@ class _Plainness:
         *,
         with_tensors: bool = False,
         with_types: bool = False,
+        more_codecs: frozenset[str] = frozenset(),
     ) -> None:
         self._table = table
         self._vouched = vouched
         self._with_types = with_types
-        self._codecs = PLAIN_CODECS | TENSOR_CODECS if with_tensors else PLAIN_CODECS
+        self._codecs = PLAIN_CODECS | (TENSOR_CODECS if with_tensors else frozenset()) | more_codecs
         self._seen: set[int] = set()
 
     def violations(self, operands: Iterable[Any]) -> Iterator[int]:
@@ -347,7 +353,9 @@ def _attributes(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     if codec == "kellet.hook" and not judge.vouched(name):
         yield Form(target, f"a hook, {name}; {CODE}", name)
     module, _, qualname = name.partition(":")
-    if codec is not None or not is_listed(module, qualname) or judge.is_class_trusted(name):
+    is_tokenizer = default_condition(module, qualname, "create") == TOKENIZER
+    listed = is_listed(module, qualname) or is_tokenizer
+    if codec is not None or not listed or judge.is_class_trusted(name):
         return
     made = judge.table.records[target]
     with_arguments = made[0] in (Kind.CALL, Kind.CALL_KW, Kind.NEW_KW) or len(made) > 2
@@ -360,6 +368,7 @@ def _attributes(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     if module in _OF_TEXT and names:
         yield Form(target, f"{names[0]}, an attribute of {name}, which is made from its text; {CODE}", name)
     kind = "plain data" if name == "types:SimpleNamespace" else _WITH_TENSORS
+    kind = _WITH_LIBRARIES if is_tokenizer else kind
     yield from judge.must_be_plain(values, f"an object of {name}", kind)
 
 

@@ -245,6 +245,8 @@ def is_never_stored(module: str, qualname: str) -> bool:
 
 # --- the default list: names that any archive may use, because nothing they do can hurt ---
 
+TOKENIZER: Final = "transformers tokenizer"
+
 CONDITIONS: Final = {
     "": "",
     "class": "a class",
@@ -254,6 +256,7 @@ CONDITIONS: Final = {
     "torch optimizer": "an optimiser, scheduler or module of torch.optim",
     "kellet module": "a subclass of kellet.nn.Module",
     "kellet optimizer": "a subclass of kellet.optim.Optimizer",
+    TOKENIZER: "a subclass of transformers.PreTrainedTokenizerBase",
 }
 """What a condition asks for, in words."""
 
@@ -284,6 +287,17 @@ _FAMILIES: Final[tuple[tuple[tuple[str, ...], tuple[Role, ...], str], ...]] = (
     (("kellet.nn.functional",), ("value",), "function"),
     (("kellet.nn", "kellet.nn."), ("create", "value"), "kellet module"),
     (("kellet.optim", "kellet.optim."), ("create", "value"), "kellet optimizer"),
+    (
+        (
+            "transformers",
+            "transformers.models.",
+            "transformers.tokenization_python",
+            "transformers.tokenization_utils_sentencepiece",
+            "transformers.tokenization_utils_tokenizers",
+        ),
+        ("create",),
+        TOKENIZER,
+    ),
 )
 
 
@@ -307,7 +321,8 @@ def default_condition(module: str, qualname: str, role: Role, *, beside_code: bo
         return None
     for modules, roles, condition in _FAMILIES:
         if role in roles and any(_is_below(module, name) for name in modules):
-            return condition
+            # Asked for any other name, transformers would import the module that has it.
+            return condition if condition != TOKENIZER or "Tokenizer" in qualname else None
     return None
 
 

@@ -20,6 +20,7 @@ from typing import Final
 import numpy
 
 from .call_rows import Row
+from .library_rows import LIBRARY_ROWS
 
 EVERYWHERE: Final = Row(
     "everywhere",
@@ -524,7 +525,7 @@ CODEC_ROWS: Final = (
     ),
 )
 
-ROWS: Final = {row.where: row for row in (*KIND_ROWS, *CODEC_ROWS)}
+ROWS: Final = {row.where: row for row in (*KIND_ROWS, *CODEC_ROWS, *LIBRARY_ROWS)}
 _ALWAYS: Final = (EVERYWHERE, *LOAD_ROWS)
 
 

@@ -219,5 +219,7 @@ PLAIN_CODECS: Final = frozenset(
 # Codecs of objects of libraries that are data by our own checks. They do more when somebody asks them than
 # plain data and tensors do (a frame has its columns for attributes), so that only who knows that holds them.
 LIBRARY_CODECS: Final = frozenset("tokenizers.tokenizer tokenizers.part tokenizers.added_token".split())
+# Codecs of boosters: what Python keeps beside the model is handed to the library.
+BOOSTER_CODECS: Final = frozenset("lightgbm.booster xgboost.booster catboost.model".split())
 # Codecs whose first child is judged elsewhere: a class by its name, a factory by its form.
 NAMED_CODECS: Final = frozenset({"collections.mapping", "enum", "namedtuple", "scalar subclass"})

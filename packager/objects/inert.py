@@ -5,7 +5,7 @@ alone is read and built, and until the caller calls something, only our own code
 constructors run. So, in data alone:
 
 - no bound methods, and no getters;
-- a defaultdict makes None, an int, float, str, bool, list, dict, set or tuple;
+- a defaultdict makes None, an int, float, str, bool, list, dict, OrderedDict, set or tuple;
 - a partial wraps a listed function of torch.nn.functional, NumPy or kellet, or a class of modules, with
   plain data and tensors as arguments;
 - a SimpleNamespace, and what else is called with stored arguments, holds plain data;
@@ -30,6 +30,7 @@ from packager.codecs import TENSOR_CODECS, split_literal
 
 from .checking import CheckedTable
 from .default_names import (
+    BOOSTER_CODECS,
     CALLED_WITH_ARRAYS,
     CALLED_WITH_CLASSES,
     FAMILY_VALUES,
@@ -44,6 +45,7 @@ from .records import Kind, Record, fills_by_target, is_reference
 from .trust import TOKENIZER, Trust, TrustContext, default_condition, fills_itself, is_listed
 
 _FACTORIES: Final = frozenset("int float str bool list dict set tuple".split())
+_FACTORIES_ELSEWHERE: Final = frozenset({"types:NoneType", "collections:OrderedDict"})
 _WRAPPED_MODULES: Final = frozenset(
     {"torch.nn.functional", "kellet.nn.functional", "kellet", "numpy", "numpy.linalg"}
 )
@@ -271,13 +273,13 @@ def _mapping(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         return
     name = judge.callable_name(factory)
     module, _, qualname = name.partition(":")
-    allowed = name == "types:NoneType" or (module == "builtins" and qualname in _FACTORIES)
+    allowed = name in _FACTORIES_ELSEWHERE or (module == "builtins" and qualname in _FACTORIES)
     if judge.table.is_global(factory) and (allowed or judge.vouched(name)):
         return
     yield Form(
         index,
         f"a defaultdict whose factory is {_described(judge, factory)}; None, int, float, str, bool, list, "
-        f"dict, set and tuple are allowed; {CODE}",
+        f"dict, OrderedDict, set and tuple are allowed; {CODE}",
         name,
     )
 
@@ -506,6 +508,7 @@ _BY_CODEC: Final[dict[str, _Rule]] = {
     **dict.fromkeys(
         ("numpy.bit_generator", "numpy.dtype", "numpy.masked", "numpy.seed_sequence", "slice"), _taken_apart
     ),
+    **dict.fromkeys(BOOSTER_CODECS, _taken_apart),
     **dict.fromkeys(("kellet.optimizer", "torch.optimizer"), _optimizer),
 }
 _RULES_BESIDE_CODE: Final[dict[int, tuple[_Rule, ...]]] = {

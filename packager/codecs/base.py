@@ -47,7 +47,8 @@ Role: TypeAlias = Literal["create", "call", "value"]
 """What is done with a named thing: made and then given its state, called, or merely referred to."""
 
 _FAMILIES: Final = """
-    plain collections_codec arrays tensors kellet_codec torch_codec optimizers tokenizers_codec
+    plain collections_codec arrays tensors kellet_codec torch_codec optimizers
+    tokenizers_codec arrow_codec
     lightgbm_codec xgboost_codec catboost_codec
 """.split()
 

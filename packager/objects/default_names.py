@@ -213,12 +213,17 @@ PLAIN_DTYPES: Final = frozenset(
 PLAIN_CODECS: Final = frozenset(
     """
     array.array bytearray collections.chainmap collections.deque collections.mapping complex enum fraction
-    kellet.device namedtuple numpy.dtype numpy.scalar re.pattern singleton slice torch.value
+    kellet.device namedtuple numpy.dtype numpy.scalar re.pattern singleton slice torch.value zoneinfo.zone
     """.split()
 ) | {"scalar subclass"}
 # Codecs of objects of libraries that are data by our own checks. They do more when somebody asks them than
 # plain data and tensors do (a frame has its columns for attributes), so that only who knows that holds them.
-LIBRARY_CODECS: Final = frozenset("tokenizers.tokenizer tokenizers.part tokenizers.added_token".split())
+LIBRARY_CODECS: Final = frozenset(
+    """
+    tokenizers.tokenizer tokenizers.part tokenizers.added_token
+    pyarrow.type pyarrow.field pyarrow.schema pyarrow.array pyarrow.chunked_array pyarrow.table
+    """.split()
+)
 # Codecs of boosters: what Python keeps beside the model is handed to the library.
 BOOSTER_CODECS: Final = frozenset("lightgbm.booster xgboost.booster catboost.model".split())
 # Codecs whose first child is judged elsewhere: a class by its name, a factory by its form.

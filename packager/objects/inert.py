@@ -232,7 +232,8 @@ class _Arguments(_Plainness):
         kind, name = record[0], self._table.name_of(index)
         if kind in (Kind.GLOBAL, *_CALLS) and self._vouched(name):
             return True
-        return kind in _ARGUMENT_KINDS or (kind in _CALLS and name in _TIME_ZONES)
+        zone = kind == Kind.CODEC and self._table.codec_name(index) == "zoneinfo.zone"
+        return zone or kind in _ARGUMENT_KINDS or (kind in _CALLS and name in _TIME_ZONES)
 
 
 # --- what wraps something that is called ---

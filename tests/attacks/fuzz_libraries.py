@@ -17,7 +17,6 @@ import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +28,7 @@ from packager.errors import PackageError
 from packager.objects import EncodedObject, TrustContext, encode, unpack_table
 from packager.objects.records import Kind
 from packager.testing.round_trips import load
-
-CONTRACTS = {"tokenizers": "test_tokenizers_codecs"}
-"""The modules with contract tests, by the library whose objects they are about."""
+from tests.contracts.libraries import installed_contracts
 
 SOUND = "works"
 ODD = (None, True, 0, 1, -1, 2, 7, 255, 1 << 15, (1 << 31) - 1, 1 << 31, 1 << 40, (1 << 63) - 1)
@@ -49,13 +46,12 @@ class Sample:
 def installed() -> list[str]:
     """Return the libraries whose objects are changed here."""
     wanted = os.environ.get("KELLET_LIBRARIES", "").split(",")
-    here = [name for name in CONTRACTS if find_spec(name) is not None]
-    return [name for name in here if wanted == [""] or name in wanted]
+    return [name for name in installed_contracts() if wanted == [""] or name in wanted]
 
 
 def samples_of(library: str) -> list[Sample]:
     """Return the samples of all contract tests of a library."""
-    module = import_module(f"tests.contracts.{CONTRACTS[library]}")
+    module = import_module(installed_contracts()[library])
     contracts = [value() for name, value in vars(module).items() if name.startswith("Test")]
     objects = [one for contract in contracts for one in contract.samples()]
     return [Sample(encode(one).with_sources(lambda name: False), module.used) for one in objects]

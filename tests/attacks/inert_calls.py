@@ -274,6 +274,13 @@ CODEC_ROWS: Final = (
         why="compiles; nothing is matched",
     ),
     Row(
+        "zoneinfo.zone",
+        "re:Pattern.fullmatch",
+        makes="ZoneInfo",
+        on="the name of a zone, of letters, digits and slashes",
+        why="reads the rules of a zone from the folders of zones, or from tzdata",
+    ),
+    Row(
         "array.array",
         "array:array.frombytes array:array.fromunicode",
         makes="array.array",

@@ -13,6 +13,11 @@ _TEXT: Final = """
     json:* json.decoder:* json.scanner:* json.encoder:* _json:* re:Pattern.match re:Match.* re:findall
     re:_compile re:Pattern.findall base64:* binascii:a2b_base64
 """
+_ARROW: Final = """
+    pyarrow.types:is_* numpy:frombuffer numpy.*core.multiarray:unpackbits numpy:ndarray.astype
+    numpy:ndarray.sum numpy.*core._methods:_sum numpy:ndarray.any numpy:ndarray.all
+    numpy:ndarray.min numpy:ndarray.max numpy.*core._methods:_*
+"""
 LIBRARY_ROWS: Final = (
     Row(
         "tokenizers.tokenizer",
@@ -29,4 +34,21 @@ LIBRARY_ROWS: Final = (
         why="as for tokenizers.tokenizer",
     ),
     Row("tokenizers.added_token", makes="AddedToken", on="a text and five flags", why="keeps them"),
+    *(
+        Row(
+            f"pyarrow.{name}",
+            _ARROW,
+            makes=makes,
+            on="names, numbers, and memory of which every offset and index was checked (arrow_layout.py)",
+            why="Arrow keeps what it is given, and looks through it once more (validate)",
+        )
+        for name, makes in (
+            ("type", "pyarrow.DataType"),
+            ("field", "pyarrow.Field"),
+            ("schema", "pyarrow.Schema"),
+            ("array", "pyarrow.Array"),
+            ("chunked_array", "pyarrow.ChunkedArray"),
+            ("table", "pyarrow.Table pyarrow.RecordBatch"),
+        )
+    ),
 )

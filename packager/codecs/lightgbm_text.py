@@ -184,7 +184,9 @@ def _check_children(left: Any, right: Any, leaves: int, what: str) -> None:
     for children in (left, right):
         _inside(children, f"children of {what}", inner, -leaves)
     # Leaf l stands for node inner + l, behind all that have children.
-    left, right = (numpy.where(side < 0, inner - 1 - side, side) for side in (left, right))
+    left, right = left.copy(), right.copy()
+    for side in (left, right):
+        side[side < 0] = inner - 1 - side[side < 0]
     try:
         require_tree(numpy.arange(inner), left, right, inner + leaves)
     except ValueError as error:

@@ -79,8 +79,7 @@ def _take_attributes(made: Any, state: Any) -> None:
             "whose keys are names"
         )
     names = {name: value for name, value in state.items() if name != _VERSION}
-    # Results of statsmodels keep the text that describes them.
-    forbid_shadows(type(made), [name for name, value in names.items() if name != "__doc__" or type(value) is not str])
+    forbid_shadows(type(made), names)
     _held(made).update(names)
 
 

@@ -9,6 +9,7 @@ another method than one that predicts, and a folder. Parts in C take up a state 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from packager.codecs import state_checks
@@ -84,13 +85,21 @@ def _take_attributes(made: Any, state: Any) -> None:
 
 
 def _take_thresholds(made: Any, state: Any) -> None:
-    """Take up the attributes of an isotonic regression; it keeps no function, and makes it of two arrays."""
+    """Take up the attributes of an isotonic regression, which is stored without the function that it asks."""
     _take_attributes(made, state)
     held = _held(made)
     if "X_thresholds_" in held and "y_thresholds_" in held:
-        for check in state_checks(type(made)):
-            check.check_made(made)
-        made._build_f(held["X_thresholds_"], held["y_thresholds_"])
+        raises = type(held.get("out_of_bounds")) is str and held["out_of_bounds"] == "raise"
+        held["f_"] = partial(_through, held["X_thresholds_"], held["y_thresholds_"], raises)
+
+
+def _through(places: Any, values: Any, raises: bool, asked: Any) -> Any:
+    """Return where the line through some points is at others; scikit-learn computes it in the same way."""
+    if len(values) == 1:
+        return values.repeat(asked.shape)
+    from scipy import interpolate
+
+    return interpolate.interp1d(places, values, kind="linear", bounds_error=raises)(asked)
 
 
 def _take_c_state(made: Any, state: Any) -> None:

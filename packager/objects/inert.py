@@ -489,6 +489,25 @@ def _taken_apart(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     yield from judge.must_be_plain(operands, f"what the codec {codec!r} makes", _WITH_TENSORS)
 
 
+def _with_parts(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """A model of CatBoost with tables that no check of ours has read, with stored code as well."""
+    kind, word = record[2]
+    name = f"catboost:{kind}"
+    if word == "with parts" and not judge.vouched(name):
+        reason = "a model of CatBoost with tables for categories or texts, which the library reads unchecked"
+        yield Form(index, f"{reason}; train it with one_hot_max_size=255, or make them numbers before", name)
+
+
+def _catboost(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    yield from _with_parts(judge, index, record)
+    yield from _taken_apart(judge, index, record)
+
+
+def _codec_beside_code(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    if judge.table.codec_name(index) == "catboost.model":
+        yield from _with_parts(judge, index, record)
+
+
 def _optimizer(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     """What a class of optimisers asks of its options, and converts, when it takes up its state."""
     if not judge.is_class_trusted(judge.callable_name(record[3])):
@@ -518,11 +537,13 @@ _BY_CODEC: Final[dict[str, _Rule]] = {
         ("numpy.bit_generator", "numpy.dtype", "numpy.masked", "numpy.seed_sequence", "slice"), _taken_apart
     ),
     **dict.fromkeys(BOOSTER_CODECS, _taken_apart),
+    "catboost.model": _catboost,
     **dict.fromkeys(("kellet.optimizer", "torch.optimizer"), _optimizer),
 }
 _RULES_BESIDE_CODE: Final[dict[int, tuple[_Rule, ...]]] = {
     **dict.fromkeys((Kind.EXTEND, Kind.UPDATE, Kind.STATE), (_fill_of_class,)),
     **dict.fromkeys((Kind.CALL, Kind.CALL_KW, Kind.NEW, Kind.NEW_KW), (_of_text,)),
+    Kind.CODEC: (_codec_beside_code,),
 }
 _RULES: Final[dict[int, tuple[_Rule, ...]]] = {
     **dict.fromkeys((Kind.CALL, Kind.CALL_KW, Kind.PACKAGE_CALL, Kind.NEW, Kind.NEW_KW), (_call,)),

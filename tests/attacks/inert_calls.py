@@ -244,18 +244,10 @@ KIND_ROWS: Final = (
     Row("SETCELL", on="a cell", why="keeps what it is given"),
     Row(
         "STATE",
-        """
-        random:Random.setstate super:Random.setstate
-        sklearn.isotonic:IsotonicRegression._build_f scipy.interpolate._interpolate:interp1d.*
-        scipy.interpolate._interpolate:_* scipy.interpolate._polyint:_Interpolator1D.* numpy:ndarray.argsort
-        numpy:ndarray.take numpy:ndarray.transpose numpy.*core.numeric:moveaxis*
-        numpy.*core.numeric:_moveaxis_dispatcher numpy.*core.numeric:normalize_axis_tuple*
-        numpy.lib.array_utils:normalize_axis_index _operator:index
-        """,
-        on="objects of the classes in packager/objects/listed_states.py and family_states.py, and modules; for "
-        "isotonic regression two arrays of floats",
+        "random:Random.setstate super:Random.setstate",
+        on="objects of the classes in packager/objects/listed_states.py and family_states.py, and modules",
         why="exact dicts of names become attributes; a UUID takes up an int, Random a tuple of ints, parts of "
-        "estimators in C what their checks have seen; the line through two arrays is made, and not asked",
+        "estimators in C what their checks have seen",
     ),
     Row("FINISH", on="the rows of the codecs", why="what a codec calls stands in its own row"),
 )

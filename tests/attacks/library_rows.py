@@ -82,4 +82,18 @@ LIBRARY_ROWS: Final = (
         on="UBJSON of which every value was checked (xgboost_model.py)",
         why="as for lightgbm.booster",
     ),
+    Row(
+        "catboost.model",
+        _TEXT
+        + _COUNTING
+        + """
+        catboost.core:_CatBoostBase.* catboost.core:CatBoost.* catboost.core:_* _catboost:* _struct:calcsize
+        _struct:unpack
+        """,
+        makes="CatBoost CatBoostClassifier CatBoostRanker CatBoostRegressor",
+        on="a binary model of which every number was checked (catboost_model.py), and plain data; what else is "
+        "in a model needs the name of its class",
+        why="as for lightgbm.booster",
+        trusted="_catboost:*",
+    ),
 )

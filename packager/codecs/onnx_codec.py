@@ -52,7 +52,12 @@ _FUNCTION: Final = Message(
     inside={7: Message(inside={5: Message(inside={5: _TENSOR, 10: _TENSOR})}, named=_NODE_NAMES)}
 )
 _MODEL: Final = Message(
-    inside={7: _graph(_DEEPEST), 8: Message(named={1: "domain"}), 20: Message(named={1: "op"}), 25: _FUNCTION},
+    inside={
+        7: _graph(_DEEPEST),
+        8: Message(named={1: "domain"}),
+        20: Message(named={1: "op"}),
+        25: _FUNCTION,
+    },
     named={1: "version"},
 )
 
@@ -76,7 +81,9 @@ class OnnxSessionCodec(Codec):
                 "save it as one file: onnx.save(onnx.load(path), path, save_as_external_data=False)",
             ) from error
         if getattr(obj, "_sess_options_initial", None) is not None:
-            context.warn("the options of an onnxruntime session are not stored; it is made again with its own")
+            context.warn(
+                "the options of an onnxruntime session are not stored; it is made again with its own"
+            )
         return Node(list(obj.get_providers()), (payload(data),))
 
     def check(self, literal: Any, children: Sequence[Child], version: int) -> None:

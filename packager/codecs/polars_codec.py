@@ -46,7 +46,9 @@ class PolarsTypeCodec(Codec):
         if kind == "Enum":
             return Node([kind, *obj.categories.to_list()])
         if kind == "Struct":
-            return Node([kind, *(field.name for field in obj.fields)], [_made(one.dtype) for one in obj.fields])
+            return Node(
+                [kind, *(field.name for field in obj.fields)], [_made(one.dtype) for one in obj.fields]
+            )
         if kind == "Array":
             return Node([kind, obj.size], (_made(obj.inner),))
         return Node([kind], (_made(obj.inner),))
@@ -133,7 +135,9 @@ class PolarsSeriesCodec(Codec):
 
     def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
         form = isinstance(literal, list) and list(map(type, literal)) == [str, int] and literal[1] >= 0
-        expect(form and len(children) >= 2 and children[0].codec == "polars.dtype", "a name, a length, a dtype")
+        expect(
+            form and len(children) >= 2 and children[0].codec == "polars.dtype", "a name, a length, a dtype"
+        )
         none = children[1].kind == "scalar" and children[1].value is None
         expect(none or children[1].codec == "numpy.ndarray", "an array of what is there")
         known = all(one.codec in (self.name, "numpy.ndarray") or one.kind == "list" for one in children[2:])

@@ -83,15 +83,9 @@ CREATED: Final = {
     "torch.nn.utils.spectral_norm": "SpectralNorm SpectralNormStateDictHook SpectralNormLoadStateDictPreHook",
 }
 
-# Only beside code that the caller loads anyway: paths of this machine, then parts of estimators and
-# tables made in C, which trust their arguments and their state.
-CALLED_BESIDE_CODE: Final = {
-    "pathlib": "Path PosixPath WindowsPath",
-    "pandas": "StringDtype CategoricalDtype DatetimeTZDtype Index MultiIndex RangeIndex",
-    "pandas._libs.arrays": "__pyx_unpickle_NDArrayBacked",
-    "pandas._libs.internals": "_unpickle_block",
-    "pandas.core.indexes.base": "_new_Index",
-    "pandas.core.internals": "BlockManager SingleBlockManager",
+# Parts of estimators that are made in C: what they are called with, and the state that they are given, is
+# checked by tree_state.py and neighbor_state.py in packager/codecs. The losses are made of numbers.
+FAMILY_CALLED: Final = {
     "sklearn.tree._tree": "Tree",
     "sklearn.neighbors._kd_tree": "newObj",
     "sklearn.neighbors._ball_tree": "newObj",
@@ -102,8 +96,44 @@ CALLED_BESIDE_CODE: Final = {
     "sklearn._loss._loss": """
         CyAbsoluteError CyExponentialLoss CyHalfBinomialLoss CyHalfGammaLoss CyHalfMultinomialLoss
         CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss CyHalfTweedieLossIdentity CyHuberLoss
-        CyPinballLoss
+        CyPinballLoss __pyx_unpickle_CyHalfMultinomialLoss
     """,
+}
+# What these are called with instead of numbers: arrays, or one class of those below.
+CALLED_WITH_ARRAYS: Final = frozenset({"sklearn.tree._tree:Tree"})
+CALLED_WITH_CLASSES: Final = {
+    "sklearn.neighbors._kd_tree:newObj": "sklearn.neighbors",
+    "sklearn.neighbors._ball_tree:newObj": "sklearn.neighbors",
+    "sklearn.metrics._dist_metrics:newObj": "sklearn.metrics._dist_metrics",
+    "sklearn._loss._loss:__pyx_unpickle_CyHalfMultinomialLoss": "sklearn._loss._loss",
+}
+FAMILY_VALUES: Final = {
+    "sklearn.neighbors": "KDTree BallTree",
+    "sklearn.metrics._dist_metrics": """
+        BrayCurtisDistance64 CanberraDistance64 ChebyshevDistance64 DiceDistance64 EuclideanDistance64
+        HammingDistance64 HaversineDistance64 JaccardDistance64 KulsinskiDistance64 MahalanobisDistance64
+        ManhattanDistance64 MatchingDistance64 MinkowskiDistance64 RogersTanimotoDistance64
+        RussellRaoDistance64 SEuclideanDistance64 SokalMichenerDistance64 SokalSneathDistance64
+        BrayCurtisDistance32 CanberraDistance32 ChebyshevDistance32 DiceDistance32 EuclideanDistance32
+        HammingDistance32 HaversineDistance32 JaccardDistance32 KulsinskiDistance32 MahalanobisDistance32
+        ManhattanDistance32 MatchingDistance32 MinkowskiDistance32 RogersTanimotoDistance32
+        RussellRaoDistance32 SEuclideanDistance32 SokalMichenerDistance32 SokalSneathDistance32
+    """,
+    "sklearn._loss._loss": "CyHalfMultinomialLoss",
+    "scipy._lib.array_api_compat.numpy": "asarray",  # what a spline of SciPy makes arrays with
+}
+# Made beside the classes of family_names.py, of other libraries or in another way.
+FAMILY_PARTS: Final = {"scipy.interpolate": "BSpline", "sklearn.utils": "Bunch"}
+
+# Only beside code that the caller loads anyway: paths of this machine, then parts of tables made in C, which
+# trust their arguments and their state.
+CALLED_BESIDE_CODE: Final = {
+    "pathlib": "Path PosixPath WindowsPath",
+    "pandas": "StringDtype CategoricalDtype DatetimeTZDtype Index MultiIndex RangeIndex",
+    "pandas._libs.arrays": "__pyx_unpickle_NDArrayBacked",
+    "pandas._libs.internals": "_unpickle_block",
+    "pandas.core.indexes.base": "_new_Index",
+    "pandas.core.internals": "BlockManager SingleBlockManager",
 }
 # Containers that hand on what they are asked for to what they hold, and what a command line was parsed to.
 CREATED_BESIDE_CODE: Final = {
@@ -125,7 +155,6 @@ FILLED_BESIDE_CODE: Final = {
         OutEdgeView OutMultiDegreeView OutMultiEdgeDataView OutMultiEdgeView
     """,
     "pandas": "Categorical CategoricalIndex DataFrame DatetimeIndex Series",
-    "sklearn.utils": "Bunch",
     "torch": "ScriptObject",
 }
 VALUES_BESIDE_CODE: Final = {
@@ -133,12 +162,6 @@ VALUES_BESIDE_CODE: Final = {
     "pathlib": "Path PosixPath WindowsPath",
     "pandas": "Index MultiIndex RangeIndex DatetimeIndex CategoricalIndex DataFrame Series",
     "pandas.arrays": "StringArray ArrowStringArray",
-    "sklearn.neighbors": "KDTree BallTree",
-    "sklearn.metrics._dist_metrics": """
-        ChebyshevDistance64 EuclideanDistance32 EuclideanDistance64 HammingDistance64
-        HaversineDistance64 ManhattanDistance64 MahalanobisDistance64 MinkowskiDistance64
-        SEuclideanDistance64
-    """,
 }
 
 # What turns names, bytes or other names into code. None of it is needed to rebuild a model (codecs
@@ -206,5 +229,7 @@ LIBRARY_CODECS: Final = frozenset(
     pyarrow.type pyarrow.field pyarrow.schema pyarrow.array pyarrow.chunked_array pyarrow.table
     """.split()
 )
+# Codecs of boosters: what Python keeps beside the model is handed to the library.
+BOOSTER_CODECS: Final = frozenset("lightgbm.booster xgboost.booster catboost.model".split())
 # Codecs whose first child is judged elsewhere: a class by its name, a factory by its form.
 NAMED_CODECS: Final = frozenset({"collections.mapping", "enum", "namedtuple", "scalar subclass"})

@@ -28,6 +28,8 @@ from .default_names import (
     CALLED_BESIDE_CODE,
     CREATED,
     CREATED_BESIDE_CODE,
+    FAMILY_CALLED,
+    FAMILY_VALUES,
     FILLED_BESIDE_CODE,
     NEVER_BUILTINS,
     NEVER_MODULES,
@@ -35,6 +37,8 @@ from .default_names import (
     VALUES,
     VALUES_BESIDE_CODE,
 )
+from .family_names import FAMILY_FUNCTIONS
+from .family_states import FAMILY, FAMILY_CREATED
 
 
 class StoredName(str):
@@ -247,6 +251,7 @@ CONDITIONS: Final = {
     "": "",
     "class": "a class",
     "function": "a function",
+    FAMILY: "a class that is made by object.__new__ and attributes",
     "torch module": "a subclass of torch.nn.Module",
     "torch optimizer": "an optimiser, scheduler or module of torch.optim",
     "kellet module": "a subclass of kellet.nn.Module",
@@ -263,8 +268,8 @@ def _listed(*tables: dict[str, str]) -> frozenset[tuple[str, str]]:
 
 
 _EXACT: Final[dict[Role, frozenset[tuple[str, str]]]] = {
-    "value": _listed(VALUES, CALLED),
-    "call": _listed(CALLED),
+    "value": _listed(VALUES, CALLED, FAMILY_VALUES, FAMILY_FUNCTIONS),
+    "call": _listed(CALLED, FAMILY_CALLED),
     "create": _listed(CALLED, CREATED),
 }
 _BESIDE_CODE: Final[dict[Role, frozenset[tuple[str, str]]]] = {
@@ -310,6 +315,8 @@ def default_condition(module: str, qualname: str, role: Role, *, beside_code: bo
         return ""
     if beside_code and (module, qualname) in _BESIDE_CODE[role]:
         return ""
+    if role == "create" and (module, qualname) in FAMILY_CREATED:
+        return FAMILY
     if "." in qualname or qualname.startswith("_") or not qualname:
         return None
     for modules, roles, condition in _FAMILIES:

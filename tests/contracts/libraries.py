@@ -13,6 +13,9 @@ LIBRARIES: Final = {
     "onnxruntime": "test_onnxruntime_codecs",
     "tiktoken": "test_tiktoken_codecs",
     "sentencepiece": "test_sentencepiece_codecs",
+    "lightgbm": "test_lightgbm_codecs",
+    "xgboost": "test_xgboost_codecs",
+    "catboost": "test_catboost_codecs",
 }
 
 

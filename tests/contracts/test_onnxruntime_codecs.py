@@ -10,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from packager.codecs import onnx_codec
 from packager.testing import CodecContract
+from tests.contracts.wire_changes import changed_bytes as changed_bytes  # the fuzzer asks for it here
 
 ROWS = np.arange(6, dtype="f4").reshape(2, 3)
 
@@ -35,12 +36,16 @@ def branching() -> bytes:
         return helper.make_graph([helper.make_node(op, ["x"], [name])], name, [], [out])
 
     condition = numpy_helper.from_array(np.array(True), "c")
-    node = helper.make_node("If", ["c"], ["y"], then_branch=branch("t", "Exp"), else_branch=branch("e", "Neg"))
+    node = helper.make_node(
+        "If", ["c"], ["y"], then_branch=branch("t", "Exp"), else_branch=branch("e", "Neg")
+    )
     return model([node], [condition])
 
 
 def convolution() -> bytes:
-    constant = helper.make_node("Constant", [], ["k"], value=numpy_helper.from_array(np.ones((1, 1, 2), "f4")))
+    constant = helper.make_node(
+        "Constant", [], ["k"], value=numpy_helper.from_array(np.ones((1, 1, 2), "f4"))
+    )
     axes = numpy_helper.from_array(np.array([1], "i8"), "axes")
     nodes = [constant, helper.make_node("Unsqueeze", ["x", "axes"], ["u"])]
     nodes += [helper.make_node("Conv", ["u", "k"], ["v"], pads=[1, 0])]

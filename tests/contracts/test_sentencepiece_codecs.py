@@ -10,6 +10,7 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from packager.codecs import sentencepiece_codec
 from packager.testing import CodecContract
+from tests.contracts.wire_changes import changed_bytes as changed_bytes  # the fuzzer asks for it here
 
 TEXTS = ["hello world this is text number 7", "", "ﬁne naïve 日本 ①"]
 

@@ -30,7 +30,9 @@ class TestEncoding(CodecContract):
         more = {**BYTES, b"he": 256, b"ll": 257, b"hell": 258}
         return [
             Encoding("plain", pat_str=r"\w+|\s+|.", mergeable_ranks=BYTES, special_tokens={}),
-            Encoding("more", pat_str=r"\p{L}+|\p{N}{1,3}|\s|.", mergeable_ranks=more, special_tokens={"<end>": 300}),
+            Encoding(
+                "more", pat_str=r"\p{L}+|\p{N}{1,3}|\s|.", mergeable_ranks=more, special_tokens={"<end>": 300}
+            ),
         ]
 
     def same(self, sample: Any, loaded: Any) -> bool:

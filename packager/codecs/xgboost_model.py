@@ -109,7 +109,7 @@ def _booster(value: Any, features: int, groups: int) -> None:
         model = Fields(found.take("model"), "model")
         model.number("boosted_rounds", 0, 1 << 31)
         weights = model.take("weights")
-        expect(_is_array(weights, "f4") or type(weights) is list and not weights, "numbers as weights")
+        expect(_is_array(weights, "f4") or (type(weights) is list and not weights), "numbers as weights")
         expect(
             len(weights) in (0, (features + 1) * groups), f"{(features + 1) * groups} weights", len(weights)
         )

@@ -7,6 +7,8 @@ from typing import Final
 
 LIBRARIES: Final = {
     "tokenizers": "test_tokenizers_codecs",
+    "gensim": "test_gensim_codecs",
+    "spacy": "test_spacy_codecs",
     "pyarrow": "test_pyarrow_codecs",
     "pandas": "test_pandas_codecs",
     "polars": "test_polars_codecs",

@@ -199,4 +199,13 @@ LIBRARY_ROWS: Final = (
         on="nothing: data alone has none, unless the caller trusts the class",
         why="spaCy makes a blank pipeline, asks its registry for the parts, and parses its own configuration",
     ),
+    Row(
+        "scipy.kd_tree",
+        """
+        scipy.spatial._kdtree:KDTree.* super:* numpy:ndarray.* numpy.*core.* numpy:asanyarray math:isfinite
+        """,
+        makes="KDTree cKDTree",
+        on="arrays and ints that SpatialTreeCheck has looked at",
+        why="takes up its state, and makes addresses of the numbers of its nodes",
+    ),
 )

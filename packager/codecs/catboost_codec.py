@@ -61,7 +61,7 @@ class CatBoostCodec(Codec):
         parameters, kept = beside["parameters"], beside["kept"]
         expect(type(parameters) is dict and all(type(name) is str for name in parameters), "a dict of parameters")
         expect(type(kept) is dict and kept.keys() <= set(_KEPT), f"{' and '.join(_KEPT)} alone")
-        state = {**parameters, **kept}
+        state = dict(parameters)
         expect(not any(name.startswith("_test_eval") or name == "__model" for name in parameters), "parameters")
         if len(children) == 2:
             data = view_of(children[1])
@@ -76,6 +76,7 @@ class CatBoostCodec(Codec):
             made.__setstate__(state)
         except catboost.CatBoostError as error:
             raise ValueError(f"CatBoost does not read it: {error!s:.300}") from None
+        vars(made).update(kept)
         return made
 
 

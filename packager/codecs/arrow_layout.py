@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from packager.archive import largest_view
+
 from .base import expect
 
 SIMPLE: Final = {
@@ -60,7 +62,9 @@ def packed_bits(bits: Any, offset: int, length: int) -> Any:
     return numpy.packbits(found, bitorder="little")
 
 
-def check_buffers(layout: Layout, length: int, nulls: int, buffers: Sequence[Any], inner: Sequence[int]) -> Any:
+def check_buffers(
+    layout: Layout, length: int, nulls: int, buffers: Sequence[Any], inner: Sequence[int]
+) -> Any:
     """Raise ValueError unless buffers are those of an array of this layout and length.
 
     `buffers` are arrays of bytes, the first one None where every element is there; `inner` are the lengths of
@@ -72,6 +76,9 @@ def check_buffers(layout: Layout, length: int, nulls: int, buffers: Sequence[Any
     found = length if layout.kind == "none" else found
     expect(nulls == found and (validity is None or found > 0), f"{found} nulls", nulls)
     expect(layout.kind != "none" or validity is None, "no buffers of nulls")
+    in_bytes = validity is not None or layout.kind in ("bits", "text", "bytes", "list")
+    if not in_bytes and not (layout.size or (layout.kind == "struct" and inner)):
+        expect(length <= largest_view(0), f"at most {largest_view(0)} elements without a byte", length)
     wanted = {"bits": 1, "fixed": 1, "text": 2, "bytes": 2, "list": 1}.get(layout.kind, 0)
     expect(len(others) == wanted, f"{wanted} buffers behind the validity", len(others))
     if layout.kind == "bits":

@@ -101,11 +101,17 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     "a NUL": (elsewhere("a b", "a \0"), "without NUL"),
     "a carriage return": (elsewhere("a b", "a b\r"), "without NUL and carriage returns"),
     "another head": (elsewhere("tree\nversion", "leaf\nversion"), "'tree' as the first line"),
-    "an unknown name": (elsewhere("label_index=0", "label_indices=0"), "each name of the head of a model once"),
+    "an unknown name": (
+        elsewhere("label_index=0", "label_indices=0"),
+        "each name of the head of a model once",
+    ),
     "a name twice": (elsewhere("label_index=0", "num_class=1"), "each name of the head of a model once"),
     "no version": (elsewhere("version=v4\n", ""), "version in the head"),
     "another version": (elsewhere("version=v4", "version=v9"), "version v2 or v3 or v4, found v9"),
-    "a flag with a value": (elsewhere("label_index=0\n", "label_index=0\naverage_output=1\n"), "a value of average"),
+    "a flag with a value": (
+        elsewhere("label_index=0\n", "label_index=0\naverage_output=1\n"),
+        "a value of average",
+    ),
     "no classes": (elsewhere("num_class=1", "num_class=0"), "num_class from 1"),
     "more trees than classes": (
         elsewhere("num_tree_per_iteration=1", "num_tree_per_iteration=2"),
@@ -116,7 +122,10 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     "an odd range": (elsewhere("[0:1.5]", "[0:x]"), "ranges or categories"),
     "an objective of another": (elsewhere("binary sigmoid:1", "magic"), "a known objective, found magic"),
     "an odd option": (elsewhere("sigmoid:1", "sigmoid:one"), "a known objective"),
-    "classes of an objective": (elsewhere("binary sigmoid:1", "multiclass num_class:3"), "num_class:1 of the objective"),
+    "classes of an objective": (
+        elsewhere("binary sigmoid:1", "multiclass num_class:3"),
+        "num_class:1 of the objective",
+    ),
     "classes beside": (elsewhere("sigmoid:1", "num_class:1"), "no classes of this objective"),
     "constraints of others": (
         elsewhere("feature_names", "monotone_constraints=1\nfeature_names"),
@@ -130,8 +139,14 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     "a weight less": (of_tree("leaf_weight=1 2 3", "leaf_weight=1 2"), "3 numbers as leaf_weight"),
     "an order": (of_tree("num_cat=1\n", ""), "num_cat of tree 0"),
     "a part twice": (of_tree("num_cat=1\n", "num_cat=1\nnum_cat=1\n"), "parts of tree 0 in their order"),
-    "a feature behind": (of_tree("split_feature=0 1", "split_feature=0 2"), "split_feature of tree 0 from 0 to 2"),
-    "a feature before": (of_tree("split_feature=0 1", "split_feature=0 -1"), "split_feature of tree 0 from -1"),
+    "a feature behind": (
+        of_tree("split_feature=0 1", "split_feature=0 2"),
+        "split_feature of tree 0 from 0 to 2",
+    ),
+    "a feature before": (
+        of_tree("split_feature=0 1", "split_feature=0 -1"),
+        "split_feature of tree 0 from -1",
+    ),
     "a child behind": (of_tree("right_child=1 -3", "right_child=2 -3"), "children of tree 0 from -3 to 2"),
     "a leaf behind": (of_tree("right_child=1 -3", "right_child=1 -4"), "children of tree 0 from -4"),
     "a child that is its parent": (of_tree("left_child=-1 -2", "left_child=-1 1"), "children stand before"),
@@ -140,7 +155,10 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     "no int": (of_tree("left_child=-1 -2", "left_child=-1 -2.0"), "numbers as left_child"),
     "a huge int": (of_tree("leaf_count=1 2 3", "leaf_count=1 2 9999999999999999999"), "more than 64 bits"),
     "two spaces": (of_tree("threshold=0 0.5", "threshold=0  0.5"), "numbers as threshold"),
-    "an odd decision": (of_tree("decision_type=9 2", "decision_type=9 16"), "decision_type of tree 0 from 9 to 16"),
+    "an odd decision": (
+        of_tree("decision_type=9 2", "decision_type=9 16"),
+        "decision_type of tree 0 from 9 to 16",
+    ),
     "a fourth kind of missing": (of_tree("decision_type=9 2", "decision_type=9 14"), "of a known kind"),
     "a set behind": (of_tree("threshold=0 0.5", "threshold=1 0.5"), "name one of its 1 sets"),
     "half a set": (of_tree("threshold=0 0.5", "threshold=0.5 0.5"), "name one of its 1 sets"),
@@ -152,8 +170,14 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     "a word too large": (of_tree("4294967295", "4294967296"), "cat_threshold of tree 0"),
     "an odd shrinkage": (of_tree("shrinkage=0.1", "shrinkage=a"), "a number as shrinkage"),
     "linear without parts": (of_tree("is_linear=0", "is_linear=1"), "leaf_const of tree 0"),
-    "parts without linear": (of_tree("is_linear=0", "is_linear=0\nleaf_const=1 2 3"), "leaf_const in tree 0 where"),
-    "features of leaves behind": (lambda: model(LINEAR.replace("leaf_features=0", "leaf_features=2")), "leaf_features"),
+    "parts without linear": (
+        of_tree("is_linear=0", "is_linear=0\nleaf_const=1 2 3"),
+        "leaf_const in tree 0 where",
+    ),
+    "features of leaves behind": (
+        lambda: model(LINEAR.replace("leaf_features=0", "leaf_features=2")),
+        "leaf_features",
+    ),
     "fewer features of leaves": (
         lambda: model(LINEAR.replace("num_features=1 0 2", "num_features=1 0 1")),
         "2 numbers as leaf_features",

@@ -179,8 +179,8 @@ LIBRARY_ROWS: Final = (
         _TEXT
         + _COUNTING
         + """
-        catboost.core:_CatBoostBase.* catboost.core:CatBoost.* catboost.core:_* _struct:calcsize _struct:unpack
-        math:isfinite numpy:ndarray.reshape numpy:ufunc.accumulate builtins:setattr
+        catboost.core:_CatBoostBase.* catboost.core:CatBoost.* catboost.core:_* _struct:calcsize
+        _struct:unpack math:isfinite numpy:ndarray.reshape numpy:ufunc.accumulate builtins:setattr
         """,
         makes="CatBoost CatBoostClassifier CatBoostRanker CatBoostRegressor",
         on="a binary model of which every number was checked (catboost_model.py), and plain data; what else is "

@@ -160,9 +160,9 @@ _TIME_ZONES: Final = frozenset({"datetime:timezone", "datetime:timedelta"})
 class _Plainness:
     """Finds what is more than plain data; each record is looked at once.
 
-    `with_tensors` takes tensors and arrays for plain data as well, `with_types` every name, which is
-    judged by itself; `more_codecs` are those whose objects are taken besides. `vouched` knows the names that the caller trusts exactly; what they lead to counts
-    as plain.
+    `with_tensors` takes tensors and arrays for plain data as well, `with_types` every name, which is judged
+    by itself; `more_codecs` are those whose objects are taken besides. `vouched` knows the names that the
+    caller trusts exactly; what they lead to counts as plain.
     """
 
     def __init__(

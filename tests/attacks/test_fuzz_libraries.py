@@ -1,4 +1,4 @@
-"""Some hundred changed objects of each library that is here, in a process of their own; `make fuzz` has more."""
+"""Some changed objects of each library that is here, in a process of their own; `make fuzz` has more."""
 
 from __future__ import annotations
 

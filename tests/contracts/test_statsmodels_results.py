@@ -53,5 +53,5 @@ def _said(results: Any) -> str:
 @pytest.mark.filterwarnings("ignore")
 def test_a_formula_is_not_evaluated_for_data_alone() -> None:
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=Y)
-    with pytest.raises((ObjectBuildError, UntrustedNamesError), match="statsmodels|formula"):
+    with pytest.raises((ObjectBuildError, UntrustedNamesError), match=r"statsmodels|formula"):
         round_trip(smf.ols("y ~ a + b", frame).fit())

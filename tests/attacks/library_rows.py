@@ -184,8 +184,8 @@ LIBRARY_ROWS: Final = (
         _struct:unpack math:isfinite numpy:ndarray.reshape numpy:ufunc.accumulate builtins:setattr
         """,
         makes="CatBoost CatBoostClassifier CatBoostRanker CatBoostRegressor",
-        on="a binary model of which every number was checked (catboost_model.py), and plain data; what else is "
-        "in a model needs the name of its class",
+        on="a binary model of which every number was checked (catboost_model.py), and plain data; what else "
+        "is in a model needs the name of its class",
         why="as for lightgbm.booster",
     ),
     Row(

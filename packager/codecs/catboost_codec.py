@@ -1,8 +1,8 @@
 """The codec for models of CatBoost: the binary model that the library itself writes, and its parameters.
 
-The model is checked by catboost_model.py before the library reads it. Tables for categories, for texts and for
-embeddings have forms of their own, which nothing here checks: a model that has some needs the name of its
-class in `trust=`.
+The model is checked by catboost_model.py before the library reads it. Tables for categories, for texts and
+for embeddings have forms of their own, which nothing here checks: a model that has some needs the name of
+its class in `trust=`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class CatBoostCodec(Codec):
             type(parameters) is dict and all(type(name) is str for name in parameters), "a dict of parameters"
         )
         expect(type(kept) is dict and kept.keys() <= set(_KEPT), f"{' and '.join(_KEPT)} alone")
-        state = {**parameters, **kept}
+        state = dict(parameters)
         expect(
             not any(name.startswith("_test_eval") or name == "__model" for name in parameters), "parameters"
         )
@@ -82,6 +82,7 @@ class CatBoostCodec(Codec):
             made.__setstate__(state)
         except catboost.CatBoostError as error:
             raise ValueError(f"CatBoost does not read it: {error!s:.300}") from None
+        vars(made).update(kept)
         return made
 
 

@@ -1,8 +1,9 @@
 """A model of XGBoost, checked before the library reads it: trees, linear models, and trees that drop out.
 
-The library follows children and parents, and reads features, categories and leaves where they say. So each tree
-is walked here once from its root; every array is as long as there are nodes, every parent is the one that the
-children name, features are those of the model, and all counts agree: of trees, of classes and of targets.
+The library follows children and parents, and reads features, categories and leaves where they say. So each
+tree is walked here once from its root; every array is as long as there are nodes, every parent is the one
+that the children name, features are those of the model, and all counts agree: of trees, of classes and of
+targets.
 """
 
 from __future__ import annotations

@@ -134,6 +134,7 @@ LOAD_ROWS: Final = (
         "ours",
         """
         packager.package_importer:* packager.loading.stored_objects:* packager.loading.opening:*
+        packager.loading.load_context:* packager.loading.stored_states:*
         packager.loading.loaded_archive:* packager.loading.packaged_code:PackagedCode.*
         packager.loading.packaged_code:ImportRules.* packager.loading.packaged_code:DisallowedModuleError*
         packager.loading.packaged_code:_tree
@@ -245,9 +246,9 @@ KIND_ROWS: Final = (
     Row(
         "STATE",
         "random:Random.setstate super:Random.setstate",
-        on="objects of the classes in packager/objects/listed_states.py and family_states.py, and modules",
-        why="exact dicts of names become attributes; a UUID takes up an int, Random a tuple of ints, parts of "
-        "estimators in C what their checks have seen",
+        on="objects of the classes in listed_states.py and family_states.py of packager/objects, and modules",
+        why="exact dicts of names become attributes; a UUID takes up an int, Random a tuple of ints, "
+        "parts of estimators in C what their checks have seen",
     ),
     Row("FINISH", on="the rows of the codecs", why="what a codec calls stands in its own row"),
 )
@@ -468,6 +469,7 @@ CODEC_ROWS: Final = (
         torch.cuda:_lazy_init torch.cuda:is_initialized torch.cuda:<lambda>
         torch.serialization:default_restore_location torch.serialization:_* torch:typename
         torch._C:_get_privateuse1_backend_name importlib._bootstrap:ModuleSpec.parent
+        torch._C:StorageBase.nbytes torch.storage:_StorageBase.__init__
         """,
         makes="torch.nn.Parameter",
         on="stored memory, or a shape",

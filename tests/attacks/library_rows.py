@@ -180,14 +180,13 @@ LIBRARY_ROWS: Final = (
         _TEXT
         + _COUNTING
         + """
-        catboost.core:_CatBoostBase.* catboost.core:CatBoost.* catboost.core:_* _catboost:* _struct:calcsize
-        _struct:unpack
+        catboost.core:_CatBoostBase.* catboost.core:CatBoost.* catboost.core:_* _struct:calcsize
+        _struct:unpack math:isfinite numpy:ndarray.reshape numpy:ufunc.accumulate builtins:setattr
         """,
         makes="CatBoost CatBoostClassifier CatBoostRanker CatBoostRegressor",
-        on="a binary model of which every number was checked (catboost_model.py), and plain data; what else is "
-        "in a model needs the name of its class",
+        on="a binary model of which every number was checked (catboost_model.py), and plain data; what else "
+        "is in a model needs the name of its class",
         why="as for lightgbm.booster",
-        trusted="_catboost:*",
     ),
     Row(
         "gensim.word2vec",

@@ -16,6 +16,7 @@ from .stored import StoredObject, StoredState, finding_text
 from .surveying import Survey
 
 _MOST_MODULES = 1000
+_NO_MODULE = Module("", "missing", followed=False)
 _ALWAYS = frozenset(["root", "top", "parent", "star", "lazy"])
 
 
@@ -104,6 +105,7 @@ class PlanWarnings:
                     yield module.caveat
         yield from self._absent(in_libraries=False)
         yield from self._code_left_outside()
+        yield from self._folders_in_one()
         yield from self._names_to_trust()
         for question in self._walk.unused_answers:
             if question in self._walk.empty_answers:
@@ -172,6 +174,28 @@ class PlanWarnings:
                     f"no module is stored: {use.module}:{use.qualname}, the class of {label}, is left to the "
                     f"target ({origin}); {way_out}"
                 )
+
+    def _folders_in_one(self) -> Iterator[str]:
+        """Warn of code that reads the `__path__` of a namespace package of several folders."""
+        spread = {
+            name: len(found.search)
+            for name, decision in self._standing.items()
+            if decision.action == "intern" and self._modules.get(name, _NO_MODULE).kind == "namespace"
+            if len((found := self._decisions.sources.find(name)).search) > 1
+        }
+        if not spread:
+            return
+        from packager.graph import paths_read  # few projects have namespaces in several folders
+
+        for module in [one for one in self._modules.values() if one.uses_path and one.source is not None]:
+            package = module.name if module.is_package else module.name.rpartition(".")[0]
+            for name, line, begins, function in paths_read(module.source or b"", package, spread):
+                if not function or self._walk.is_live(module.name, begins):
+                    yield (
+                        f"{name} is a namespace package of {spread[name]} folders here, and of one in an "
+                        f"archive: {name}.__path__ has one entry there, and is read at {module.file}:{line}"
+                        f"{f' in {function}' if function else ''}; all modules in the folders are found"
+                    )
 
     def _without_source_in(self, top: str) -> str:
         """Return the first module in a package that is compiled and has no source; "" where none is."""

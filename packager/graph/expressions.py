@@ -120,6 +120,7 @@ class Expressions:
         self.importlibs = {"importlib"}
         self.resource_functions: set[str] = set()
         self.literals: list[Literal] = []
+        self._selected: dict[int, ast.Call] = {}
         text = source if isinstance(source, str) else source.decode("latin-1")
         self.own_path = any(word in text for word in _PLACES)
         self._of_plugins = "entry_points" in text and any(word in text for word in _DISTRIBUTIONS)
@@ -203,6 +204,8 @@ class Expressions:
         if name in _CALLERS:
             given = (*call.args, *(keyword.value for keyword in call.keywords))
             used.called.update(spelt for spelt in map(dotted, given) if spelt)
+        if name == "select" and isinstance(owner, ast.Call):  # the group of entry_points() stands there
+            self._selected[id(owner)] = call
         if name in _ATTRIBUTE_READERS:
             _read_attribute(call, name, used)
         elif name in _JOINERS:
@@ -212,7 +215,8 @@ class Expressions:
         elif name in self.import_functions and self._imports(name, owner):
             found.append(self._read_import(call, name))
         elif name in _COMPUTED and (owner is None or name != "exec"):
-            found.append(FoundDynamic(call.lineno, _COMPUTED[name], self.text(call), 0, "", "package", None))
+            text = self.text(self._selected.get(id(call), call))
+            found.append(FoundDynamic(call.lineno, _COMPUTED[name], text, 0, "", "package", None))
 
     def _imports(self, name: str, owner: ast.expr | None) -> bool:
         return owner is None or dotted(owner) in self.importlibs or name == "__import__"

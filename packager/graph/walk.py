@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import MappingProxyType
@@ -42,7 +42,8 @@ class Walk:
     and answers with a WalkDecision; the walk knows of no policy. `sources` finds modules by name
     (default: `Sources()`, over `sys.path`). `guards="all"` follows every branch of every test;
     `parents="lazy"` replaces package `__init__`s that hold nothing but imports by lazy tables.
-    `cache` is a ScanCache (default: the user's), or None for none.
+    `cache` is a ScanCache (default: the user's), or None for none. `is_own` says of a module whether it is
+    the project's: what a used class inherits from classes there may be called, too.
 
     All queries tell of the state after the last `run()`.
 
@@ -62,6 +63,7 @@ class Walk:
         guards: Literal["here", "all"] = "here",
         parents: Literal["eager", "lazy"] = "eager",
         cache: ScanCache | Literal["default"] | None = "default",
+        is_own: Callable[[str], bool] = lambda name: False,
     ) -> None:
         self._table = ModuleTable(
             Sources() if sources is None else sources, ScanCache() if cache == "default" else cache
@@ -71,7 +73,7 @@ class Walk:
         self._follower = ImportFollower(
             self._table, self._blocks, decide, all_guards=all_guards, lazy_parents=parents == "lazy"
         )
-        self._name_uses = NameUses(self._table, self._follower)
+        self._name_uses = NameUses(self._table, self._follower, is_own)
         self._roots: deque[tuple[str, Sequence[str] | None]] = deque()
         self._entered: deque[tuple[SourceModule, Sequence[str]]] = deque()
         self._listings = Listings()
@@ -146,9 +148,9 @@ class Walk:
         return tuple(sorted(asked, key=lambda question: -sum(found.bytes for found in question.candidates)))
 
     def plugin_questions(self) -> Iterator[tuple[str, str]]:
-        """Yield the id and the text of what looks for entry points, as far as it is not answered."""
+        """Yield the id and the text of what looks for entry points, but for what was said to load nothing."""
         for site in map(self._site, self._follower.dynamics):
-            if site.dynamic.kind == "entry points" and site.id not in self._answers:
+            if site.dynamic.kind == "entry points" and self._answers.get(site.id) != "none":
                 yield site.id, site.dynamic.text
 
     def offer(self, question: str, names: Iterable[str]) -> bool:
@@ -192,7 +194,7 @@ class Walk:
         """
         modules = [self._table[name] for name in names if self._follower.decisions[name].follow]
         literals = (one.text for module in modules for one in module.scan.literals)
-        if not any(module.scan.own_path for module in modules) and not any(map(os.path.isfile, literals)):
+        if not any(module.scan.own_path for module in modules) and not any(map(os.path.exists, literals)):
             return (), (), ()  # as most projects are: no code asks where it lies, nor names what lies here
         from .project_files import ProjectFiles
 
@@ -256,11 +258,14 @@ class Walk:
     def _follow_answers(self) -> bool:
         """Follow what was answered about the computed imports of live code; say whether any was new."""
         new = False
-        for key in [key for key in self._follower.dynamics if key not in self._answered]:
+        for key in list(self._follower.dynamics):
             site = self._site(key)
             answer = self._answers.get(site.id)
-            if answer is None:
+            if answer != "none":
                 new = self._follow_given(site, self._offered.get(site.id, ())) or new
+            if key in self._answered:
+                continue
+            if answer is None:
                 new = self._follow_proxies(site) or new
                 continue
             new = True

@@ -2,7 +2,7 @@
 
 `importlib.import_module("pkg.x")` inside an archive means the archive's `pkg.x`, whatever else the
 process holds under that name; the same goes for `importlib.util`, `importlib.resources`,
-`importlib.metadata`, `pkgutil`, and `sys.modules`. A stand-in answers everything else as the real
+`importlib.metadata`, `pkgutil`, `pydoc`, and `sys.modules`. A stand-in answers everything else as the real
 module does, and what is set on it is set on the real one.
 """
 
@@ -32,6 +32,7 @@ class StandIns:
             "importlib.resources": lambda: _resources(rules),
             "importlib.metadata": lambda: _metadata(code, _import_module(rules, self)),
             "pkgutil": lambda: _pkgutil(rules),
+            "pydoc": lambda: _pydoc(rules),
             "runpy": lambda: _runpy(rules, builtins_of_code),
         }
         self._made: dict[str, ModuleType] = {}
@@ -221,6 +222,18 @@ def _pkgutil(rules: ImportRules) -> dict[str, Any]:
         )
 
     return {"get_data": _with_name_in_process(pkgutil.get_data, rules), "resolve_name": resolve_name}
+
+
+def _pydoc(rules: ImportRules) -> dict[str, Any]:
+    import builtins
+    import pydoc
+
+    def locate(path: str, forceload: bool = False) -> Any:
+        top = path.partition(".")[0]
+        is_builtin = hasattr(builtins, top) and top not in rules.owned
+        return pydoc.locate(path if is_builtin else rules.in_process(path), forceload)
+
+    return {"locate": locate}
 
 
 def _runpy(rules: ImportRules, builtins_of_code: ModuleType) -> dict[str, Any]:

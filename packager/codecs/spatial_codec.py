@@ -1,4 +1,4 @@
-"""A codec for trees of points of SciPy: their state, which neighbor_state.py looks at before SciPy takes it up."""
+"""A codec for trees of points of SciPy: their state, which neighbor_state.py looks at first."""
 
 from __future__ import annotations
 

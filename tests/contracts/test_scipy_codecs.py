@@ -21,7 +21,8 @@ def used(made: Any) -> None:
 
 def outputs(tree: Any) -> Any:
     distances, places = tree.query(POINTS, k=2)
-    return distances.tolist(), places.tolist(), [sorted(one) for one in tree.query_ball_point(POINTS[:5], 0.4)]
+    near = [sorted(one) for one in tree.query_ball_point(POINTS[:5], 0.4)]
+    return distances.tolist(), places.tolist(), near
 
 
 class TestTree(CodecContract):

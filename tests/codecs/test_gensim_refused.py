@@ -1,4 +1,4 @@
-"""Models of gensim come back from data alone; tables of Word2Vec that its code in C would leave are refused."""
+"""Models of gensim come back from data alone; tables that its code in C would leave are refused."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ FLAGS: dict[str, str] = {
     "takes_pairs": "collections.mapping",
     "takes_attributes": "collections.mapping functools.partial kellet.subclass kellet.tensor numpy.subclass "
     "scalar_subclass torch.quantized torch.sparse torch.subclass torch.tensor",
-    "creates": "enum kellet.optimizer kellet.subclass namedtuple numpy.subclass scalar_subclass "
+    "creates": "enum kellet.optimizer kellet.subclass namedtuple numpy.subclass scalar_subclass spacy.blank "
     "torch.optimizer torch.subclass",
 }
 

@@ -32,7 +32,8 @@ _PANDAS: Final = (
     pandas.util._exceptions:* pandas.util._validators:* pandas.util._decorators:* pandas._config:*
     numpy.*core._dtype:* numpy.*core.multiarray:bincount numpy.*core.getlimits:iinfo.*
     numpy.*core._multiarray_umath:_array_converter.* numpy.*core._multiarray_umath:_unique_hash
-    numpy.*core._ufunc_config:errstate.* numpy.*core._multiarray_umath:_make_extobj numpy.*core.fromnumeric:all
+    numpy.*core._ufunc_config:errstate.* numpy.*core._multiarray_umath:_make_extobj
+    numpy.*core.fromnumeric:all
     numpy.*core.fromnumeric:_all_dispatcher numpy.*core.fromnumeric:_wrapreduction_any_all*
     numpy.lib.*arraysetops*:unique numpy.lib.*arraysetops*:_un* numpy.*core.numerictypes:issub*
     numpy.ma.core:getmask numpy.ma.core:is_masked numpy:array numpy:asarray

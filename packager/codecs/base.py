@@ -48,6 +48,8 @@ Role: TypeAlias = Literal["create", "call", "value"]
 
 _FAMILIES: Final = """
     plain typing_forms standard_values collections_codec arrays tensors kellet_codec torch_codec optimizers
+    tokenizers_codec arrow_codec pandas_codec polars_codec sentencepiece_codec tiktoken_codec onnx_codec
+    lightgbm_codec xgboost_codec catboost_codec gensim_codec spacy_codec spatial_codec
 """.split()
 
 

@@ -91,6 +91,8 @@ VALUES: Final = {
         TensorBase.squeeze TensorBase.std TensorBase.sum TensorBase.tan TensorBase.tanh TensorBase.trunc
         TensorBase.var
     """,
+    "gensim.models.tfidfmodel": "df2idf",
+    "gensim.utils": "identity",
     "kellet": """
         abs cat cos exp log matmul max maximum mean min minimum relu sigmoid sin softmax sqrt stack
         sum tanh where
@@ -119,20 +121,15 @@ CREATED: Final = {
         bsr_array bsr_matrix coo_array coo_matrix csc_array csc_matrix csr_array csr_matrix
         dia_array dia_matrix dok_array dok_matrix lil_array lil_matrix
     """,
+    "transformers.tokenization_python": "Trie ExtensionsTrie",
     # Callable objects that PyTorch registers as hooks.
     "torch.nn.utils.weight_norm": "WeightNorm",
     "torch.nn.utils.spectral_norm": "SpectralNorm SpectralNormStateDictHook SpectralNormLoadStateDictPreHook",
 }
 
-# Only beside code that the caller loads anyway: paths of this machine, then parts of estimators and
-# tables made in C, which trust their arguments and their state.
-CALLED_BESIDE_CODE: Final = {
-    "pathlib": "Path PosixPath WindowsPath",
-    "pandas": "StringDtype CategoricalDtype DatetimeTZDtype Index MultiIndex RangeIndex",
-    "pandas._libs.arrays": "__pyx_unpickle_NDArrayBacked",
-    "pandas._libs.internals": "_unpickle_block",
-    "pandas.core.indexes.base": "_new_Index",
-    "pandas.core.internals": "BlockManager SingleBlockManager",
+# Parts of estimators that are made in C: what they are called with, and the state that they are given, is
+# checked by tree_state.py and neighbor_state.py in packager/codecs. The losses are made of numbers.
+FAMILY_CALLED: Final = {
     "sklearn.tree._tree": "Tree",
     "sklearn.neighbors._kd_tree": "newObj",
     "sklearn.neighbors._ball_tree": "newObj",
@@ -143,8 +140,52 @@ CALLED_BESIDE_CODE: Final = {
     "sklearn._loss._loss": """
         CyAbsoluteError CyExponentialLoss CyHalfBinomialLoss CyHalfGammaLoss CyHalfMultinomialLoss
         CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss CyHalfTweedieLossIdentity CyHuberLoss
-        CyPinballLoss
+        CyPinballLoss __pyx_unpickle_CyHalfMultinomialLoss
     """,
+}
+# What these are called with instead of numbers: arrays, or one class of those below.
+CALLED_WITH_ARRAYS: Final = frozenset({"sklearn.tree._tree:Tree"})
+CALLED_WITH_CLASSES: Final = {
+    "sklearn.neighbors._kd_tree:newObj": "sklearn.neighbors",
+    "sklearn.neighbors._ball_tree:newObj": "sklearn.neighbors",
+    "sklearn.metrics._dist_metrics:newObj": "sklearn.metrics._dist_metrics",
+    "sklearn._loss._loss:__pyx_unpickle_CyHalfMultinomialLoss": "sklearn._loss._loss",
+}
+FAMILY_VALUES: Final = {
+    "sklearn.neighbors": "KDTree BallTree",
+    "sklearn.metrics._dist_metrics": """
+        BrayCurtisDistance64 CanberraDistance64 ChebyshevDistance64 DiceDistance64 EuclideanDistance64
+        HammingDistance64 HaversineDistance64 JaccardDistance64 KulsinskiDistance64 MahalanobisDistance64
+        ManhattanDistance64 MatchingDistance64 MinkowskiDistance64 RogersTanimotoDistance64
+        RussellRaoDistance64 SEuclideanDistance64 SokalMichenerDistance64 SokalSneathDistance64
+        BrayCurtisDistance32 CanberraDistance32 ChebyshevDistance32 DiceDistance32 EuclideanDistance32
+        HammingDistance32 HaversineDistance32 JaccardDistance32 KulsinskiDistance32 MahalanobisDistance32
+        ManhattanDistance32 MatchingDistance32 MinkowskiDistance32 RogersTanimotoDistance32
+        RussellRaoDistance32 SEuclideanDistance32 SokalMichenerDistance32 SokalSneathDistance32
+    """,
+    "sklearn._loss._loss": "CyHalfMultinomialLoss",
+    "scipy._lib.array_api_compat.numpy": "asarray",  # what a spline of SciPy makes arrays with
+}
+# Made beside the classes of family_names.py, of other libraries or in another way.
+FAMILY_PARTS: Final = {
+    "gensim.corpora.dictionary": "Dictionary",
+    "gensim.models.keyedvectors": "KeyedVectors",
+    "gensim.models.ldamodel": "LdaModel LdaState",
+    "gensim.models.tfidfmodel": "TfidfModel",
+    "gensim.models.word2vec": "Word2Vec",
+    "scipy.interpolate": "Akima1DInterpolator BSpline CubicSpline PPoly PchipInterpolator",
+    "sklearn.utils": "Bunch",
+}
+
+# Only beside code that the caller loads anyway: paths of this machine, then parts of tables made in C, which
+# trust their arguments and their state.
+CALLED_BESIDE_CODE: Final = {
+    "pathlib": "Path PosixPath WindowsPath",
+    "pandas": "StringDtype CategoricalDtype DatetimeTZDtype Index MultiIndex RangeIndex",
+    "pandas._libs.arrays": "__pyx_unpickle_NDArrayBacked",
+    "pandas._libs.internals": "_unpickle_block",
+    "pandas.core.indexes.base": "_new_Index",
+    "pandas.core.internals": "BlockManager SingleBlockManager",
 }
 # Containers that hand on what they are asked for to what they hold, and what a command line was parsed to.
 CREATED_BESIDE_CODE: Final = {
@@ -170,7 +211,6 @@ FILLED_BESIDE_CODE: Final = {
         OutEdgeView OutMultiDegreeView OutMultiEdgeDataView OutMultiEdgeView
     """,
     "pandas": "Categorical CategoricalIndex DataFrame DatetimeIndex Series",
-    "sklearn.utils": "Bunch",
     "torch": "ScriptObject",
 }
 VALUES_BESIDE_CODE: Final = {
@@ -178,12 +218,6 @@ VALUES_BESIDE_CODE: Final = {
     "pathlib": "Path PosixPath WindowsPath",
     "pandas": "Index MultiIndex RangeIndex DatetimeIndex CategoricalIndex DataFrame Series",
     "pandas.arrays": "StringArray ArrowStringArray",
-    "sklearn.neighbors": "KDTree BallTree",
-    "sklearn.metrics._dist_metrics": """
-        ChebyshevDistance64 EuclideanDistance32 EuclideanDistance64 HammingDistance64
-        HaversineDistance64 ManhattanDistance64 MahalanobisDistance64 MinkowskiDistance64
-        SEuclideanDistance64
-    """,
 }
 
 # What turns names, bytes or other names into code. None of it is needed to rebuild a model (codecs
@@ -247,6 +281,19 @@ PLAIN_CODECS: Final = frozenset(
     types.mappingproxy typing.form weakref.collection zoneinfo
     """.split()
 ) | {"scalar subclass"}
+# Codecs of objects of libraries that are data by our own checks. They do more when somebody asks them than
+# plain data and tensors do (a frame has its columns for attributes), so that only who knows that holds them.
+LIBRARY_CODECS: Final = frozenset(
+    """
+    tokenizers.tokenizer tokenizers.part tokenizers.added_token
+    pandas.scalar pandas.offset pandas.dtype pandas.array pandas.index pandas.series pandas.frame
+    polars.dtype polars.series polars.frame
+    sentencepiece.processor tiktoken.encoding onnxruntime.session spacy.blank scipy.kd_tree
+    pyarrow.type pyarrow.field pyarrow.schema pyarrow.array pyarrow.chunked_array pyarrow.table
+    """.split()
+)
+# Codecs of boosters: what Python keeps beside the model is handed to the library.
+BOOSTER_CODECS: Final = frozenset("lightgbm.booster xgboost.booster catboost.model".split())
 # Codecs whose first child is judged elsewhere: a class by its name, a factory by its form.
 NAMED_CODECS: Final = frozenset({"collections.mapping", "enum", "exception", "namedtuple", "scalar subclass"})
 # Codecs all of whose children are judged elsewhere: types, which are no plain data where they are called.

@@ -20,6 +20,7 @@ from typing import Final
 import numpy
 
 from .call_rows import Row
+from .library_rows import LIBRARY_ROWS
 
 EVERYWHERE: Final = Row(
     "everywhere",
@@ -245,8 +246,9 @@ KIND_ROWS: Final = (
     Row(
         "STATE",
         "random:Random.setstate super:Random.setstate",
-        on="objects of the classes in packager/objects/listed_states.py, and modules",
-        why="exact dicts of names become attributes; a UUID takes up an int, Random a tuple of ints",
+        on="objects of the classes in listed_states.py and family_states.py of packager/objects, and modules",
+        why="exact dicts of names become attributes; a UUID takes up an int, Random a tuple of ints, "
+        "parts of estimators in C what their checks have seen",
     ),
     Row(
         "RUN",
@@ -562,6 +564,7 @@ CODEC_ROWS: Final = (
         torch.cuda:_lazy_init torch.cuda:is_initialized torch.cuda:<lambda>
         torch.serialization:default_restore_location torch.serialization:_* torch:typename
         torch._C:_get_privateuse1_backend_name importlib._bootstrap:ModuleSpec.parent
+        torch._C:StorageBase.nbytes torch.storage:_StorageBase.__init__
         """,
         makes="torch.nn.Parameter",
         on="stored memory, or a shape",
@@ -627,7 +630,7 @@ CODEC_ROWS: Final = (
     ),
 )
 
-ROWS: Final = {row.where: row for row in (*KIND_ROWS, *CODEC_ROWS)}
+ROWS: Final = {row.where: row for row in (*KIND_ROWS, *CODEC_ROWS, *LIBRARY_ROWS)}
 _ALWAYS: Final = (EVERYWHERE, *LOAD_ROWS)
 
 

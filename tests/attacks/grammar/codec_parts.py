@@ -302,7 +302,8 @@ def estimator(graph: Graph, depth: int) -> int:
     if not words.FAMILY:
         return created(graph, depth)
     cls = graph.needed_name(*rng.choice(words.FAMILY))
-    names = rng.sample(words.FAMILY_ATTRIBUTES, rng.randint(0, 3))
+    pool = words.FAMILY_ATTRIBUTES if rng.random() < 0.25 else words.HONEST_ATTRIBUTES
+    names = rng.sample(pool, rng.randint(0, 3))
     names += [rng.choice(words.ODD_ATTRIBUTES)] if graph.bold() else []
     values = [_held(graph, depth) for _ in names]
     if rng.random() < 0.4:
@@ -321,7 +322,7 @@ def _held(graph: Graph, depth: int) -> Any:
     roll = graph.rng.random()
     if roll < 0.2:
         return graph.value_name()
-    if roll < 0.35:
+    if roll < 0.23:
         return c_part(graph, depth)
     if roll < 0.5 and depth > 0:
         return estimator(graph, depth - 1)
@@ -522,6 +523,4 @@ OTHERS: tuple[Any, ...] = (
     stateful,
     sparse_matrix,
     estimator,
-    estimator,
-    c_part,
 )

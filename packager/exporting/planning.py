@@ -22,6 +22,7 @@ from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule, Planne
 from .plan_checks import PlanChecks
 from .plan_warnings import NeededModules, PlanWarnings
 from .request import CheckRequest, ObjectRequest, ResourceRequest, SourceRequest, resource_entry
+from .stored import StoredObject, StoredState
 from .surveying import Survey
 
 _DISTRIBUTION_FILES = tuple(
@@ -73,7 +74,9 @@ class Planner:
         tensors = (*self._members(), *(member for call in calls for member in call.members))
         questions = self._questions()
         whole = any(extern.name == "packager" for extern in externs)
-        carried = runtime_entries(whole=whole) if self._runnable else ()
+        contents: list[StoredObject | StoredState] = [*survey.objects, *survey.states]
+        codecs = {name for stored in contents for name, _ in stored.codecs}
+        carried = runtime_entries(codecs, whole=whole) if self._runnable else ()
         size_warnings = zip64_warnings(entries, tensors, carried) if self._runnable else ()
         return ExportPlan(
             modules=self._modules,

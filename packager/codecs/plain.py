@@ -38,6 +38,7 @@ from .base import (
 )
 from .callables import CALLABLE_CODECS
 from .patterns import PatternCodec
+from .zones import ZoneCodec
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -369,6 +370,7 @@ CODECS: Final = (
     EnumCodec(),
     FractionCodec(),
     PatternCodec(),
+    ZoneCodec(),
     ArrayCodec(),
     LoggerCodec(),
     NamedTupleCodec(),

@@ -19,6 +19,7 @@ from packager.process import gc_paused, place_in_model
 from packager.tensors import contiguous_strides
 
 from .auditing import AuditedObject, Names
+from .family_states import FAMILY, check_family, family_taker
 from .functions import FunctionHome
 from .keys import KeyChecks
 from .listed_states import LISTED_STATES
@@ -88,10 +89,13 @@ class _Builder:
         granted = [(names.get(use[:2]), grant.by) for use, grant in audited.grants.items()]
         self._trusted = {id(obj) for obj, by in granted if by == "trust"}
         self._foreign = {id(obj) for obj, by in granted if by == "extern"}
+        self._families = {
+            id(names.get(use[:2])) for use, grant in audited.grants.items() if grant.condition == FAMILY
+        } - self._trusted
         self._takers = {
-            id(names[use]): LISTED_STATES[name]
+            id(names[use]): taker
             for use in names
-            if (name := ":".join(use)) in LISTED_STATES and id(names[use]) not in self._trusted
+            if (taker := _taker_of(":".join(use))) is not None and id(names[use]) not in self._trusted
         }
 
     @cached_property
@@ -109,6 +113,7 @@ class _Builder:
         self._check_c_state()
         if self._audited.is_data_alone:
             self._check_made()
+            self._check_families()
         return self._value(self._audited.root)
 
     def _check_made(self) -> None:
@@ -121,6 +126,15 @@ class _Builder:
                 codec[0].check_made(self._built[index])
             except Exception as error:
                 raise self._failure(record, error, index) from error
+
+    def _check_families(self) -> None:
+        """What objects of known families name, where the class would call it or write there."""
+        for index, made in enumerate(self._built if self._families else ()):
+            if id(type(made)) in self._families:
+                try:
+                    check_family(made)
+                except ValueError as error:
+                    raise self._failure(self._audited.records[index], error, index) from error
 
     def _check_c_state(self) -> None:
         """What code in C will trust, looked at when all is complete; with stored code or trust as well."""
@@ -209,7 +223,8 @@ class _Builder:
 
     def _made(self, cls: Any) -> Any:
         """An instance without state; of a class of an extern by `object.__new__`, where that is in Python."""
-        if id(cls) in self._foreign and isinstance(cls.__new__, types.FunctionType):
+        known = id(cls) in self._foreign or id(cls) in self._families
+        if known and isinstance(cls.__new__, types.FunctionType):
             return object.__new__(cls)
         return cls.__new__(cls)
 
@@ -458,6 +473,11 @@ class _Builder:
                 raise AttributeError(f"{type(made).__qualname__!r} object has no attribute {name!r}")
             else:
                 own[name] = value
+
+
+def _taker_of(name: str) -> Callable[[Any, Any], None] | None:
+    """What takes up the state of a class of the default list, by its name."""
+    return LISTED_STATES.get(name) or family_taker(name)
 
 
 def _own_dict(made: Any) -> Any:

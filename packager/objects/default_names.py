@@ -77,20 +77,15 @@ CREATED: Final = {
         bsr_array bsr_matrix coo_array coo_matrix csc_array csc_matrix csr_array csr_matrix
         dia_array dia_matrix dok_array dok_matrix lil_array lil_matrix
     """,
+    "transformers.tokenization_python": "Trie ExtensionsTrie",
     # Callable objects that PyTorch registers as hooks.
     "torch.nn.utils.weight_norm": "WeightNorm",
     "torch.nn.utils.spectral_norm": "SpectralNorm SpectralNormStateDictHook SpectralNormLoadStateDictPreHook",
 }
 
-# Only beside code that the caller loads anyway: paths of this machine, then parts of estimators and
-# tables made in C, which trust their arguments and their state.
-CALLED_BESIDE_CODE: Final = {
-    "pathlib": "Path PosixPath WindowsPath",
-    "pandas": "StringDtype CategoricalDtype DatetimeTZDtype Index MultiIndex RangeIndex",
-    "pandas._libs.arrays": "__pyx_unpickle_NDArrayBacked",
-    "pandas._libs.internals": "_unpickle_block",
-    "pandas.core.indexes.base": "_new_Index",
-    "pandas.core.internals": "BlockManager SingleBlockManager",
+# Parts of estimators that are made in C: what they are called with, and the state that they are given, is
+# checked by tree_state.py and neighbor_state.py in packager/codecs. The losses are made of numbers.
+FAMILY_CALLED: Final = {
     "sklearn.tree._tree": "Tree",
     "sklearn.neighbors._kd_tree": "newObj",
     "sklearn.neighbors._ball_tree": "newObj",
@@ -103,6 +98,40 @@ CALLED_BESIDE_CODE: Final = {
         CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss CyHalfTweedieLossIdentity CyHuberLoss
         CyPinballLoss
     """,
+}
+# What these are called with instead of numbers: arrays, or one class of those below.
+CALLED_WITH_ARRAYS: Final = frozenset({"sklearn.tree._tree:Tree"})
+CALLED_WITH_CLASSES: Final = {
+    "sklearn.neighbors._kd_tree:newObj": "sklearn.neighbors",
+    "sklearn.neighbors._ball_tree:newObj": "sklearn.neighbors",
+    "sklearn.metrics._dist_metrics:newObj": "sklearn.metrics._dist_metrics",
+}
+FAMILY_VALUES: Final = {
+    "sklearn.neighbors": "KDTree BallTree",
+    "sklearn.metrics._dist_metrics": """
+        BrayCurtisDistance64 CanberraDistance64 ChebyshevDistance64 DiceDistance64 EuclideanDistance64
+        HammingDistance64 HaversineDistance64 JaccardDistance64 KulsinskiDistance64 MahalanobisDistance64
+        ManhattanDistance64 MatchingDistance64 MinkowskiDistance64 RogersTanimotoDistance64
+        RussellRaoDistance64 SEuclideanDistance64 SokalMichenerDistance64 SokalSneathDistance64
+        BrayCurtisDistance32 CanberraDistance32 ChebyshevDistance32 DiceDistance32 EuclideanDistance32
+        HammingDistance32 HaversineDistance32 JaccardDistance32 KulsinskiDistance32 MahalanobisDistance32
+        ManhattanDistance32 MatchingDistance32 MinkowskiDistance32 RogersTanimotoDistance32
+        RussellRaoDistance32 SEuclideanDistance32 SokalMichenerDistance32 SokalSneathDistance32
+    """,
+    "scipy._lib.array_api_compat.numpy": "asarray",  # what a spline of SciPy makes arrays with
+}
+# Made beside the classes of family_names.py, of other libraries or in another way.
+FAMILY_PARTS: Final = {"scipy.interpolate": "BSpline", "sklearn.utils": "Bunch"}
+
+# Only beside code that the caller loads anyway: paths of this machine, then parts of tables made in C, which
+# trust their arguments and their state.
+CALLED_BESIDE_CODE: Final = {
+    "pathlib": "Path PosixPath WindowsPath",
+    "pandas": "StringDtype CategoricalDtype DatetimeTZDtype Index MultiIndex RangeIndex",
+    "pandas._libs.arrays": "__pyx_unpickle_NDArrayBacked",
+    "pandas._libs.internals": "_unpickle_block",
+    "pandas.core.indexes.base": "_new_Index",
+    "pandas.core.internals": "BlockManager SingleBlockManager",
 }
 # Containers that hand on what they are asked for to what they hold, and what a command line was parsed to.
 CREATED_BESIDE_CODE: Final = {
@@ -124,7 +153,6 @@ FILLED_BESIDE_CODE: Final = {
         OutEdgeView OutMultiDegreeView OutMultiEdgeDataView OutMultiEdgeView
     """,
     "pandas": "Categorical CategoricalIndex DataFrame DatetimeIndex Series",
-    "sklearn.utils": "Bunch",
     "torch": "ScriptObject",
 }
 VALUES_BESIDE_CODE: Final = {
@@ -132,12 +160,6 @@ VALUES_BESIDE_CODE: Final = {
     "pathlib": "Path PosixPath WindowsPath",
     "pandas": "Index MultiIndex RangeIndex DatetimeIndex CategoricalIndex DataFrame Series",
     "pandas.arrays": "StringArray ArrowStringArray",
-    "sklearn.neighbors": "KDTree BallTree",
-    "sklearn.metrics._dist_metrics": """
-        ChebyshevDistance64 EuclideanDistance32 EuclideanDistance64 HammingDistance64
-        HaversineDistance64 ManhattanDistance64 MahalanobisDistance64 MinkowskiDistance64
-        SEuclideanDistance64
-    """,
 }
 
 # What turns names, bytes or other names into code. None of it is needed to rebuild a model (codecs
@@ -191,8 +213,18 @@ PLAIN_DTYPES: Final = frozenset(
 PLAIN_CODECS: Final = frozenset(
     """
     array.array bytearray collections.chainmap collections.deque collections.mapping complex enum fraction
-    kellet.device namedtuple numpy.dtype numpy.scalar re.pattern singleton slice torch.value
+    kellet.device namedtuple numpy.dtype numpy.scalar re.pattern singleton slice torch.value zoneinfo.zone
     """.split()
 ) | {"scalar subclass"}
+# Codecs of objects of libraries that are data by our own checks. They do more when somebody asks them than
+# plain data and tensors do (a frame has its columns for attributes), so that only who knows that holds them.
+LIBRARY_CODECS: Final = frozenset(
+    """
+    tokenizers.tokenizer tokenizers.part tokenizers.added_token
+    pyarrow.type pyarrow.field pyarrow.schema pyarrow.array pyarrow.chunked_array pyarrow.table
+    """.split()
+)
+# Codecs of boosters: what Python keeps beside the model is handed to the library.
+BOOSTER_CODECS: Final = frozenset("lightgbm.booster xgboost.booster catboost.model".split())
 # Codecs whose first child is judged elsewhere: a class by its name, a factory by its form.
 NAMED_CODECS: Final = frozenset({"collections.mapping", "enum", "namedtuple", "scalar subclass"})

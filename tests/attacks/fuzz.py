@@ -2,7 +2,7 @@
 
 Each input follows from the seed and its number, so that one can be run again. Printed are the counts
 of each outcome, the slowest inputs, and the largest peak of memory of a process. What is fuzzed is in
-`fuzz_archives` and `fuzz_checkpoints`; each has a `one_input(data)` that returns the outcome in a few
+`fuzz_archives`, `fuzz_checkpoints` and `fuzz_libraries`; each has a `one_input(data)` that returns the outcome in a few
 words, and raises what must not come out.
 
 With atheris installed, `fuzz.py atheris archives -runs=1000000 -max_len=64 CORPUS` lets it choose the
@@ -25,7 +25,7 @@ from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 
-TARGETS = ("archives", "checkpoints")
+TARGETS = ("archives", "checkpoints", "libraries")
 SLOWEST = 3
 
 

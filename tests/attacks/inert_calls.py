@@ -20,6 +20,7 @@ from typing import Final
 import numpy
 
 from .call_rows import Row
+from .library_rows import LIBRARY_ROWS
 
 EVERYWHERE: Final = Row(
     "everywhere",
@@ -273,6 +274,13 @@ CODEC_ROWS: Final = (
         why="compiles; nothing is matched",
     ),
     Row(
+        "zoneinfo.zone",
+        "re:Pattern.fullmatch",
+        makes="ZoneInfo",
+        on="the name of a zone, of letters, digits and slashes",
+        why="reads the rules of a zone from the folders of zones, or from tzdata",
+    ),
+    Row(
         "array.array",
         "array:array.frombytes array:array.fromunicode",
         makes="array.array",
@@ -524,7 +532,7 @@ CODEC_ROWS: Final = (
     ),
 )
 
-ROWS: Final = {row.where: row for row in (*KIND_ROWS, *CODEC_ROWS)}
+ROWS: Final = {row.where: row for row in (*KIND_ROWS, *CODEC_ROWS, *LIBRARY_ROWS)}
 _ALWAYS: Final = (EVERYWHERE, *LOAD_ROWS)
 
 

@@ -11,6 +11,7 @@ import logging
 import operator
 import re
 import sys
+import zoneinfo
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -30,6 +31,7 @@ from packager.codecs import (
     optimizers,
     plain,
     tensors,
+    zones,
 )
 from packager.testing import CodecContract
 
@@ -160,6 +162,16 @@ class TestPattern(CodecContract):
 
     def samples(self) -> list[Any]:
         return [re.compile("a+b"), re.compile(rb"\d", re.IGNORECASE)]
+
+
+class TestZone(CodecContract):
+    codec = zones.ZoneCodec()
+
+    def samples(self) -> list[Any]:
+        return [zoneinfo.ZoneInfo("Europe/Berlin"), zoneinfo.ZoneInfo("UTC")]
+
+    def same(self, sample: Any, loaded: Any) -> bool:
+        return sample is loaded
 
 
 class TestArrayModule(CodecContract):

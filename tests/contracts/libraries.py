@@ -1,0 +1,20 @@
+"""The modules with contract tests of codecs for other libraries, by the library that each needs."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Final
+
+LIBRARIES: Final = {
+    "tokenizers": "test_tokenizers_codecs",
+    "pyarrow": "test_pyarrow_codecs",
+    "lightgbm": "test_lightgbm_codecs",
+    "xgboost": "test_xgboost_codecs",
+}
+
+
+def installed_contracts() -> dict[str, str]:
+    """Return the names of the modules whose library is here, by library."""
+    return {
+        name: f"tests.contracts.{module}" for name, module in LIBRARIES.items() if find_spec(name) is not None
+    }

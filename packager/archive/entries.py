@@ -383,7 +383,14 @@ _ONE: Final = 1 << 31  # the polynomial 1, bits reflected as CRC-32 has them
 def _chunk_tables() -> tuple[tuple[int, ...], ...]:
     """Return four tables of 256: for each byte of a CRC, what it becomes when a chunk of zeros follows."""
     shift = _power_of_x(8 * CHUNK)
-    return tuple(tuple(_times(shift, byte << place) for byte in range(256)) for place in (0, 8, 16, 24))
+    tables = []
+    for place in (0, 8, 16, 24):
+        table = [0]
+        for bit in range(place, place + 8):  # products add up, bit by bit
+            product = _times(shift, 1 << bit)
+            table += [product ^ known for known in table]
+        tables.append(tuple(table))
+    return tuple(tables)
 
 
 def _power_of_x(exponent: int) -> int:

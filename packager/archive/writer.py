@@ -279,6 +279,7 @@ class _Body:
         self._entries: list[EntryRecord] = []
         self._records: list[ZipEntry] = []
         self._shared: dict[tuple[int, int], list[Place]] = {}
+        self._unsampled: dict[int, list[Place]] = {}
 
     def add(self, entry: _Pending, digester: Digester) -> None:
         """Write one entry. A large one is digested by other threads, and its CRC-32 patched in later."""
@@ -328,6 +329,8 @@ class _Body:
 
     def find(self, data: memoryview, used: Container[Place]) -> Place | None:
         """Return where these bytes lie in tensors that are settled."""
+        if len(data) in self._unsampled:
+            self._sample_all()
         free = (place for place in self._shared.get((len(data), _sample(data)), ()) if place not in used)
         for place in islice(free, _MOST_COMPARED):
             if self._file.holds(self.starts[place.member] + place.start, data):
@@ -338,12 +341,21 @@ class _Body:
         """Remember where the buffers of tensors lie: what has the same bytes may refer to them."""
         start = 0
         for buffer in entry.content if isinstance(entry.content, list) else ():
-            stop = start + len(buffer)
-            if start and len(buffer) >= SHARED_FROM:  # the first is the header
-                places = self._shared.setdefault((len(buffer), _sample(buffer)), [])
-                if len(places) < _MOST_ALIKE:
-                    places.append(Place(entry.name, start, stop))
-            start = stop
+            size = len(buffer)
+            if start and size >= SHARED_FROM:  # the first is the header
+                self._unsampled.setdefault(size, []).append(Place(entry.name, start, start + size))
+            start += size
+
+    def _sample_all(self) -> None:
+        """Look at what lies in the file, now that something as long is added: most archives have one save."""
+        with self._file.map() as whole:
+            for size, places in self._unsampled.items():
+                for place in places:
+                    first = self.starts[place.member] + place.start
+                    alike = self._shared.setdefault((size, _sample(whole[first : first + size])), [])
+                    if len(alike) < _MOST_ALIKE:
+                        alike.append(place)
+        self._unsampled.clear()
 
     def _write_small(self, entry: _Pending, data: bytes) -> ChunkDigests:
         view = memoryview(data)
@@ -360,7 +372,7 @@ class _Body:
         is_watched = entry.kind == "tensors" and isinstance(entry.content, list)
         for batch in in_batches(_exactly(entry)):
             if is_watched:
-                batch = [[memoryview(bytes(piece)) for piece in chunk] for chunk in batch]
+                batch = [[memoryview(b"".join(chunk))] for chunk in batch]
             digests.append(digester.submit(batch, sha256=with_sha256))
             for chunk in batch:
                 for piece in chunk:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .base import *
     from .c_state import *
     from .frameworks import *
+    from .state_tensors import *
     from .tensors import *
     from .torch_absent import *
 else:
@@ -18,7 +19,8 @@ else:
             "TensorData CodecRegistry default_registry",
             "c_state": "CHECKED StateCheck state_checks stored_state",
             "frameworks": "split_literal",
-            "tensors": "LIBRARIES TENSOR_CODECS tensor_in tensor_out",
+            "state_tensors": "LIBRARIES tensor_in tensor_out",
+            "tensors": "TENSOR_CODECS",
             "torch_absent": "registry_without_torch",
         },
     )

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from packager.archive import MAX_NUMPY_EXTENT, MAX_NUMPY_RANK, largest_view
-from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, stored_as
+from packager.tensors import dtype_from_name, dtype_name, is_dtype_name
 
+from .array_memory import array_data, array_from, expect_elements, plain_array
 from .base import (
     CannotStore,
     Child,
@@ -22,8 +23,6 @@ from .base import (
     Encoding,
     LiteralValue,
     Node,
-    StoredTensor,
-    TensorData,
     expect,
     expect_class,
     expect_sizes,
@@ -88,71 +87,6 @@ class ArrayCodec(Codec):
         if kind == "recarray" and array.dtype.fields:
             array = array.view(numpy.dtype((numpy.record, array.dtype)))
         return array.view(getattr(numpy, kind))
-
-
-def expect_elements(child: Child, name: str) -> None:
-    """Raise ValueError unless a child is memory for elements of the named dtype."""
-    stored, row = stored_as(name)
-    _, extents = expect_tensor(child, stored)
-    expect(not row or (bool(extents) and extents[-1] == row), f"rows of {row} bytes")
-
-
-def array_data(array: Any, name: str | None) -> TensorData:
-    """Return the memory of an array of a named dtype; without a name, as rows of bytes."""
-    stored, row = stored_as(name) if name is not None else ("U8", array.dtype.itemsize)
-    address = array.__array_interface__["data"][0]
-    itemsize = array.dtype.itemsize
-    if not row and all(stride % itemsize == 0 for stride in array.strides):
-        strides = tuple(stride // itemsize for stride in array.strides)
-        return TensorData(stored, array.shape, strides, address, array)
-    if not row:
-        # A field of a structured array: its elements do not stand at multiples of their size.
-        return array_data(array.copy(order="K"), name)
-    return TensorData("U8", (*array.shape, row), (*array.strides, 1), address, array)
-
-
-def array_from(tensor: StoredTensor, dtype: Any, name: str | None) -> Any:
-    """Return the array of this dtype in stored memory: a view, writable where the memory is.
-
-    Where it cannot be written to, elements that do not stand at multiples of their alignment are copied.
-
-    Raises ValueError for a dtype with objects, and for rows of bytes that are not its elements.
-    """
-    import numpy
-
-    if dtype.hasobject:
-        raise ValueError(
-            f"an array of {dtype} in stored memory would take its bytes for addresses of objects"
-        )
-    by_rows = name is None or stored_as(name)[1] > 0
-    shape = tensor.shape[:-1] if by_rows else tensor.shape
-    if by_rows and tensor.shape[-1] != dtype.itemsize:
-        raise ValueError(f"dtype {dtype} takes {dtype.itemsize} bytes, the rows have {tensor.shape[-1]}")
-    if by_rows and tensor.strides[-1] != 1 and dtype.itemsize > 1:
-        raise ValueError("the bytes of an element do not lie side by side")
-    size = 1 if by_rows else dtype.itemsize
-    strides = tuple(stride * size for stride in (tensor.strides[:-1] if by_rows else tensor.strides))
-    if 0 in shape:
-        made: Any = numpy.empty(shape, dtype)
-    else:
-        made = numpy.ndarray(shape, dtype, tensor.buffer, tensor.offset, strides)
-    if tensor.buffer.readonly:
-        # Rows of bytes may stand anywhere in a file. What nobody can write to may be copied from there.
-        made = made if made.flags.aligned else made.copy(order="K")
-        made.flags.writeable = False
-    return made
-
-
-def plain_array(array: Any, context: Encoding) -> Any:
-    """Return an array as one of NumPy's own class, over its own memory; warn of one that maps a file."""
-    import numpy
-
-    if type(array) is numpy.memmap:
-        context.warn(
-            "a numpy.memmap comes back as an ordinary array in memory: its values are stored, not the "
-            "place of its file; map them anew where they are loaded, or save numpy.asarray() of it"
-        )
-    return array.view(numpy.ndarray)
 
 
 # --- arrays of objects, and of strings of any length ---

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from packager.tensors import dtype_name
 
-from .arrays import array_data
+from .array_memory import array_data
 from .base import (
     Child,
     Codec,

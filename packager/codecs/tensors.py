@@ -1,10 +1,7 @@
-"""Tensors: the codecs of kellet's; and those of state dicts, whichever library they belong to.
+"""Tensors of kellet: the codecs. Those of state dicts are in state_tensors.py.
 
 A tensor of kellet is a NumPy array, whether it requires a gradient, and attributes. `.grad`, hooks on
 tensors and version counters are not stored. PyTorch's are in torch_tensors.py.
-
-A value of a state dict that is nothing but a tensor becomes an entry of a safetensors member. "raw" is the
-name of a NumPy dtype that safetensors has no word for; such a tensor is stored as rows of bytes.
 """
 
 from __future__ import annotations
@@ -12,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
-from packager.libraries import library_of
-from packager.tensors import dtype_from_name, dtype_name, dtype_of_stored, is_dtype_name, stored_as
+from packager.tensors import dtype_from_name, dtype_name, is_dtype_name
 
-from .arrays import array_data, array_from, expect_elements, plain_array
+from .array_memory import array_data, array_from, expect_elements
 from .base import (
     CannotStore,
     Child,
@@ -24,8 +20,6 @@ from .base import (
     Encoding,
     LiteralValue,
     Node,
-    StoredTensor,
-    TensorData,
     expect,
     expect_class,
     expect_sizes,
@@ -33,7 +27,6 @@ from .base import (
 )
 from .frameworks import EmptySlots, Saved, require_leaf
 from .torch_layouts import LAYOUTS, STRIDED
-from .torch_tensors import plain_data, tensor_of
 
 _KINDS: Final = ("Tensor", "Parameter", "Buffer")
 
@@ -157,6 +150,11 @@ def array_of(tensor: Any) -> Any:
     return tensor.detach().numpy()
 
 
+def is_plain(tensor: Any) -> bool:
+    """Check whether a tensor is of kellet's own classes, and has no attributes."""
+    return type(tensor) in (_classes()["Tensor"], _classes()["Parameter"]) and not vars(tensor)
+
+
 def memory_key(tensor: Any) -> Hashable:
     """Return the address, dtype, shape and strides of a tensor."""
     array = array_of(tensor)
@@ -167,58 +165,6 @@ def _classes() -> dict[str, Any]:
     import kellet.nn
 
     return {"Tensor": kellet.Tensor, "Parameter": kellet.nn.Parameter, "Buffer": kellet.nn.Buffer}
-
-
-# --- tensors of state dicts ---
-
-LIBRARIES: Final = ("numpy", "kellet", "torch")
-"""What `as_=` of `load_state_dict` may be."""
-
-
-def tensor_out(value: Any, context: Encoding) -> tuple[TensorData, str | None] | None:
-    """Return the memory of a tensor and its raw dtype; None for a value that is not just a tensor.
-
-    Gradients, hooks and whether a gradient is wanted are no part of a state dict.
-    """
-    library = library_of(value)
-    if library == "torch":
-        return plain_data(value, context)
-    if library == "kellet":
-        plain = type(value) in (_classes()["Tensor"], _classes()["Parameter"]) and not vars(value)
-        value = array_of(value) if plain else None
-    import numpy
-
-    if type(value) not in (numpy.ndarray, numpy.memmap):
-        return None
-    name = dtype_name(value.dtype)
-    if name is None:
-        return None
-    return array_data(plain_array(value, context), name), name if stored_as(name)[1] else None
-
-
-def tensor_in(
-    stored: StoredTensor,
-    raw: str | None,
-    library: str,
-    device: Any = None,
-    made_of: dict[Any, Any] | None = None,
-) -> Any:
-    """Return the tensor of a library in stored memory, without a copy.
-
-    `device` is `map_location`, for torch. By what `made_of` keeps, tensors over the same memory share a
-    storage of torch, as ties do.
-
-    Raises ValueError where the library, or NumPy here, does not have the dtype.
-    """
-    if library == "torch":
-        return tensor_of(stored, raw, device, made_of)
-    name = raw if raw is not None else dtype_of_stored(stored.dtype)
-    array = array_from(stored, dtype_from_name(name), name)
-    if library == "numpy":
-        return array
-    import kellet
-
-    return kellet.from_numpy(array)
 
 
 CODECS: Final = (TensorSubclassCodec(), TensorCodec(), DeviceCodec())

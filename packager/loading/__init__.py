@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .running import *
     from .stored_objects import *
     from .stored_pickles import *
+    from .stored_states import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
@@ -25,7 +26,8 @@ else:
             "packaged_code": "Unpacker",
             "resources": "Directory PackageResources directory_of",
             "running": "CheckOutcome run_checks run_entry",
-            "stored_objects": "load_object load_state_dict stored_names",
+            "stored_objects": "load_object stored_names",
             "stored_pickles": "load_pickle",
+            "stored_states": "load_state_dict",
         },
     )

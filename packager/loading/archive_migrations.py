@@ -21,7 +21,7 @@ from packager.migrations import (
 )
 from packager.objects import TrustContext, walk_classes
 
-from .stored_objects import LoadContext
+from .load_context import LoadContext
 
 
 class ArchiveMigrations:

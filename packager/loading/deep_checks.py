@@ -27,8 +27,9 @@ from packager.arguments import check_file
 from packager.errors import ArchiveError
 from packager.objects import EXTRA, Trust
 
+from .load_context import trust_context_of
 from .packaged_code import PackagedCode
-from .stored_objects import called_factory, names_listed, require_factory_allowed, trust_context_of
+from .stored_objects import called_factory, names_listed, require_factory_allowed
 
 
 def verify(

@@ -376,7 +376,7 @@ def _reopened(policy: dict[str, Any]) -> LoadedArchive:
     rules = ImportRules(code, policy["suffix"], policy["undeclared"])
     if MIGRATIONS in reader:
         from .archive_migrations import ArchiveMigrations
-        from .stored_objects import LoadContext
+        from .load_context import LoadContext
 
         admitted = frozenset(policy["admitted"])
         context = LoadContext.of(reader, policy["trust"], admitted.__contains__, rules.import_module)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from packager.environment import Distributions, EnvironmentReport
 
     from .archive_migrations import ArchiveMigrations
-    from .stored_objects import LoadContext
+    from .load_context import LoadContext
 
 
 class EnvironmentWarning(ShowsItsText, UserWarning):
@@ -92,7 +92,7 @@ class OpenArchive:
     @cached_property
     def context(self) -> LoadContext:
         """What loads from this archive need: see there."""
-        from .stored_objects import LoadContext
+        from .load_context import LoadContext
 
         return LoadContext.of(self.reader, self.options.trust, self.options.admitted, self.import_module)
 

@@ -11,15 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from packager.archive import ArchiveReader, ObjectRecord, StateDictRecord, TensorReader, storages_of
 from packager.errors import ArchiveError, UntrustedTypeError
 from packager.libraries import library_of
 from packager.objects import (
     AuditedObject,
-    Names,
     Trust,
     TrustContext,
     audit,
@@ -31,86 +29,16 @@ from packager.objects import (
     resolve_names,
 )
 
+from .load_context import LoadContext, StoredObjectError, find_record, trust_context_of
 from .packaged_code import DisallowedModuleError, PackagedCode
-
-if TYPE_CHECKING:
-    from packager.objects import StateDictView
-
-_Record = TypeVar("_Record", ObjectRecord, StateDictRecord)
-
-
-class StoredObjectError(ArchiveError, KeyError):
-    """The archive holds no object, or no state dict, of that name."""
-
-
-@dataclass(frozen=True)
-class LoadContext:
-    """What every load from an open archive needs.
-
-    `archive` gives bytes and records, `trust_context` says what the archive holds that bears on trust,
-    `trust` whom the caller trusts, `admitted` whether a stored or extern module may be used, and
-    `import_module` imports one by its stored name. `owned` are the first parts of the archive's own names.
-    """
-
-    archive: ArchiveReader
-    trust_context: TrustContext
-    trust: Collection[str]
-    owned: frozenset[str]
-    admitted: Callable[[str], bool]
-    import_module: Callable[[str], ModuleType]
-
-    @classmethod
-    def of(
-        cls,
-        archive: ArchiveReader,
-        trust: Collection[str],
-        admitted: Callable[[str], bool],
-        import_module: Callable[[str], ModuleType],
-    ) -> LoadContext:
-        """Make the record for an open archive."""
-        code = PackagedCode(archive)
-        return cls(archive, trust_context_of(archive, code), trust, code.owned, admitted, import_module)
-
-    def find_admitted(self, module: str, qualname: str) -> Any:
-        """Return the object of a stored name; a module of the archive is imported if it is admitted.
-
-        Raises DisallowedModuleError where it is not.
-        """
-        return resolve_name(self._import_admitted(module), qualname)
-
-    def resolve_admitted(self, audited: AuditedObject) -> Names:
-        """Return the objects behind the names of an audited table; see `find_admitted`."""
-        return resolve_names(audited, self._import_admitted)
-
-    def _import_admitted(self, module: str) -> ModuleType:
-        if module.partition(".")[0] in self.owned and not self.admitted(module):
-            raise DisallowedModuleError(
-                f"module_allowed refuses {module!r}, a module of the archive (disallowed) that a stored name "
-                "leads to; allow it, or bring the state dict up to date by a migration of your own"
-            )
-        return self.import_module(module)
-
-
-def trust_context_of(archive: ArchiveReader, code: PackagedCode) -> TrustContext:
-    """Return what the archive holds that bears on trust: see `packager.objects.TrustContext`.
-
-    A mocked module, and a parent that is there for its children's sake, have no source: they are no
-    code, and what stands in their place grants nothing.
-    """
-    distributions = {
-        record.name: f"{record.distribution} {record.version}"
-        for record in archive.manifest.externs
-        if record.distribution
-    }
-    return TrustContext.of_archive(code.stored, code.declared, distributions)
-
+from .stored_states import load_state_dict
 
 # --- objects ---
 
 
 def find_object(archive: ArchiveReader, package: str, resource: str) -> ObjectRecord:
     """Return the record of a stored object. Raises StoredObjectError, naming those that there are."""
-    record, there = _find(archive.manifest.objects, package, resource)
+    record, there = find_record(archive.manifest.objects, package, resource)
     if record is None:
         raise StoredObjectError(
             f"no object {resource!r} in package {package!r}; the archive holds {there}. Texts, binaries and "
@@ -157,7 +85,7 @@ def load_object(
             f"{what}: its configuration is no dict of arguments by name; the archive is damaged"
         )
     thing = resolve_name(context.import_module(module), name)(**made)
-    if _find(archive.manifest.state_dicts, package, resource)[0] is not None:
+    if find_record(archive.manifest.state_dicts, package, resource)[0] is not None:
         thing.load_state_dict(load_state_dict(context, package, resource, as_=library_of(thing)))
     return thing
 
@@ -196,47 +124,6 @@ def _require_admitted(modules: Iterable[str], allowed: Callable[[str], bool], wh
             f"{', '.join(map(repr, refused))}, but module_allowed refuses that (disallowed); allow them, "
             "or load a state dict, which is data alone"
         )
-
-
-def _find(records: Iterable[_Record], package: str, resource: str) -> tuple[_Record | None, str]:
-    """Return the record of that name, or None and the names that there are, for a message."""
-    all_names = []
-    for record in records:
-        if (record.package, record.resource) == (package, resource):
-            return record, ""
-        all_names.append(f"{record.package}/{record.resource}")
-    return None, ", ".join(all_names) or "none"
-
-
-# --- state dicts ---
-
-
-def load_state_dict(
-    context: LoadContext, package: str, resource: str, *, as_: str | None = None, device: Any = None
-) -> StateDictView:
-    """Return a stored state dict; nothing but its index is read until a value is asked for.
-
-    It is data alone, whatever source lies beside it.
-
-    Raises StoredObjectError, naming those that there are.
-    """
-    from packager.objects import open_state_dict  # most objects are loaded without
-
-    record, there = _find(context.archive.manifest.state_dicts, package, resource)
-    if record is None:
-        raise StoredObjectError(
-            f"no state dict {resource!r} in package {package!r}; the archive holds {there}"
-        )
-    return open_state_dict(
-        TensorReader(context.archive, record.entry),
-        None if record.extras is None else context.archive.read(record.extras),
-        as_=as_,
-        trust_context=context.trust_context.data_alone(),
-        trust=context.trust,
-        resolve=context.resolve_admitted,
-        device=device,
-        what=f"state dict {package}/{resource}",
-    )
 
 
 # --- names ---

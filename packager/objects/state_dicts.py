@@ -20,13 +20,14 @@ from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor
 from packager.errors import ArgumentError
 from packager.graph import Importer, sys_importer
 from packager.libraries import FORMATS, library_of
-from packager.tensors import ITEMSIZE, TensorData, in_c_order, is_contiguous, lay_out
+from packager.process import gc_paused
+from packager.tensors import ITEMSIZE, TensorData, lay_out
 
 from .encoder import Encoder
 from .encoding import KINDS
 from .naming import NameUse
 from .recording import EncodedObject, Finding, settled
-from .state_mapping import StateMapping
+from .state_mapping import EXTRA, StateMapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,13 @@ def encode_state_dict(
     state = state.stored() if isinstance(state, StateMapping) else state
     registry = default_registry() if registry is None else registry
     registry.load_all()
-    context = Encoder(importer, exporter, registry, root, KINDS)
+    with gc_paused():
+        return _encoded(state, Encoder(importer, exporter, registry, root, KINDS), root)
+
+
+def _encoded(state: Mapping[str, Any], context: Encoder, root: str) -> EncodedStateDict:
     tensors, raw, others, refusals, warnings = _sorted_out(state, context, root)
-    placed, storages = lay_out(list(tensors.values()))
+    placed, storages = lay_out(list(tensors.values()), by_axes=True)
     specs = [
         TensorSpec(
             key, data.dtype, data.shape, place.strides, place.offset // ITEMSIZE[data.dtype], place.storage
@@ -139,10 +144,6 @@ def encode_extras(
     return encoded.with_sources(lambda module: False), versions
 
 
-EXTRA = "extras:"
-"""What the keys of tensors inside of extras start with: they are no keys of the state dict."""
-
-
 def _state_of(module: Any) -> Mapping[str, Any]:
     state_dict = getattr(module, "state_dict", None)
     state = state_dict() if callable(state_dict) else None
@@ -153,7 +154,8 @@ def _state_of(module: Any) -> Mapping[str, Any]:
 
 def _format_of(tensors: Iterable[Any]) -> dict[str, str]:
     """Say which library tensors are of, as safetensors does; nothing for arrays of NumPy, and for several."""
-    libraries = set(map(library_of, tensors))
+    one_of_each = {type(tensor): tensor for tensor in tensors}
+    libraries = set(map(library_of, one_of_each.values()))
     format = FORMATS.get(libraries.pop()) if len(libraries) == 1 else None
     return {} if format is None else {"format": format}
 
@@ -179,7 +181,7 @@ def _sorted_out(
         tensors[key], raw_name = found
         if raw_name is not None:
             raw[key] = raw_name
-    return _in_order_of_axes(tensors), raw, others, refusals, warnings
+    return tensors, raw, others, refusals, warnings
 
 
 def _fault_of(key: object) -> tuple[str, tuple[str, ...]] | None:
@@ -190,20 +192,6 @@ def _fault_of(key: object) -> tuple[str, tuple[str, ...]] | None:
     if key.startswith(EXTRA) or "\0" in key or key == "__metadata__":
         return "is no key of a state dict", ("use another string",)
     return None
-
-
-def _in_order_of_axes(tensors: dict[str, TensorData]) -> dict[str, TensorData]:
-    """Copy each tensor that shares memory with no other and does not lie in C order."""
-    placed, storages = lay_out(list(tensors.values()))
-    members = [0] * len(storages)
-    for place in placed:
-        members[place.storage] += 1
-    return {
-        key: data
-        if members[place.storage] > 1 or is_contiguous(data.shape, place.strides)
-        else in_c_order(data)
-        for (key, data), place in zip(tensors.items(), placed, strict=True)
-    }
 
 
 def _metadata_columns(metadata: Any) -> tuple[tuple[tuple[str, int], ...], dict[str, Any] | None]:

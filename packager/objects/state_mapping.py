@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from packager.errors import ArgumentError
+
+EXTRA: Final = "extras:"
+"""What the keys of tensors inside of extras start with: they are no keys of the state dict."""
 
 if TYPE_CHECKING:
     _LazyDict: TypeAlias = dict[str, Any]

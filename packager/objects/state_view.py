@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from packager.archive import TensorReader, TensorSpec, storages_of
 from packager.codecs import LIBRARIES, CodecRegistry, StoredTensor, tensor_in
@@ -15,11 +15,11 @@ from packager.libraries import is_installed, library_here
 from packager.tensors import ITEMSIZE, is_dtype_name, part_of, span, stored_as
 from packager.texts import counted
 
-from .auditing import AuditedObject, Names, audit, resolve_names
-from .building import build
-from .state_dicts import EXTRA
-from .state_mapping import StateMapping
+from .state_mapping import EXTRA, StateMapping
 from .trust import TrustContext
+
+if TYPE_CHECKING:
+    from .auditing import AuditedObject, Names
 
 
 def open_state_dict(
@@ -83,6 +83,9 @@ class _Extras:
         """Values, places, raw dtypes and metadata. Raises what `audit` and `build` raise."""
         if not self._records:
             return {"values": {}, "places": [], "raw": {}, "metadata": None}
+        from .auditing import audit, resolve_names  # most state dicts have nothing beside their tensors
+        from .building import build
+
         trust_context, trust, resolve, registry, what, device = self._options
         specs = _specs_of_extras(self._tensors)
         storages = storages_of(self._tensors, EXTRA)

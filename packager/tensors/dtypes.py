@@ -172,9 +172,12 @@ def dtype_name(dtype: Any) -> str | None:
     """Return the name of a dtype without parts; None where it has fields, a shape or objects, or no name."""
     if dtype.fields is not None or dtype.subdtype is not None or dtype.metadata or dtype.hasobject:
         return None
-    if dtype.type.__module__ == "ml_dtypes" and dtype.name not in _EXTENSIONS:
+    if dtype.isbuiltin == 1:  # one of NumPy's own, whose `name` is put together whenever it is asked for
+        name = str(dtype.str)
+    elif dtype.type.__module__ == "ml_dtypes" and dtype.name not in _EXTENSIONS:
         return None  # NumPy would spell it as void
-    name = str(dtype.name if dtype.name in _EXTENSIONS else dtype.str)
+    else:
+        name = str(dtype.name if dtype.name in _EXTENSIONS else dtype.str)
     return name if is_dtype_name(name) else None
 
 

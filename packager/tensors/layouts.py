@@ -13,7 +13,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from operator import mul
 from typing import Any, Final
@@ -32,7 +32,7 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     >>> contiguous_strides((2, 3, 4)), contiguous_strides((2, 0, 3)), contiguous_strides(())
     ((12, 4, 1), (3, 3, 1), ())
     """
-    return _contiguous_strides(tuple(shape))
+    return (1,) if len(shape) == 1 else _contiguous_strides(tuple(shape))
 
 
 @lru_cache(maxsize=4096)  # tensors share few shapes
@@ -246,19 +246,28 @@ class StorageBytes:
     first: int
 
 
-def lay_out(views: Sequence[TensorData]) -> tuple[list[Placed], list[StorageBytes]]:
-    """Lay out all tensors, in storages that are numbered in the order in which they are first used."""
+def lay_out(views: Sequence[TensorData], *, by_axes: bool = False) -> tuple[list[Placed], list[StorageBytes]]:
+    """Lay out all tensors, in storages that are numbered in the order in which they are first used.
+
+    With `by_axes` a tensor that shares memory with no other is stored in the order of its axes, from a copy
+    where it does not lie so.
+    """
     placed: list[Placed] = [None] * len(views)  # type: ignore[list-item]  # each is set below
     storages: list[StorageBytes] = []
     for number, members in enumerate(overlapping([span_of(v) if 0 not in v.shape else None for v in views])):
-        storage, places = _store(views, members, number)
+        first = members[0]
+        if len(members) == 1 and (usual := _store_usual(views[first], first, number)):
+            storage, placed[first] = usual
+            storages.append(storage)
+            continue
+        storage, places = _store(views, members, number, by_axes)
         storages.append(storage)
         for member, place in places.items():
             placed[member] = place
     return placed, storages
 
 
-def in_c_order(view: TensorData) -> TensorData:
+def _in_c_order(view: TensorData) -> TensorData:
     """Return a copy whose elements lie in the order of its axes, without gaps."""
     import numpy
 
@@ -279,6 +288,8 @@ def in_c_order(view: TensorData) -> TensorData:
 def span_of(view: TensorData) -> tuple[int, int]:
     """Return the range of addresses from the first to the last byte of a tensor that is not empty."""
     size = ITEMSIZE[view.dtype]
+    if view.strides == contiguous_strides(view.shape) and 0 not in view.shape:
+        return view.address, view.address + math.prod(view.shape) * size
     low, high = span(view.shape, view.strides, 0)
     return view.address + low * size, view.address + high * size
 
@@ -314,8 +325,21 @@ def same_bytes(one: memoryview, other: memoryview) -> bool:
     return all(bytes(first[at : at + _PIECE]) == bytes(second[at : at + _PIECE]) for at in starts)
 
 
+def _store_usual(view: TensorData, index: int, number: int) -> tuple[StorageBytes, Placed] | None:
+    """Store a tensor that is alone and lies in C order, as nearly all do; None for another one.
+
+    The straight path of tens of thousands of tensors: a storage of it says nothing that the tensor does not.
+    """
+    shape, strides = view.shape, view.strides
+    if 0 in shape or strides != contiguous_strides(shape):
+        return None
+    start = view.address
+    buffer = _memory(start, start + math.prod(shape) * ITEMSIZE[view.dtype], [view.owner])
+    return StorageBytes(view.dtype, shape, buffer, index, index), Placed(number, 0, strides)
+
+
 def _store(
-    views: Sequence[TensorData], members: list[int], number: int
+    views: Sequence[TensorData], members: list[int], number: int, by_axes: bool
 ) -> tuple[StorageBytes, dict[int, Placed]]:
     first = views[members[0]]
     if 0 in first.shape:
@@ -324,7 +348,10 @@ def _store(
             members[0]: place
         }
     if len(members) == 1:
-        return _store_alone(first, members[0], number)
+        storage, places = _store_alone(first, members[0], number)
+        if by_axes and not is_contiguous(first.shape, places[members[0]].strides):
+            return _store_alone(_in_c_order(first), members[0], number)
+        return storage, places
     start = min(span_of(views[member])[0] for member in members)
     stop = max(span_of(views[member])[1] for member in members)
     places = {
@@ -390,9 +417,16 @@ def _covers(view: TensorData, start: int, stop: int) -> bool:
 
 def _memory(start: int, stop: int, owners: list[object]) -> memoryview:
     """Return the bytes at these addresses, read-only; the owners live as long as the view does."""
-    array = (ctypes.c_ubyte * (stop - start)).from_address(start)
+    size = stop - start
+    # ctypes makes a type for each length, which takes longer than all the rest: one for each power of two.
+    array = _bytes_type(size.bit_length()).from_address(start)
     array.owners = owners  # type: ignore[attr-defined]  # ctypes arrays take attributes
-    return memoryview(array).cast("B").toreadonly()
+    return memoryview(array).cast("B")[:size].toreadonly()
+
+
+@cache  # at most one for each bit of an address
+def _bytes_type(bits: int) -> type[ctypes.Array[ctypes.c_ubyte]]:
+    return ctypes.c_ubyte * ((1 << bits) - 1)
 
 
 def _without_gaps(view: TensorData, order: list[int], start: int, stop: int) -> memoryview:

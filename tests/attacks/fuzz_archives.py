@@ -53,8 +53,9 @@ from packager.archive.entry_names import DIGEST, MANIFEST, MIGRATIONS, digest_li
 from packager.archive.zip_container import ZipEntry, central_directory, local_header
 from packager.environment import Distributions, Fingerprint
 from packager.errors import PackageError
+from packager.loading import load_object, load_state_dict
+from packager.loading.load_context import LoadContext
 from packager.loading.opening import environment_report
-from packager.loading.stored_objects import LoadContext, load_object, load_state_dict
 from packager.migrations import Migration, drop, rename
 from packager.migrations.archiving import pack_migrations, unpack_migrations
 from packager.objects import TrustContext, encode, encode_state_dict, names_in

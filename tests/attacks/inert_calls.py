@@ -134,6 +134,7 @@ LOAD_ROWS: Final = (
         "ours",
         """
         packager.package_importer:* packager.loading.stored_objects:* packager.loading.opening:*
+        packager.loading.load_context:* packager.loading.stored_states:*
         packager.loading.loaded_archive:* packager.loading.packaged_code:PackagedCode.*
         packager.loading.packaged_code:ImportRules.* packager.loading.packaged_code:DisallowedModuleError*
         packager.loading.packaged_code:_tree

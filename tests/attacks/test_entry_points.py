@@ -26,7 +26,7 @@ from packager import PackageExporter, PackageImporter, PackagingError, sys_impor
 from packager.archive import ArchiveReader, ArchiveWriter, CheckRecord, EntryPoint, ModuleRecord
 from packager.calls import EntryMethodError
 from packager.cli import main
-from packager.loading.stored_objects import StoredObjectError
+from packager.loading.load_context import StoredObjectError
 
 # Some of what is saved here needs trust, which the export says.
 pytestmark = pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")

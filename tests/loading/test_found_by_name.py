@@ -12,7 +12,7 @@ import pytest
 from packager import PackageExporter, PackageImporter
 from packager.archive import ObjectRecord
 from packager.errors import PackageError, UntrustedTypeError
-from packager.loading import running, stored_objects
+from packager.loading import load_context, running, stored_objects, stored_states
 from packager.loading.loaded_archive import NameTakenError, loaded_archive_of
 from packager.loading.packaged_code import DisallowedModuleError
 from packager.objects import TrustContext
@@ -29,14 +29,14 @@ def test_an_object_is_found_by_its_package_and_its_name() -> None:
     for record in RECORDS:
         assert stored_objects.find_object(archive(RECORDS), record.package, record.resource) is record
     for records, there in ((RECORDS, "m/a, m/b, n/a"), ([], "none")):
-        with pytest.raises(stored_objects.StoredObjectError) as missing:
+        with pytest.raises(load_context.StoredObjectError) as missing:
             stored_objects.find_object(archive(records), "n", "b")
         assert missing.value.args[0].startswith(
             f"no object 'b' in package 'n'; the archive holds {there}. Texts, binaries and pickles have "
         )
     context: Any = SimpleNamespace(archive=archive([]))
-    with pytest.raises(stored_objects.StoredObjectError) as missing:
-        stored_objects.load_state_dict(context, "n", "b")
+    with pytest.raises(load_context.StoredObjectError) as missing:
+        stored_states.load_state_dict(context, "n", "b")
     assert missing.value.args[0] == "no state dict 'b' in package 'n'; the archive holds none"
 
 
@@ -89,7 +89,7 @@ def test_a_factory_is_stored_or_trusted_by_its_name() -> None:
 def test_names_are_found_where_their_module_is_admitted() -> None:
     module = ModuleType("m.a")
     module.x = 1  # type: ignore[attr-defined]  # a module made by hand
-    context = stored_objects.LoadContext(
+    context = load_context.LoadContext(
         archive([]),
         TrustContext.of_archive(["m.a"]),
         (),

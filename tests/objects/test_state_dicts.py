@@ -23,6 +23,7 @@ from packager.objects import (
     encode,
     encode_state_dict,
     open_state_dict,
+    state_dicts,
 )
 from packager.objects.state_dicts import encode_extras
 from packager.testing.round_trips import resolve
@@ -317,3 +318,34 @@ def test_a_map_of_a_file_is_an_entry_like_any_array_and_is_said_to_come_back_as_
 def test_what_is_no_key_is_refused_with_its_type(key: Any, reason: str, option: str) -> None:
     (refusal,) = encode_state_dict({key: np.ones(1)}).refusals
     assert (refusal.path, refusal.reason, refusal.options) == (f"state[{key!r}]", reason, (option,))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1),
+        np.arange(7)[::-1],
+        np.arange(20.0)[::3],
+        np.broadcast_to(np.float32(2.5), (3, 2)),
+        np.asfortranarray(np.arange(6, dtype="i2").reshape(2, 3)),
+        np.arange(12.0).reshape(3, 4)[:, 1:3],
+        np.ones((1, 5, 1))[:, ::2],
+    ],
+    ids="permuted reversed strided broadcast fortran columns ones".split(),
+)
+def test_a_tensor_that_is_alone_lies_in_the_order_of_its_axes(array: Any) -> None:
+    encoded = encode_state_dict({"before": np.ones(3), "x": array, "after": np.ones(2)})
+    spec = encoded.tensors[1]
+    assert (spec.key, spec.shape, spec.offset, spec.storage) == ("x", array.shape, 0, 1)
+    assert bytes(encoded.storages[1]) == array.tobytes(order="C")
+    assert _member(_archive({"x": array}))["x"].tolist() == array.tolist()
+
+
+def test_memory_is_laid_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    real = state_dicts.lay_out
+    monkeypatch.setattr(
+        state_dicts, "lay_out", lambda views, **how: asked.append(len(views)) or real(views, **how)
+    )
+    encode_state_dict({"a": np.ones((3, 2)).T, "b": np.ones(2)})
+    assert asked == [2]

@@ -1,0 +1,87 @@
+"""The memory of NumPy's arrays as tensors of safetensors, and arrays made over such memory.
+
+Dtypes that safetensors has no word for are rows of bytes. Reading a state dict needs this and no codec, so
+it stands apart from them.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from packager.tensors import stored_as
+
+from .base import Child, Encoding, StoredTensor, TensorData, expect, expect_tensor
+
+
+def expect_elements(child: Child, name: str) -> None:
+    """Raise ValueError unless a child is memory for elements of the named dtype."""
+    stored, row = stored_as(name)
+    _, extents = expect_tensor(child, stored)
+    expect(not row or (bool(extents) and extents[-1] == row), f"rows of {row} bytes")
+
+
+def array_data(array: Any, name: str | None) -> TensorData:
+    """Return the memory of an array of a named dtype; without a name, as rows of bytes."""
+    stored, row = stored_as(name) if name is not None else ("U8", array.dtype.itemsize)
+    address = array.__array_interface__["data"][0]
+    itemsize = array.dtype.itemsize
+    if not row:
+        strides = _in_elements(array.strides, itemsize)
+        if strides is not None:
+            return TensorData(stored, array.shape, strides, address, array)
+        # A field of a structured array: its elements do not stand at multiples of their size.
+        return array_data(array.copy(order="K"), name)
+    return TensorData("U8", (*array.shape, row), (*array.strides, 1), address, array)
+
+
+@lru_cache(maxsize=4096)  # tensors share few layouts
+def _in_elements(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...] | None:
+    """Return strides in elements; None where some do not count whole ones."""
+    if any(stride % itemsize for stride in strides):
+        return None
+    return tuple(stride // itemsize for stride in strides)
+
+
+def array_from(tensor: StoredTensor, dtype: Any, name: str | None) -> Any:
+    """Return the array of this dtype in stored memory: a view, writable where the memory is.
+
+    Where it cannot be written to, elements that do not stand at multiples of their alignment are copied.
+
+    Raises ValueError for a dtype with objects, and for rows of bytes that are not its elements.
+    """
+    import numpy
+
+    if dtype.hasobject:
+        raise ValueError(
+            f"an array of {dtype} in stored memory would take its bytes for addresses of objects"
+        )
+    by_rows = name is None or stored_as(name)[1] > 0
+    shape = tensor.shape[:-1] if by_rows else tensor.shape
+    if by_rows and tensor.shape[-1] != dtype.itemsize:
+        raise ValueError(f"dtype {dtype} takes {dtype.itemsize} bytes, the rows have {tensor.shape[-1]}")
+    if by_rows and tensor.strides[-1] != 1 and dtype.itemsize > 1:
+        raise ValueError("the bytes of an element do not lie side by side")
+    size = 1 if by_rows else dtype.itemsize
+    strides = tuple(stride * size for stride in (tensor.strides[:-1] if by_rows else tensor.strides))
+    if 0 in shape:
+        made: Any = numpy.empty(shape, dtype)
+    else:
+        made = numpy.ndarray(shape, dtype, tensor.buffer, tensor.offset, strides)
+    if tensor.buffer.readonly:
+        # Rows of bytes may stand anywhere in a file. What nobody can write to may be copied from there.
+        made = made if made.flags.aligned else made.copy(order="K")
+        made.flags.writeable = False
+    return made
+
+
+def plain_array(array: Any, context: Encoding) -> Any:
+    """Return an array as one of NumPy's own class, over its own memory; warn of one that maps a file."""
+    import numpy
+
+    if type(array) is numpy.memmap:
+        context.warn(
+            "a numpy.memmap comes back as an ordinary array in memory: its values are stored, not the "
+            "place of its file; map them anew where they are loaded, or save numpy.asarray() of it"
+        )
+    return array.view(numpy.ndarray)

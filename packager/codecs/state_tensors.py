@@ -1,0 +1,70 @@
+"""Tensors of state dicts, whichever library they belong to: out of the process, and made again.
+
+A value of a state dict that is nothing but a tensor becomes an entry of a safetensors member. "raw" is the
+name of a NumPy dtype that safetensors has no word for; such a tensor is stored as rows of bytes. What only
+one library needs is read where a tensor is of that library.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from packager.libraries import library_of
+from packager.tensors import dtype_from_name, dtype_name, dtype_of_stored, stored_as
+
+from .array_memory import array_data, array_from, plain_array
+from .base import Encoding, StoredTensor, TensorData
+
+LIBRARIES: Final = ("numpy", "kellet", "torch")
+"""What `as_=` of `load_state_dict` may be."""
+
+
+def tensor_out(value: Any, context: Encoding) -> tuple[TensorData, str | None] | None:
+    """Return the memory of a tensor and its raw dtype; None for a value that is not just a tensor.
+
+    Gradients, hooks and whether a gradient is wanted are no part of a state dict.
+    """
+    library = library_of(value)
+    if library == "torch":
+        from .torch_tensors import plain_data
+
+        return plain_data(value, context)
+    if library == "kellet":
+        from .tensors import array_of, is_plain
+
+        value = array_of(value) if is_plain(value) else None
+    import numpy
+
+    if type(value) not in (numpy.ndarray, numpy.memmap):
+        return None
+    name = dtype_name(value.dtype)
+    if name is None:
+        return None
+    return array_data(plain_array(value, context), name), name if stored_as(name)[1] else None
+
+
+def tensor_in(
+    stored: StoredTensor,
+    raw: str | None,
+    library: str,
+    device: Any = None,
+    made_of: dict[Any, Any] | None = None,
+) -> Any:
+    """Return the tensor of a library in stored memory, without a copy.
+
+    `device` is `map_location`, for torch. By what `made_of` keeps, tensors over the same memory share a
+    storage of torch, as ties do.
+
+    Raises ValueError where the library, or NumPy here, does not have the dtype.
+    """
+    if library == "torch":
+        from .torch_tensors import tensor_of
+
+        return tensor_of(stored, raw, device, made_of)
+    name = raw if raw is not None else dtype_of_stored(stored.dtype)
+    array = array_from(stored, dtype_from_name(name), name)
+    if library == "numpy":
+        return array
+    import kellet
+
+    return kellet.from_numpy(array)

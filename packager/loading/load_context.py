@@ -1,0 +1,99 @@
+"""What every load of a stored object or state dict needs: the archive, and what bears on trust."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from packager.archive import ArchiveReader, ObjectRecord, StateDictRecord
+from packager.errors import ArchiveError
+from packager.objects import TrustContext
+
+from .packaged_code import DisallowedModuleError, PackagedCode
+
+if TYPE_CHECKING:
+    from packager.objects import AuditedObject, Names
+
+_Record = TypeVar("_Record", ObjectRecord, StateDictRecord)
+
+
+class StoredObjectError(ArchiveError, KeyError):
+    """The archive holds no object, or no state dict, of that name."""
+
+
+@dataclass(frozen=True)
+class LoadContext:
+    """What every load from an open archive needs.
+
+    `archive` gives bytes and records, `trust_context` says what the archive holds that bears on trust,
+    `trust` whom the caller trusts, `admitted` whether a stored or extern module may be used, and
+    `import_module` imports one by its stored name. `owned` are the first parts of the archive's own names.
+    """
+
+    archive: ArchiveReader
+    trust_context: TrustContext
+    trust: Collection[str]
+    owned: frozenset[str]
+    admitted: Callable[[str], bool]
+    import_module: Callable[[str], ModuleType]
+
+    @classmethod
+    def of(
+        cls,
+        archive: ArchiveReader,
+        trust: Collection[str],
+        admitted: Callable[[str], bool],
+        import_module: Callable[[str], ModuleType],
+    ) -> LoadContext:
+        """Make the record for an open archive."""
+        code = PackagedCode(archive)
+        return cls(archive, trust_context_of(archive, code), trust, code.owned, admitted, import_module)
+
+    def find_admitted(self, module: str, qualname: str) -> Any:
+        """Return the object of a stored name; a module of the archive is imported if it is admitted.
+
+        Raises DisallowedModuleError where it is not.
+        """
+        from packager.objects import resolve_name  # a state dict of tensors alone has no names
+
+        return resolve_name(self._import_admitted(module), qualname)
+
+    def resolve_admitted(self, audited: AuditedObject) -> Names:
+        """Return the objects behind the names of an audited table; see `find_admitted`."""
+        from packager.objects import resolve_names
+
+        return resolve_names(audited, self._import_admitted)
+
+    def _import_admitted(self, module: str) -> ModuleType:
+        if module.partition(".")[0] in self.owned and not self.admitted(module):
+            raise DisallowedModuleError(
+                f"module_allowed refuses {module!r}, a module of the archive (disallowed) that a stored name "
+                "leads to; allow it, or bring the state dict up to date by a migration of your own"
+            )
+        return self.import_module(module)
+
+
+def trust_context_of(archive: ArchiveReader, code: PackagedCode) -> TrustContext:
+    """Return what the archive holds that bears on trust: see `packager.objects.TrustContext`.
+
+    A mocked module, and a parent that is there for its children's sake, have no source: they are no
+    code, and what stands in their place grants nothing.
+    """
+    distributions = {
+        record.name: f"{record.distribution} {record.version}"
+        for record in archive.manifest.externs
+        if record.distribution
+    }
+    return TrustContext.of_archive(code.stored, code.declared, distributions)
+
+
+def find_record(records: Iterable[_Record], package: str, resource: str) -> tuple[_Record | None, str]:
+    """Return the record of that name, or None and the names that there are, for a message."""
+    all_names = []
+    for record in records:
+        if (record.package, record.resource) == (package, resource):
+            return record, ""
+        all_names.append(f"{record.package}/{record.resource}")
+    return None, ", ".join(all_names) or "none"

@@ -32,10 +32,14 @@ _HEAD: Final = "version num_class num_tree_per_iteration label_index max_feature
 _MAY_HEAD: Final = "objective average_output monotone_constraints".split()
 _VERSIONS: Final = ("v2", "v3", "v4")
 _INFO: Final = re.compile(rf"none|\[{_REAL}:{_REAL}\]|{_INT}(?::{_INT})*")
-_OBJECTIVE: Final = re.compile(r"[a-z0-9_]+(?: [a-z0-9_]+(?::[A-Za-z0-9_.+-]+)?)*")
+_OBJECTIVES: Final = """
+    regression regression_l1 huber fair poisson quantile mape gamma tweedie binary multiclass multiclassova
+    cross_entropy cross_entropy_lambda lambdarank rank_xendcg
+""".split()
+_OPTION: Final = re.compile(rf"sqrt|[a-z_]{{1,40}}:{_REAL}")
 # What an objective computes with; by another number of classes it would write beside its room.
 _CLASSES: Final = re.compile(r"num_class:([0-9]+)")
-_WITH_CLASSES: Final = frozenset("multiclass softmax multiclassova multiclass_ova ova ovr".split())
+_WITH_CLASSES: Final = frozenset({"multiclass", "multiclassova"})
 _PARAMETER: Final = re.compile(r"\[[a-z0-9_]+: [^\n\r\0]*\]")
 
 _BITS_OF_DECISION: Final = 16
@@ -93,9 +97,10 @@ def _head(lines: Sequence[str]) -> tuple[int, dict[str, Any]]:
 def _check_objective(objective: str | None, classes: int) -> None:
     if objective is None:
         return
-    expect(_OBJECTIVE.fullmatch(objective) is not None, "an objective", objective[:80])
+    name, *options = objective.split(" ")
+    expect(name in _OBJECTIVES and all(map(_OPTION.fullmatch, options)), "a known objective", objective[:80])
     said = _CLASSES.findall(objective)
-    if objective.partition(" ")[0] in _WITH_CLASSES:
+    if name in _WITH_CLASSES:
         expect(said == [str(classes)], f"num_class:{classes} of the objective", objective[:80])
     else:
         expect(not said and classes >= 1, "no classes of this objective", objective[:80])
@@ -179,7 +184,9 @@ def _check_children(left: Any, right: Any, leaves: int, what: str) -> None:
     for children in (left, right):
         _inside(children, f"children of {what}", inner, -leaves)
     # Leaf l stands for node inner + l, behind all that have children.
-    left, right = (numpy.where(side < 0, inner - 1 - side, side) for side in (left, right))
+    left, right = left.copy(), right.copy()
+    for side in (left, right):
+        side[side < 0] = inner - 1 - side[side < 0]
     try:
         require_tree(numpy.arange(inner), left, right, inner + leaves)
     except ValueError as error:

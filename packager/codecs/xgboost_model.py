@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 from packager.archive import MAX_TREE_DEPTH, largest_view
@@ -239,7 +239,7 @@ def _walk(arrays: Mapping[str, Any], count: int, removed: int, what: str, *, vec
     # Depths of nodes are counted by way of parents, also of those that are deleted.
     around = parents[unmet]
     expect(bool(((around >= 0) & (around < count)).all()), f"parents of deleted nodes in {what}")
-    expect(_ends(parents, numpy.flatnonzero(unmet), times), f"parents of deleted nodes in {what} that end")
+    expect(_ends(parents, unmet.nonzero()[0], times), f"parents of deleted nodes in {what} that end")
     return leaves
 
 
@@ -265,7 +265,7 @@ def _tree_sets(found: Mapping[str, Any], kinds: Any, inner: Any, what: str) -> i
         numpy.zeros(0, numpy.int64) if found[name] is None else numpy.asarray(found[name], numpy.int64)
         for name in _SETS
     )
-    asked = numpy.flatnonzero((kinds == 1) & inner)
+    asked = ((kinds == 1) & inner).nonzero()[0]
     same = len(nodes) == len(asked) and bool((nodes == asked).all())
     expect(same and bool((kinds[~inner] == 0).all()), f"a set for each node of {what} that asks for categories")
     expect(len(starts) == len(sizes) == len(nodes), f"a segment for each set of {what}")
@@ -283,21 +283,18 @@ def _tree_sets(found: Mapping[str, Any], kinds: Any, inner: Any, what: str) -> i
 
 
 def _check_categories(value: Any, features: int) -> None:
-    import numpy
-
     found = Fields(value, "cats")
     columns, starts, order = found.take("enc"), found.take("feature_segments"), found.take("sorted_idx")
     found.done()
     expect(type(columns) is list and len(columns) in (0, features), f"0 or {features} columns of categories")
     expect(_is_array(starts, "i4") and _is_array(order, "i4"), "ints (i4) as feature_segments and sorted_idx")
     counts = [_names_of(column, f"enc[{at}]") for at, column in enumerate(columns)]
-    ends = [0, *numpy.cumsum(counts).tolist()] if columns else []
+    ends = [*accumulate(counts, initial=0)] if columns else []
     expect(starts.tolist() == ends, "feature_segments as there are names of categories")
     total = ends[-1] if ends else 0
     expect(len(order) == total, f"{total} numbers as sorted_idx", len(order))
     for start, end in pairwise(ends):
-        fits = numpy.array_equal(numpy.sort(order[start:end]), numpy.arange(end - start))
-        expect(fits, "sorted_idx that orders the names of each column")
+        expect(sorted(order[start:end].tolist()) == [*range(end - start)], "sorted_idx that orders the names of each column")
 
 
 def _names_of(value: Any, what: str) -> int:

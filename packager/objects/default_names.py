@@ -96,7 +96,7 @@ FAMILY_CALLED: Final = {
     "sklearn._loss._loss": """
         CyAbsoluteError CyExponentialLoss CyHalfBinomialLoss CyHalfGammaLoss CyHalfMultinomialLoss
         CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss CyHalfTweedieLossIdentity CyHuberLoss
-        CyPinballLoss
+        CyPinballLoss __pyx_unpickle_CyHalfMultinomialLoss
     """,
 }
 # What these are called with instead of numbers: arrays, or one class of those below.
@@ -105,6 +105,7 @@ CALLED_WITH_CLASSES: Final = {
     "sklearn.neighbors._kd_tree:newObj": "sklearn.neighbors",
     "sklearn.neighbors._ball_tree:newObj": "sklearn.neighbors",
     "sklearn.metrics._dist_metrics:newObj": "sklearn.metrics._dist_metrics",
+    "sklearn._loss._loss:__pyx_unpickle_CyHalfMultinomialLoss": "sklearn._loss._loss",
 }
 FAMILY_VALUES: Final = {
     "sklearn.neighbors": "KDTree BallTree",
@@ -118,6 +119,7 @@ FAMILY_VALUES: Final = {
         ManhattanDistance32 MatchingDistance32 MinkowskiDistance32 RogersTanimotoDistance32
         RussellRaoDistance32 SEuclideanDistance32 SokalMichenerDistance32 SokalSneathDistance32
     """,
+    "sklearn._loss._loss": "CyHalfMultinomialLoss",
     "scipy._lib.array_api_compat.numpy": "asarray",  # what a spline of SciPy makes arrays with
 }
 # Made beside the classes of family_names.py, of other libraries or in another way.

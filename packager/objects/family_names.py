@@ -14,6 +14,7 @@ VERSIONS: Final = {
     "category-encoders": "2.11.2",
     "lightgbm": "4.7.0",
     "xgboost-cpu": "3.2.0",
+    "statsmodels": "0.15.0",
 }
 
 FAMILY_CLASSES: Final = {
@@ -155,6 +156,38 @@ FAMILY_CLASSES: Final = {
     "category_encoders.wrapper": "NestedCVWrapper PolynomialWrapper",
     "lightgbm": "LGBMClassifier LGBMModel LGBMRanker LGBMRegressor",
     "xgboost": "XGBClassifier XGBModel XGBRFClassifier XGBRFRegressor XGBRanker XGBRegressor",
+    "statsmodels.base.data": "FormulaicData ModelData PandasData PatsyData",
+    "statsmodels.base.wrapper": "ResultsWrapper",
+    "statsmodels.discrete.discrete_model": """
+        BinaryModel BinaryResults BinaryResultsWrapper CountModel CountResults CountResultsWrapper
+        DiscreteModel DiscreteResults GeneralizedPoisson GeneralizedPoissonResults
+        GeneralizedPoissonResultsWrapper L1BinaryResults L1BinaryResultsWrapper L1CountResults
+        L1CountResultsWrapper L1GeneralizedPoissonResults L1GeneralizedPoissonResultsWrapper
+        L1MultinomialResults L1MultinomialResultsWrapper L1NegativeBinomialResults
+        L1NegativeBinomialResultsWrapper L1PoissonResults L1PoissonResultsWrapper Logit LogitResults
+        MNLogit MultinomialModel MultinomialResults MultinomialResultsWrapper NegativeBinomialP
+        NegativeBinomialPResults NegativeBinomialPResultsWrapper NegativeBinomialResults
+        NegativeBinomialResultsWrapper OrderedResults OrderedResultsWrapper Poisson PoissonResults
+        PoissonResultsWrapper Probit ProbitResults
+    """,
+    "statsmodels.genmod.families": """
+        Binomial Family Gamma Gaussian InverseGaussian NegativeBinomial Poisson Tweedie
+    """,
+    "statsmodels.genmod.families.links": """
+        CDFLink CLogLog Cauchy Identity InversePower InverseSquared Link Log LogC LogLog Logit
+        NegativeBinomial Power Probit Sqrt cauchy cloglog identity inverse_power inverse_squared log logc
+        logit loglog nbinom probit sqrt
+    """,
+    "statsmodels.genmod.families.varfuncs": "Binomial NegativeBinomial Power VarianceFunction",
+    "statsmodels.genmod.generalized_linear_model": "GLM GLMResults GLMResultsWrapper",
+    "statsmodels.regression.linear_model": """
+        GLS GLSAR OLS OLSResults RegressionModel RegressionResults RegressionResultsWrapper WLS
+    """,
+    "statsmodels.robust.norms": """
+        AndrewWave Hampel HuberT LeastSquares MQuantileNorm RamsayE RobustNorm StudentT TrimmedMean
+        TukeyBiweight TukeyQuartic
+    """,
+    "statsmodels.robust.robust_linear_model": "RLM RLMResults RLMResultsWrapper",
 }
 
 FAMILY_FUNCTIONS: Final = {
@@ -177,4 +210,5 @@ FAMILY_FUNCTIONS: Final = {
         additive_chi2_kernel chi2_kernel cosine_distances cosine_similarity haversine_distances
         laplacian_kernel linear_kernel manhattan_distances polynomial_kernel rbf_kernel sigmoid_kernel
     """,
+    "sklearn.utils": "check_array",
 }

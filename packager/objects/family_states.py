@@ -9,6 +9,7 @@ another method than one that predicts, and a folder. Parts in C take up a state 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from packager.codecs import state_checks
@@ -27,6 +28,8 @@ _METHODS: Final = frozenset({None, "auto", "predict", "predict_proba", "predict_
 _NAMING_METHODS: Final = frozenset(
     "chain_method chain_method_ response_method _response_method stack_method stack_method_".split()
 )
+# What statsmodels keeps of a formula, and evaluates again.
+_EVALUATED: Final = frozenset("formula restore_model_spec restore_design_info model_spec design_info".split())
 
 FAMILY_CREATED: Final = frozenset(
     (module, name)
@@ -78,17 +81,25 @@ def _take_attributes(made: Any, state: Any) -> None:
         )
     names = {name: value for name, value in state.items() if name != _VERSION}
     forbid_shadows(type(made), names)
-    made.__dict__.update(names)
+    _held(made).update(names)
 
 
 def _take_thresholds(made: Any, state: Any) -> None:
-    """Take up the attributes of an isotonic regression; it keeps no function, and makes it of two arrays."""
+    """Take up the attributes of an isotonic regression, which is stored without the function that it asks."""
     _take_attributes(made, state)
-    held = made.__dict__
+    held = _held(made)
     if "X_thresholds_" in held and "y_thresholds_" in held:
-        for check in state_checks(type(made)):
-            check.check_made(made)
-        made._build_f(held["X_thresholds_"], held["y_thresholds_"])
+        raises = type(held.get("out_of_bounds")) is str and held["out_of_bounds"] == "raise"
+        held["f_"] = partial(_through, held["X_thresholds_"], held["y_thresholds_"], raises)
+
+
+def _through(places: Any, values: Any, raises: bool, asked: Any) -> Any:
+    """Return where the line through some points is at others; scikit-learn computes it in the same way."""
+    if len(values) == 1:
+        return values.repeat(asked.shape)
+    from scipy import interpolate
+
+    return interpolate.interp1d(places, values, kind="linear", bounds_error=raises)(asked)
 
 
 def _take_c_state(made: Any, state: Any) -> None:
@@ -103,7 +114,7 @@ def _take_c_state(made: Any, state: Any) -> None:
 
 def check_family(made: Any) -> None:
     """Raise ValueError where a complete object would call what data names, or open a folder that it names."""
-    held = made.__dict__
+    held = _held(made)
     for name in _NAMING_METHODS & held.keys():
         if not all(type(word) in (str, type(None)) and word in _METHODS for word in _words(held[name])):
             raise ValueError(f"{name} of {type(made).__qualname__} names methods that do not predict")
@@ -112,6 +123,17 @@ def check_family(made: Any) -> None:
             f"memory of {type(made).__qualname__} is a place to keep results in, which data does not choose; "
             "set memory=None before saving"
         )
+    if _EVALUATED & held.keys() and type(made).__module__.startswith("statsmodels."):
+        raise ValueError(
+            f"{type(made).__qualname__} was made of a formula, which is evaluated as Python; make the model of "
+            "arrays before saving"
+        )
+
+
+def _held(made: Any) -> dict[str, Any]:
+    """Return the attributes of an object themselves: a class may answer for `__dict__` in its own way."""
+    found: dict[str, Any] = object.__getattribute__(made, "__dict__")
+    return found
 
 
 def _words(value: Any) -> Iterator[Any]:

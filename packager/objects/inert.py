@@ -6,7 +6,7 @@ constructors run. So, in data alone:
 
 - no bound methods, and no getters;
 - a defaultdict makes None, an int, float, str, bool, list, dict, OrderedDict, set or tuple;
-- a partial wraps a listed function of torch.nn.functional, NumPy or kellet, or a class of modules, with
+- a partial wraps a listed function of torch.nn.functional, NumPy, scikit-learn or kellet, or a class of modules, with
   plain data and tensors as arguments;
 - a SimpleNamespace, and what else is called with stored arguments, holds plain data;
 - no hooks, but those of weight_norm and spectral_norm, with nothing but the values that they are made of;
@@ -39,6 +39,7 @@ from .default_names import (
     PLAIN_CODECS,
     PLAIN_DTYPES,
 )
+from .family_names import FAMILY_FUNCTIONS
 from .family_states import GIVEN_C_STATE, GIVEN_PAIRS, is_family
 from .listed_states import LISTED_STATES
 from .records import Kind, Record, fills_by_target, is_reference
@@ -246,7 +247,7 @@ def _partial(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         yield Form(
             index,
             f"a partial of {_described(judge, function)}, which is no listed function of "
-            f"torch.nn.functional, NumPy or kellet and no class of modules; {CODE}",
+            f"torch.nn.functional, NumPy, scikit-learn or kellet and no class of modules; {CODE}",
             name,
         )
     yield from judge.must_be_plain((args, keywords), "the arguments of a partial", _WITH_TENSORS)
@@ -255,7 +256,8 @@ def _partial(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
 def _may_be_wrapped(name: str) -> bool:
     module, _, qualname = name.partition(":")
     condition = None if name == _OVER_MEMORY else default_condition(module, qualname, "value")
-    return condition is not None and (module in _WRAPPED_MODULES or condition in _WRAPPED_FAMILIES)
+    wrapped = module in _WRAPPED_MODULES or qualname in FAMILY_FUNCTIONS.get(module, "").split()
+    return condition is not None and (wrapped or condition in _WRAPPED_FAMILIES)
 
 
 def _bound_by_hand(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -319,12 +321,18 @@ _KINDS_OF_ARGUMENTS: Final = {
 
 
 def _class_alone(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
-    """A part in C of scikit-learn is made by a function that is given its class, one of a list."""
+    """A part in C of scikit-learn is made by a function that is given its class, one of a list.
+
+    That of Cython is given a number beside it, by which it knows its own version, and an empty state.
+    """
     name = judge.table.name_of(index)
-    module, of_class = CALLED_WITH_CLASSES[name], judge.callable_name(record[-1])
+    module, of_class = CALLED_WITH_CLASSES[name], judge.callable_name(record[2]) if len(record) > 2 else ""
     home, _, qualname = of_class.partition(":")
-    fits = len(record) == 3 and record[0] == Kind.CALL and judge.table.is_global(record[2])
-    if not (fits and home == module and qualname in FAMILY_VALUES[module].split()):
+    listed = home == module and qualname in FAMILY_VALUES[module].split()
+    fits = record[0] == Kind.CALL and listed and judge.table.is_global(record[2])
+    more = [judge.table.records[-1 - one] if is_reference(one) else one for one in record[3:]]
+    fits = fits and all(type(one) is int or one in ([Kind.TUPLE], [Kind.PACKED_TUPLE]) for one in more)
+    if not fits or (more and "__pyx_unpickle" not in name):
         yield Form(index, f"{name} of something else than a class of {module}; {CODE}", name)
 
 
@@ -481,6 +489,25 @@ def _taken_apart(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     yield from judge.must_be_plain(operands, f"what the codec {codec!r} makes", _WITH_TENSORS)
 
 
+def _with_parts(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """A model of CatBoost with tables that no check of ours has read, with stored code as well."""
+    kind, word = record[2]
+    name = f"catboost:{kind}"
+    if word == "with parts" and not judge.vouched(name):
+        reason = "a model of CatBoost with tables for categories or texts, which the library reads unchecked"
+        yield Form(index, f"{reason}; train it with one_hot_max_size=255, or make them numbers before", name)
+
+
+def _catboost(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    yield from _with_parts(judge, index, record)
+    yield from _taken_apart(judge, index, record)
+
+
+def _codec_beside_code(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    if judge.table.codec_name(index) == "catboost.model":
+        yield from _with_parts(judge, index, record)
+
+
 def _optimizer(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     """What a class of optimisers asks of its options, and converts, when it takes up its state."""
     if not judge.is_class_trusted(judge.callable_name(record[3])):
@@ -510,11 +537,13 @@ _BY_CODEC: Final[dict[str, _Rule]] = {
         ("numpy.bit_generator", "numpy.dtype", "numpy.masked", "numpy.seed_sequence", "slice"), _taken_apart
     ),
     **dict.fromkeys(BOOSTER_CODECS, _taken_apart),
+    "catboost.model": _catboost,
     **dict.fromkeys(("kellet.optimizer", "torch.optimizer"), _optimizer),
 }
 _RULES_BESIDE_CODE: Final[dict[int, tuple[_Rule, ...]]] = {
     **dict.fromkeys((Kind.EXTEND, Kind.UPDATE, Kind.STATE), (_fill_of_class,)),
     **dict.fromkeys((Kind.CALL, Kind.CALL_KW, Kind.NEW, Kind.NEW_KW), (_of_text,)),
+    Kind.CODEC: (_codec_beside_code,),
 }
 _RULES: Final[dict[int, tuple[_Rule, ...]]] = {
     **dict.fromkeys((Kind.CALL, Kind.CALL_KW, Kind.PACKAGE_CALL, Kind.NEW, Kind.NEW_KW), (_call,)),

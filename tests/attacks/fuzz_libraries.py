@@ -41,6 +41,8 @@ class Sample:
 
     encoded: EncodedObject
     use: Any
+    change: Any = None
+    """How its bytes are changed, where the library has a format of its own: `(data, rng) -> data`."""
 
 
 def installed() -> list[str]:
@@ -54,20 +56,23 @@ def samples_of(library: str) -> list[Sample]:
     module = import_module(installed_contracts()[library])
     contracts = [value() for name, value in vars(module).items() if name.startswith("Test")]
     objects = [one for contract in contracts for one in contract.samples()]
-    return [Sample(encode(one).with_sources(lambda name: False), module.used) for one in objects]
+    change = getattr(module, "changed_bytes", None)
+    return [Sample(encode(one).with_sources(lambda name: False), module.used, change) for one in objects]
 
 
 SAMPLES = [sample for library in installed() for sample in samples_of(library)]
 
 
-def changed(encoded: EncodedObject, rng: random.Random) -> EncodedObject:
+def changed(sample: Sample, rng: random.Random) -> EncodedObject:
     """Return an object with one to three changes in its table, its storages, or both."""
+    encoded = sample.encoded
     table = copy.deepcopy(unpack_table(encoded.records, "sample"))
     buffers = [bytearray(storage.buffer) for storage in encoded.storages]
     for _ in range(rng.choice((1, 1, 2, 3))):
         if buffers and rng.random() < 0.6:
             number = rng.randrange(len(buffers))
-            buffers[number] = _other_bytes(buffers[number], rng)
+            own = sample.change if sample.change is not None and rng.random() < 0.85 else _other_bytes
+            buffers[number] = own(buffers[number], rng)
             _resize(table, encoded.storages[number].name, encoded.storages[number].dtype, len(buffers[number]))
         else:
             _change_table(table, rng)
@@ -191,4 +196,4 @@ def one_input(data: bytes) -> str:
     sample = SAMPLES[data[0] % len(SAMPLES)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return check(sample, changed(sample.encoded, random.Random(data)))
+        return check(sample, changed(sample, random.Random(data)))

@@ -10,6 +10,7 @@ LIBRARIES: Final = {
     "pyarrow": "test_pyarrow_codecs",
     "lightgbm": "test_lightgbm_codecs",
     "xgboost": "test_xgboost_codecs",
+    "catboost": "test_catboost_codecs",
 }
 
 

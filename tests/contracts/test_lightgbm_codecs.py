@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import re
 from functools import cache
 from typing import Any
 
@@ -49,6 +51,44 @@ def used(booster: Any) -> Any:
         found.append(booster.predict(rows, pred_contrib=True))
     importances = [booster.feature_importance(kind) for kind in ("split", "gain")]
     return [*found, *importances, booster.model_to_string(num_iteration=-1)]
+
+
+ODD = "0 1 -1 2 3 -2 7 40 -40 99999 2147483647 -2147483648 4294967295 1e300 -1e300 0.5 nan inf -0 9 11 15".split()
+
+
+def changed_bytes(data: bytearray, rng: random.Random) -> bytearray:
+    """Return the text of a model with one number, line or tree exchanged, and most often with fitting sizes."""
+    lines = data.decode("latin-1").split("\n")
+    at = rng.randrange(max(1, lines.index("end of trees") if "end of trees" in lines else len(lines)))
+    name, sign, value = lines[at].partition("=")
+    kind = rng.randrange(8)
+    if kind == 0:
+        del lines[at]
+    elif kind == 1:
+        lines.insert(at, lines[rng.randrange(len(lines))])
+    elif kind == 2:
+        same = [other for other in range(len(lines)) if lines[other].startswith(f"{name}=")]
+        lines[at] = lines[rng.choice(same or [at])]
+    else:
+        words = value.split(" ")
+        place = rng.randrange(len(words))
+        word = rng.choice((rng.choice(ODD), rng.choice(words), str(rng.randrange(-9, 60))))
+        if kind == 3:
+            del words[place]
+        elif kind == 4:
+            words.insert(place, word)
+        else:
+            words[place] = word
+        lines[at] = name + sign + " ".join(words)
+    text = "\n".join(lines)
+    return bytearray((_with_sizes(text) if rng.random() < 0.9 else text).encode("latin-1"))
+
+
+def _with_sizes(text: str) -> str:
+    """Return a text whose head says how long its trees are."""
+    head, *trees = text.partition("end of trees")[0].split("Tree=")
+    sizes = " ".join(str(len(f"Tree={tree}".encode())) for tree in trees)
+    return re.sub(r"tree_sizes=.*", f"tree_sizes={sizes}", text, count=1) if trees else text
 
 
 class TestBooster(CodecContract):

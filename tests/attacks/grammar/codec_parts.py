@@ -183,6 +183,64 @@ def stateful(graph: Graph, depth: int) -> int:
     return made
 
 
+def estimator(graph: Graph, depth: int) -> int:
+    """An object of a known family, with attributes or a state of whatever else a graph has."""
+    rng = graph.rng
+    if not words.FAMILY:
+        return created(graph, depth)
+    cls = graph.needed_name(*rng.choice(words.FAMILY))
+    names = rng.sample(words.FAMILY_ATTRIBUTES, rng.randint(0, 3))
+    names += [rng.choice(words.ODD_ATTRIBUTES)] if graph.bold() else []
+    values = [_held(graph, depth) for _ in names]
+    if rng.random() < 0.4:
+        return graph.add(K.OBJ, graph.add(K.SHAPE, cls, None, *names), *values)
+    made = graph.add(K.NEW, cls)
+    state = graph.add(K.DICT, *(part for pair in zip(names, values, strict=True) for part in pair))
+    graph.add(K.STATE, made, state)
+    if graph.bold():  # and what was taken up is changed
+        graph.add(K.UPDATE, state, rng.choice(words.ODD_ATTRIBUTES), graph.plain(0))
+    if graph.bold():
+        graph.fill(made)
+    return made
+
+
+def _held(graph: Graph, depth: int) -> Any:
+    roll = graph.rng.random()
+    if roll < 0.2:
+        return graph.value_name()
+    if roll < 0.35:
+        return c_part(graph, depth)
+    if roll < 0.5 and depth > 0:
+        return estimator(graph, depth - 1)
+    return graph.value(depth - 1) if roll < 0.75 else graph.plain_or_tensor(1)
+
+
+def c_part(graph: Graph, depth: int) -> int:
+    """A part of an estimator that is made in C: a loss, a metric, a tree; and its state."""
+    rng = graph.rng
+    if not words.C_PARTS:
+        return created(graph, depth)
+    module, name = rng.choice(words.C_PARTS)
+    function = graph.needed_name(module, name)
+    if name == "Tree":
+        made = graph.add(K.CALL, function, 1, array(graph, "I64", [1]), 1)
+        values = array(graph, "F64", [1])
+        state = graph.add(K.DICT, "max_depth", 0, "node_count", 1, "nodes", array(graph), "values", values)
+        graph.add(K.STATE, made, state)
+        return made
+    if name != "newObj":
+        options = [graph.anything_odd(1)] if graph.bold() else rng.choice(([], [1.0]))
+        return graph.add(K.CALL, function, *options)
+    home = "sklearn.neighbors" if "neighbors" in module else module
+    listed = [pair for pair in words.C_CLASSES if pair[0] == home]
+    cls = graph.anything_odd(1) if graph.bold() else graph.needed_name(*rng.choice(listed))
+    made = graph.add(K.CALL, function, cls)
+    if rng.random() < 0.7:
+        parts = [rng.choice((1, 1.5, array(graph, "F64", [1]), graph.plain(1))) for _ in range(rng.choice((3, 3, 13)))]
+        graph.add(K.STATE, made, graph.add(K.TUPLE, *parts))
+    return made
+
+
 def alias(graph: Graph, depth: int) -> int:
     """A generic alias of types; boldly of something else, or one that is given an attribute."""
     parts = [graph.name("builtins", graph.rng.choice(words.FACTORIES)) for _ in range(2)]
@@ -346,4 +404,7 @@ OTHERS: tuple[Any, ...] = (
     created,
     stateful,
     sparse_matrix,
+    estimator,
+    estimator,
+    c_part,
 )

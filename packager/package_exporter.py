@@ -531,6 +531,58 @@ class PackageExporter:
         self._before("save a state dict")
         self._take(StateDictRequest(package, resource, module_or_mapping))
 
+    def save_pretrained(
+        self,
+        source: Any,
+        package: str = "model",
+        resource: str = "model",
+        *,
+        tokenizer: Any = None,
+        processor: Any = None,
+        remote_code: bool = False,
+    ) -> Any:
+        """Store a model of Hugging Face's libraries with its tokenizer and processor; return what is called.
+
+        `source` is a folder of transformers, peft, sentence-transformers or diffusers, which that library reads
+        without downloading anything, or a model or a pipeline of theirs; a model comes with its
+        `tokenizer` and `processor`. What is stored is an object that takes text, images or sound, and has them as
+        attributes; its class goes along as the module `packaged_pretrained`, and the entry point has the name of the
+        resource. The libraries stay
+        outside as other code does. Code in the folder is run and stored only with `remote_code`.
+
+        Raises PretrainedError, a PackageError, for a folder that cannot be read, ArgumentError for another
+        object, and what `save_object` raises.
+
+        >>> import io
+        >>> PackageExporter(io.BytesIO()).save_pretrained("no_such_folder")
+        Traceback (most recent call last):
+            ...
+        packager.pretrained.folders.PretrainedError: no_such_folder: found no such folder; expected ...
+        """
+        from packager.pretrained import (
+            WRAPPER_MODULE,
+            declared_inputs,
+            open_pretrained,
+            parts_of,
+            wrapped,
+            wrapper_source,
+        )
+
+        check_flag("remote_code", remote_code)
+        self._before("save a pretrained model")
+        if isinstance(source, str | os.PathLike):
+            parts = open_pretrained(source, remote_code=remote_code)
+            if tokenizer is not None or processor is not None:
+                raise ArgumentError("save_pretrained() got a folder, and a tokenizer or processor besides")
+        else:
+            parts = parts_of(source, tokenizer=tokenizer, processor=processor)
+        wrapper = wrapped(parts)
+        if WRAPPER_MODULE not in self._request.asked_for:
+            self.save_source_string(WRAPPER_MODULE, wrapper_source())
+        self.save_object(package, resource, wrapper)
+        self.save_entry(resource, package, resource, takes=declared_inputs(wrapper))
+        return wrapper
+
     def save_entry(
         self,
         name: str,

@@ -30,12 +30,12 @@ _NOT_NUMBERS: Final = frozenset({"text", "bytes", "datetime64", "timedelta64"})
 _DTYPES: Final = frozenset({*DTYPES, *FAMILIES, *_NOT_NUMBERS})
 _TOKEN: Final = re.compile(
     r'\s*(?:(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<number>0|[1-9][0-9]{0,15})|(?P<key>"(?:[^"\\]|\\.)*")'
-    r"|(?P<mark>\.\.\.|[\[\]{}:,?*]))\s*"
+    r"|(?P<mark>\.\.\.|[\[\]{}:,?*|]))\s*"
 )
 _BARE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _EXPECTED: Final = (
     "expected text, bytes, bool, int, float, complex, none, any, a dtype and its axes (float32[*, 3], "
-    "integer[...]), list[TYPE], dict or {name: TYPE}, and ? behind it where None will do"
+    "integer[...]), list[TYPE], dict or {name: TYPE}, ? behind it where None will do, and | between several"
 )
 
 
@@ -43,9 +43,10 @@ _EXPECTED: Final = (
 class ValueType:
     """What a value of a call is; `str()` spells it, and `parse` reads that.
 
-    `kind` is "array", "list", or the word that stands for it. An array has a `dtype`, by name or family
+    `kind` is "array", "list", "either", or the word that stands for it. An array has a `dtype`, by name or family
     ("integer", "real", "number"), and a `shape`, in which None is an axis of any size; None for any shape.
-    `parts` are the types of a dict by key, None for any dict, and that of the items of a list under "".
+    `parts` are the types of a dict by key, None for any dict, that of the items of a list under "", and those
+    that "either" may be, under "", too.
     `or_none` says that None will do as well.
 
     >>> ValueType.parse("float32[*,3]")
@@ -81,6 +82,12 @@ class ValueType:
         assert self.parts is not None
         return self.parts[0][1]
 
+    @property
+    def choices(self) -> tuple[ValueType, ...]:
+        """The types that "either" may be."""
+        assert self.kind == "either" and self.parts is not None
+        return tuple(one for _, one in self.parts)
+
     def __str__(self) -> str:
         return self._plain() + ("?" if self.or_none else "")
 
@@ -92,6 +99,8 @@ class ValueType:
             return f"{self.dtype}[{axes}]"
         if self.kind == "list":
             return f"list[{self.items}]"
+        if self.kind == "either":
+            return " | ".join(map(str, self.choices))
         if self.parts is not None:
             return "{" + ", ".join(f"{_spelt(key)}: {inner}" for key, inner in self.parts) + "}"
         return self.kind
@@ -133,7 +142,19 @@ class _Reader:
             raise self._refused(f"found {_shown(self._tokens[self._place][1])} behind it")
 
     def type_here(self, depth: int) -> ValueType:
-        """Read the type that begins here."""
+        """Read the type that begins here, and those that it may be besides."""
+        choices = [self._one(depth)]
+        while self._takes("|"):
+            choices.append(self._one(depth))
+            if choices[-1] in choices[:-1]:
+                raise self._refused(f"{choices[-1]} is there twice")
+        return (
+            choices[0]
+            if len(choices) == 1
+            else ValueType("either", parts=tuple(("", one) for one in choices))
+        )
+
+    def _one(self, depth: int) -> ValueType:
         if depth > MAX_TYPE_DEPTH:
             raise self._refused(f"more than {MAX_TYPE_DEPTH} types inside each other")
         found = self._dict(depth) if self._takes("{") else self._named(depth)

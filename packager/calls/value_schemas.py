@@ -149,6 +149,8 @@ def fitted(path: str, value: Any, expected: ValueType) -> Any:
     """
     if expected.kind == "any" or (value is None and (expected.or_none or expected.kind == "none")):
         return value
+    if expected.kind == "either":
+        return _fitted_choice(path, value, expected)
     if expected.kind == "array":
         return _fitted_array(path, value, expected)
     if expected.kind == "list":
@@ -159,6 +161,15 @@ def fitted(path: str, value: Any, expected: ValueType) -> Any:
     kind = "text" if isinstance(plain, str) else _WORDS.get(type(plain), "")
     if kind == expected.kind or (kind in _RANKS[1:] and expected.kind in _RANKS[_RANKS.index(kind) :]):
         return plain
+    raise _misfit(path, value, expected)
+
+
+def _fitted_choice(path: str, value: Any, expected: ValueType) -> Any:
+    for one in expected.choices:
+        try:
+            return fitted(path, value, one)
+        except Misfit:  # told below, with all that it may be
+            continue
     raise _misfit(path, value, expected)
 
 

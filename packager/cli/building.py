@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from packager.policy import Answer, Policy
 
 
-def add_target(parser: argparse.ArgumentParser, *, or_file: bool = False) -> None:
-    """Declare the target, which for some commands may be a file instead."""
+def add_target(parser: argparse.ArgumentParser, *, or_file: bool = False, or_nothing: bool = False) -> None:
+    """Declare the target, which for some commands may be a file instead, or be left out."""
     parser.add_argument(
         "target",
+        nargs="?" if or_nothing else None,
         type=target_or_file if or_file else target,
         metavar="TARGET",
         help="package.module:name of an object, or of a class or function that makes it; or a module",

@@ -60,7 +60,9 @@ def packed_bits(bits: Any, offset: int, length: int) -> Any:
     return numpy.packbits(found, bitorder="little")
 
 
-def check_buffers(layout: Layout, length: int, nulls: int, buffers: Sequence[Any], inner: Sequence[int]) -> Any:
+def check_buffers(
+    layout: Layout, length: int, nulls: int, buffers: Sequence[Any], inner: Sequence[int]
+) -> Any:
     """Raise ValueError unless buffers are those of an array of this layout and length.
 
     `buffers` are arrays of bytes, the first one None where every element is there; `inner` are the lengths of

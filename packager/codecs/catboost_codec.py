@@ -47,7 +47,9 @@ class CatBoostCodec(Codec):
 
     def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
         words = ("untrained", "plain", WITH_PARTS)
-        known = isinstance(literal, list) and len(literal) == 2 and literal[0] in _CLASSES and literal[1] in words
+        known = (
+            isinstance(literal, list) and len(literal) == 2 and literal[0] in _CLASSES and literal[1] in words
+        )
         expect(known, "a class of CatBoost, and whether it was trained")
         expect(len(children) == (1 if literal[1] == "untrained" else 2), "parameters, and a model")
         expect(children[0].kind == "dict", "a dict of parameters", children[0].kind)
@@ -59,10 +61,14 @@ class CatBoostCodec(Codec):
         beside = children[0]
         expect(type(beside) is dict and beside.keys() == {"parameters", "kept"}, "parameters and importances")
         parameters, kept = beside["parameters"], beside["kept"]
-        expect(type(parameters) is dict and all(type(name) is str for name in parameters), "a dict of parameters")
+        expect(
+            type(parameters) is dict and all(type(name) is str for name in parameters), "a dict of parameters"
+        )
         expect(type(kept) is dict and kept.keys() <= set(_KEPT), f"{' and '.join(_KEPT)} alone")
         state = {**parameters, **kept}
-        expect(not any(name.startswith("_test_eval") or name == "__model" for name in parameters), "parameters")
+        expect(
+            not any(name.startswith("_test_eval") or name == "__model" for name in parameters), "parameters"
+        )
         if len(children) == 2:
             data = view_of(children[1])
             check_model(data)

@@ -134,7 +134,9 @@ def _trees(trees: _Table, outputs: int, bins: int) -> None:
     else:
         expect(len(steps) == len(nodes) == len(splits), f"{len(splits)} nodes")
         count = sum(
-            _nodes(steps[start : start + size].astype(numpy.int64), nodes[start : start + size], outputs, before)
+            _nodes(
+                steps[start : start + size].astype(numpy.int64), nodes[start : start + size], outputs, before
+            )
             for start, size, before in _with_leaves(starts, sizes, steps)
         )
     expect(len(leaves) == count * outputs, f"{count} leaves of {outputs} values", len(leaves))

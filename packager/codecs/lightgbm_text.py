@@ -232,7 +232,9 @@ def _check_linear(found: dict[str, str], leaves: int, features: int, what: str) 
         expect(name in found, f"{name} of {what}")
     constants = _array(found["leaf_const"], f"leaf_const of {what}", "reals")
     counts = _array(found["num_features"], f"num_features of {what}", "ints")
-    expect(len(constants) == leaves == len(counts), f"{leaves} numbers as leaf_const and num_features of {what}")
+    expect(
+        len(constants) == leaves == len(counts), f"{leaves} numbers as leaf_const and num_features of {what}"
+    )
     _inside(counts, f"num_features of {what}", features + 1)
     total = int(counts.sum())
     used = _loose(found["leaf_features"], f"leaf_features of {what}", _LOOSE_INTS, int)

@@ -83,7 +83,9 @@ class TokenizerPartCodec(Codec):
         if value["type"] == "Unigram":
             return _with_exact_scores(value)
         whole = {**_WHOLE, literal: None}
-        parts = [f"{json.dumps(name)}:{json.dumps(value)}" for name, value in whole.items() if name != literal]
+        parts = [
+            f"{json.dumps(name)}:{json.dumps(value)}" for name, value in whole.items() if name != literal
+        ]
         made = _read("{" + ",".join([*parts, f"{json.dumps(literal)}:{text}"]) + "}")
         return getattr(made, literal)
 

@@ -32,7 +32,9 @@ def check_model(value: Any) -> None:
     """Raise ValueError unless a parsed value is a model as XGBoost writes it, and every index lies inside."""
     root = Fields(value, "model")
     version = root.take("version")
-    expect(type(version) is list and len(version) == 3 and all(type(one) is int for one in version), "a version")
+    expect(
+        type(version) is list and len(version) == 3 and all(type(one) is int for one in version), "a version"
+    )
     learner = Fields(root.take("learner"), "learner")
     root.done()
     features, groups = _parameters(learner)
@@ -70,7 +72,9 @@ def _objective(found: Fields, classes: int, groups: int) -> None:
     # By another number of classes an objective would write beside its room.
     if name.startswith("multi:"):
         _texts(softmax, "softmax_multiclass_param")
-        expect(softmax.get("num_class") == str(classes) and classes > 1, f"num_class={classes} of the objective")
+        expect(
+            softmax.get("num_class") == str(classes) and classes > 1, f"num_class={classes} of the objective"
+        )
     else:
         expect(softmax is None and classes <= 1, "no classes of this objective", name[:40])
     if name == "reg:quantileerror":
@@ -106,7 +110,9 @@ def _booster(value: Any, features: int, groups: int) -> None:
         model.number("boosted_rounds", 0, 1 << 31)
         weights = model.take("weights")
         expect(_is_array(weights, "f4") or type(weights) is list and not weights, "numbers as weights")
-        expect(len(weights) in (0, (features + 1) * groups), f"{(features + 1) * groups} weights", len(weights))
+        expect(
+            len(weights) in (0, (features + 1) * groups), f"{(features + 1) * groups} weights", len(weights)
+        )
         model.done()
     elif name == "dart":
         inner = Fields(found.take("gbtree"), "gbtree")
@@ -133,11 +139,15 @@ def _trees(value: Any, features: int, groups: int) -> int:
     _count(parameters, "size_leaf_vector", 0, _MOST_GROUPS, default="0")
     parameters.done()
     trees, outputs = model.take("trees"), _ints(model.take("tree_info"), "tree_info")
-    expect(type(trees) is list and len(trees) == count == len(outputs), f"{count} trees, and as many tree_info")
+    expect(
+        type(trees) is list and len(trees) == count == len(outputs), f"{count} trees, and as many tree_info"
+    )
     expect(all(0 <= one < groups for one in outputs), f"tree_info from 0 to {groups - 1}")
     starts = _ints(model.take("iteration_indptr", [0, count]), "iteration_indptr")
     grows = bool(starts) and starts[0] == 0 and starts[-1] == count
-    expect(grows and all(one <= other for one, other in pairwise(starts)), f"iteration_indptr from 0 to {count}")
+    expect(
+        grows and all(one <= other for one, other in pairwise(starts)), f"iteration_indptr from 0 to {count}"
+    )
     categories = model.take("cats")
     if categories is not None:
         _check_categories(categories, features)
@@ -163,7 +173,12 @@ _DTYPES: Final = {
     "split_type": "u1",
     "sum_hessian": "f4",
 }
-_SETS: Final = {"categories": "i4", "categories_nodes": "i4", "categories_segments": "i8", "categories_sizes": "i8"}
+_SETS: Final = {
+    "categories": "i4",
+    "categories_nodes": "i4",
+    "categories_segments": "i8",
+    "categories_sizes": "i8",
+}
 
 
 def _tree(value: Any, number: int, features: int, groups: int) -> int:
@@ -187,7 +202,11 @@ def _tree(value: Any, number: int, features: int, groups: int) -> int:
         expect(fits, f"{count} numbers ({dtype}) as {name} of {what}")
     leaves = _walk(arrays, count, removed, what, vector=size > 1)
     inner = arrays["left_children"] != -1
-    _inside(arrays["split_indices"][inner & (arrays["split_indices"] != _DELETED)], f"split_indices of {what}", features)
+    _inside(
+        arrays["split_indices"][inner & (arrays["split_indices"] != _DELETED)],
+        f"split_indices of {what}",
+        features,
+    )
     _inside(arrays["split_type"], f"split_type of {what}", 2)
     weights, vectors = found.take("base_weights"), found.take("leaf_weights")
     fits = _is_array(weights, "f4") and len(weights) == count * size
@@ -267,7 +286,9 @@ def _tree_sets(found: Mapping[str, Any], kinds: Any, inner: Any, what: str) -> i
     )
     asked = ((kinds == 1) & inner).nonzero()[0]
     same = len(nodes) == len(asked) and bool((nodes == asked).all())
-    expect(same and bool((kinds[~inner] == 0).all()), f"a set for each node of {what} that asks for categories")
+    expect(
+        same and bool((kinds[~inner] == 0).all()), f"a set for each node of {what} that asks for categories"
+    )
     expect(len(starts) == len(sizes) == len(nodes), f"a segment for each set of {what}")
     if not len(nodes):
         expect(not len(values), f"no categories in {what}")
@@ -275,7 +296,10 @@ def _tree_sets(found: Mapping[str, Any], kinds: Any, inner: Any, what: str) -> i
     _inside(values, f"categories of {what}", _MOST_CATEGORY)
     follow = starts[0] == 0 and bool((sizes > 0).all()) and bool((sizes <= len(values)).all())
     follow = follow and bool((starts[1:] == starts[:-1] + sizes[:-1]).all())
-    expect(bool(follow) and int(starts[-1] + sizes[-1]) == len(values), f"segments that divide categories of {what}")
+    expect(
+        bool(follow) and int(starts[-1] + sizes[-1]) == len(values),
+        f"segments that divide categories of {what}",
+    )
     return int(numpy.maximum.reduceat(values, starts).sum()) // 8 + 8 * len(nodes)
 
 
@@ -294,7 +318,10 @@ def _check_categories(value: Any, features: int) -> None:
     total = ends[-1] if ends else 0
     expect(len(order) == total, f"{total} numbers as sorted_idx", len(order))
     for start, end in pairwise(ends):
-        expect(sorted(order[start:end].tolist()) == [*range(end - start)], "sorted_idx that orders the names of each column")
+        expect(
+            sorted(order[start:end].tolist()) == [*range(end - start)],
+            "sorted_idx that orders the names of each column",
+        )
 
 
 def _names_of(value: Any, what: str) -> int:

@@ -23,7 +23,9 @@ FAMILY: Final = "family class"
 
 # A note beside the attributes that scikit-learn writes, and takes out again.
 _VERSION: Final = "_sklearn_version"
-_METHODS: Final = frozenset({None, "auto", "predict", "predict_proba", "predict_log_proba", "decision_function"})
+_METHODS: Final = frozenset(
+    {None, "auto", "predict", "predict_proba", "predict_log_proba", "decision_function"}
+)
 # Attributes that name the methods of other objects, which are looked up and called.
 _NAMING_METHODS: Final = frozenset(
     "chain_method chain_method_ response_method _response_method stack_method stack_method_".split()
@@ -68,7 +70,9 @@ def family_taker(name: str) -> Callable[[Any, Any], None] | None:
 
 _C_CLASSES: Final[Mapping[str, frozenset[str]]] = {
     "sklearn.tree._tree": frozenset({"Tree"}),
-    **{module: frozenset(names.split()) for module, names in FAMILY_VALUES.items() if module[:7] == "sklearn"},
+    **{
+        module: frozenset(names.split()) for module, names in FAMILY_VALUES.items() if module[:7] == "sklearn"
+    },
 }
 
 

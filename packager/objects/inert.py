@@ -339,7 +339,9 @@ def _class_alone(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
 def _over_memory(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     """A function that an estimator calls with stored options: this one takes bytes for addresses."""
     if f"{record[1]}:{record[2]}" == _OVER_MEMORY and judge.has_families and not judge.vouched(_OVER_MEMORY):
-        yield Form(index, f"{_OVER_MEMORY} beside estimators, which call what they hold; {CODE}", _OVER_MEMORY)
+        yield Form(
+            index, f"{_OVER_MEMORY} beside estimators, which call what they hold; {CODE}", _OVER_MEMORY
+        )
 
 
 def _of_text(judge: _Judge, index: int, record: Record) -> Iterator[Form]:

@@ -38,11 +38,18 @@ def forbid_shadows(cls: type, names: Iterable[str], *, with_slots: bool = True) 
     own_slots = slots_of(cls) if with_slots else {}
     for name in names:
         found = class_attribute(cls, name)
-        if found is not MISSING and _does_something(found) and name not in own_slots and not _stands_for(found):
+        if (
+            found is not MISSING
+            and _does_something(found)
+            and name not in own_slots
+            and not _stands_for(found)
+        ):
             raise ValueError(
                 f"{name} of {cls.__qualname__} is a {type(found).__name__}, in whose place data puts nothing"
             )
-        described = name == "__doc__" and cls.__module__.startswith("statsmodels.")  # its results say what they are
+        described = name == "__doc__" and cls.__module__.startswith(
+            "statsmodels."
+        )  # its results say what they are
         if name.startswith("__") and name.endswith("__") and not described:
             raise ValueError(f"{name} is no attribute of data: libraries ask a {cls.__qualname__} for it")
 

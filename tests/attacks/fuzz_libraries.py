@@ -73,7 +73,9 @@ def changed(sample: Sample, rng: random.Random) -> EncodedObject:
             number = rng.randrange(len(buffers))
             own = sample.change if sample.change is not None and rng.random() < 0.85 else _other_bytes
             buffers[number] = own(buffers[number], rng)
-            _resize(table, encoded.storages[number].name, encoded.storages[number].dtype, len(buffers[number]))
+            _resize(
+                table, encoded.storages[number].name, encoded.storages[number].dtype, len(buffers[number])
+            )
         else:
             _change_table(table, rng)
     storages = tuple(
@@ -148,7 +150,11 @@ def _change_table(table: Any, rng: random.Random) -> None:
     kinds = (Kind.CODEC, Kind.CODEC, Kind.TENSOR, Kind.LIST, Kind.TUPLE, Kind.PACKED_LIST)
     records = [record for record in table[1] if record[0] in kinds and len(record) > 1]
     record = rng.choice(records or table[1])
-    at = rng.randrange(2 if record[0] == Kind.CODEC else 1, len(record)) if len(record) > 2 else len(record) - 1
+    at = (
+        rng.randrange(2 if record[0] == Kind.CODEC else 1, len(record))
+        if len(record) > 2
+        else len(record) - 1
+    )
     value = record[at]
     if type(value) is list and value and rng.random() < 0.9:
         place = rng.randrange(len(value))

@@ -20,7 +20,9 @@ def test_moments_of_a_zone_come_back_from_data_alone() -> None:
     assert loaded[0].tzinfo is loaded[1] is moment.tzinfo
 
 
-@pytest.mark.parametrize("key", ["../../etc/passwd", "/etc/localtime", "a.b", "", "a//b", "a/b/c/d/e", 1, None])
+@pytest.mark.parametrize(
+    "key", ["../../etc/passwd", "/etc/localtime", "a.b", "", "a//b", "a/b/c/d/e", 1, None]
+)
 def test_what_is_no_name_of_a_zone_is_refused(key: object) -> None:
     with pytest.raises(ValueError, match="the name of a time zone"):
         ZoneCodec().check(key, (), 1)  # type: ignore[arg-type]  # as a file may say

@@ -85,7 +85,9 @@ def answers(name: str, estimator: Any, rows: Any) -> dict[str, list[Any]]:
             except (ValueError, TypeError, NotImplementedError):  # not of these rows; so it was before
                 continue
             parts = given if isinstance(given, (tuple, list)) else [given]
-            found[method] = [part.toarray() if hasattr(part, "toarray") else np.asarray(part) for part in parts]
+            found[method] = [
+                part.toarray() if hasattr(part, "toarray") else np.asarray(part) for part in parts
+            ]
     return found
 
 
@@ -137,11 +139,19 @@ def _composed() -> Iterator[Fitted]:
     yield Fitted("isolation", IsolationForest(n_estimators=5, random_state=0).fit(X), X)
     holes = np.where(X > 0.9, np.nan, X)
     boosting = HistGradientBoostingClassifier(max_iter=3, categorical_features=[3])
-    yield Fitted("categories", boosting.fit(np.c_[holes[:, :3], X[:, 3] // 0.2], CLASSES), np.c_[holes[:, :3], X[:, 3] // 0.2])
-    yield Fitted("three classes", GradientBoostingClassifier(n_estimators=3).fit(X, (X[:, 0] * 3).astype(int)), X)
+    yield Fitted(
+        "categories",
+        boosting.fit(np.c_[holes[:, :3], X[:, 3] // 0.2], CLASSES),
+        np.c_[holes[:, :3], X[:, 3] // 0.2],
+    )
+    yield Fitted(
+        "three classes", GradientBoostingClassifier(n_estimators=3).fit(X, (X[:, 0] * 3).astype(int)), X
+    )
     yield Fitted("poisson", HistGradientBoostingRegressor(loss="poisson", max_iter=3).fit(X, NUMBERS), X)
     kernel = 1.5 * kernels.RBF(0.5) + kernels.WhiteKernel() * kernels.Matern(nu=1.5) ** 2
-    process = GaussianProcessRegressor(kernel + kernels.RationalQuadratic(), n_restarts_optimizer=1, random_state=0)
+    process = GaussianProcessRegressor(
+        kernel + kernels.RationalQuadratic(), n_restarts_optimizer=1, random_state=0
+    )
     yield Fitted("kernels", process.fit(X, NUMBERS), X)
     for options in (
         {"algorithm": "ball_tree", "metric": "minkowski", "p": 3},
@@ -160,11 +170,17 @@ def _composed() -> Iterator[Fitted]:
         yield Fitted(method, CalibratedClassifierCV(GaussianNB(), method=method, cv=2).fit(X, CLASSES), X)
     yield Fitted("voting", VotingClassifier(members, voting="soft").fit(X, CLASSES), X)
     yield Fitted("stacking", StackingClassifier(members, cv=2).fit(X, CLASSES), X)
-    chosen = Pipeline([("log", FunctionTransformer(np.log1p)), ("best", SelectKBest(f_classif, k=2)), *members[:1]])
+    chosen = Pipeline(
+        [("log", FunctionTransformer(np.log1p)), ("best", SelectKBest(f_classif, k=2)), *members[:1]]
+    )
     yield Fitted("functions", chosen.fit(X, CLASSES), X)
     yield Fitted("kernel of ours", SVC(kernel="rbf", probability=False).fit(X, TEXTS), X)
     encoder = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LinearRegression())
-    yield Fitted("words as columns", encoder.fit(np.array(TEXTS, object)[:, None], NUMBERS), np.array(TEXTS, object)[:, None])
+    yield Fitted(
+        "words as columns",
+        encoder.fit(np.array(TEXTS, object)[:, None], NUMBERS),
+        np.array(TEXTS, object)[:, None],
+    )
 
 
 @cache

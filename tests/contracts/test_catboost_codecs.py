@@ -31,7 +31,9 @@ def models() -> list[Any]:
         CatBoostClassifier(**SMALL).fit(X, np.array(["a", "b", "c"])[(X[:, 0] * 3).astype(int)]),
         CatBoostRegressor(**SMALL).fit(np.where(X > 0.9, np.nan, X), total),
         CatBoostRegressor(grow_policy="Lossguide", **SMALL).fit(X, total),
-        CatBoostClassifier(grow_policy="Depthwise", loss_function="MultiClass", **SMALL).fit(X, (X[:, 0] * 3).astype(int)),
+        CatBoostClassifier(grow_policy="Depthwise", loss_function="MultiClass", **SMALL).fit(
+            X, (X[:, 0] * 3).astype(int)
+        ),
         CatBoostClassifier(one_hot_max_size=20, **SMALL).fit(WORDS, Y, cat_features=[2]),
         CatBoostRanker(**SMALL).fit(X, Y, group_id=np.repeat([0, 1], 60)),
         CatBoost({**SMALL, "loss_function": "MultiRMSE"}).fit(X, np.c_[Y, X[:, 0]]),
@@ -65,7 +67,7 @@ def changed_bytes(data: bytearray, rng: random.Random) -> bytearray:
         data[at : at + 4] = (value & 0xFFFFFFFF).to_bytes(4, "little")[: len(data) - at]
     elif kind == 3:
         spots = [found.start() for found in re.finditer(rb"[0-9]", data)]
-        data[rng.choice(spots or [0])] = rng.choice(b"0123456789-.[]{}\"")
+        data[rng.choice(spots or [0])] = rng.choice(b'0123456789-.[]{}"')
     else:
         at, to, size = rng.randrange(len(data)), rng.randrange(len(data)), rng.randrange(1, 40)
         data[at : at + size] = data[to : to + size]
@@ -91,7 +93,9 @@ def with_tables() -> Any:
 @pytest.mark.parametrize("beside_code", [False, True])
 def test_a_model_with_tables_for_categories_needs_the_name_of_its_class(beside_code: bool) -> None:
     options: Any = {"interned": ["net"], "externs": ["catboost"]} if beside_code else {}
-    with pytest.raises(UntrustedNamesError, match="tables for categories or texts, which the library reads unchecked"):
+    with pytest.raises(
+        UntrustedNamesError, match="tables for categories or texts, which the library reads unchecked"
+    ):
         round_trip(with_tables(), **options)
     trip = round_trip(with_tables(), trust=["catboost:CatBoostClassifier"], **options)
     assert trip.is_stable
@@ -101,4 +105,3 @@ def test_a_model_with_tables_for_categories_needs_the_name_of_its_class(beside_c
 def test_a_glob_over_classes_vouches_for_no_tables() -> None:
     with pytest.raises(UntrustedNamesError, match="tables for categories"):
         round_trip(with_tables(), trust=["catboost.**:*"])
-

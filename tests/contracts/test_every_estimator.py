@@ -107,4 +107,6 @@ def test_the_table_has_what_the_library_has_here(library: str) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_the_table_has_the_functions_of_scikit_learn() -> None:
     for module, names in script().functions_of_sklearn().items():
-        assert set(names) <= set(table.FAMILY_FUNCTIONS[module].split()), "run: python fixtures/families/list_names.py"
+        assert set(names) <= set(table.FAMILY_FUNCTIONS[module].split()), (
+            "run: python fixtures/families/list_names.py"
+        )

@@ -46,7 +46,11 @@ def estimators() -> dict[str, Any]:
 def used(booster: Any) -> Any:
     """What an owner does with a booster."""
     rows = np.random.default_rng(1).random((9, booster.num_feature())) * 40
-    found = [booster.predict(rows), booster.predict(rows, raw_score=True), booster.predict(rows, pred_leaf=True)]
+    found = [
+        booster.predict(rows),
+        booster.predict(rows, raw_score=True),
+        booster.predict(rows, pred_leaf=True),
+    ]
     if "is_linear=1" not in booster.model_to_string():
         found.append(booster.predict(rows, pred_contrib=True))
     importances = [booster.feature_importance(kind) for kind in ("split", "gain")]

@@ -103,7 +103,12 @@ class TestTable(CodecContract):
 
     def samples(self) -> list[Any]:
         table = pa.table({"a": [1, 2, None], "b": ["x", "y", "z"]})
-        return [table, table.slice(1).to_batches()[0], table.replace_schema_metadata({"k": "v"}), pa.table({})]
+        return [
+            table,
+            table.slice(1).to_batches()[0],
+            table.replace_schema_metadata({"k": "v"}),
+            pa.table({}),
+        ]
 
     def same(self, sample: Any, loaded: Any) -> bool:
         return bool(sample.equals(loaded, check_metadata=True))

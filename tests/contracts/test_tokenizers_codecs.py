@@ -33,7 +33,8 @@ def trained(model: Any, trainer: Any) -> Tokenizer:
 
 def tokenizers() -> list[Tokenizer]:
     bpe = trained(
-        models.BPE(unk_token="[UNK]"), trainers.BpeTrainer(vocab_size=80, show_progress=False, special_tokens=["[UNK]", "[CLS]"])
+        models.BPE(unk_token="[UNK]"),
+        trainers.BpeTrainer(vocab_size=80, show_progress=False, special_tokens=["[UNK]", "[CLS]"]),
     )
     bpe.post_processor = processors.TemplateProcessing(
         single="[CLS] $A", pair="[CLS] $A $B:1", special_tokens=[("[CLS]", 1)]
@@ -50,7 +51,9 @@ def tokenizers() -> list[Tokenizer]:
         [pre_tokenizers.Whitespace(), pre_tokenizers.Split(Regex(r"\d{1,3}"), "isolated")]
     )
     words.add_tokens([AddedToken("café", single_word=True)])
-    unigram = trained(models.Unigram(), trainers.UnigramTrainer(vocab_size=60, show_progress=False, unk_token="<unk>"))
+    unigram = trained(
+        models.Unigram(), trainers.UnigramTrainer(vocab_size=60, show_progress=False, unk_token="<unk>")
+    )
     unigram.pre_tokenizer = pre_tokenizers.Metaspace()
     return [bpe, words, unigram, Tokenizer(models.WordLevel({"a": 0}, unk_token="a"))]
 
@@ -65,7 +68,9 @@ def used(made: Any) -> None:
     if isinstance(made, AddedToken):
         tokenizers()[1].add_tokens([made])
         return
-    whole = made if isinstance(made, Tokenizer) else Tokenizer(models.WordPiece(VOCABULARY, unk_token="[UNK]"))
+    whole = (
+        made if isinstance(made, Tokenizer) else Tokenizer(models.WordPiece(VOCABULARY, unk_token="[UNK]"))
+    )
     if whole is not made:
         family = tokenizers_codec._FAMILIES[type(made).__module__]
         setattr(whole, family, made)

@@ -36,7 +36,9 @@ def estimators() -> dict[str, Any]:
         "a tree for each target": XGBRegressor(**SMALL).fit(X, both),
         "ranks": XGBRanker(**SMALL).fit(X, Y, qid=np.repeat([0, 1], 60)),
         "a forest": XGBRFClassifier(**SMALL).fit(X, Y),
-        "quantiles": XGBRegressor(objective="reg:quantileerror", quantile_alpha=[0.1, 0.5], **SMALL).fit(X, total),
+        "quantiles": XGBRegressor(objective="reg:quantileerror", quantile_alpha=[0.1, 0.5], **SMALL).fit(
+            X, total
+        ),
         "stopped early": stopping.fit(X, Y, eval_set=[(X, Y)], verbose=False),
         "pruned": XGBRegressor(tree_method="exact", gamma=30, **{**SMALL, "max_depth": 4}).fit(X, total),
     }
@@ -52,7 +54,10 @@ def used(booster: Any) -> Any:
     """What an owner does with a booster."""
     rows = np.random.default_rng(1).random((9, booster.num_features()))
     data = DMatrix(
-        rows, feature_names=booster.feature_names, feature_types=booster.feature_types, enable_categorical=True
+        rows,
+        feature_names=booster.feature_names,
+        feature_types=booster.feature_types,
+        enable_categorical=True,
     )
     found = [booster.predict(data), booster.predict(data, output_margin=True)]
     config = booster.save_config()

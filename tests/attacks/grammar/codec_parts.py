@@ -236,7 +236,10 @@ def c_part(graph: Graph, depth: int) -> int:
     cls = graph.anything_odd(1) if graph.bold() else graph.needed_name(*rng.choice(listed))
     made = graph.add(K.CALL, function, cls)
     if rng.random() < 0.7:
-        parts = [rng.choice((1, 1.5, array(graph, "F64", [1]), graph.plain(1))) for _ in range(rng.choice((3, 3, 13)))]
+        parts = [
+            rng.choice((1, 1.5, array(graph, "F64", [1]), graph.plain(1)))
+            for _ in range(rng.choice((3, 3, 13)))
+        ]
         graph.add(K.STATE, made, graph.add(K.TUPLE, *parts))
     return made
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from packager.archive import largest_view
+
 from .base import expect
 
 SIMPLE: Final = {
@@ -74,6 +76,9 @@ def check_buffers(
     found = length if layout.kind == "none" else found
     expect(nulls == found and (validity is None or found > 0), f"{found} nulls", nulls)
     expect(layout.kind != "none" or validity is None, "no buffers of nulls")
+    in_bytes = validity is not None or layout.kind in ("bits", "text", "bytes", "list")
+    if not in_bytes and not (layout.size or (layout.kind == "struct" and inner)):
+        expect(length <= largest_view(0), f"at most {largest_view(0)} elements without a byte", length)
     wanted = {"bits": 1, "fixed": 1, "text": 2, "bytes": 2, "list": 1}.get(layout.kind, 0)
     expect(len(others) == wanted, f"{wanted} buffers behind the validity", len(others))
     if layout.kind == "bits":

@@ -65,7 +65,7 @@ class CatBoostCodec(Codec):
             type(parameters) is dict and all(type(name) is str for name in parameters), "a dict of parameters"
         )
         expect(type(kept) is dict and kept.keys() <= set(_KEPT), f"{' and '.join(_KEPT)} alone")
-        state = {**parameters, **kept}
+        state = dict(parameters)
         expect(
             not any(name.startswith("_test_eval") or name == "__model" for name in parameters), "parameters"
         )
@@ -82,6 +82,7 @@ class CatBoostCodec(Codec):
             made.__setstate__(state)
         except catboost.CatBoostError as error:
             raise ValueError(f"CatBoost does not read it: {error!s:.300}") from None
+        vars(made).update(kept)
         return made
 
 

@@ -164,11 +164,11 @@ def _replace(fields: Fields) -> None:
 def _pattern(fields: Fields) -> None:
     pattern = Fields(fields.take("pattern"), f"{fields.what}.pattern")
     pattern.text("String", most=_PIECE)
-    _check_pattern(pattern.text("Regex", most=_PATTERN) or "")
+    check_pattern(pattern.text("Regex", most=_PATTERN) or "")
     pattern.done()
 
 
-def _check_pattern(pattern: str) -> None:
+def check_pattern(pattern: str) -> None:
     """Refuse counted repetitions that would be written out: their product, as if each lay in the others."""
     product = 1
     for counts in re.findall(r"\{(\d*,?\d*)\}", pattern):

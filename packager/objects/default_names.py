@@ -223,6 +223,9 @@ PLAIN_CODECS: Final = frozenset(
 LIBRARY_CODECS: Final = frozenset(
     """
     tokenizers.tokenizer tokenizers.part tokenizers.added_token
+    pandas.scalar pandas.offset pandas.dtype pandas.array pandas.index pandas.series pandas.frame
+    polars.dtype polars.series polars.frame
+    sentencepiece.processor tiktoken.encoding onnxruntime.session
     pyarrow.type pyarrow.field pyarrow.schema pyarrow.array pyarrow.chunked_array pyarrow.table
     """.split()
 )

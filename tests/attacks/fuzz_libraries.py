@@ -73,9 +73,8 @@ def changed(sample: Sample, rng: random.Random) -> EncodedObject:
             number = rng.randrange(len(buffers))
             own = sample.change if sample.change is not None and rng.random() < 0.85 else _other_bytes
             buffers[number] = own(buffers[number], rng)
-            _resize(
-                table, encoded.storages[number].name, encoded.storages[number].dtype, len(buffers[number])
-            )
+            storage = encoded.storages[number]
+            _resize(table, storage.name, storage.dtype, len(buffers[number]))
         else:
             _change_table(table, rng)
     storages = tuple(
@@ -172,7 +171,7 @@ def _other_value(value: Any, rng: random.Random) -> Any:
         return max(0, value + rng.choice((-2, -1, 1, 2, 100)))
     if type(value) is bool:
         return not value
-    return rng.choice((*ODD, *ODDER))
+    return copy.deepcopy(rng.choice((*ODD, *ODDER)))
 
 
 def check(sample: Sample, encoded: EncodedObject) -> str:

@@ -469,6 +469,7 @@ CODEC_ROWS: Final = (
         torch.cuda:_lazy_init torch.cuda:is_initialized torch.cuda:<lambda>
         torch.serialization:default_restore_location torch.serialization:_* torch:typename
         torch._C:_get_privateuse1_backend_name importlib._bootstrap:ModuleSpec.parent
+        torch._C:StorageBase.nbytes torch.storage:_StorageBase.__init__
         """,
         makes="torch.nn.Parameter",
         on="stored memory, or a shape",

@@ -8,6 +8,11 @@ from typing import Final
 LIBRARIES: Final = {
     "tokenizers": "test_tokenizers_codecs",
     "pyarrow": "test_pyarrow_codecs",
+    "pandas": "test_pandas_codecs",
+    "polars": "test_polars_codecs",
+    "onnxruntime": "test_onnxruntime_codecs",
+    "tiktoken": "test_tiktoken_codecs",
+    "sentencepiece": "test_sentencepiece_codecs",
     "lightgbm": "test_lightgbm_codecs",
     "xgboost": "test_xgboost_codecs",
     "catboost": "test_catboost_codecs",

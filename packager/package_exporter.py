@@ -571,9 +571,9 @@ class PackageExporter:
         check_flag("remote_code", remote_code)
         self._before("save a pretrained model")
         if isinstance(source, str | os.PathLike):
-            parts = open_pretrained(source, remote_code=remote_code)
             if tokenizer is not None or processor is not None:
                 raise ArgumentError("save_pretrained() got a folder, and a tokenizer or processor besides")
+            parts = open_pretrained(source, remote_code=remote_code)
         else:
             parts = parts_of(source, tokenizer=tokenizer, processor=processor)
         wrapper = wrapped(parts)

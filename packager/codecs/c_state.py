@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any, ClassVar, Final
 
 FAMILIES: Final = {
+    "gensim": ("gensim_state",),
     "scipy": ("sparse_state", "neighbor_state", "estimator_state"),
     "sklearn": ("tree_state", "neighbor_state", "estimator_state"),
 }

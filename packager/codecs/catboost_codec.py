@@ -1,8 +1,8 @@
 """The codec for models of CatBoost: the binary model that the library itself writes, and its parameters.
 
-The model is checked by catboost_model.py before the library reads it. Tables for categories, for texts and for
-embeddings have forms of their own, which nothing here checks: a model that has some needs the name of its
-class in `trust=`.
+The model is checked by catboost_model.py before the library reads it. Tables for categories, for texts and
+for embeddings have forms of their own, which nothing here checks: a model that has some needs the name of
+its class in `trust=`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A model of CatBoost in its own binary form, checked before the library reads it.
 
-The form is a table of FlatBuffers, whose offsets the library verifies, and then believes what it says: numbers
-of splits, sizes of trees, places of leaves. So those are read here, each with bounds, and must fit together.
-Tables for categories, texts and embeddings, which follow the table in forms of their own, are read by the
-library alone: `has_parts` says that there are some.
+The form is a table of FlatBuffers, whose offsets the library verifies, and then believes what it says:
+numbers of splits, sizes of trees, places of leaves. So those are read here, each with bounds, and must fit
+together. Tables for categories, texts and embeddings, which follow the table in forms of their own, are
+read by the library alone: `has_parts` says that there are some.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from .base import expect
@@ -60,7 +61,7 @@ def _core_of(data: memoryview) -> memoryview:
 
 
 def _features(trees: _Table, *, parts: bool) -> int:
-    """Check the features. Returns how many splits they have together; that is no number where parts follow."""
+    """Check the features. Returns how many splits they have together."""
     import numpy
 
     bins = 0
@@ -90,7 +91,7 @@ def _features(trees: _Table, *, parts: bool) -> int:
     expect(set(chosen) <= {index for index, _ in known}, "categories of known features")
     expect(len(set(chosen)) == len(chosen), "each feature of categories once")
     others = [trees.tables(number) for number in (_CTRS, _TEXTS, _ESTIMATED, _EMBEDDINGS)]
-    expect(parts or not any(others), "no features whose tables are not there")
+    expect(parts or not any(map(len, others)), "no features whose tables are not there")
     for feature in (*others[0], *others[2]):
         bins += len(feature.array(1 if feature in others[0] else 3, "<f4"))
     return bins
@@ -99,7 +100,7 @@ def _features(trees: _Table, *, parts: bool) -> int:
 def _rising(places: Sequence[tuple[int, int]], what: str) -> None:
     for column in zip(*places, strict=True) if places else ():
         inside = all(0 <= place < _MOST_FEATURES for place in column)
-        rises = all(one < other for one, other in zip(column, column[1:], strict=False))
+        rises = all(one < other for one, other in pairwise(column))
         expect(inside and rises, f"places of {what} that grow")
 
 
@@ -107,7 +108,8 @@ def _scale(trees: _Table, outputs: int) -> None:
     scale, bias = trees.float64(_SCALE, 1.0), trees.float64(_BIAS, 0.0)
     biases = trees.array(_BIASES, "<f8")
     expect(math.isfinite(scale) and math.isfinite(bias) and all(map(math.isfinite, biases)), "a finite bias")
-    expect(len(biases) in (0, outputs) and (outputs == 1 or len(biases) or bias == 0), f"{outputs} biases")
+    expect(len(biases) in (0, outputs), f"{outputs} biases", len(biases))
+    expect(outputs == 1 or len(biases) > 0 or bias == 0, f"{outputs} biases, not one")
 
 
 # --- trees ---
@@ -178,6 +180,7 @@ def _information(entry: _Table, outputs: int) -> None:
     found = parsed_json(value)
     if key == "class_params":
         _classes(found, outputs)
+    expect(key != "multiclass_params", "classes as CatBoost writes them since 2020")
 
 
 def _classes(found: Any, outputs: int) -> None:
@@ -190,13 +193,12 @@ def _classes(found: Any, outputs: int) -> None:
     assert isinstance(names, list)
     assert isinstance(count, int)
     classes = max(outputs, 2)
-    expect(len(labels) in (0, classes), f"{classes} labels of classes", len(labels))
-    expect(count in (0, len(names)) and (not names or len(names) >= len(labels)), "as many names of classes")
-    numbers = all(type(one) in (int, float) for one in labels)
-    expect(numbers and len(set(labels)) == len(labels), "labels of classes, each once")
-    stop = max(count, len(names), classes)
-    plain = all(type(one) in (int, float, str, bool) for one in names)
-    expect(plain and (not count or all(0 <= one < stop for one in labels)), f"labels below {stop}")
+    expect(len(labels) == classes, f"{classes} labels of classes", len(labels))
+    expect(all(type(one) in (int, float, str, bool) for one in names), "names and numbers of classes")
+    expect(len(names) == 0 or count in (0, len(names)), f"{count} names of classes", len(names))
+    stop = count or len(names) or classes
+    whole = all(type(one) in (int, float) and one == one // 1 and 0 <= one < stop for one in labels)
+    expect(whole and len(set(labels)) == len(labels), f"labels from 0 to {stop - 1}, each once")
 
 
 # --- FlatBuffers, read with bounds ---

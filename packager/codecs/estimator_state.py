@@ -159,12 +159,12 @@ class SplineCheck(StateCheck):
         held = attributes_of(obj)
         degree = require_int(held.get("k"), "k", 0, 1 << 16)
         knots = require_array(held.get("_t", held.get("t")), "t", dtypes=("float64",), shape=(None,))
-        coefficients = held.get("_c", held.get("c"))
-        require(type(coefficients) is numpy.ndarray and coefficients.ndim > 0, "c is no array")  # type: ignore[union-attr]  # an array, then
-        require(coefficients.dtype.str[1:] in ("f8", "c16"), "c has another dtype than float64")  # type: ignore[union-attr]  # as above
+        coefficients: Any = held.get("_c", held.get("c"))
+        require(type(coefficients) is numpy.ndarray and coefficients.ndim > 0, "c is no array")
+        require(coefficients.dtype.str[1:] in ("f8", "c16"), "c has another dtype than float64")
         count = len(knots) - degree - 1
         require(count > degree, f"t has {len(knots)} knots, expected at least {2 * degree + 2}")
-        require(len(coefficients) >= count, f"c has {len(coefficients)} rows, expected {count}")  # type: ignore[arg-type]  # as above
+        require(len(coefficients) >= count, f"c has {len(coefficients)} rows, expected {count}")
         sorted_finite = numpy.isfinite(knots).all() and (knots[1:] >= knots[:-1]).all()
         require(bool(sorted_finite), "t does not grow")
 

@@ -1,9 +1,9 @@
 """The text that LightGBM writes of a model, checked line by line before the library reads it.
 
 The library believes it: it follows children, takes sets of categories from where a threshold says, and cuts
-the text into trees by the sizes that stand in its head. So the whole text is read here, by its own spelling and
-no other: each tree lies where the sizes say, its arrays are as long as it has leaves, every node but the root
-is the child of one node before it, and features are those of the model.
+the text into trees by the sizes that stand in its head. So the whole text is read here, by its own spelling
+and no other: each tree lies where the sizes say, its arrays are as long as it has leaves, every node but
+the root is the child of one node before it, and features are those of the model.
 """
 
 from __future__ import annotations

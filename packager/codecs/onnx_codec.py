@@ -1,8 +1,8 @@
 """A codec for sessions of onnxruntime: the bytes of the model, walked before the library reads them.
 
 A model is a graph of operations on arrays. One that reads other files, that asks for operations of other
-libraries, or whose arrays are not as long as their shapes say is refused. Nothing of the graph is computed while a
-session is made: constants are folded by onnxruntime elsewhere, and not here.
+libraries, or whose arrays are not as long as their shapes say is refused. Nothing of the graph is computed
+while a session is made: constants are folded by onnxruntime elsewhere, and not here.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _PROVIDERS: Final = 16
 _DOMAINS: Final = (b"", b"ai.onnx", b"ai.onnx.ml", b"com.microsoft")
 _FOREIGN: Final = (b"EPContext",)
 _BITS: Final = {
-    1: 32, 2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 7: 64, 9: 8, 10: 16, 11: 64, 12: 32, 13: 64, 14: 64, 15: 128, 16: 16,
-    17: 8, 18: 8, 19: 8, 20: 8, 21: 4, 22: 4, 23: 4,
+    1: 32, 2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 7: 64, 9: 8, 10: 16, 11: 64, 12: 32, 13: 64, 14: 64, 15: 128, 16:
+    16, 17: 8, 18: 8, 19: 8, 20: 8, 21: 4, 22: 4, 23: 4,
 }  # fmt: skip
 """The bits of an element of each dtype of ONNX; texts (8) have none."""
 

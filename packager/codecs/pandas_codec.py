@@ -45,7 +45,7 @@ class SeriesCodec(Codec):
 
 
 class FrameCodec(Codec):
-    """Frames: whether labels may be there twice; then columns, index, attributes, and blocks with their places."""
+    """Frames: whether labels may be there twice; then columns, index, attributes, blocks and their places."""
 
     name = "pandas.frame"
     types = homes("DataFrame", "pandas.core.frame")

@@ -118,31 +118,32 @@ class Fields:
 
     def flag(self, name: str, default: bool | None = None) -> bool | None:
         """Return a field that is true or false."""
-        return self._typed(name, (bool,), "true or false", default)
+        found: bool | None = self._typed(name, (bool,), "true or false", default)
+        return found
 
     def text(self, name: str, default: str | None = None, most: int = 1 << 16) -> str | None:
         """Return a field that is a text of bounded length."""
-        found = self._typed(name, (str,), "a text", default)
+        found: str | None = self._typed(name, (str,), "a text", default)
         expect(found is None or len(found) <= most, f"at most {most} characters as {self._path(name)}")
         return found
 
     def number(self, name: str, low: int, stop: int, default: int | None = None) -> int | None:
         """Return a field that is an int of a range."""
-        found = self._typed(name, (int,), "an int", default)
+        found: int | None = self._typed(name, (int,), "an int", default)
         inside = found is None or low <= found < stop
         expect(inside, f"an int from {low} to {stop - 1} as {self._path(name)}", str(found)[:40])
         return found
 
     def real(self, name: str, low: float, high: float) -> float | None:
         """Return a field that is a finite number of a range."""
-        found = self._typed(name, (int, float), "a number", None)
+        found: float | None = self._typed(name, (int, float), "a number", None)
         inside = found is None or low <= found <= high
         expect(inside, f"a number from {low} to {high} as {self._path(name)}")
         return found
 
     def word(self, name: str, words: Sequence[str], default: str | None = None) -> str | None:
         """Return a field that is one of some words."""
-        found = self._typed(name, (str,), "a word", default)
+        found: str | None = self._typed(name, (str,), "a word", default)
         expect(found is None or found in words, f"one of {', '.join(words)} as {self._path(name)}")
         return found
 

@@ -1,9 +1,9 @@
 """Codecs for polars: dtypes, series and frames, as columns of NumPy.
 
-A column is numbers beside which of them are there; texts and bytes are lists, lists are their lengths and what
-is in them. It is made by polars' own constructors, which take nothing on trust. How a column is cut into chunks
-and whether polars knows that it is sorted are not stored. Not stored are columns of Python objects, and lazy
-frames, which are programs.
+A column is numbers beside which of them are there; texts and bytes are lists, lists are their lengths and
+what is in them. It is made by polars' own constructors, which take nothing on trust. How a column is cut into
+chunks and whether polars knows that it is sorted are not stored. Not stored are columns of Python objects,
+and lazy frames, which are programs.
 """
 
 from __future__ import annotations

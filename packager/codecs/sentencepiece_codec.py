@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect
+from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect
 from .payloads import expect_payload, payload, view_of
 from .wire_format import Message, walk
 
@@ -112,8 +112,8 @@ def _check_piece(value: Any, seen: set[bytes]) -> None:
 def check_charsmap(data: memoryview) -> None:
     """Raise ValueError unless a map of characters is a trie inside itself, with texts that end, or is empty.
 
-    The trie is a double array (Darts): from unit `i` a byte leads to `i ^ offset ^ byte`, so that all 256 units
-    around must be there. A leaf says where in the texts its text begins.
+    The trie is a double array (Darts): from unit `i` a byte leads to `i ^ offset ^ byte`, so that all 256
+    units around must be there. A leaf says where in the texts its text begins.
     """
     import numpy
 

@@ -15,7 +15,7 @@ _LONGEST: Final = 10_000
 
 
 class TiktokenCodec(Codec):
-    """Encodings: name and pattern; then the tokens in a row, their lengths, their numbers, and special ones."""
+    """Encodings: name and pattern; then tokens in a row, their lengths and numbers, and special ones."""
 
     name = "tiktoken.encoding"
     types = ("tiktoken.core:Encoding",)

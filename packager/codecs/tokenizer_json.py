@@ -1,8 +1,9 @@
 """The text of a tokenizer, checked field by field before the library `tokenizers` reads it.
 
-The library is written in Rust, and mostly says what it does not take. A piece of a million characters, though,
-ends the process; so would a pattern that is repeated a thousand times a thousand times, and a table of ids may
-ask for any amount of memory. Every field of every part is known here, and one that is not is refused.
+The library is written in Rust, and mostly says what it does not take. A piece of a million characters,
+though, ends the process; so would a pattern that is repeated a thousand times a thousand times, and a table
+of ids may ask for any amount of memory. Every field of every part is known here, and one that is not is
+refused.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def check_tokenizer(value: Any) -> None:
 
 
 def check_part(family: str, value: Any, what: str = "") -> None:
-    """Raise ValueError unless a parsed JSON text is a part of a tokenizer: a model, a normalizer, and so on."""
+    """Raise ValueError unless a parsed JSON text is a part of a tokenizer, of a family in `PARTS`."""
     fields = Fields(value, what or family)
     kind = fields.take("type")
     known = PARTS[family]

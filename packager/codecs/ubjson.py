@@ -74,7 +74,7 @@ class _Reader:
 
     def _object(self, depth: int) -> dict[str, Any]:
         made: dict[str, Any] = {}
-        while self._data[self.at : self.at + 1] != b"}":
+        while bytes(self._data[self.at : self.at + 1]) != b"}":
             name = self.text()
             expect(name not in made, "each name of an object once", name[:40])
             made[name] = self.value(self.kind(), depth + 1)

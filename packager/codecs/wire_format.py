@@ -1,6 +1,7 @@
 """Messages of protocol buffers, walked without their library: which fields there are, and where each lies.
 
-A walk is bounded by the bytes: every length lies inside of what holds it, and messages nest so deep and no deeper.
+A walk is bounded by the bytes: every length lies inside of what holds it, and messages nest so deep and no
+deeper.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ def walk(data: memoryview, message: Message) -> Iterator[Found]:
 
     A field of bytes has a memoryview for its value, one of a number an int.
     """
-    waiting = [((), data, message)]
+    waiting: list[tuple[tuple[int, ...], memoryview, Message]] = [((), data, message)]
     while waiting:
         path, part, kind = waiting.pop()
         expect(len(path) <= MAX_DEPTH, f"messages nested at most {MAX_DEPTH} deep")
         yield Found(path, None, part)
-        inner = []
+        inner: list[tuple[tuple[int, ...], memoryview, Message]] = []
         for number, value in _fields(part):
             if number in kind.inside:
                 expect(type(value) is memoryview, f"a message as field {number}")
@@ -73,9 +74,9 @@ def _fields(data: memoryview) -> Iterator[tuple[int, Any]]:
         expect(wire in (_EIGHT, _BYTES, _FOUR), "a number or bytes", f"wire type {wire}")
         size, at = varint(data, at) if wire == _BYTES else ({_EIGHT: 8, _FOUR: 4}[wire], at)
         expect(size <= len(data) - at, f"a field of at most {len(data) - at} bytes", size)
-        value = data[at : at + size]
+        part = data[at : at + size]
         at += size
-        yield number, value if wire == _BYTES else int.from_bytes(value, "little")
+        yield number, part if wire == _BYTES else int.from_bytes(part, "little")
 
 
 def varint(data: memoryview, at: int) -> tuple[int, int]:

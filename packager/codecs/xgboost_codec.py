@@ -1,7 +1,7 @@
 """The codec for boosters of XGBoost: the model as the library itself writes it, in UBJSON.
 
-It is parsed and checked by ubjson.py and xgboost_model.py before the library reads it. Settings of one process
-(threads, the device) are no part of a model.
+It is parsed and checked by ubjson.py and xgboost_model.py before the library reads it. Settings of one
+process (threads, the device) are no part of a model.
 """
 
 from __future__ import annotations

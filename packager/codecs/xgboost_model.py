@@ -1,8 +1,9 @@
 """A model of XGBoost, checked before the library reads it: trees, linear models, and trees that drop out.
 
-The library follows children and parents, and reads features, categories and leaves where they say. So each tree
-is walked here once from its root; every array is as long as there are nodes, every parent is the one that the
-children name, features are those of the model, and all counts agree: of trees, of classes and of targets.
+The library follows children and parents, and reads features, categories and leaves where they say. So each
+tree is walked here once from its root; every array is as long as there are nodes, every parent is the one
+that the children name, features are those of the model, and all counts agree: of trees, of classes and of
+targets.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def _booster(value: Any, features: int, groups: int) -> None:
         model = Fields(found.take("model"), "model")
         model.number("boosted_rounds", 0, 1 << 31)
         weights = model.take("weights")
-        expect(_is_array(weights, "f4") or type(weights) is list and not weights, "numbers as weights")
+        expect(_is_array(weights, "f4") or (type(weights) is list and not weights), "numbers as weights")
         expect(
             len(weights) in (0, (features + 1) * groups), f"{(features + 1) * groups} weights", len(weights)
         )

@@ -1,4 +1,4 @@
-"""A codec for time zones of `zoneinfo`: the name, looked up again among the zones of the machine that loads."""
+"""A codec for time zones of `zoneinfo`: the name, looked up among the zones of the machine that loads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ZoneCodec(Codec):
 
     def encode(self, obj: ZoneInfo, context: Encoding) -> Node:
         """Return the name of a zone. Raises CannotStore for one that was read from a file of its own."""
-        key = obj.key
+        key: str | None = obj.key  # None for one from a file, whatever the stubs say
         if key is None or _KEY.fullmatch(key) is None:
             raise CannotStore(
                 f"a time zone with the name {key!r}, by which no zone is found again",

@@ -428,6 +428,9 @@ _MEETS: Final[dict[str, Callable[[Any], bool]]] = {
         or _is_subclass_of("torch.nn", "Module")(obj)  # averaged models
     ),
     "kellet module": _is_subclass_of("kellet.nn", "Module"),
-    "kellet optimizer": _is_subclass_of("kellet.optim", "Optimizer"),
+    "kellet optimizer": lambda obj: (
+        _is_subclass_of("kellet.optim", "Optimizer")(obj)
+        or _is_subclass_of("kellet.optim.lr_scheduler", "LRScheduler")(obj)
+    ),
     TOKENIZER: _is_subclass_of("transformers", "PreTrainedTokenizerBase"),
 }

@@ -50,6 +50,8 @@ VALUES: Final = {
         mul neg norm pow prod reciprocal relu round rsqrt selu sigmoid sign sin sinh softmax
         log_softmax sqrt square stack sub sum tan tanh transpose trunc where zeros ones
     """,
+    "gensim.models.tfidfmodel": "df2idf",
+    "gensim.utils": "identity",
     "kellet": """
         abs cat cos exp log matmul max maximum mean min minimum relu sigmoid sin softmax sqrt stack
         sum tanh where
@@ -123,7 +125,15 @@ FAMILY_VALUES: Final = {
     "scipy._lib.array_api_compat.numpy": "asarray",  # what a spline of SciPy makes arrays with
 }
 # Made beside the classes of family_names.py, of other libraries or in another way.
-FAMILY_PARTS: Final = {"scipy.interpolate": "BSpline", "sklearn.utils": "Bunch"}
+FAMILY_PARTS: Final = {
+    "gensim.corpora.dictionary": "Dictionary",
+    "gensim.models.keyedvectors": "KeyedVectors",
+    "gensim.models.ldamodel": "LdaModel LdaState",
+    "gensim.models.tfidfmodel": "TfidfModel",
+    "gensim.models.word2vec": "Word2Vec",
+    "scipy.interpolate": "Akima1DInterpolator BSpline CubicSpline PPoly PchipInterpolator",
+    "sklearn.utils": "Bunch",
+}
 
 # Only beside code that the caller loads anyway: paths of this machine, then parts of tables made in C, which
 # trust their arguments and their state.
@@ -225,7 +235,7 @@ LIBRARY_CODECS: Final = frozenset(
     tokenizers.tokenizer tokenizers.part tokenizers.added_token
     pandas.scalar pandas.offset pandas.dtype pandas.array pandas.index pandas.series pandas.frame
     polars.dtype polars.series polars.frame
-    sentencepiece.processor tiktoken.encoding onnxruntime.session
+    sentencepiece.processor tiktoken.encoding onnxruntime.session spacy.blank
     pyarrow.type pyarrow.field pyarrow.schema pyarrow.array pyarrow.chunked_array pyarrow.table
     """.split()
 )

@@ -1,9 +1,10 @@
-"""Classes of known families, such as the estimators of scikit-learn: how they take up a state, and what they hold.
+"""Classes of known families, such as the estimators of scikit-learn: how they take up a state.
 
-An object of theirs is made by `object.__new__`, and takes up attributes by functions of ours; methods of its
-own do not run. What lies in its attributes is judged by itself, as it is for modules. But such classes look
-up by a name what they then call, or keep in a folder what they compute: `check_family` refuses a name of
-another method than one that predicts, and a folder. Parts in C take up a state that their checks have seen.
+An object of theirs is made by `object.__new__`, and takes up attributes by functions of ours; methods of
+its own do not run. What lies in its attributes is judged by itself, as it is for modules. But such classes
+look up by a name what they then call, or keep in a folder what they compute: `check_family` refuses a name
+of another method than one that predicts, and a folder. Parts in C take up a state that their checks have
+seen.
 """
 
 from __future__ import annotations
@@ -129,8 +130,8 @@ def check_family(made: Any) -> None:
         )
     if _EVALUATED & held.keys() and type(made).__module__.startswith("statsmodels."):
         raise ValueError(
-            f"{type(made).__qualname__} was made of a formula, which is evaluated as Python; make the model of "
-            "arrays before saving"
+            f"{type(made).__qualname__} was made of a formula, which is evaluated as Python; make the model "
+            "of arrays before saving"
         )
 
 

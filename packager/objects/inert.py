@@ -6,8 +6,8 @@ constructors run. So, in data alone:
 
 - no bound methods, and no getters;
 - a defaultdict makes None, an int, float, str, bool, list, dict, OrderedDict, set or tuple;
-- a partial wraps a listed function of torch.nn.functional, NumPy, scikit-learn or kellet, or a class of modules, with
-  plain data and tensors as arguments;
+- a partial wraps a listed function of torch.nn.functional, NumPy, scikit-learn or kellet, or a class of
+  modules, with plain data and tensors as arguments;
 - a SimpleNamespace, and what else is called with stored arguments, holds plain data;
 - no hooks, but those of weight_norm and spectral_norm, with nothing but the values that they are made of;
 - what a state-dict hook put into a state is plain data and tensors.
@@ -160,9 +160,9 @@ _TIME_ZONES: Final = frozenset({"datetime:timezone", "datetime:timedelta"})
 class _Plainness:
     """Finds what is more than plain data; each record is looked at once.
 
-    `with_tensors` takes tensors and arrays for plain data as well, `with_types` every name, which is
-    judged by itself; `more_codecs` are those whose objects are taken besides. `vouched` knows the names that the caller trusts exactly; what they lead to counts
-    as plain.
+    `with_tensors` takes tensors and arrays for plain data as well, `with_types` every name, which is judged
+    by itself; `more_codecs` are those whose objects are taken besides. `vouched` knows the names that the
+    caller trusts exactly; what they lead to counts as plain.
     """
 
     def __init__(

@@ -255,7 +255,7 @@ CONDITIONS: Final = {
     "torch module": "a subclass of torch.nn.Module",
     "torch optimizer": "an optimiser, scheduler or module of torch.optim",
     "kellet module": "a subclass of kellet.nn.Module",
-    "kellet optimizer": "a subclass of kellet.optim.Optimizer",
+    "kellet optimizer": "an optimiser or scheduler of kellet.optim",
     TOKENIZER: "a subclass of transformers.PreTrainedTokenizerBase",
 }
 """What a condition asks for, in words."""

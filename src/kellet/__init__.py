@@ -27,6 +27,7 @@ from .dtypes import int64 as long
 from .dtypes import set_default_dtype as set_default_dtype
 
 if TYPE_CHECKING:
+    from . import data as data
     from . import nn as nn
     from . import optim as optim
     from . import utils as utils
@@ -36,6 +37,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "autograd",
         "bool",
         "core",
+        "data",
         "double",
         "dtypes",
         "enable_grad",
@@ -59,7 +61,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
     ]
 
 # The packages above the tensors, imported when first used: `import kellet` stays quick.
-_SUBPACKAGES = frozenset({"nn", "optim", "utils"})
+_SUBPACKAGES = frozenset({"data", "nn", "optim", "utils"})
 
 
 def __getattr__(name: str) -> _Any:

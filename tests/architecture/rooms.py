@@ -24,7 +24,7 @@ ROOMS = {
         "autograd",
         "core",
         "nn",
-        "optim",
+        "optim data",
         "testing",
         "utils",
         "__init__",

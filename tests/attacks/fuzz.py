@@ -1,9 +1,9 @@
 """The fuzzer for long runs: `python tests/attacks/fuzz.py archives 1000000 --seed 7 --jobs 2`.
 
-Each input follows from the seed and its number, so that one can be run again. Printed are the counts
-of each outcome, the slowest inputs, and the largest peak of memory of a process. What is fuzzed is in
-`fuzz_archives`, `fuzz_checkpoints` and `fuzz_libraries`; each has a `one_input(data)` that returns the outcome in a few
-words, and raises what must not come out.
+Each input follows from the seed and its number, so that one can be run again. Printed are the counts of each
+outcome, the slowest inputs, and the largest peak of memory of a process. What is fuzzed is in
+`fuzz_archives`, `fuzz_checkpoints` and `fuzz_libraries`; each has a `one_input(data)` that returns the
+outcome in a few words, and raises what must not come out.
 
 With atheris installed, `fuzz.py atheris archives -runs=1000000 -max_len=64 CORPUS` lets it choose the
 inputs by the lines that they reach; the options are libFuzzer's.

@@ -146,7 +146,7 @@ def _resize(table: Any, name: str, dtype: str, nbytes: int) -> None:
 
 
 def _change_table(table: Any, rng: random.Random) -> None:
-    kinds = (Kind.CODEC, Kind.CODEC, Kind.TENSOR, Kind.LIST, Kind.TUPLE, Kind.PACKED_LIST)
+    kinds = (Kind.CODEC, Kind.OBJ, Kind.TENSOR, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.PACKED_LIST)
     records = [record for record in table[1] if record[0] in kinds and len(record) > 1]
     record = rng.choice(records or table[1])
     at = (

@@ -246,9 +246,9 @@ KIND_ROWS: Final = (
     Row(
         "STATE",
         "random:Random.setstate super:Random.setstate",
-        on="objects of the classes in packager/objects/listed_states.py and family_states.py, and modules",
-        why="exact dicts of names become attributes; a UUID takes up an int, Random a tuple of ints, parts of "
-        "estimators in C what their checks have seen",
+        on="objects of the classes in listed_states.py and family_states.py of packager/objects, and modules",
+        why="exact dicts of names become attributes; a UUID takes up an int, Random a tuple of ints, "
+        "parts of estimators in C what their checks have seen",
     ),
     Row("FINISH", on="the rows of the codecs", why="what a codec calls stands in its own row"),
 )

@@ -27,17 +27,18 @@ _PANDAS: Final = (
     pandas.core.flags:Flags.* pandas.core.generic:NDFrame.__init__ pandas.core.generic:NDFrame.__setattr__
     pandas.core.generic:NDFrame.__getattr__ pandas.core.generic:NDFrame._* pandas.core.generic:NDFrame.attrs
     pandas.core.generic:NDFrame.flags pandas.core.series:Series.__init__ pandas.core.series:Series.axes
-    pandas.core.series:Series.name pandas.api.internals:create_dataframe_from_blocks*
-    pandas.core.ops.common:* pandas.core.arraylike:* pandas.core.missing:* pandas.core.roperator:*
-    pandas.tseries.frequencies:* pandas.util._exceptions:* pandas.util._validators:* pandas.util._decorators:*
-    pandas._config:* numpy.*core._dtype:* numpy.*core.multiarray:bincount numpy.*core.getlimits:iinfo.*
+    pandas.core.series:Series.name pandas.api.internals:create_dataframe_from_blocks* pandas.core.ops.common:*
+    pandas.core.arraylike:* pandas.core.missing:* pandas.core.roperator:* pandas.tseries.frequencies:*
+    pandas.util._exceptions:* pandas.util._validators:* pandas.util._decorators:* pandas._config:*
+    numpy.*core._dtype:* numpy.*core.multiarray:bincount numpy.*core.getlimits:iinfo.*
     numpy.*core._multiarray_umath:_array_converter.* numpy.*core._multiarray_umath:_unique_hash
     numpy.*core._ufunc_config:errstate.* numpy.*core._multiarray_umath:_make_extobj numpy.*core.fromnumeric:*
     numpy.lib.*arraysetops*:* numpy.ma.core:getmask numpy.ma.core:is_masked numpy:array numpy:asarray
     numpy:asanyarray numpy:datetime_data numpy:ndarray.flatten numpy:ndarray.ravel numpy:ndarray.reshape
-    numpy:ndarray.sort builtins:str.upper enum:Enum.value enum:property.__get__ weakref:WeakValueDictionary.get
-    zoneinfo._zoneinfo:ZoneInfo.__new__ re:_compile re:compile _contextvars:ContextVar.*
-    warnings:* _warnings:_filters_mutated numpy:generic.view super:FrozenList.__getitem__
+    numpy:ndarray.sort builtins:str.upper enum:Enum.value enum:property.__get__
+    weakref:WeakValueDictionary.get zoneinfo._zoneinfo:ZoneInfo.__new__ re:_compile re:compile
+    _contextvars:ContextVar.* warnings:* _warnings:_filters_mutated numpy:generic.view
+    super:FrozenList.__getitem__
     """
 )
 _POLARS: Final = """
@@ -94,7 +95,7 @@ LIBRARY_ROWS: Final = (
             f"pandas.{name}",
             _PANDAS,
             makes=makes,
-            on="arrays of NumPy and pyarrow, labels of exact plain types, texts that name an offset, and codes, "
+            on="arrays of NumPy and pyarrow, labels of exact plain types, texts that name an offset; codes, "
             "masks and places that were checked (pandas_values.py, pandas_arrays.py, pandas_codec.py)",
             why="pandas keeps what it is given under dtypes that are said, so that it infers none",
         )
@@ -140,12 +141,12 @@ LIBRARY_ROWS: Final = (
         "onnxruntime.session",
         """
         onnxruntime.capi.onnxruntime_inference_collection:* os:_Environ.__getitem__ os:_createenviron.*
-        type:get_available_providers type:get_default_session_options type:get_provider* type:initialize_session
-        type:from_bytes
+        type:get_available_providers type:get_default_session_options type:get_provider*
+        type:initialize_session type:from_bytes
         """,
         makes="InferenceSession",
-        on="a model of listed domains without other files, whose arrays are as long as they say (onnx_codec.py)",
-        why="plans the graph on the processor, with no constant folded: no operation runs before the caller's",
+        on="a model without other files, whose arrays are as long as they say (onnx_codec.py)",
+        why="plans the graph on the processor, folds no constant: no operation runs before the caller's",
     ),
     Row(
         "lightgbm.booster",
@@ -179,12 +180,22 @@ LIBRARY_ROWS: Final = (
         _TEXT
         + _COUNTING
         + """
-        catboost.core:_CatBoostBase.* catboost.core:CatBoost.* catboost.core:_* _struct:calcsize _struct:unpack
-        math:isfinite numpy:ndarray.reshape numpy:ufunc.accumulate builtins:setattr
+        catboost.core:_CatBoostBase.* catboost.core:CatBoost.* catboost.core:_* _struct:calcsize
+        _struct:unpack math:isfinite numpy:ndarray.reshape numpy:ufunc.accumulate builtins:setattr
         """,
         makes="CatBoost CatBoostClassifier CatBoostRanker CatBoostRegressor",
         on="a binary model of which every number was checked (catboost_model.py), and plain data; what else is "
         "in a model needs the name of its class",
         why="as for lightgbm.booster",
+    ),
+    Row(
+        "gensim.word2vec",
+        on="a listed class of gensim, whose attributes are judged by themselves (Word2VecCheck)",
+        why="puts values into the __dict__, and two functions of gensim's own",
+    ),
+    Row(
+        "spacy.blank",
+        on="nothing: data alone has none, unless the caller trusts the class",
+        why="spaCy makes a blank pipeline, asks its registry for the parts, and parses its own configuration",
     ),
 )

@@ -1,4 +1,4 @@
-"""What data must not say of objects of pandas: each is refused before pandas, or code of the data, acts on it."""
+"""What data must not say of objects of pandas: each is refused before pandas acts on it."""
 
 from __future__ import annotations
 
@@ -174,8 +174,8 @@ def test_what_no_reader_would_take_is_refused_with_its_reason(made: Callable[[],
 
 
 def test_an_attribute_that_pandas_does_not_know_is_warned_of() -> None:
+    frame = pd.DataFrame({"a": [1]})
     with pytest.warns(UserWarning, match="doesn't allow columns to be created via a new attribute"):
-        frame = pd.DataFrame({"a": [1]})
         frame.names = ["x"]
     assert ["names: pandas copies no attributes" in str(one) for one in encode(frame).warnings] == [True]
 

@@ -146,7 +146,7 @@ def at(*path: Any, to: Any, of: str = "trees") -> Callable[[], Any]:
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "no model": (lambda: [], "expected an object as model, found list"),
+    "no model": (list, "expected an object as model, found list"),
     "something more": (at("more", to=1), "no other fields in model, found more"),
     "an odd version": (at("version", to=["3"]), "a version"),
     "a name more": (at("learner", "feature_names", to=["a", "b", "c"]), "2 texts as feature_names"),

@@ -7,6 +7,8 @@ from typing import Final
 
 LIBRARIES: Final = {
     "tokenizers": "test_tokenizers_codecs",
+    "gensim": "test_gensim_codecs",
+    "spacy": "test_spacy_codecs",
     "pyarrow": "test_pyarrow_codecs",
     "pandas": "test_pandas_codecs",
     "polars": "test_polars_codecs",
@@ -18,9 +20,14 @@ LIBRARIES: Final = {
     "catboost": "test_catboost_codecs",
 }
 
+BESIDE: Final = {"pandas": "pyarrow"}
+"""What contract tests need besides: texts of pandas lie in arrays of Arrow."""
+
 
 def installed_contracts() -> dict[str, str]:
     """Return the names of the modules whose library is here, by library."""
     return {
-        name: f"tests.contracts.{module}" for name, module in LIBRARIES.items() if find_spec(name) is not None
+        name: f"tests.contracts.{module}"
+        for name, module in LIBRARIES.items()
+        if find_spec(name) is not None and find_spec(BESIDE.get(name, name)) is not None
     }

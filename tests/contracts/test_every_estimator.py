@@ -1,4 +1,4 @@
-"""Every estimator of scikit-learn loads without trust, and answers as it did: here, and in a fresh process."""
+"""Every estimator of scikit-learn loads without trust, here and in a fresh process, and answers as it did."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ from packager import PackageImporter
 from tests.contracts.estimators import answers
 rows, names = pickle.load(open(sys.argv[2], "rb"))
 with PackageImporter(sys.argv[1]) as importer:
-    found = {name: answers(name, importer.load_object("models", f"m{at}"), rows[name]) for at, name in enumerate(names)}
+    models = [importer.load_object("models", f"m{at}") for at in range(len(names))]
+    found = {name: answers(name, model, rows[name]) for name, model in zip(names, models)}
 pickle.dump(found, open(sys.argv[3], "wb"))
 """
 

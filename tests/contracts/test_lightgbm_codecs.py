@@ -57,11 +57,13 @@ def used(booster: Any) -> Any:
     return [*found, *importances, booster.model_to_string(num_iteration=-1)]
 
 
-ODD = "0 1 -1 2 3 -2 7 40 -40 99999 2147483647 -2147483648 4294967295 1e300 -1e300 0.5 nan inf -0 9 11 15".split()
+ODD = """
+    0 1 -1 2 3 -2 7 40 -40 99999 2147483647 -2147483648 4294967295 1e300 -1e300 0.5 nan inf -0 9 11 15
+""".split()
 
 
 def changed_bytes(data: bytearray, rng: random.Random) -> bytearray:
-    """Return the text of a model with one number, line or tree exchanged, and most often with fitting sizes."""
+    """Return the text of a model with one number or line exchanged, most often with sizes that fit."""
     lines = data.decode("latin-1").split("\n")
     at = rng.randrange(max(1, lines.index("end of trees") if "end of trees" in lines else len(lines)))
     name, sign, value = lines[at].partition("=")
@@ -90,7 +92,7 @@ def changed_bytes(data: bytearray, rng: random.Random) -> bytearray:
 
 def _with_sizes(text: str) -> str:
     """Return a text whose head says how long its trees are."""
-    head, *trees = text.partition("end of trees")[0].split("Tree=")
+    trees = text.partition("end of trees")[0].split("Tree=")[1:]
     sizes = " ".join(str(len(f"Tree={tree}".encode())) for tree in trees)
     return re.sub(r"tree_sizes=.*", f"tree_sizes={sizes}", text, count=1) if trees else text
 

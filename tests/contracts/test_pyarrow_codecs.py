@@ -24,7 +24,7 @@ def used(made: Any) -> None:
 
 def arrays() -> list[Any]:
     day = datetime.date(2024, 2, 29)
-    moment = datetime.datetime(2024, 2, 29, 12, 30)
+    moment = datetime.datetime(2024, 2, 29, 12, 30, tzinfo=datetime.UTC)
     return [
         pa.array([1, None, 3], pa.int64()),
         pa.array([1, 2, 3], pa.uint8()).slice(1),

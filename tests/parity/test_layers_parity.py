@@ -91,9 +91,116 @@ LAYERS = {
     "Flatten, some": (lambda nn: nn.Flatten(0, 1), [reals(2, 3, 4)]),
     "Unflatten": (lambda nn: nn.Unflatten(1, (2, -1)), [reals(3, 8)]),
     "Sequential": (lambda nn: nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 2)), [reals(3, 4)]),
+    "Conv3d": (
+        lambda nn: nn.Conv3d(2, 4, (2, 3, 1), stride=(1, 2, 1), padding=1, groups=2),
+        [reals(1, 2, 4, 5, 3)],
+    ),
+    "Conv3d, same": (lambda nn: nn.Conv3d(1, 2, 3, padding="same", bias=False), [reals(2, 1, 3, 4, 3)]),
+    "ConvTranspose1d": (
+        lambda nn: nn.ConvTranspose1d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2, dilation=2),
+        [reals(2, 4, 5)],
+    ),
+    "ConvTranspose2d": (
+        lambda nn: nn.ConvTranspose2d(3, 4, (3, 2), stride=(2, 1), padding=(1, 0), bias=False),
+        [reals(2, 3, 4, 5)],
+    ),
+    "ConvTranspose2d, no batch": (lambda nn: nn.ConvTranspose2d(3, 4, 2), [reals(3, 4, 5)]),
+    "ConvTranspose3d": (lambda nn: nn.ConvTranspose3d(2, 3, 2, stride=2), [reals(1, 2, 3, 2, 2)]),
+    "MaxPool1d": (lambda nn: nn.MaxPool1d(3, stride=2, padding=1), [reals(2, 3, 8)]),
+    "MaxPool3d": (lambda nn: nn.MaxPool3d((2, 3, 2), stride=1), [reals(1, 2, 4, 4, 3)]),
+    "AvgPool1d": (
+        lambda nn: nn.AvgPool1d(3, 2, 1, ceil_mode=True, count_include_pad=False),
+        [reals(2, 3, 8)],
+    ),
+    "AvgPool3d": (lambda nn: nn.AvgPool3d(2, divisor_override=5), [reals(1, 2, 4, 4, 4)]),
+    "AdaptiveAvgPool1d": (lambda nn: nn.AdaptiveAvgPool1d(3), [reals(2, 3, 7)]),
+    "AdaptiveAvgPool3d": (lambda nn: nn.AdaptiveAvgPool3d((2, None, 1)), [reals(1, 2, 4, 3, 5)]),
+    "BatchNorm3d": (lambda nn: nn.BatchNorm3d(3), [reals(2, 3, 2, 3, 2)]),
+    "GroupNorm": (lambda nn: nn.GroupNorm(2, 6), [reals(3, 6, 4)]),
+    "GroupNorm, plain": (lambda nn: nn.GroupNorm(3, 6, affine=False, eps=1e-3), [reals(3, 6, 2, 2)]),
+    "GroupNorm, no bias": (lambda nn: nn.GroupNorm(1, 4, bias=False), [reals(3, 4, 5)]),
+    "InstanceNorm1d": (lambda nn: nn.InstanceNorm1d(3), [reals(2, 3, 5)]),
+    "InstanceNorm1d, no batch": (lambda nn: nn.InstanceNorm1d(3, affine=True), [reals(3, 5)]),
+    "InstanceNorm2d, tracked": (
+        lambda nn: nn.InstanceNorm2d(3, affine=True, track_running_stats=True, momentum=0.3),
+        [reals(2, 3, 4, 4)],
+    ),
+    "InstanceNorm2d, evaluating": (
+        lambda nn: nn.InstanceNorm2d(3, track_running_stats=True).eval(),
+        [reals(2, 3, 4, 4)],
+    ),
+    "InstanceNorm3d": (lambda nn: nn.InstanceNorm3d(2, affine=True, bias=False), [reals(2, 2, 3, 2, 2)]),
+    "RMSNorm": (lambda nn: nn.RMSNorm(6), [reals(4, 6)]),
+    "RMSNorm, two dimensions": (lambda nn: nn.RMSNorm((5, 6), eps=1e-3), [reals(4, 5, 6)]),
+    "RMSNorm, plain": (lambda nn: nn.RMSNorm([6], elementwise_affine=False), [reals(4, 6)]),
+    "Dropout1d, evaluating": (lambda nn: nn.Dropout1d(0.3).eval(), [reals(2, 3, 4)]),
+    "Dropout2d, evaluating": (lambda nn: nn.Dropout2d().eval(), [reals(2, 3, 4, 4)]),
+    "Dropout3d, evaluating": (lambda nn: nn.Dropout3d().eval(), [reals(2, 3, 2, 2, 2)]),
+    "Upsample": (lambda nn: nn.Upsample(scale_factor=2), [reals(1, 2, 3, 4)]),
+    "Upsample, size": (lambda nn: nn.Upsample((5, 3), mode="bicubic"), [reals(1, 2, 3, 4)]),
+    "UpsamplingNearest2d": (lambda nn: nn.UpsamplingNearest2d((5, 7)), [reals(1, 2, 3, 4)]),
+    "UpsamplingBilinear2d": (lambda nn: nn.UpsamplingBilinear2d(scale_factor=(1.5, 2)), [reals(1, 2, 3, 4)]),
+    "CosineSimilarity": (lambda nn: nn.CosineSimilarity(), [reals(3, 4), reals(3, 4)]),
+    "PairwiseDistance": (lambda nn: nn.PairwiseDistance(1.5, keepdim=True), [reals(3, 4), reals(3, 4)]),
+    "Bilinear": (lambda nn: nn.Bilinear(4, 3, 5), [reals(2, 6, 4), reals(2, 6, 3)]),
+    "Bilinear, no bias": (lambda nn: nn.Bilinear(4, 3, 5, bias=False), [reals(6, 4), reals(6, 3)]),
+    "LeakyReLU": (lambda nn: nn.LeakyReLU(0.2), [reals(3, 4)]),
+    "ELU": (lambda nn: nn.ELU(0.7), [reals(3, 4)]),
+    "SELU": (lambda nn: nn.SELU(), [reals(3, 4)]),
+    "CELU": (lambda nn: nn.CELU(2.0), [reals(3, 4)]),
+    "ReLU6": (lambda nn: nn.ReLU6(), [reals(3, 4) * 6]),
+    "Hardtanh": (lambda nn: nn.Hardtanh(-0.5, 1.5), [reals(3, 4)]),
+    "Mish": (lambda nn: nn.Mish(), [reals(3, 4) * 3]),
+    "Softplus": (lambda nn: nn.Softplus(2.0, 3.0), [reals(3, 4) * 3]),
+    "Softsign": (lambda nn: nn.Softsign(), [reals(3, 4)]),
+    "LogSigmoid": (lambda nn: nn.LogSigmoid(), [reals(3, 4) * 5]),
+    "Hardswish": (lambda nn: nn.Hardswish(), [reals(3, 4) * 4]),
+    "Tanhshrink": (lambda nn: nn.Tanhshrink(), [reals(3, 4)]),
+    "Hardshrink": (lambda nn: nn.Hardshrink(0.4), [reals(3, 4)]),
+    "Softshrink": (lambda nn: nn.Softshrink(0.4), [reals(3, 4)]),
+    "Threshold": (lambda nn: nn.Threshold(0.1, -2.0), [reals(3, 4)]),
+    "GLU": (lambda nn: nn.GLU(1), [reals(3, 4)]),
+    "PReLU": (lambda nn: nn.PReLU(), [reals(3, 4)]),
+    "PReLU, channels": (lambda nn: nn.PReLU(4, 0.1), [reals(3, 4, 2)]),
+    "LeakyReLU, in place": (
+        lambda nn: nn.Sequential(nn.Linear(4, 4), nn.LeakyReLU(0.1, True)),
+        [reals(3, 4)],
+    ),
+    "Threshold, in place": (
+        lambda nn: nn.Sequential(nn.Linear(4, 4), nn.Threshold(0, 1, True)),
+        [reals(3, 4)],
+    ),
 }
 
+SIGNS = np.array([1, -1, -1, 1, 1])
 LOSSES = {
+    "CosineEmbeddingLoss": (
+        lambda nn, r: nn.CosineEmbeddingLoss(0.1, reduction=r),
+        [reals(5, 3), reals(5, 3), SIGNS],
+    ),
+    "CosineEmbeddingLoss, vectors": (
+        lambda nn, r: nn.CosineEmbeddingLoss(reduction=r),
+        [reals(3), reals(3), np.array(-1)],
+    ),
+    "TripletMarginLoss": (
+        lambda nn, r: nn.TripletMarginLoss(0.7, p=3, reduction=r),
+        [reals(5, 3), reals(5, 3), reals(5, 3)],
+    ),
+    "TripletMarginLoss, swapped": (
+        lambda nn, r: nn.TripletMarginLoss(swap=True, reduction=r),
+        [reals(5, 3), reals(5, 3), reals(5, 3)],
+    ),
+    "TripletMarginWithDistanceLoss": (
+        lambda nn, r: nn.TripletMarginWithDistanceLoss(
+            distance_function=lambda a, b: ((a - b) ** 2).sum(1), swap=True, reduction=r
+        ),
+        [reals(5, 3), reals(5, 3), reals(5, 3)],
+    ),
+    "MarginRankingLoss": (
+        lambda nn, r: nn.MarginRankingLoss(0.2, reduction=r),
+        [reals(5), reals(5), SIGNS],
+    ),
+    "HingeEmbeddingLoss": (lambda nn, r: nn.HingeEmbeddingLoss(0.8, reduction=r), [reals(5), SIGNS]),
     "L1Loss": (lambda nn, r: nn.L1Loss(reduction=r), [reals(3, 4), reals(3, 4)]),
     "MSELoss": (lambda nn, r: nn.MSELoss(reduction=r), [reals(3, 4), reals(3, 4)]),
     "SmoothL1Loss": (lambda nn, r: nn.SmoothL1Loss(reduction=r, beta=0.5), [reals(3, 4), reals(3, 4)]),
@@ -362,3 +469,98 @@ def test_first_values_are_spread_as_in_torch(make):
         assert np.abs(b).max() == pytest.approx(np.abs(a).max(), rel=few, abs=1e-9), name
         assert b.std() == pytest.approx(a.std(), rel=few, abs=1e-9), name
         assert b.mean() == pytest.approx(a.mean(), abs=few * a.std() + 1e-9), name
+
+
+@pytest.mark.parametrize(
+    ("make", "shape", "message"),
+    [
+        (lambda nn: nn.GroupNorm(3, 4), None, r"num_channels.* must be divisible by num_groups"),
+        (lambda nn: nn.Conv3d(3, 4, 2, groups=2), None, "in_channels must be divisible by groups"),
+        (lambda nn: nn.ConvTranspose1d(2, 3, 2, padding_mode="reflect"), None, 'Only "zeros" padding mode'),
+        (lambda nn: nn.InstanceNorm1d(3), (2, 3, 4, 5), "expected 2D or 3D input"),
+        (lambda nn: nn.InstanceNorm1d(3, affine=True), (2, 4, 5), r"to match num_features \(3\), but got: 4"),
+        (lambda nn: nn.BatchNorm3d(3), (2, 3, 4), "expected 5D input"),
+        (lambda nn: nn.Dropout2d(1.5), None, "dropout probability has to be between 0 and 1"),
+    ],
+)
+def test_what_does_not_fit_a_layer_is_refused_as_in_torch(make, shape, message):
+    for library, layers in ((torch, torch.nn), (kellet, nn)):
+        with pytest.raises(ValueError, match=message):
+            make(layers)(library.ones(*shape))
+
+
+def test_hardsigmoid():
+    # torch's derivative in float64 has a sixth that was rounded to float32.
+    theirs, ours = both(lambda nn: nn.Hardsigmoid(), "float32")
+    compare(theirs, ours, *inputs_of([reals(3, 4) * 4], "float32"), "float32")
+    assert repr(ours) == repr(theirs)
+    x = reals(3, 4) * 4
+    assert_close(ours(kellet.from_numpy(x.copy())), theirs(torch.from_numpy(x)), "float64", "output")
+
+
+@pytest.mark.parametrize("size", [(7,), (8,)])
+def test_a_transposed_convolution_takes_the_size_that_is_wanted(size):
+    theirs, ours = both(lambda nn: nn.ConvTranspose1d(2, 3, 3, stride=2, padding=1), "float64")
+    x = reals(1, 2, 4)
+    expected = theirs(torch.from_numpy(x), output_size=size)
+    assert_close(ours(kellet.from_numpy(x.copy()), output_size=size), expected, "float64", "output")
+    for library, module in ((torch, theirs), (kellet, ours)):
+        with pytest.raises(ValueError, match="requested an output size of"):
+            module(library.from_numpy(x.copy()), output_size=(9,))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(
+    ("mode", "shape"),
+    [
+        ("nearest", (2, 1, 7)),
+        ("nearest-exact", (1, 2, 5, 4)),
+        ("linear", (2, 3, 6)),
+        ("bilinear", (1, 2, 5, 4)),
+        ("bicubic", (1, 2, 5, 4)),
+        ("trilinear", (1, 1, 3, 4, 2)),
+        ("area", (1, 2, 6, 4)),
+        ("area", (1, 2, 6)),
+    ],
+)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"size": 3},
+        {"size": 11},
+        {"size": 1},
+        {"scale_factor": 1.7},
+        {"scale_factor": 0.6},
+        {"scale_factor": 2.3, "recompute_scale_factor": True},
+        {"size": 9, "align_corners": True},
+        {"scale_factor": 1.7, "align_corners": True},
+    ],
+)
+def test_sizes_are_changed_as_in_torch(mode, shape, options, dtype):
+    if mode in ("nearest", "nearest-exact", "area"):
+        options = {name: value for name, value in options.items() if name != "align_corners"}
+    results = []
+    for library, layers in ((torch, torch.nn), (kellet, nn)):
+        x = library.from_numpy(np.arange(np.prod(shape), dtype=dtype).reshape(shape) ** 1.5).requires_grad_()
+        y = layers.functional.interpolate(x, mode=mode, **options)
+        (y * y).sum().backward()
+        results.append((y, x.grad))
+    for (theirs, ours), what in zip(zip(*results, strict=True), ("output", "gradient"), strict=True):
+        scale = max(1.0, float(np.abs(theirs.detach().numpy()).max()))
+        assert_close(ours / scale, theirs / scale, dtype, what)
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "message"),
+    [
+        ((1, 1, 4), {}, "one of size or scale_factor should be defined|either size or scale_factor"),
+        ((1, 1, 4), {"size": 3, "scale_factor": 2}, "only one of size or scale_factor should be defined"),
+        ((1, 1, 4, 4), {"size": (3,)}, "Input and output must have the same number of spatial dimensions"),
+        ((1, 1, 4), {"size": 3, "align_corners": True}, "align_corners option can only be set with"),
+        ((1, 1, 4), {"size": 3, "recompute_scale_factor": True}, "recompute_scale_factor is not meaningful"),
+    ],
+)
+def test_what_is_no_size_is_refused_as_in_torch(shape, options, message):
+    for library, layers in ((torch, torch.nn), (kellet, nn)):
+        with pytest.raises(ValueError, match=message):
+            layers.functional.interpolate(library.ones(*shape), **options)

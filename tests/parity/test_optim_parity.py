@@ -22,6 +22,17 @@ OPTIMISERS = {
         {"amsgrad": True, "betas": (0.8, 0.6)},
         {"maximize": True, "eps": 1e-3},
     ],
+    "RMSprop": [
+        {},
+        {"momentum": 0.9, "weight_decay": 0.1},
+        {"centered": True, "alpha": 0.8, "eps": 1e-3},
+        {"centered": True, "momentum": 0.5, "maximize": True},
+    ],
+    "Adagrad": [
+        {},
+        {"lr_decay": 0.1, "weight_decay": 0.1},
+        {"initial_accumulator_value": 0.5, "eps": 1e-3, "maximize": True},
+    ],
     "AdamW": [{}, {"weight_decay": 0.5}, {"amsgrad": True}, {"maximize": True}],
 }
 CASES = [(name, options) for name, several in OPTIMISERS.items() for options in several]

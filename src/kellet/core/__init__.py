@@ -22,6 +22,8 @@ from . import (
 )
 from . import tensor as _tensor  # the name without a line is the function of creation.py
 from .device import Device as Device
+from .random import Generator as Generator
+from .random import default_generator as default_generator
 from .tensor import Tensor as Tensor
 
 if TYPE_CHECKING:
@@ -55,4 +57,4 @@ else:
         _tensor,
     )
     globals().update(_functions)
-    __all__ = ["Device", "Tensor", *_functions]
+    __all__ = ["Device", "Generator", "Tensor", "default_generator", *_functions]

@@ -1,99 +1,225 @@
-"""Random tensors, from one generator of the process that `manual_seed` sets back."""
+"""Random tensors, from the generator of the process or from one that is named."""
 
 from __future__ import annotations
 
 import secrets
 import threading
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from ..autograd.bridge import Array, wrap
+from ..autograd.bridge import wrap
 from ..dtypes import DType, as_dtype, get_default_dtype
 from .axes import shape_of
-from .device import check_device
+from .device import Device, check_device
 from .tensor import Tensor
 
 
-class _Source:
-    """The generator, and the lock that lets threads take turns with it."""
+class Generator:
+    """A source of random numbers with a seed and a state of its own, for whatever takes `generator=`.
 
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.seed(secrets.randbits(63))
+    Its numbers are those of NumPy's PCG64, not PyTorch's: equal seeds give equal numbers here, and others
+    there. Threads take turns.
 
-    def seed(self, value: int) -> None:
-        self.value = value
-        self.generator = np.random.Generator(np.random.PCG64(value))
+    Source: torch.Generator; there is one device.
+
+    >>> one, other = kellet.Generator().manual_seed(7), kellet.Generator().manual_seed(7)
+    >>> kellet.equal(kellet.rand(3, generator=one), kellet.rand(3, generator=other))
+    True
+    """
+
+    def __init__(self, device: Any = None) -> None:
+        check_device(device)
+        self._lock = threading.Lock()
+        self.manual_seed(secrets.randbits(63))
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start anew from a seed: equal seeds, equal numbers. Returns the generator."""
+        self._seed = int(seed) % 2**64
+        self._numpy = np.random.Generator(np.random.PCG64(self._seed))
+        return self
+
+    def seed(self) -> int:
+        """Start anew from a seed that nobody chose, and return it."""
+        self.manual_seed(secrets.randbits(63))
+        return self._seed
+
+    def initial_seed(self) -> int:
+        """Return the seed in use."""
+        return self._seed
+
+    def get_state(self) -> Tensor:
+        """Return where the generator stands, as a tensor of bytes."""
+        known: Any = self._numpy.bit_generator.state
+        numbers = (self._seed, known["state"]["state"], known["state"]["inc"], known["uinteger"])
+        data = b"".join(n.to_bytes(size, "little") for n, size in zip(numbers, _SIZES, strict=True))
+        return _made(np.frombuffer(data + bytes([known["has_uint32"]]), np.uint8), np.uint8, False)
+
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Take up the state that `get_state` gave. Returns the generator.
+
+        Raises ValueError for what is no such state.
+        """
+        data = new_state._array.tobytes() if new_state.dtype == np.uint8 else b""
+        if len(data) != sum(_SIZES) + 1 or data[-1] > 1:
+            raise ValueError(
+                f"found a tensor of {new_state.dtype}, shape {tuple(new_state.shape)}; expected the state "
+                f"of a generator: uint8, {sum(_SIZES) + 1} bytes"
+            )
+        starts = accumulate(_SIZES, initial=0)
+        numbers = [
+            int.from_bytes(data[at : at + size], "little") for at, size in zip(starts, _SIZES, strict=False)
+        ]
+        self.manual_seed(numbers[0])
+        self._numpy.bit_generator.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": numbers[1], "inc": numbers[2] | 1},
+            "has_uint32": data[-1],
+            "uinteger": numbers[3],
+        }
+        return self
+
+    @property
+    def device(self) -> Device:
+        """The device: the CPU."""
+        return Device("cpu")
+
+    def numpy(self) -> np.random.Generator:
+        """Return NumPy's generator behind it, for a distribution that is not here."""
+        return self._numpy
+
+    def _draw(self, method: str, *args: Any) -> Any:
+        with self._lock:
+            return getattr(self._numpy, method)(*args)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"state": self.get_state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._lock = threading.Lock()
+        self.set_state(state["state"])
 
 
-_source = _Source()
+_SIZES = (
+    8,
+    16,
+    16,
+    4,
+)  # bytes of the seed, of PCG64's state and increment, and of a number that is left over
+default_generator = Generator()
+"""The generator of the process: what draws where no other one is named."""
 
 
-def manual_seed(seed: int) -> None:
-    """Start the random numbers of the process anew: equal seeds, equal numbers.
+def manual_seed(seed: int) -> Generator:
+    """Start the random numbers of the process anew: equal seeds, equal numbers. Returns their generator.
 
-    >>> kellet.manual_seed(7)
+    >>> _ = kellet.manual_seed(7)
     >>> first = kellet.rand(3)
-    >>> kellet.manual_seed(7)
+    >>> _ = kellet.manual_seed(7)
     >>> kellet.equal(first, kellet.rand(3))
     True
     """
-    _source.seed(int(seed) % 2**64)
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Start the random numbers of the process anew from a seed that nobody chose, and return it.
+
+    >>> kellet.seed() == kellet.initial_seed()
+    True
+    """
+    return default_generator.seed()
 
 
 def initial_seed() -> int:
     """Return the seed in use.
 
-    >>> kellet.manual_seed(7)
+    >>> _ = kellet.manual_seed(7)
     >>> kellet.initial_seed()
     7
     """
-    return _source.value
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """Return where the random numbers of the process stand, as a tensor of bytes.
+
+    >>> state = kellet.get_rng_state()
+    >>> first = kellet.rand(3)
+    >>> kellet.set_rng_state(state)
+    >>> kellet.equal(first, kellet.rand(3))
+    True
+    """
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Let the random numbers of the process go on from a state. Raises ValueError for what is none.
+
+    >>> kellet.set_rng_state(kellet.get_rng_state())
+    """
+    default_generator.set_state(new_state)
 
 
 def generator() -> np.random.Generator:
-    """Return the generator behind all functions of this file, for code that needs another distribution.
+    """Return NumPy's generator behind all functions of this file, for a distribution that is not here.
 
     >>> kellet.generator().gamma(2.0, size=3).shape
     (3,)
     """
-    return _source.generator
+    return default_generator.numpy()
 
 
-def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def rand(
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Draw numbers uniformly from 0 to 1, 1 not included.
 
     >>> kellet.rand(2, 3).shape
     (2, 3)
     """
     check_device(device)
-    return _made(_uniform(shape_of(size)), dtype, requires_grad)
+    return _made(_of(generator)._draw("random", shape_of(size)), dtype, requires_grad)
 
 
-def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randn(
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Draw normal numbers of mean 0 and deviation 1.
 
     >>> import kellet
-    >>> kellet.manual_seed(0)
+    >>> _ = kellet.manual_seed(0)
     >>> kellet.randn(2, 3).shape
     (2, 3)
     """
     check_device(device)
-    with _source.lock:
-        values = _source.generator.standard_normal(shape_of(size))
-    return _made(values, dtype, requires_grad)
+    return _made(_of(generator)._draw("standard_normal", shape_of(size)), dtype, requires_grad)
 
 
-def normal(mean: float, std: float, size: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def normal(
+    mean: float,
+    std: float,
+    size: Any,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Draw normal numbers of this mean and deviation.
 
     >>> kellet.normal(5.0, 0.1, (2, 3)).shape
     (2, 3)
     """
-    with _source.lock:
-        values = _source.generator.normal(mean, std, shape_of((size,)))
-    return _made(values, dtype, requires_grad)
+    return _made(_of(generator)._draw("normal", mean, std, shape_of((size,))), dtype, requires_grad)
 
 
 def randint(
@@ -101,6 +227,7 @@ def randint(
     high: Any = None,
     size: Any = None,
     *,
+    generator: Generator | None = None,
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
@@ -113,29 +240,27 @@ def randint(
     check_device(device)
     if size is None:
         low, high, size = 0, low, high
-    with _source.lock:
-        values = _source.generator.integers(low, high, shape_of((size,)))
+    values = _of(generator)._draw("integers", low, high, shape_of((size,)))
     return _made(values, np.int64 if dtype is None else dtype, requires_grad)
 
 
-def randperm(n: int, *, device: Any = None) -> Tensor:
+def randperm(n: int, *, generator: Generator | None = None, device: Any = None) -> Tensor:
     """Return the integers from 0 to `n - 1` in random order.
 
     >>> kellet.randperm(4).sort().values
     tensor([0, 1, 2, 3])
     """
     check_device(device)
-    with _source.lock:
-        return _made(_source.generator.permutation(n), np.int64, False)
+    return _made(_of(generator)._draw("permutation", n), np.int64, False)
 
 
-def bernoulli(input: Tensor) -> Tensor:
+def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     """Draw 1 with the probability that `input` gives, else 0, in its shape and dtype.
 
     >>> kellet.bernoulli(kellet.tensor([0.0, 1.0]))
     tensor([0., 1.])
     """
-    return _made(_uniform(input.shape) < input._array, input.dtype, False)
+    return _made(_of(generator)._draw("random", input.shape) < input._array, input.dtype, False)
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
@@ -156,9 +281,8 @@ def randn_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False)
     return randn(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
 
 
-def _uniform(shape: tuple[int, ...]) -> Array:
-    with _source.lock:
-        return _source.generator.random(shape)
+def _of(generator: Generator | None) -> Generator:
+    return default_generator if generator is None else generator
 
 
 def _made(values: Any, dtype: Any, requires_grad: bool) -> Tensor:

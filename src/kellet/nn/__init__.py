@@ -7,6 +7,7 @@ from . import init as init
 from . import layers
 from . import modules as modules
 from . import storing as storing
+from . import utils as utils
 from .containers import ModuleDict as ModuleDict
 from .containers import ModuleList as ModuleList
 from .containers import Sequential as Sequential
@@ -46,6 +47,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "init",
         "modules",
         "storing",
+        "utils",
         "register_class_load_state_dict_pre_hook",
         *layers.__all__,
     ]

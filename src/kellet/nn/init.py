@@ -16,7 +16,7 @@ import numpy as np
 
 from ..autograd import no_grad
 from ..autograd.bridge import wrap
-from ..core import Tensor
+from ..core import Generator, Tensor
 from ..core import generator as shared_generator
 from ..errors import ShapeError
 
@@ -291,6 +291,8 @@ def _require(fits: bool, where: str, tensor: Tensor, wanted: str) -> None:
 
 
 def _numbers(generator: Any) -> np.random.Generator:
+    if isinstance(generator, Generator):
+        return generator.numpy()
     return shared_generator() if generator is None else generator
 
 

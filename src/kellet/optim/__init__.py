@@ -1,8 +1,11 @@
 """Optimisers, with hooks around their steps and around saving and loading their state."""
 
+from . import lr_scheduler as lr_scheduler
+from .adagrad import Adagrad as Adagrad
 from .adam import Adam as Adam
 from .adam import AdamW as AdamW
 from .optimizer import Optimizer as Optimizer
+from .rmsprop import RMSprop as RMSprop
 from .sgd import SGD as SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]

@@ -13,7 +13,7 @@ from ..autograd.bridge import wrap
 from ..autograd.variable import bump
 from ..core import Tensor
 from .optimizer import Optimizer
-from .stepping import evaluate, gradients, refuse_negative
+from .stepping import evaluate, gradients, real_parts, refuse_differentiable, refuse_negative
 
 Array = np.ndarray[Any, Any]
 
@@ -57,8 +57,7 @@ class Adam(Optimizer):
         for place, beta in enumerate(betas):
             if not 0.0 <= beta < 1.0:
                 raise ValueError(f"Invalid beta parameter at index {place}: {beta}")
-        if differentiable:
-            raise ValueError("differentiable steps are not supported; leave differentiable=False")
+        refuse_differentiable(differentiable)
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -94,8 +93,7 @@ class Adam(Optimizer):
         if not state:
             self._start(state, values, group["amsgrad"])
         state["step"] += 1
-        # The real and the imaginary part of a complex parameter are two parameters, as in PyTorch.
-        for part in (np.real, np.imag) if values.dtype.kind == "c" else (np.asarray,):
+        for part in real_parts(values):
             mean, square = part(state["exp_avg"]._array), part(state["exp_avg_sq"]._array)
             largest = part(state["max_exp_avg_sq"]._array) if group["amsgrad"] else None
             target = part(values)

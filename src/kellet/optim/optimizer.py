@@ -99,6 +99,7 @@ class Optimizer:
 
     def _make_hooks(self) -> None:
         self._stepping = False
+        self._has_stepped = False
         self._step_pre: HookRegistry[AnyHook] = HookRegistry()
         self._step_post: HookRegistry[AnyHook] = HookRegistry()
         self._save_pre: HookRegistry[AnyHook] = HookRegistry()
@@ -284,6 +285,7 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
                 if answer is not None:
                     args, kwargs = _new_arguments(answer, entry.hook)
             result = step(self, *args, **kwargs)
+            self._has_stepped = True
             for entry in chain(self._step_post, _global_step_post):
                 entry.hook(self, (self, *args), kwargs)
             return result

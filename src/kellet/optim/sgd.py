@@ -12,7 +12,7 @@ from ..autograd.bridge import wrap
 from ..autograd.variable import bump
 from ..core import Tensor
 from .optimizer import Optimizer
-from .stepping import evaluate, gradients, refuse_negative
+from .stepping import evaluate, gradients, refuse_differentiable, refuse_negative
 
 
 class SGD(Optimizer):
@@ -52,8 +52,7 @@ class SGD(Optimizer):
         refuse_negative(learning_rate=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        if differentiable:
-            raise ValueError("differentiable steps are not supported; leave differentiable=False")
+        refuse_differentiable(differentiable)
         defaults = {
             "lr": lr,
             "momentum": momentum,

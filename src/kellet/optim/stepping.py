@@ -32,3 +32,17 @@ def refuse_negative(**options: Any) -> None:
     for name, value in options.items():
         if not float(value) >= 0.0:
             raise ValueError(f"Invalid {name.replace('_', ' ')}: {value}")
+
+
+def refuse_differentiable(differentiable: bool) -> None:
+    """Raise ValueError where a step is to be differentiated itself."""
+    if differentiable:
+        raise ValueError("differentiable steps are not supported; leave differentiable=False")
+
+
+def real_parts(values: np.ndarray[Any, Any]) -> tuple[Callable[[Any], Any], ...]:
+    """Return what gives the parts of an array that are numbers of their own, as views.
+
+    The real and the imaginary part of a complex parameter are two parameters, as in PyTorch.
+    """
+    return (np.real, np.imag) if values.dtype.kind == "c" else (np.asarray,)

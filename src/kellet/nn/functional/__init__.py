@@ -6,21 +6,42 @@ The functions that the files of this folder define are offered here.
 from typing import TYPE_CHECKING
 
 from ...public_names import functions_of
-from . import activations, attention, convolution, losses, normalization, padding, pooling
+from . import (
+    activations,
+    attention,
+    convolution,
+    distances,
+    losses,
+    normalization,
+    padding,
+    pooling,
+    resampling,
+)
 from . import linear as _linear  # the name without a line is the function
 
 if TYPE_CHECKING:
     from .activations import *
     from .attention import *
     from .convolution import *
+    from .distances import *
     from .linear import *
     from .losses import *
     from .normalization import *
     from .padding import *
     from .pooling import *
+    from .resampling import *
 else:
     _functions = functions_of(
-        activations, attention, convolution, _linear, losses, normalization, padding, pooling
+        activations,
+        attention,
+        convolution,
+        distances,
+        losses,
+        normalization,
+        padding,
+        pooling,
+        resampling,
+        _linear,
     )
     globals().update(_functions)
     __all__ = [*_functions]

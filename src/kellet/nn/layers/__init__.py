@@ -6,20 +6,60 @@ The classes that the files of this folder define are offered here, and by `kelle
 from typing import TYPE_CHECKING
 
 from ...public_names import classes_of
-from . import activation, attention, convolution, embedding, linear, loss, normalization, transformer
+from . import (
+    activation,
+    attention,
+    convolution,
+    distances,
+    embedding,
+    linear,
+    loss,
+    normalization,
+    partial_norms,
+    pooling,
+    rectifiers,
+    recurrent,
+    recurrent_cells,
+    resampling,
+    transformer,
+    transposed,
+)
 
 if TYPE_CHECKING:
     from .activation import *
     from .attention import *
     from .convolution import *
+    from .distances import *
     from .embedding import *
     from .linear import *
     from .loss import *
     from .normalization import *
+    from .partial_norms import *
+    from .pooling import *
+    from .rectifiers import *
+    from .recurrent import *
+    from .recurrent_cells import *
+    from .resampling import *
     from .transformer import *
+    from .transposed import *
 else:
     _layers = classes_of(
-        activation, attention, convolution, embedding, linear, loss, normalization, transformer
+        activation,
+        attention,
+        convolution,
+        distances,
+        embedding,
+        linear,
+        loss,
+        normalization,
+        partial_norms,
+        pooling,
+        rectifiers,
+        recurrent,
+        recurrent_cells,
+        resampling,
+        transformer,
+        transposed,
     )
     globals().update(_layers)
     __all__ = [*_layers]

@@ -149,7 +149,21 @@ class LogSoftmax(_OverDimension):
         return F.log_softmax(input, self._dimension(input))
 
 
-class Dropout(Module):
+class _Dropout(Module):
+    """What all kinds of dropout share."""
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p = p
+        self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_Dropout):
     """In training set each value to zero with probability `p` and scale the rest by 1 / (1 - p).
 
     In evaluation the input is returned. Source: torch.nn.Dropout.
@@ -160,15 +174,44 @@ class Dropout(Module):
     tensor([1., 1., 1.])
     """
 
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        super().__init__()
-        if not 0 <= p <= 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-        self.p = p
-        self.inplace = inplace
-
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout(input, self.p, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}, inplace={self.inplace}"
+
+class Dropout1d(_Dropout):
+    """In training set whole channels of (N, C, L) or (C, L) to zero with probability `p`, and scale the rest.
+
+    Source: torch.nn.Dropout1d.
+
+    >>> kellet.nn.Dropout1d()(kellet.ones(1, 2, 3)).shape
+    (1, 2, 3)
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout1d(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(_Dropout):
+    """In training set whole channels of (N, C, H, W) to zero with probability `p`, and scale the rest.
+
+    Source: torch.nn.Dropout2d.
+
+    >>> kellet.nn.Dropout2d()(kellet.ones(1, 2, 3, 3)).shape
+    (1, 2, 3, 3)
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(_Dropout):
+    """In training set whole channels of (N, C, D, H, W) to zero with probability `p`, and scale the rest.
+
+    Source: torch.nn.Dropout3d.
+
+    >>> kellet.nn.Dropout3d()(kellet.ones(1, 2, 3, 3, 3)).shape
+    (1, 2, 3, 3, 3)
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout3d(input, self.p, self.training, self.inplace)

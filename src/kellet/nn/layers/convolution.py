@@ -1,4 +1,4 @@
-"""Layers that move a window: convolutions in one and two dimensions, and pooling."""
+"""Convolutions in one, two and three dimensions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Conv(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        _check_channels(in_channels, out_channels, groups)
+        check_channels(in_channels, out_channels, groups)
         n = self._dimensions
         self.in_channels = in_channels
         self.out_channels = out_channels
@@ -140,7 +140,27 @@ class Conv2d(_Conv):
         return F.conv2d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
-def _check_channels(in_channels: int, out_channels: int, groups: int) -> None:
+class Conv3d(_Conv):
+    """Slide `weight` over volumes: input (N, C, D, H, W) or (C, D, H, W).
+
+    `weight` (out_channels, in_channels / groups, kd, kh, kw). `padding` is a number, three, "same" or
+    "valid".
+
+    Source: torch.nn.Conv3d.
+
+    >>> kellet.nn.Conv3d(1, 2, 3)(kellet.ones(1, 1, 4, 5, 6)).shape
+    (1, 2, 2, 3, 4)
+    """
+
+    _dimensions = 3
+
+    def forward(self, input: Tensor) -> Tensor:
+        input, padding = self._padded(input)
+        return F.conv3d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+
+def check_channels(in_channels: int, out_channels: int, groups: int) -> None:
+    """Raise ValueError for channels that cannot be divided among the groups."""
     if groups <= 0:
         raise ValueError(f"groups must be a positive integer, got {groups}")
     if in_channels % groups != 0:
@@ -157,115 +177,3 @@ def _checked_padding(padding: Size | str, stride: tuple[int, ...], n: int) -> tu
     if padding == "same" and any(step != 1 for step in stride):
         raise ValueError("padding='same' is not supported for strided convolutions")
     return padding
-
-
-# --- pooling --------------------------------------------------------------------------------------
-
-
-class MaxPool2d(Module):
-    """The largest value of each window: input (N, C, H, W) or (C, H, W).
-
-    `stride` is `kernel_size` unless given. With `return_indices` the places of the values come too.
-
-    Source: torch.nn.MaxPool2d.
-
-    >>> kellet.nn.MaxPool2d(2)(kellet.ones(1, 3, 6, 6)).shape
-    (1, 3, 3, 3)
-    """
-
-    def __init__(
-        self,
-        kernel_size: Size,
-        stride: Size | None = None,
-        padding: Size = 0,
-        dilation: Size = 1,
-        return_indices: bool = False,
-        ceil_mode: bool = False,
-    ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.dilation = dilation
-        self.return_indices = return_indices
-        self.ceil_mode = ceil_mode
-
-    def forward(self, input: Tensor) -> Any:
-        return F.max_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            ceil_mode=self.ceil_mode,
-            return_indices=self.return_indices,
-        )
-
-    def extra_repr(self) -> str:
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
-            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
-        )
-
-
-class AvgPool2d(Module):
-    """The mean of each window: input (N, C, H, W) or (C, H, W).
-
-    `stride` is `kernel_size` unless given; `divisor_override` takes the place of the number of values.
-
-    Source: torch.nn.AvgPool2d.
-
-    >>> kellet.nn.AvgPool2d(2)(kellet.ones(1, 3, 6, 6)).shape
-    (1, 3, 3, 3)
-    """
-
-    def __init__(
-        self,
-        kernel_size: Size,
-        stride: Size | None = None,
-        padding: Size = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-        self.divisor_override = divisor_override
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-class AdaptiveAvgPool2d(Module):
-    """Means of as many windows as make the output (H', W') = `output_size`; None keeps a length.
-
-    Source: torch.nn.AdaptiveAvgPool2d.
-
-    >>> kellet.nn.AdaptiveAvgPool2d(1)(kellet.ones(1, 3, 6, 6)).shape
-    (1, 3, 1, 1)
-    """
-
-    def __init__(self, output_size: int | tuple[int | None, int | None] | None) -> None:
-        super().__init__()
-        self.output_size = output_size
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool2d(input, self.output_size)
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"

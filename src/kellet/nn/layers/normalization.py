@@ -155,6 +155,20 @@ class BatchNorm2d(_BatchNorm):
             raise ValueError(f"expected 4D input (got {input.dim()}D input)")
 
 
+class BatchNorm3d(_BatchNorm):
+    """Normalise each channel over the batch: input (N, C, D, H, W). In all else as BatchNorm1d.
+
+    Source: torch.nn.BatchNorm3d.
+
+    >>> kellet.nn.BatchNorm3d(3)(kellet.ones(2, 3, 4, 4, 4)).shape
+    (2, 3, 4, 4, 4)
+    """
+
+    def _check_input(self, input: Tensor) -> None:
+        if input.dim() != 5:
+            raise ValueError(f"expected 5D input (got {input.dim()}D input)")
+
+
 class LayerNorm(Module):
     """Normalise each sample over its last dimensions, which have the shape `normalized_shape`.
 

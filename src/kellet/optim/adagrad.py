@@ -1,0 +1,96 @@
+"""Adagrad: steps scaled by the sum of all squared gradients so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ..autograd import no_grad
+from ..autograd.bridge import wrap
+from ..autograd.variable import bump
+from ..core import Tensor
+from .optimizer import Optimizer
+from .stepping import evaluate, gradients, real_parts, refuse_differentiable, refuse_negative
+
+
+class Adagrad(Optimizer):
+    """`p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)`, s being the sum of g**2 so far.
+
+    t counts steps; `initial_accumulator_value` is what s begins with. `weight_decay` w adds `w * p` to the
+    gradient, and `maximize` turns it around. The state is there from the beginning.
+
+    Raises ValueError for an option out of its range, and for `differentiable`.
+
+    Source: torch.optim.Adagrad; `foreach` and `fused` are taken for its sake and change nothing.
+
+    >>> weight = kellet.tensor([1.0], requires_grad=True)
+    >>> (weight * 3).sum().backward()
+    >>> kellet.optim.Adagrad([weight], lr=0.1).step()
+    >>> round(weight.item(), 4)
+    0.9
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        refuse_negative(
+            learning_rate=lr,
+            lr_decay_value=lr_decay,
+            weight_decay_value=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            epsilon_value=eps,
+        )
+        refuse_differentiable(differentiable)
+        defaults = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                first = group["initial_accumulator_value"]
+                values = parameter._array
+                filled = complex(first, first) if values.dtype.kind == "c" else first
+                self.state[parameter]["step"] = wrap(np.zeros((), np.float32))
+                self.state[parameter]["sum"] = wrap(np.full_like(values, filled))
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change every parameter that has a gradient; return what `closure` answers."""
+        loss = evaluate(closure)
+        with no_grad():
+            for group in self.param_groups:
+                for parameter, gradient in gradients(group):
+                    self._update(group, parameter, gradient)
+                    bump(parameter)
+        return loss
+
+    def _update(self, group: dict[str, Any], parameter: Tensor, gradient: np.ndarray[Any, Any]) -> None:
+        values, state = parameter._array, self.state[parameter]
+        state["step"] += 1
+        if group["weight_decay"]:
+            gradient = gradient + group["weight_decay"] * values
+        rate = float(group["lr"]) / (1 + (state["step"].item() - 1) * group["lr_decay"])
+        for part in real_parts(values):
+            slope, total, target = part(gradient), part(state["sum"]._array), part(values)
+            total += slope * slope
+            target -= rate * slope / (np.sqrt(total) + group["eps"])

@@ -1,0 +1,259 @@
+"""The loader: batches in this process and in others, in the same order, and what it says when one fails."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections import OrderedDict, namedtuple
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kellet
+from kellet import data
+
+Pair = namedtuple("Pair", "x y")
+PROCESSES = ["spawn", *(["fork"] if hasattr(os, "fork") else [])]
+
+
+class Numbers(data.Dataset):
+    """Samples that say what the process is that fetched them; some are special."""
+
+    def __init__(self, count: int = 10, special: str = "") -> None:
+        self.count = count
+        self.special = special
+
+    def __getitem__(self, index: int) -> Any:
+        if index == 5 and self.special == "raises":
+            raise KeyError("no such row")
+        if index == 5 and self.special == "odd":
+            raise Odd(1, 2)
+        if index == 5 and self.special == "ends":
+            os._exit(3)
+        if index == 5 and self.special == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if index == 5 and self.special == "waits":
+            time.sleep(60)
+        if index == 5 and self.special == "lambda":
+            return lambda: 0
+        if self.special == "large":
+            return np.full(300_000, index)
+        if self.special == "random":
+            return [random.random(), kellet.rand(1).item()]
+        info = data.get_worker_info()
+        return {"index": index, "worker": -1 if info is None else info.id}
+
+    def __len__(self) -> int:
+        return self.count
+
+
+class Odd(Exception):
+    def __init__(self, one: int, two: int) -> None:
+        super().__init__("an odd error")
+
+
+class Stream(data.IterableDataset):
+    """Numbers that each worker has its own part of."""
+
+    def __iter__(self) -> Iterator[int]:
+        info = data.get_worker_info()
+        step, start = (1, 0) if info is None else (info.num_workers, info.id)
+        return iter(range(start, 11, step))
+
+
+def as_is(batch: list[Any]) -> list[Any]:
+    return batch
+
+
+def note(worker: int) -> None:
+    os.environ["KELLET_TEST_WORKER"] = str(worker)
+
+
+def fail(worker: int) -> None:
+    raise OSError(f"worker {worker} has no disk")
+
+
+def test_samples_are_put_together_part_by_part() -> None:
+    samples = [
+        {"t": kellet.ones(2) * n, "a": np.float32([n]), "f": 0.5 * n, "i": n, "b": n > 1, "s": str(n),
+         "pair": Pair(n, [n, b"x"])}
+        for n in (1, 2)
+    ]  # fmt: skip
+    batch = data.default_collate(samples)
+    assert list(batch) == list(samples[0])
+    assert batch["t"].tolist() == [[1, 1], [2, 2]]
+    assert (batch["a"].dtype, batch["a"].tolist()) == (kellet.float32, [[1], [2]])
+    assert (batch["f"].dtype, batch["f"].tolist()) == (kellet.float64, [0.5, 1.0])
+    assert (batch["i"].dtype, batch["b"].dtype, batch["s"]) == (kellet.int64, kellet.bool, ["1", "2"])
+    assert type(batch["pair"]) is Pair
+    assert [part if isinstance(part, list) else part.tolist() for part in batch["pair"].y] == [
+        [1, 2],
+        [b"x"] * 2,
+    ]
+    assert type(data.default_collate([OrderedDict(x=1)])) is OrderedDict
+    assert data.default_collate([(1, "a"), (2, "b")])[1] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("samples", "error", "message"),
+    [
+        ([[1, 2], [1]], RuntimeError, r"should be of equal size; found \[1, 2\]"),
+        ([{1, 2}], TypeError, "found <class 'set'>; pass collate_fn="),
+        ([np.array(["a"])], TypeError, "expected arrays of numbers; found <U1"),
+    ],
+)
+def test_what_cannot_be_put_together_is_told(samples: list[Any], error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        data.default_collate(samples)
+
+
+def test_without_batches_samples_come_alone_and_arrays_as_tensors() -> None:
+    rows = [
+        {"x": np.ones(2), "s": "a", "pair": Pair(np.float32(1), [np.arange(2)]), "names": np.array(["b"])}
+    ]
+    (sample,) = data.DataLoader(rows, batch_size=None)
+    assert isinstance(sample["x"], kellet.Tensor)
+    assert (sample["s"], type(sample["pair"]), type(sample["names"])) == ("a", Pair, np.ndarray)
+    assert sample["pair"].y[0].tolist() == [0, 1]
+
+
+def test_batches_come_in_order_shuffled_or_as_a_sampler_says() -> None:
+    assert [b.tolist() for b in data.DataLoader(range(5), 2)] == [[0, 1], [2, 3], [4]]
+    assert [b.tolist() for b in data.DataLoader(range(5), 2, drop_last=True)] == [[0, 1], [2, 3]]
+    assert [b.tolist() for b in data.DataLoader(range(5), 2, sampler=[4, 0, 2])] == [[4, 0], [2]]
+    assert [b.tolist() for b in data.DataLoader(range(5), batch_sampler=[[3], [1, 2]])] == [[3], [1, 2]]
+    assert list(data.DataLoader("abc", 2, collate_fn="".join)) == ["ab", "c"]
+    shuffled = data.DataLoader(range(40), 40, shuffle=True, generator=kellet.Generator().manual_seed(1))
+    (one,), (other,) = shuffled, shuffled
+    assert sorted(one.tolist()) == sorted(other.tolist()) == list(range(40))
+    assert one.tolist() != other.tolist()
+    assert [len(data.DataLoader(range(5), 2, drop_last=last)) for last in (False, True)] == [3, 2]
+
+
+@pytest.mark.parametrize("method", PROCESSES)
+def test_workers_give_the_same_batches_in_turn(method: str) -> None:
+    loader = data.DataLoader(Numbers(), 2, num_workers=2, multiprocessing_context=method, worker_init_fn=note)
+    batches = list(loader)
+    assert [batch["index"].tolist() for batch in batches] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
+    assert [batch["worker"].tolist() for batch in batches] == [[0, 0], [1, 1], [0, 0], [1, 1], [0, 0]]
+    assert "KELLET_TEST_WORKER" not in os.environ
+
+
+def test_each_worker_has_its_own_part_of_a_stream() -> None:
+    loader = data.DataLoader(Stream(), 2, num_workers=3, multiprocessing_context="spawn")
+    assert [batch.tolist() for batch in loader] == [[0, 3], [1, 4], [2, 5], [6, 9], [7, 10], [8]]
+
+
+def test_equal_seeds_give_equal_runs_and_workers_different_numbers() -> None:
+    def run(workers: int, special: str = "random") -> list[Any]:
+        kellet.manual_seed(4)
+        loader = data.DataLoader(Numbers(6, special), 2, num_workers=workers, collate_fn=as_is,
+                                 multiprocessing_context="spawn" if workers else None)  # fmt: skip
+        return [list(loader), kellet.rand(1).item()]
+
+    one, other = run(2), run(2)
+    assert one == other
+    values = [value for batch in one[0] for sample in batch for value in sample]
+    assert len(set(values)) == len(values)
+    assert run(0, "")[1] == one[1]  # the process goes on alike with workers and without
+
+
+def test_large_batches_and_many_questions_do_not_wait_for_each_other() -> None:
+    loader = data.DataLoader(Numbers(12, "large"), 1, num_workers=2, prefetch_factor=3,
+                             multiprocessing_context="spawn")  # fmt: skip
+    assert [int(batch[0, -1]) for batch in loader] == list(range(12))
+    many = data.DataLoader(range(200_000), 100_000, num_workers=1, multiprocessing_context="spawn")
+    assert [len(batch) for batch in many] == [100_000, 100_000]
+
+
+def test_workers_that_are_kept_are_asked_again() -> None:
+    loader = data.DataLoader(
+        Numbers(4),
+        1,
+        num_workers=1,
+        persistent_workers=True,
+        multiprocessing_context="spawn",
+        collate_fn=as_is,
+    )
+    list(loader)
+    kept = list(loader._kept)
+    list(loader)
+    assert loader._kept == kept
+    next(iter(loader))  # left early: what it was asked is still under way
+    assert loader._kept == []
+
+
+@pytest.mark.parametrize(
+    ("special", "error", "message"),
+    [
+        ("raises", KeyError, "no such row"),
+        ("odd", RuntimeError, "Odd: an odd error"),
+        ("ends", RuntimeError, r"DataLoader worker \(pid \d+\) exited with code 3"),
+        ("lambda", RuntimeError, "the batch cannot be sent from its worker"),
+    ],
+)
+def test_what_happens_in_a_worker_is_told_here(special: str, error: type, message: str) -> None:
+    loader = data.DataLoader(Numbers(10, special), 2, num_workers=2, collate_fn=as_is,
+                             multiprocessing_context="spawn")  # fmt: skip
+    seen: list[Any] = []
+    with pytest.raises(error, match=message) as caught:
+        seen.extend(loader)
+    assert len(seen) == 2
+    (told,) = caught.value.__notes__
+    assert told.startswith("in worker process 0 of a DataLoader:")
+    assert special not in ("raises", "odd") or "__getitem__" in told
+
+
+@pytest.mark.unix
+def test_a_worker_that_is_killed_and_one_that_takes_too_long_are_seen() -> None:
+    for special, timeout, message in (
+        ("killed", 0.0, "was killed by signal 9"),
+        ("waits", 1.0, "timed out after 1.0 seconds, waiting for worker 0"),
+    ):
+        loader = data.DataLoader(Numbers(10, special), 2, num_workers=1, timeout=timeout,
+                                 multiprocessing_context="spawn")  # fmt: skip
+        with pytest.raises(RuntimeError, match=message):
+            list(loader)
+
+
+def test_a_worker_that_cannot_begin_says_why() -> None:
+    loader = data.DataLoader(range(4), num_workers=1, worker_init_fn=fail, multiprocessing_context="spawn")
+    with pytest.raises(OSError, match="worker 0 has no disk"):
+        list(loader)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_workers": -1}, "num_workers option should be non-negative, but got -1"),
+        ({"timeout": -1}, "timeout option should be non-negative"),
+        ({"prefetch_factor": 2}, "prefetch_factor option could only be specified with workers"),
+        ({"prefetch_factor": 0, "num_workers": 1}, "prefetch_factor option should be positive, but got 0"),
+        ({"persistent_workers": True}, "persistent_workers option needs num_workers > 0"),
+        ({"sampler": [1], "shuffle": True}, "sampler option is mutually exclusive with shuffle"),
+        ({"batch_sampler": [[1]], "batch_size": 2}, "batch_sampler option is mutually exclusive"),
+        ({"batch_size": None, "drop_last": True}, "mutually exclusive with drop_last"),
+        ({"batch_size": 0}, "batch_size should be a positive integer value"),
+    ],
+)
+def test_options_that_exclude_each_other_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        data.DataLoader(range(4), **options)
+
+
+def test_a_stream_has_no_order_of_its_own() -> None:
+    for options in ({"shuffle": True}, {"sampler": [1]}, {"batch_sampler": [[1]]}):
+        with pytest.raises(ValueError, match="expected no shuffle, sampler or batch_sampler"):
+            data.DataLoader(Stream(), **options)  # type: ignore[arg-type]  # each is one of the options
+
+
+def test_a_loader_can_be_pickled_and_torchs_place_has_the_same() -> None:
+    import pickle
+
+    loader = pickle.loads(pickle.dumps(data.DataLoader(range(3), 2)))
+    assert [batch.tolist() for batch in loader] == [[0, 1], [2]]
+    assert kellet.utils.data.DataLoader is data.DataLoader

@@ -546,7 +546,7 @@ class PackageExporter:
         `source` is a folder of transformers, peft, sentence-transformers or diffusers, which that library reads
         without downloading anything, or a model or a pipeline of theirs; a model comes with its
         `tokenizer` and `processor`. What is stored is an object that takes text, images or sound, and has them as
-        attributes; its class goes along as the module `packaged_pretrained`, and the entry point has the name of the
+        attributes; its class goes along as a module, and the entry point has the name of the
         resource. The libraries stay
         outside as other code does. Code in the folder is run and stored only with `remote_code`.
 
@@ -560,7 +560,6 @@ class PackageExporter:
         packager.pretrained.folders.PretrainedError: no_such_folder: found no such folder; expected ...
         """
         from packager.pretrained import (
-            WRAPPER_MODULE,
             declared_inputs,
             open_pretrained,
             parts_of,
@@ -577,8 +576,9 @@ class PackageExporter:
         else:
             parts = parts_of(source, tokenizer=tokenizer, processor=processor)
         wrapper = wrapped(parts)
-        if WRAPPER_MODULE not in self._request.asked_for:
-            self.save_source_string(WRAPPER_MODULE, wrapper_source())
+        module = type(wrapper).__module__
+        if module not in self._request.asked_for:
+            self.save_source_string(module, wrapper_source(module))
         self.save_object(package, resource, wrapper)
         self.save_entry(resource, package, resource, takes=declared_inputs(wrapper))
         return wrapper

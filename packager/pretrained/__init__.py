@@ -1,4 +1,4 @@
-"""Models as Hugging Face's libraries keep them: opened from a folder, and made callable with text and pixels."""
+"""Models as Hugging Face's libraries keep them: opened from a folder, and made callable with text."""
 
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,6 @@ else:
         __name__,
         {
             "folders": "Parts PretrainedError open_pretrained parts_of",
-            "wrapping": "WRAPPER_MODULE declared_inputs example_inputs wrapped wrapper_source",
+            "wrapping": "declared_inputs example_inputs wrapped wrapper_source",
         },
     )

@@ -1,6 +1,6 @@
 """The entry point of a pretrained model: an object of a class whose source goes into the archive.
 
-The source is the file `packaged_pretrained.py` beside this one. It is run as a module of that name on its own,
+The sources are the files `packaged_*.py` beside this one. Each is run as a module of that name on its own,
 so that the class that is stored is the one that the archive defines.
 """
 
@@ -15,22 +15,22 @@ from packager.errors import ArgumentError
 
 from .folders import Parts
 
-WRAPPER_MODULE: Final = "packaged_pretrained"
-"""The name of the module in the archive."""
+_MODULE: Final = "packaged_pretrained"
+_OF_DIFFUSERS: Final = "packaged_diffusion"
 
 
-def wrapper_source() -> str:
-    """Return the text of the module that is stored.
+def wrapper_source(module: str) -> str:
+    """Return the text of a module that is stored.
 
-    >>> "class TextModel" in wrapper_source()
+    >>> "class TextModel" in wrapper_source("packaged_pretrained")
     True
     """
-    return files(__package__).joinpath(f"{WRAPPER_MODULE}.py").read_text("utf-8")
+    return files(__package__).joinpath(f"{module}.py").read_text("utf-8")
 
 
 def wrapped(parts: Parts) -> Any:
     """Return the parts as an object that is called with text, images or sound, as far as they take these."""
-    module = _module()
+    module = _module(_OF_DIFFUSERS if parts.kind == "diffusers" else _MODULE)
     model, tokenizer, processor = parts.model, parts.tokenizer, parts.processor
     if parts.kind == "sentence-transformers":
         return module.SentenceEncoder(model)
@@ -80,10 +80,10 @@ def example_inputs(wrapper: Any) -> dict[str, Any]:
     return {"text": [text]} if kind in ("TextModel", "SentenceEncoder") else {}
 
 
-def _module() -> Any:
-    """Return the module of the wrapper, run once in a process."""
-    if WRAPPER_MODULE not in sys.modules:
-        module = ModuleType(WRAPPER_MODULE)
-        exec(compile(wrapper_source(), f"<{WRAPPER_MODULE}>", "exec"), module.__dict__)
-        sys.modules[WRAPPER_MODULE] = module
-    return sys.modules[WRAPPER_MODULE]
+def _module(name: str) -> Any:
+    """Return the module of a wrapper, run once in a process."""
+    if name not in sys.modules:
+        module = ModuleType(name)
+        exec(compile(wrapper_source(name), f"<{name}>", "exec"), module.__dict__)
+        sys.modules[name] = module
+    return sys.modules[name]

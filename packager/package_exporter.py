@@ -543,10 +543,10 @@ class PackageExporter:
     ) -> Any:
         """Store a model of Hugging Face's libraries with its tokenizer and processor; return what is called.
 
-        `source` is a folder of transformers, peft, sentence-transformers or diffusers, which that library reads
-        without downloading anything, or a model or a pipeline of theirs; a model comes with its
-        `tokenizer` and `processor`. What is stored is an object that takes text, images or sound, and has them as
-        attributes; its class goes along as a module, and the entry point has the name of the
+        `source` is a folder of transformers, peft, sentence-transformers or diffusers, which that library
+        reads without downloading anything, or a model or a pipeline of theirs; a model comes with its
+        `tokenizer` and `processor`. What is stored is an object that takes text, images or sound, and has
+        them as attributes; its class goes along as a module, and the entry point has the name of the
         resource. The libraries stay
         outside as other code does. Code in the folder is run and stored only with `remote_code`.
 

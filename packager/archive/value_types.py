@@ -43,9 +43,9 @@ _EXPECTED: Final = (
 class ValueType:
     """What a value of a call is; `str()` spells it, and `parse` reads that.
 
-    `kind` is "array", "list", "either", or the word that stands for it. An array has a `dtype`, by name or family
-    ("integer", "real", "number"), and a `shape`, in which None is an axis of any size; None for any shape.
-    `parts` are the types of a dict by key, None for any dict, that of the items of a list under "", and those
+    `kind` is "array", "list", "either", or the word that stands for it. An array has a `dtype`, by name or
+    family ("integer", "real", "number"), and a `shape`, in which None is an axis of any size; None for any
+    shape. `parts` are the types of a dict by key, None for any dict, that of the items of a list under "", and those
     that "either" may be, under "", too.
     `or_none` says that None will do as well.
 
@@ -85,7 +85,7 @@ class ValueType:
     @property
     def choices(self) -> tuple[ValueType, ...]:
         """The types that "either" may be."""
-        assert self.kind == "either" and self.parts is not None
+        assert self.parts is not None
         return tuple(one for _, one in self.parts)
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """What lies in a folder of Hugging Face's libraries, and the model, tokenizer and processor that it makes.
 
-The libraries themselves read it, from this folder alone: nothing is downloaded. Code that lies in the folder is
-run only where the caller says so.
+The libraries themselves read it, from this folder alone: nothing is downloaded. Code that lies in the folder
+is run only where the caller says so.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Parts:
 def open_pretrained(folder: str | os.PathLike[str], *, remote_code: bool = False) -> Parts:
     """Make what lies in a folder: of transformers, peft, sentence-transformers or diffusers, on the CPU.
 
-    Raises PretrainedError for a folder that is of none of these, whose library is not installed or cannot read
-    it, and for one with code of its own, unless `remote_code` allows to run it. CodeExitError where that ends
-    with `sys.exit()` or the like.
+    Raises PretrainedError for a folder that is of none of these, whose library is not installed or cannot
+    read it, and for one with code of its own, unless `remote_code` allows to run it. CodeExitError where
+    that ends with `sys.exit()` or the like.
     """
     place = Path(folder)
     kind = next((kind for kind, (file, _) in _KINDS.items() if (place / file).is_file()), None)
@@ -57,8 +57,8 @@ def open_pretrained(folder: str | os.PathLike[str], *, remote_code: bool = False
     code = _code_in(place)
     if code and not remote_code:
         raise PretrainedError(
-            f"{place}: its configuration names code in the folder, {', '.join(code)}, which is run to make the "
-            "model, and stored; read it, then allow it: --remote-code, or remote_code=True"
+            f"{place}: its configuration names code in the folder, {', '.join(code)}, which is run to make "
+            "the model, and stored; read it, then allow it: --remote-code, or remote_code=True"
         )
     with AnswerRequired(f"making the model in {place}"):
         try:
@@ -75,7 +75,7 @@ def open_pretrained(folder: str | os.PathLike[str], *, remote_code: bool = False
 
 
 def parts_of(source: Any, *, tokenizer: Any = None, processor: Any = None) -> Parts:
-    """Return the parts of an object: a model, a pipeline of transformers or of diffusers, a SentenceTransformer."""
+    """Return the parts of an object: a model, a pipeline, a SentenceTransformer."""
     tops = {base.__module__.partition(".")[0] for base in type(source).__mro__}
     kind = next((top for top in ("sentence_transformers", "diffusers") if top in tops), "transformers")
     if kind == "transformers" and hasattr(source, "model") and hasattr(source, "tokenizer"):  # a pipeline
@@ -104,8 +104,8 @@ def _peft(place: Path, remote_code: bool) -> Parts:
     base = beside if beside.is_dir() else base
     if not (base / "config.json").is_file():
         raise PretrainedError(
-            f"{place}: its adapter is for {base}, which is no folder here; expected one with config.json: put the "
-            "base model there, or its folder into base_model_name_or_path of adapter_config.json"
+            f"{place}: its adapter is for {base}, which is no folder here; expected one with config.json: "
+            "put the base model there, or its folder into base_model_name_or_path of adapter_config.json"
         )
     parts = open_pretrained(base, remote_code=remote_code)
     model = _evaluated(peft.PeftModel.from_pretrained(parts.model, place))

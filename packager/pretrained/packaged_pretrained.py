@@ -25,7 +25,7 @@ class BareModel:
 
 
 class TextModel:
-    """A model with its tokenizer: a text or a list of texts in, arrays out, and labels where it classifies."""
+    """A model with its tokenizer: texts in, arrays out, and labels where it classifies."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self.model = model
@@ -81,7 +81,7 @@ class AudioModel:
         self.processor = processor
 
     def __call__(self, audio: Any, sampling_rate: int | None = None) -> Any:
-        """Return the model's output for samples, shape (n,); the rate is the extractor's unless it is given."""
+        """Return the model's output for samples, shape (n,); the rate is the extractor's unless given."""
         rate = self.processor.sampling_rate if sampling_rate is None else int(sampling_rate)
         return _answer(self.model, self.processor(audio, sampling_rate=rate, return_tensors="pt"))
 

@@ -38,8 +38,8 @@ def wrapped(parts: Parts) -> Any:
         return module.ImagePipeline(model)
     if not hasattr(model, "forward"):
         raise ArgumentError(
-            f"expected a folder, or a model of transformers, peft, sentence-transformers or diffusers; found a "
-            f"{type(model).__module__}.{type(model).__qualname__}"
+            f"expected a folder, or a model of transformers, peft, sentence-transformers or diffusers; found "
+            f"a {type(model).__module__}.{type(model).__qualname__}"
         )
     if processor is not None:
         if tokenizer is not None:

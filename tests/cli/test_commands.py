@@ -150,6 +150,16 @@ def test_export_learns_from_several_calls_and_takes_declarations(run: Run, tmp_p
         "expected float32[2, 2]. It takes x: float32[2, 2]\n"
     )
     assert run("run", target, "--input", tmp_path / "2.npz")[0] == 0
+    code, out, _ = run("inspect", target)
+    assert code == 0
+    shown = [line.split() for line in out.partition("what entry points take and give")[2].splitlines()[1:3]]
+    assert shown == [
+        ["model", "takes", "x", "float32[2,", "2]", "declared"],
+        ["model", "gives", "output", "text?", "declared"],
+    ]
+    code, out, _ = run("inspect", target, "--json")
+    (schema,) = json.loads(out)["schemas"]
+    assert schema["takes"] == [{"name": "x", "type": "float32[2, 2]", "required": True}]
 
 
 @pytest.mark.parametrize(

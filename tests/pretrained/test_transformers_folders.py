@@ -1,4 +1,4 @@
-"""Folders of transformers: each becomes an object that takes what its model is about, and answers equally elsewhere."""
+"""Folders of transformers: each becomes an object that takes what its model is about, and answers equally."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_a_missing_library_is_named_with_what_installs_it(
     (tmp_path / "model_index.json").write_text(json.dumps({"_class_name": "DDPMPipeline"}))
     monkeypatch.setitem(sys.modules, "diffusers", None)
     with pytest.raises(
-        PretrainedError, match="it is of diffusers, and importing that failed: .*; install diffusers here"
+        PretrainedError, match=r"it is of diffusers, and importing that failed: .*; install diffusers here"
     ):
         open_pretrained(tmp_path)
 

@@ -650,7 +650,7 @@ class PackageExporter:
         check_flag("training", training)
         check_kind("entry", entry, (str, type(None)), "the name of an entry point, or None")
         self._before("save a check")
-        copied = {key: copied_input(value) for key, value in inputs.items()}
+        copied = {key: copied_input(key, value) for key, value in inputs.items()}
         self._add(CheckRequest(name, copied, training, entry))
 
     # --- questions ---

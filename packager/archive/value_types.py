@@ -45,8 +45,8 @@ class ValueType:
 
     `kind` is "array", "list", "either", or the word that stands for it. An array has a `dtype`, by name or
     family ("integer", "real", "number"), and a `shape`, in which None is an axis of any size; None for any
-    shape. `parts` are the types of a dict by key, None for any dict, that of the items of a list under "", and those
-    that "either" may be, under "", too.
+    shape. `parts` are the types of a dict by key, None for any dict, that of the items of a list under "",
+    and those that "either" may be, under "", too.
     `or_none` says that None will do as well.
 
     >>> ValueType.parse("float32[*,3]")

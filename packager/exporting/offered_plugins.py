@@ -29,7 +29,10 @@ def with_plugins(
         if "entry_points" not in question.text:
             yield question
             continue
-        is_open = _GROUP.search(question.text) or _DISTRIBUTION.search(question.text)
+        group = _GROUP.search(question.text)
+        if group is not None and group[1] in _PROGRAMS:
+            continue
+        is_open = group or _DISTRIBUTION.search(question.text)
         offered = offered_by(question.text, None if is_open else own)
         missing = sorted({module for _, module in offered if module not in stored})
         if missing or not offered or not {name for name, _ in offered} <= own:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import NamedTuple
 
 from packager.archive import name_problems
 from packager.environment import normalized_name
-from packager.graph import Module, NamedFile, Problem
+from packager.graph import Module, NamedFile, Problem, edited_functions
 from packager.policy import Action, Decision, Origin, preset_action
 
 from .golden_calls import CheckStoreError, why_not_called
@@ -219,6 +219,27 @@ class PlanChecks:
         main = self._standing.get("__main__")
         if main is not None and main.action == "intern":
             yield from (Found("__main__", context) for context in self._survey.main_problems)
+
+    @problem("File of a module was edited after it was imported.")
+    def _edited(self) -> Iterator[Found]:
+        for name, module in self._modules.items():
+            loaded = sys.modules.get(name)
+            if module.kind != "source" or module.source is None or not isinstance(loaded, ModuleType):
+                continue
+            decision = self._standing.get(name)
+            is_file = decision is not None and decision.action == "intern" and decision.source is None
+            if not is_file or vars(loaded).get("__file__") != module.path:
+                continue
+            if not self._decisions.origin(name).is_at_hand:
+                continue
+            for function, line in edited_functions(module.source, loaded):
+                if self._walk.is_live(name, line):
+                    yield Found(
+                        name,
+                        f"{module.file}:{line}: {function} has other code in memory than in the file, which "
+                        "is what would be stored; import it again (in a new process, or importlib.reload), "
+                        "and make the objects again",
+                    )
 
     @problem("Factory cannot be called with its configuration.")
     def _uncallable_factories(self) -> Iterator[Found]:

@@ -5,17 +5,19 @@ Some hang on which imports run for certain; the problems of `plan_checks` do so,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from packager.graph import Edge, Module, Question
 from packager.objects import TrustContext, judge
 from packager.policy import Decision
 
+from .left_by_constructors import LeftBehind, left_by_constructors
 from .stored import StoredObject, StoredState, finding_text
 from .surveying import Survey
 
 _MOST_MODULES = 1000
+_NO_MODULE = Module("", "missing", followed=False)
 _ALWAYS = frozenset(["root", "top", "parent", "star", "lazy"])
 
 
@@ -103,7 +105,9 @@ class PlanWarnings:
                 if module is not None and module.caveat:
                     yield module.caveat
         yield from self._absent(in_libraries=False)
+        yield from self._left_by_constructors(in_libraries=False)
         yield from self._code_left_outside()
+        yield from self._folders_in_one()
         yield from self._names_to_trust()
         for question in self._walk.unused_answers:
             if question in self._walk.empty_answers:
@@ -113,8 +117,9 @@ class PlanWarnings:
             yield f"{question} was answered, and no computed import is there; see the plan for those that are"
 
     def of_libraries(self) -> Iterator[str]:
-        """Yield the warnings about imports of installed packages alone."""
+        """Yield the warnings about imports of installed packages alone, and about their constructors."""
         yield from self._absent(in_libraries=True)
+        yield from self._left_by_constructors(in_libraries=True)
 
     def _absent(self, *, in_libraries: bool) -> Iterator[str]:
         """Yield a warning for each package that is missed where its imports may not run.
@@ -137,6 +142,31 @@ class PlanWarnings:
                 places = [f" ({edge.file}:{edge.line})" for edge in own or edges if edge.line]
                 warning = "was not found here; code that imports it will fail there as it does here"
                 yield f"{names[0]} {warning}{''.join(places[:1])}"
+
+    def _left_by_constructors(self, *, in_libraries: bool) -> Iterator[str]:
+        """Warn of containers that constructors fill, and that are empty where the object is loaded."""
+        for one in self._left:
+            if in_libraries == self._needed.is_installed(one.module):
+                yield (
+                    f"{one.constructor} puts something into {one.container} ({one.file}:{one.line}), and "
+                    "does not run where the object is loaded; save_object(..., factory=) makes it by a call"
+                )
+
+    @cached_property
+    def _left(self) -> Sequence[LeftBehind]:
+        classes = [
+            (use.module, use.qualname)
+            for stored in self._survey.objects
+            if not stored.factory
+            for use in stored.uses
+            if use.qualname
+        ]
+        interned = {
+            name: self._modules[name]
+            for name, one in self._standing.items()
+            if one.action == "intern" and name in self._modules
+        }
+        return tuple(left_by_constructors(dict.fromkeys(classes), interned))
 
     def _without_home(self, name: str, decision: Decision) -> Iterator[str]:
         origin = self._decisions.origin(name)
@@ -172,6 +202,28 @@ class PlanWarnings:
                     f"no module is stored: {use.module}:{use.qualname}, the class of {label}, is left to the "
                     f"target ({origin}); {way_out}"
                 )
+
+    def _folders_in_one(self) -> Iterator[str]:
+        """Warn of code that reads the `__path__` of a namespace package of several folders."""
+        spread = {
+            name: len(found.search)
+            for name, decision in self._standing.items()
+            if decision.action == "intern" and self._modules.get(name, _NO_MODULE).kind == "namespace"
+            if len((found := self._decisions.sources.find(name)).search) > 1
+        }
+        if not spread:
+            return
+        from packager.graph import paths_read  # few projects have namespaces in several folders
+
+        for module in [one for one in self._modules.values() if one.uses_path and one.source is not None]:
+            package = module.name if module.is_package else module.name.rpartition(".")[0]
+            for name, line, begins, function in paths_read(module.source or b"", package, spread):
+                if not function or self._walk.is_live(module.name, begins):
+                    yield (
+                        f"{name} is a namespace package of {spread[name]} folders here, and of one in an "
+                        f"archive: {name}.__path__ has one entry there, and is read at {module.file}:{line}"
+                        f"{f' in {function}' if function else ''}; all modules in the folders are found"
+                    )
 
     def _without_source_in(self, top: str) -> str:
         """Return the first module in a package that is compiled and has no source; "" where none is."""

@@ -172,7 +172,7 @@ class StoredObject:
             entry=self.entry,
             tensors=member.name if member is not None else None,
             factory=self.factory,
-            types=tuple(TypeUse(str(use), use.role) for use in self.uses),
+            types=tuple(TypeUse(str(use), use.role) for use in self.uses if use.in_records),
             codecs=self.codecs,
         )
 

@@ -212,6 +212,7 @@ class Surveyor:
             sources=self._decisions.sources,
             guards=self._guards,
             parents=self._parents,
+            is_own=lambda name: name == "__main__" or self._decisions.origin(name).is_at_hand,
         )
         for source in self._request.of(SourceRequest):
             walk.add_source(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .loaders import *
     from .main_source import *
     from .module_finder import *
+    from .named_paths import *
     from .records import *
     from .walk import *
 else:
@@ -23,7 +24,7 @@ else:
         __name__,
         {
             "cells": "cells_of is_notebook parsed statements_apart",
-            "codes": "codes_in same_code",
+            "codes": "codes_in edited_functions same_code",
             "datafiles": "is_library reason_to_leave_out",
             "digraph": "DiGraph",
             "effects": "MUTATORS",
@@ -33,6 +34,7 @@ else:
             "loaders": "COMPILED ChainedSources LoaderSources found_by_loader",
             "main_source": "main_definitions names_bound_in",
             "module_finder": "Sources",
+            "named_paths": "imported_names paths_read",
             "records": (
                 "Candidate DataFile Decide Edge Found Module NamedFile Problem Question SourceFinder "
                 "WalkDecision"

@@ -1,9 +1,12 @@
-"""Code objects: those inside one, and whether two do the same."""
+"""Code objects: those inside one, whether two do the same, and whether a module has those of its file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import CodeType
+from importlib.machinery import SourceFileLoader
+from types import CodeType, FunctionType, ModuleType
+
+_BOUND = (staticmethod, classmethod)
 
 
 def same_code(left: CodeType, right: CodeType) -> bool:
@@ -30,3 +33,39 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
         code = stack.pop()
         yield code
         stack.extend(const for const in reversed(code.co_consts) if isinstance(const, CodeType))
+
+
+def edited_functions(source: bytes, module: ModuleType) -> Iterator[tuple[str, int]]:
+    """Yield the functions of a loaded module that its source defines with other code, and their lines.
+
+    The file was edited after it was imported. What other code put there is not looked at, nor a module whose
+    loader may compile another text than the file has.
+    """
+    file = vars(module).get("__file__")
+    loader = getattr(vars(module).get("__spec__"), "loader", None)
+    if type(loader) is not SourceFileLoader:
+        return
+    try:
+        codes = list(codes_in(compile(source, "<module>", "exec", dont_inherit=True)))
+    except (SyntaxError, ValueError):
+        return
+    expected: dict[str, list[CodeType]] = {}
+    for code in codes:
+        expected.setdefault(code.co_qualname, []).append(code)
+    for function in _functions(module):
+        known = expected.get(function.co_qualname, ())
+        if function.co_filename == file and known and not any(same_code(function, one) for one in known):
+            yield function.co_qualname, known[0].co_firstlineno
+
+
+def _functions(module: ModuleType) -> Iterator[CodeType]:
+    """Yield the code of the functions that a module and its classes hold, without asking them."""
+    values = list(vars(module).values())
+    for value in [*values]:
+        if isinstance(value, type) and type.__getattribute__(value, "__module__") == module.__name__:
+            for item in list(type.__getattribute__(value, "__dict__").values()):
+                values.append(getattr(item, "__func__", item) if type(item) in _BOUND else item)
+                if type(item) is property:
+                    values += [item.fget, item.fset]
+    seen = {id(value): value for value in values if type(value) is FunctionType}
+    yield from (function.__code__ for function in seen.values())

@@ -13,6 +13,7 @@ import builtins
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from .idioms import dotted
@@ -62,17 +63,22 @@ _EVIDENT: Final = re.compile(
 
 
 class ScriptNames:
-    """What the names of a script stand for: imported things, functions and classes of its own."""
+    """What the names of a script stand for: imported things, functions and classes of its own.
+
+    `instances` are the names that are bound to what a call of one of its classes makes, with the class.
+    """
 
     def __init__(
         self,
         imports: Mapping[str, str],
         functions: Mapping[str, FunctionNode],
         classes: Mapping[str, ast.ClassDef],
+        instances: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.imports = imports
         self.functions = functions
         self.classes = classes
+        self.instances = instances
 
     def full_name(self, callee: ast.expr) -> str:
         """Return the dotted name of what is called, imports resolved; "" for what has none."""
@@ -282,6 +288,8 @@ class Effects:
     def _by_call(self, call: ast.Call) -> Iterator[tuple[str, Way]]:
         spelt = dotted(call.func)
         root, _, rest = spelt.partition(".")
+        if (called := self._method_called(call)) is not None:
+            yield from self._by_function(called[1], [called[0], *call.args])
         if spelt in ("setattr", "delattr") and call.args:
             yield root_of(call.args[0]), ()
         elif spelt in self._names.functions:
@@ -305,6 +313,15 @@ class Effects:
         elif root in self._names.imports and _may_change(self._names.full_name(call.func).rpartition(".")[2]):
             yield from ((name, ()) for name in self._definitions_among(call))
 
+    def _method_called(self, call: ast.Call) -> tuple[ast.expr, FunctionNode] | None:
+        """Return an object and its method that is called: `TABLE(...)`, `TABLE.enter(...)`, `Enter(1)(f)`."""
+        of, name = call.func, "__call__"
+        if isinstance(of, ast.Attribute) and dotted(of.value) in self._names.instances:
+            name, of = of.attr, of.value
+        cls = dotted(of.func) if isinstance(of, ast.Call) else self._names.instances.get(dotted(of), "")
+        found = [method for method in self._names.methods(cls) if method.name == name]
+        return (of, found[0]) if found else None
+
     def _by_function(self, function: FunctionNode, arguments: list[ast.expr]) -> Iterator[tuple[str, Way]]:
         summary = self._summary(function)
         yield from summary.names.items()
@@ -321,11 +338,15 @@ class Effects:
 
     def _by_decorators(self, node: FunctionNode | ast.ClassDef) -> Iterator[tuple[str, Way]]:
         for decorator in node.decorator_list:
-            called = decorator if isinstance(decorator, ast.Call) else ast.Call(decorator, [], [])
-            ast.copy_location(called, decorator)
-            for name, _ in self._own_changes(called):
-                if name != node.name:
-                    yield name, (decorator,)
+            made = ast.Name(node.name, ast.Load())
+            calls = [ast.Call(decorator, [made], [])]
+            if isinstance(decorator, ast.Call):
+                calls.append(decorator)
+            for call in calls:
+                ast.copy_location(call, decorator)
+                for name, _ in self._own_changes(call):
+                    if name != node.name:
+                        yield name, (decorator,)
 
     def _by_bases(self, node: ast.ClassDef, depth: int = 0) -> Iterator[str]:
         """Yield what hooks of bases and metaclasses of the script change when a class is made."""

@@ -98,6 +98,18 @@ class Importer(ABC):
                     f"{' and '.join(runs)}, and this one is of an earlier run. Make the objects again, or "
                     "restart the notebook and run all cells."
                 )
+            if _is_written_there(obj, mine, name) and _is_written_there(found, mine, name):
+                return (
+                    f"The name {mine}:{name} leads to another object, {found!r}: {mine} was loaded again "
+                    "after this one was made (importlib.reload, %autoreload, an import by two ways). Make "
+                    f"the objects again, with what {mine} has now."
+                )
+            if type(obj) is type(found) is FunctionType and obj.__code__ == found.__code__:
+                return (
+                    f"The name {mine}:{name} leads to another object, {found!r}, which the same lines made "
+                    "later: in a loop, where a function around them that is given what differs keeps them "
+                    f"apart, or as {mine} was loaded again, after which objects are to be made again."
+                )
             return (
                 f"The name {mine}:{name} leads to another object, {found!r}: this one was made while code "
                 f"ran (a class made by a function, something decorated), or {mine} was imported twice. Give "
@@ -113,6 +125,14 @@ class Importer(ABC):
         module_name = self.whichmodule(obj, name)
         mangled = is_mangled(module_name)
         return module_name, get_mangle_prefix(module_name) if mangled else "the current Python environment"
+
+
+def _is_written_there(obj: Any, module: str, name: str) -> bool:
+    """Say whether a class has methods that the text of a module defines under that very name."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    parts = list(vars(obj).values()) if isinstance(obj, type) and module != "__main__" else []
+    codes = [part.__code__ for part in parts if isinstance(part, FunctionType)]
+    return any(code.co_filename == file and code.co_qualname.startswith(f"{name}.") for code in codes)
 
 
 class _SysImporter(Importer):

@@ -24,9 +24,7 @@ def differing_definitions(
     What a decorator makes of a function may have any code, and is not compared.
     """
     futures = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
-    imports = [
-        node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) and node not in futures
-    ]
+    imports = [one for node in nodes for one in _imports(node) if one not in futures]
     last = {one.name: (node, one) for node in nodes for one in _definitions(node)}
     for name, (node, definition) in last.items():
         live = list(_live_codes(running.get(name), name))
@@ -43,6 +41,16 @@ def differing_definitions(
             if known and code.co_qualname not in decorated and not any(same_code(code, one) for one in known):
                 yield node, code.co_qualname
                 break
+
+
+def _imports(node: ast.stmt) -> Iterator[ast.stmt]:
+    """Yield the imports that bind names of the module: also those in a `try`, an `if`, a loop."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        yield node
+    elif not isinstance(node, FunctionNode | ast.ClassDef):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+                yield from _imports(child)  # type: ignore[arg-type]  # what holds statements, as they do
 
 
 def _definitions(node: ast.stmt) -> Iterator[FunctionNode | ast.ClassDef]:

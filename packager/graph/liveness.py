@@ -13,7 +13,7 @@ leads into a module which is not followed yet waits, and is looked up again if t
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from operator import itemgetter
@@ -35,9 +35,9 @@ _NO_CALLBACKS = frozenset(
 class NameUses:
     """The uses of names in blocks that ran; `next()` looks at one, and says whether there was one."""
 
-    def __init__(self, table: ModuleTable, follower: ImportFollower) -> None:
+    def __init__(self, table: ModuleTable, follower: ImportFollower, is_own: Callable[[str], bool]) -> None:
         self._table, self._follower, self._names = table, follower, follower.names
-        self._live = _Liveness(table, follower)
+        self._live = _Liveness(table, follower, is_own)
         self._waiting: deque[tuple[SourceModule, NameUse, bool]] = deque()
         self._unfollowed: defaultdict[str, list[tuple[SourceModule, NameUse, bool]]] = defaultdict(list)
 
@@ -211,9 +211,10 @@ class _Family:
 
 
 class _Liveness:
-    """Decides what is live; `follower` runs the functions that become so."""
+    """Decides what is live; `follower` runs what becomes so, `is_own` knows the modules of the project."""
 
-    def __init__(self, table: ModuleTable, follower: ImportFollower) -> None:
+    def __init__(self, table: ModuleTable, follower: ImportFollower, is_own: Callable[[str], bool]) -> None:
+        self._is_own = is_own
         self._table, self._names, self._follower = table, follower.names, follower
         self._run_function = follower.run_function
         self._asked = _Asked()
@@ -251,7 +252,11 @@ class _Liveness:
             self._offer_family(heir, new)
 
     def add_class(self, module: SourceModule, at: int, *, public: bool = False) -> None:
-        """Make a class live; with `public`, its own public methods are called from outside."""
+        """Make a class live; with `public`, its public methods are called from outside.
+
+        So are those that it inherits from classes of the project: of large libraries, whose bases have
+        methods for everything, a model uses few.
+        """
         key = (module.name, at)
         if key not in self._live:
             self._live[key] = _Asked()
@@ -263,9 +268,11 @@ class _Liveness:
                 asked.add(self._asked_of_self[home.name, index])
                 self._add_methods(home, index, any_public=family.all_called)
             self._offer_family(key, asked)
-        for name, block in module.scan.classes[at].methods if public else ():
-            if not name.startswith("_"):
-                self._run_function(module, block)
+        for home, index in self._family(module, at).members if public else ():
+            if (home, index) == (module, at) or self._is_own(home.name):
+                for name, block in home.scan.classes[index].methods:
+                    if not name.startswith("_"):
+                        self._run_function(home, block)
 
     def add_method(self, module: SourceModule, at: int, name: str) -> None:
         """Make live what `Class.name(...)` calls: the method of that class, or of a base, and no other."""

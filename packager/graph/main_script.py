@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,9 +18,18 @@ from typing import Any
 
 from .effects import Effects, FunctionNode, ScriptNames, Way, has_evident_effect, is_plain
 from .fills import is_fill
+from .idioms import dotted
 from .live_code import differing_definitions
 from .live_values import changed_values
-from .statements import Statement, aliases_of, binds_anew, is_main_guard, names_of, root_of
+from .statements import (
+    Statement,
+    aliases_of,
+    binds_anew,
+    functions_reading,
+    is_main_guard,
+    names_of,
+    root_of,
+)
 
 _WAY_OUT = (
     "move it into a module, or into the class or function that uses it; what only the program needs may "
@@ -33,6 +43,7 @@ _LOST_WAY_OUT = (
     "let the object that needs it hold it (an attribute that `__init__` is given), assign it where it is "
     "defined, or move both into a module"
 )
+_MOST_READERS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +88,7 @@ class Script:
 
     def problems(self, kept: Collection[int], running: Mapping[str, Any]) -> Iterator[MainProblem]:
         """Yield what must not be kept, what would be lost, and what is not there to be kept."""
-        again = {at: [*self._running_again(self._statements[at])] for at in kept}
+        again = {at: [*self._running_again(self._statements[at], kept)] for at in kept}
         # What only these need goes when they go, and needs no mending of its own.
         kept = self.kept({at for at, problems in again.items() if problems})
         for at in sorted(kept):
@@ -88,21 +99,34 @@ class Script:
         yield from self._changed(kept - told, running)
         yield from self._differing(kept - told, running)
 
-    def _running_again(self, one: Statement) -> Iterator[MainProblem]:
+    def _running_again(self, one: Statement, kept: Collection[int]) -> Iterator[MainProblem]:
         needed = sorted(name for name in one.names.binds if name in self._because)
-        why = self._chain(needed[0]) if needed else ""
+        chain = self._chain(needed[0]) if needed else []
+        links = [f"{name} is needed by {user}" for name, user in pairwise(chain)]
+        why = f"; {', '.join(links)}" if links else ""
         for node in _running(one.node, self._names):
-            way_out = _VALUE_WAY_OUT if isinstance(node, ast.Assign | ast.AnnAssign) else _WAY_OUT
+            is_value = isinstance(node, ast.Assign | ast.AnnAssign)
+            way_out = _VALUE_WAY_OUT if is_value else _WAY_OUT
+            readers = self._readers(chain[-2], one, kept) if is_value and links else ""
             reason = f"`{_spelt(node)}` runs code, and would run it again where it is loaded{why}: {way_out}"
-            yield MainProblem(one.cell, node.lineno, reason)
+            yield MainProblem(one.cell, node.lineno, reason + readers)
 
-    def _chain(self, name: str) -> str:
+    def _readers(self, name: str, bound_by: Statement, kept: Collection[int]) -> str:
+        """Say which stored functions read a global: they have to take it from the object instead."""
+        places = [
+            f"{qualname} ({f'line {line}' if one.cell == bound_by.cell else f'In[{one.cell}]:{line}'})"
+            for one in (self._statements[at] for at in sorted(kept))
+            for qualname, line in functions_reading(one.node, name)
+        ]
+        more = f" and {len(places) - _MOST_READERS} more" if len(places) > _MOST_READERS else ""
+        return f"; {name} is read by {', '.join(places[:_MOST_READERS])}{more}" if places else ""
+
+    def _chain(self, name: str) -> list[str]:
         """Return which names need a name, up to one that is stored."""
         chain = [name]
         while (user := self._because.get(chain[-1])) and user not in chain:
             chain.append(user)
-        links = [f"{needed} is needed by {user}" for needed, user in pairwise(chain)]
-        return f"; {', '.join(links)}" if links else ""
+        return chain
 
     def _wanted(self, kept: Collection[int]) -> set[str]:
         wanted = set(self._asked)
@@ -214,9 +238,12 @@ class Script:
             one = self._statements[at]
             for name in sorted(one.names.reads - bound):
                 user = next(iter(sorted(one.names.binds)), "")
-                if name in _OF_NOTEBOOKS and running and not _is_tried(one.node, name):
-                    yield MainProblem(one.cell, _line_of(one.node, name), _OF_NOTEBOOKS[name].format(user))
-                elif hasattr(builtins, name) or name.startswith("__") or name in _OF_NOTEBOOKS:
+                of_notebooks = _OF_NOTEBOOKS.get(name) or (
+                    _OF_RESULTS.format("{}", name) if _RESULT.fullmatch(name) and "In" in running else ""
+                )
+                if of_notebooks and running and not _is_tried(one.node, name):
+                    yield MainProblem(one.cell, _line_of(one.node, name), of_notebooks.format(user))
+                elif hasattr(builtins, name) or name.startswith("__") or of_notebooks:
                     continue
                 elif name in guarded:
                     yield MainProblem(
@@ -264,6 +291,8 @@ _OF_NOTEBOOKS = {
     "In": "{} needs In, which is there in notebooks alone: give the cell's text a name",
     "Out": "{} needs Out, which is there in notebooks alone: give the result a name",
 }
+_OF_RESULTS = "{} needs {}, a result or a text that notebooks alone keep: give it a name where it is made"
+_RESULT = re.compile(r"_{1,3}|_i{1,3}|_i?[0-9]+|_ih|_oh|_dh")
 
 
 def _is_tried(node: ast.stmt, name: str) -> bool:
@@ -281,6 +310,7 @@ def _script_names(statements: Sequence[Statement]) -> ScriptNames:
     imports: dict[str, str] = {}
     functions: dict[str, FunctionNode] = {}
     classes: dict[str, ast.ClassDef] = {}
+    made: dict[str, str] = {}
     for one in statements:
         for node in _flat(one.node):
             if isinstance(node, FunctionNode):
@@ -295,7 +325,11 @@ def _script_names(statements: Sequence[Statement]) -> ScriptNames:
             elif isinstance(node, ast.ImportFrom):
                 module = "." * node.level + (node.module or "")
                 imports |= {alias.asname or alias.name: f"{module}.{alias.name}" for alias in node.names}
-    return ScriptNames(imports, functions, classes)
+            elif isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Call):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                made |= {one.id: dotted(node.value.func) for one in targets if isinstance(one, ast.Name)}
+    instances = {name: cls for name, cls in made.items() if cls in classes}
+    return ScriptNames(imports, functions, classes, instances)
 
 
 def _flat(node: ast.stmt) -> Iterator[ast.stmt]:

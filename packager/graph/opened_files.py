@@ -16,6 +16,10 @@ _READS = re.compile(
     r"open|open_\w+|load\w*|read\w*|from_?file|genfromtxt|memmap|imread|listdir|scandir|iterdir|i?r?glob|walk"
     r"|safe_open|ZipFile|TarFile|File|connect|getline|getlines|parse|image|fromfile|exec|run_path|stat|getsize"
 )
+_PATHS = frozenset(["Path", "PosixPath", "PurePath", "PurePosixPath", "str", "fspath", "expanduser"])
+_READERS = frozenset(
+    "io os np numpy pd pandas torch codecs gzip bz2 lzma zipfile joblib Image cv2 pl".split()
+)
 _STEPS = 8
 
 
@@ -27,19 +31,8 @@ def is_opened(source: bytes, line: int, text: str) -> bool:
     >>> is_opened(b'def f(): open("a.csv", "w")', 1, "a.csv")
     False
     """
-    try:
-        nodes = list(ast.walk(ast.parse(source)))
-    except (SyntaxError, ValueError):
-        return False
-    last = text.rstrip("/*").rpartition("/")[2]
-    names = {
-        id(node)
-        for node in nodes
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and last in node.value
-        and node.lineno <= line <= (node.end_lineno or line)
-    }
+    nodes = _nodes(source)
+    names = _literals(nodes, line, text)
     known: set[str] = set()
     for _ in range(_STEPS):
         more = {name for node in nodes for name in _kept_in(node, names, known)}
@@ -47,6 +40,65 @@ def is_opened(source: bytes, line: int, text: str) -> bool:
             break
         known |= more
     return any(_reads(node, names, known) for node in nodes)
+
+
+def is_opened_by_itself(source: bytes, line: int, text: str) -> bool:
+    """Say whether a module opens a file by a literal alone, joined to no folder that it knows.
+
+    >>> is_opened_by_itself(b'PATH = Path("conf/a.csv")\\ndef f(): return PATH.read_text()', 1, "conf/a.csv")
+    True
+    >>> is_opened_by_itself(b'def f(): return open(HERE / "a.csv")', 1, "a.csv")
+    False
+    """
+    nodes = _nodes(source)
+    names, known = _literals(nodes, line, text), set[str]()
+    for _ in range(_STEPS):
+        more = {
+            target.id
+            for node in nodes
+            if isinstance(node, ast.Assign | ast.AnnAssign) and _is_alone(node.value, names, known)
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            if isinstance(target, ast.Name)
+        }
+        if more <= known:
+            break
+        known |= more
+    for node in nodes:
+        if not _reads(node, names, known) or not isinstance(node, ast.Call):
+            continue
+        # A function of the project may join what it is given to a folder.
+        of_path = isinstance(node.func, ast.Attribute) and _is_alone(node.func.value, names, known)
+        is_known = dotted(node.func) == "open" or dotted(node.func).partition(".")[0] in _READERS
+        if of_path or (is_known and node.args and _is_alone(node.args[0], names, known)):
+            return True
+    return False
+
+
+def _is_alone(node: ast.AST | None, literals: set[int], known: set[str]) -> bool:
+    """Say whether an expression is one of the literals, a name of it, or a path that is made of it alone."""
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+        return dotted(node.func).rpartition(".")[2] in _PATHS and _is_alone(node.args[0], literals, known)
+    return id(node) in literals or (isinstance(node, ast.Name) and node.id in known)
+
+
+def _nodes(source: bytes) -> list[ast.AST]:
+    try:
+        return list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError):
+        return []
+
+
+def _literals(nodes: list[ast.AST], line: int, text: str) -> set[int]:
+    """Return which constants at a line may be what names a file."""
+    last = text.rstrip("/*").rpartition("/")[2]
+    return {
+        id(node)
+        for node in nodes
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and last in node.value
+        and node.lineno <= line <= (node.end_lineno or line)
+    }
 
 
 def _reads(node: ast.AST, literals: set[int], known: set[str]) -> bool:

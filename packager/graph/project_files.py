@@ -21,7 +21,7 @@ from packager.sizes import size_text
 from .datafiles import is_code, is_library, is_package, opens_libraries
 from .module_finder import Listings
 from .module_table import SourceModule
-from .opened_files import is_opened
+from .opened_files import is_opened, is_opened_by_itself
 from .records import DataFile, Found, NamedFile
 from .scan import Literal
 
@@ -32,6 +32,10 @@ _CONFIGURATION = (".json", ".toml", ".yaml", ".yml", ".ini", ".cfg", ".conf")
 _LARGEST_CONFIGURATION = 256 * 2**10
 _VALUE = re.compile(r"[:=\[,]\s*[\"']?([\w.-]+(?:/[\w.-]+)*)/?[\"']?\s*(?=[\],}#;\r\n]|$)")
 _HIGHER = 2
+_OPENED_ELSEWHERE = (
+    "lies in the working directory, and is opened relative to it: it goes along, and is not found by that "
+    "name where the archive is loaded; name it by where the module lies, __file__"
+)
 
 
 class ProjectFiles:
@@ -81,11 +85,21 @@ class ProjectFiles:
                 if asks_place and self._take(root, text, place, with_code=with_code):
                     if text in self._too_large and literal.block in module.live:
                         self._tell_of(text, f"{text}/**", self._too_large[text], module, literal)
+                    elif literal.block in module.live and self._is_named_by_itself(text, module, literal):
+                        # It is stored for other code, so that leaving it out is no way out: a warning.
+                        told = f"{place} names {text}, which {_OPENED_ELSEWHERE}"
+                        self._told.setdefault(text, NamedFile(text, told, is_opened=False))
                     continue
-                if literal.block in module.live and (
-                    told := self._without_place(root, text, module, asks_place)
-                ):
+                if literal.block not in module.live:
+                    continue
+                if told := self._without_place(root, text, module, asks_place):
                     self._tell_of(text, text, f"{place} names {text}, which {told}", module, literal)
+                elif not asks_place and self._is_opened_folder(text, module, literal):
+                    way = _way_to(os.path.join(os.getcwd(), text), root, module)
+                    told = f"is here in the working directory, and is not stored: {way}"
+                    self._tell_of(
+                        text, f"{text}/**", f"{place} names folder {text}, which {told}", module, literal
+                    )
         if asks_place:
             self._follow_configuration(root, packages)
 
@@ -143,6 +157,18 @@ class ProjectFiles:
         if text not in self._told or not self._told[text].is_opened:
             opened = is_opened(module.source or b"", literal.line, literal.text)
             self._told[text] = NamedFile(pattern, told, opened)
+
+    def _is_named_by_itself(self, text: str, module: SourceModule, literal: Literal) -> bool:
+        """Say whether a module that does not ask for its place opens a file by where the process runs."""
+        if module.scan.own_path or not self._is_file(os.getcwd(), text):
+            return False
+        return is_opened_by_itself(module.source or b"", literal.line, literal.text)
+
+    def _is_opened_folder(self, text: str, module: SourceModule, literal: Literal) -> bool:
+        """Say whether a folder of the working directory is named, and something in it is opened."""
+        if "*" in text or not self._is_folder(os.getcwd(), text):
+            return False
+        return is_opened(module.source or b"", literal.line, literal.text)
 
     def _without_place(self, root: str, text: str, module: SourceModule, asks_place: bool) -> str:
         """Say where a file lies that is there, but has no place in an archive; "" for others."""

@@ -112,6 +112,31 @@ def names_of(node: ast.stmt) -> NamesOf:
     return NamesOf(frozenset(binds), frozenset(now), frozenset(later))
 
 
+def functions_reading(node: ast.stmt, name: str) -> Iterator[tuple[str, int]]:
+    """Yield the functions in a statement that read a global name, each once, with the first line that does.
+
+    >>> text = "class Net:\\n  def f(self, y=X): return X\\n  def g(self, X): return X"
+    >>> [*functions_reading(ast.parse(text).body[0], "X")]
+    [('Net.f', 2)]
+    """
+    waiting: list[tuple[ast.AST, str]] = [(node, "")]
+    while waiting:
+        part, prefix = waiting.pop(0)
+        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+            alone = copy.copy(part)
+            alone.decorator_list = []
+            inner = ast.Module(part.body, [])
+            if name in names_of(alone).later:
+                lines = [
+                    one.lineno for one in ast.walk(inner) if isinstance(one, ast.Name) and one.id == name
+                ]
+                yield f"{prefix}{part.name}", min(lines, default=part.lineno)
+        elif isinstance(part, ast.ClassDef):
+            waiting += [(one, f"{prefix}{part.name}.") for one in part.body]
+        else:
+            waiting += [(one, prefix) for one in ast.iter_child_nodes(part) if isinstance(one, ast.stmt)]
+
+
 def root_of(node: ast.AST) -> str:
     """Return the name at the root of a chain of attributes and subscripts; "" where there is none."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import MappingProxyType
@@ -42,7 +42,8 @@ class Walk:
     and answers with a WalkDecision; the walk knows of no policy. `sources` finds modules by name
     (default: `Sources()`, over `sys.path`). `guards="all"` follows every branch of every test;
     `parents="lazy"` replaces package `__init__`s that hold nothing but imports by lazy tables.
-    `cache` is a ScanCache (default: the user's), or None for none.
+    `cache` is a ScanCache (default: the user's), or None for none. `is_own` says of a module whether it is
+    the project's: what a used class inherits from classes there may be called, too.
 
     All queries tell of the state after the last `run()`.
 
@@ -62,6 +63,7 @@ class Walk:
         guards: Literal["here", "all"] = "here",
         parents: Literal["eager", "lazy"] = "eager",
         cache: ScanCache | Literal["default"] | None = "default",
+        is_own: Callable[[str], bool] = lambda name: False,
     ) -> None:
         self._table = ModuleTable(
             Sources() if sources is None else sources, ScanCache() if cache == "default" else cache
@@ -71,7 +73,7 @@ class Walk:
         self._follower = ImportFollower(
             self._table, self._blocks, decide, all_guards=all_guards, lazy_parents=parents == "lazy"
         )
-        self._name_uses = NameUses(self._table, self._follower)
+        self._name_uses = NameUses(self._table, self._follower, is_own)
         self._roots: deque[tuple[str, Sequence[str] | None]] = deque()
         self._entered: deque[tuple[SourceModule, Sequence[str]]] = deque()
         self._listings = Listings()
@@ -79,6 +81,7 @@ class Walk:
         self._answered: set[tuple[str, int]] = set()
         self._explained: set[str] = set()
         self._given: set[tuple[str, str]] = set()
+        self._looked_at: dict[str, int] = {}
         self._offered: dict[str, dict[str, None]] = {}
         self._all_edges: tuple[Edge, ...] | None = None
         self._first_edges: Mapping[str, Edge] | None = None
@@ -146,9 +149,9 @@ class Walk:
         return tuple(sorted(asked, key=lambda question: -sum(found.bytes for found in question.candidates)))
 
     def plugin_questions(self) -> Iterator[tuple[str, str]]:
-        """Yield the id and the text of what looks for entry points, as far as it is not answered."""
+        """Yield the id and the text of what looks for entry points, but for what was said to load nothing."""
         for site in map(self._site, self._follower.dynamics):
-            if site.dynamic.kind == "entry points" and site.id not in self._answers:
+            if site.dynamic.kind == "entry points" and self._answers.get(site.id) != "none":
                 yield site.id, site.dynamic.text
 
     def offer(self, question: str, names: Iterable[str]) -> bool:
@@ -192,7 +195,7 @@ class Walk:
         """
         modules = [self._table[name] for name in names if self._follower.decisions[name].follow]
         literals = (one.text for module in modules for one in module.scan.literals)
-        if not any(module.scan.own_path for module in modules) and not any(map(os.path.isfile, literals)):
+        if not any(module.scan.own_path for module in modules) and not any(map(os.path.exists, literals)):
             return (), (), ()  # as most projects are: no code asks where it lies, nor names what lies here
         from .project_files import ProjectFiles
 
@@ -256,11 +259,14 @@ class Walk:
     def _follow_answers(self) -> bool:
         """Follow what was answered about the computed imports of live code; say whether any was new."""
         new = False
-        for key in [key for key in self._follower.dynamics if key not in self._answered]:
+        for key in list(self._follower.dynamics):
             site = self._site(key)
             answer = self._answers.get(site.id)
-            if answer is None:
+            if answer != "none":
                 new = self._follow_given(site, self._offered.get(site.id, ())) or new
+            if key in self._answered:
+                continue
+            if answer is None:
                 new = self._follow_proxies(site) or new
                 continue
             new = True
@@ -271,12 +277,15 @@ class Walk:
         return new
 
     def _follow_proxies(self, site: _Site) -> bool:
-        """Follow what the class of a computed import is given by name; say whether any was new."""
-        if site.pattern or site.dynamic.kind != "import" or "." not in site.function:
+        """Follow what the code of a computed import is given by name; say whether any was new."""
+        if site.pattern or site.dynamic.kind != "import" or not site.function:
             return False
         from .proxies import modules_given  # most exports have none
 
         followed = [self._table[name] for name, one in self._follower.decisions.items() if one.follow]
+        if self._looked_at.get(site.id) == len(followed):
+            return False
+        self._looked_at[site.id] = len(followed)
         names, is_whole = modules_given(self._table, site.module, site.function, followed)
         if is_whole:
             self._explained.add(site.id)
@@ -360,7 +369,7 @@ class _Site:
 
     @property
     def pattern(self) -> str:
-        """The absolute name as a glob; "" where nothing of it is literal."""
+        """The absolute name as a glob, or several with `|` between; "" where nothing of it is literal."""
         dynamic, module = self.dynamic, self.module
         if not dynamic.pattern or dynamic.level == 0:
             return dynamic.pattern
@@ -368,7 +377,8 @@ class _Site:
         parts = base.split(".") if base else []
         if len(parts) < dynamic.level:
             return ""
-        return ".".join([*parts[: len(parts) - dynamic.level + 1], dynamic.pattern])
+        above = parts[: len(parts) - dynamic.level + 1]
+        return "|".join(".".join([*above, pattern]) for pattern in dynamic.pattern.split("|"))
 
     def question(self, followed: set[str], measured: dict[str, Candidate]) -> Question:
         """Ask about this site; modules that are in already are no candidates.
@@ -389,7 +399,11 @@ class _Site:
 
     def candidate_names(self) -> list[str]:
         """List the modules that exist and whose names match the literal part of the computed one."""
-        first, *rest = self.pattern.split(".")
+        found = [name for pattern in self.pattern.split("|") for name in self._matching(pattern)]
+        return list(dict.fromkeys(found))
+
+    def _matching(self, pattern: str) -> list[str]:
+        first, *rest = pattern.split(".")
         if not first or "*" in first:
             return []  # nothing says where to look
         table = self.table
@@ -398,7 +412,7 @@ class _Site:
             if part == "**":  # whatever lies below, as `pkgutil.walk_packages` lists it
                 for name in names:  # grows while it is walked
                     names += table.submodules(name) if table[name].found.is_package else ()
-                names = [name for name in names if name.startswith(f"{self.pattern[:-2]}")]
+                names = [name for name in names if name.startswith(pattern[:-2])]
             elif "*" in part:
                 below = [child for name in names for child in table.submodules(name)]
                 names = [child for child in below if fnmatchcase(child.rpartition(".")[2], part)]

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from packager.codecs import CHECKED, ObjectCodec, StateCheck, StoredTensor, default_registry, state_checks
 from packager.errors import DeviceNotHereError, PackageError
-from packager.process import gc_paused, place_in_model
+from packager.process import failure_of_model, gc_paused
 from packager.tensors import contiguous_strides
 
 from .auditing import AuditedObject, Names
@@ -178,7 +178,7 @@ class _Builder:
             return DeviceNotHereError(f"{self._audited.what}: {path}: {error}")
         return ObjectBuildError(
             f"{self._audited.what}: {path} cannot be built (record {index}, {KIND_NAMES[record[0]]}): "
-            f"{type(error).__name__}: {error}{place_in_model(error)}"
+            f"{failure_of_model(error)}"
         )
 
     # --- packager.codecs.Decoding ---

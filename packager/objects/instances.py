@@ -224,7 +224,7 @@ def _nested(encoder: Encoder, frame: Frame, obj: types.FunctionType, home: str) 
     encoder.use(home, code.co_qualname, "value")
     name = name_in_script(obj)
     if name is not None:
-        encoder.use(home, name, "value")
+        encoder.use(home, name, "value", in_records=False)
     # What functools.wraps changes, where it differs from the code's own.
     frame.operands += [
         None if obj.__name__ == code.co_name else obj.__name__,

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from packager.codecs import CannotStore, Role
 from packager.errors import ArchiveError
-from packager.graph import Importer
+from packager.graph import Importer, ObjMismatchError
 from packager.version import is_namesake
 
 from .trust import is_never_stored, numpy_ufunc, walk_classes
@@ -34,13 +34,15 @@ _COMMON_HOMES: Final = ("builtins", "math", "numpy", "scipy.special", "torch", "
 class NameUse:
     """One name in a stored object, what is done with it, and where it is met first.
 
-    `qualname` is "" for a module itself.
+    `qualname` is "" for a module itself. One that is not `in_records` says only which source has to be
+    stored: no record names it.
     """
 
     module: str
     qualname: str
     role: Role
     path: str
+    in_records: bool = True
 
     def __str__(self) -> str:
         return f"{self.module}:{self.qualname}"
@@ -137,10 +139,7 @@ class NameFinder:
         except Exception as error:  # lazy modules raise whatever they like when they are asked for a name
             raise CannotStore(
                 f"{type(obj).__name__} {qualname!r} cannot be found by its name: {error}",
-                # An enumeration that C++ made, as those of pybind11, often has another name there.
-                "keep the numbers of its members, int(member), and make members of them again"
-                if isinstance(obj, type) and isinstance(getattr(obj, "__members__", None), dict)
-                else "make it a top-level name of an importable module",
+                *_ways_out(obj, error),
             ) from error
 
     def _common_home(self, obj: Any) -> tuple[str, str] | None:
@@ -198,6 +197,16 @@ def _walked(package: ModuleType | None, name: str) -> Any:
         except Exception:  # a lazy package raises whatever it likes
             return None
     return walk_classes(package, name)
+
+
+def _ways_out(obj: Any, error: Exception) -> tuple[str, ...]:
+    """Return what helps where a name does not lead to what has it; an error that says so needs no more."""
+    if isinstance(error, ObjMismatchError) and "loaded again" in str(error):
+        return ()
+    # An enumeration that C++ made, as those of pybind11, often has another name there.
+    if isinstance(obj, type) and isinstance(getattr(obj, "__members__", None), dict):
+        return ("keep the numbers of its members, int(member), and make members of them again",)
+    return ("make it a top-level name of an importable module",)
 
 
 def _without_home(obj: Any, qualname: str) -> CannotStore:

@@ -393,11 +393,11 @@ class Recorder:
         self.use(module, qualname, role)
         return self.write_once((Kind.GLOBAL, module, qualname), [Kind.GLOBAL, module, qualname])
 
-    def use(self, module: str, qualname: str, role: Role) -> None:
-        """Note that a name is put to use here."""
+    def use(self, module: str, qualname: str, role: Role, *, in_records: bool = True) -> None:
+        """Note that a name is put to use here; without `in_records`, that only its source is needed."""
         key = (module, qualname, role)
-        if key not in self._uses:
-            self._uses[key] = NameUse(module, qualname, role, self.path())
+        if key not in self._uses or (in_records and not self._uses[key].in_records):
+            self._uses[key] = NameUse(module, qualname, role, self.path(), in_records)
 
     def name_of(self, obj: object) -> tuple[str, str]:
         """Return the module and qualified name of a class or function. Raises CannotStore."""

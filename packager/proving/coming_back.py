@@ -6,6 +6,7 @@ The same steps are done in the clean process and, where an archive runs nothing,
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -121,13 +122,16 @@ class ComingBack:
 
     def _globals(self) -> None:
         """Compare globals, once everything is loaded. Raises NotAsStoredError for those of a script."""
-        found = list(differences(held_of_plain(self._held), self._importer.modules))
+        outside = self._held.keys() - self._manifest.stored_modules
+        there = {name: sys.modules[name] for name in outside if name in sys.modules}
+        there |= self._importer.modules
+        found = list(differences(held_of_plain(self._held), there))
         self.differences += [one for one in found if one.module != "__main__"]
         own = [one for one in found if one.module == "__main__" and not one.quiet]
         if own:
             says = "; ".join(f'exporter.answer("{one.id}", "none")' for one in own)
             raise NotAsStoredError(
-                "; ".join(f"{one.name} {one.what}" for one in own),
+                "; ".join(f"{one.name} {one.what}{_bound(one)}" for one in own),
                 "give the object that needs it what it holds, or bind it where it is defined; where nothing "
                 f"that is loaded needs it, say so: {says}",
             )
@@ -198,6 +202,10 @@ class ComingBack:
                 changed.append(storage.name)
         if changed:
             raise NotAsStoredError(f"other values than were stored: {', '.join(changed[:12])}")
+
+
+def _bound(one: GlobalDifference) -> str:
+    return f" (__main__.py:{one.line})" if one.line else ""
 
 
 class _UniqueIds:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
+import functools
 import os
 import re
+import sys
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import (
     FunctionType,
@@ -24,6 +26,7 @@ from types import (
 )
 from typing import Any, Final
 
+from packager.graph import dotted, imported_names
 from packager.names import demangle, demangle_text, source_path
 from packager.texts import counted
 
@@ -95,6 +98,43 @@ def globals_here(
     return found
 
 
+def attributes_read(sources: Mapping[str, bytes], externs: Collection[str]) -> dict[str, dict[str, Held]]:
+    """Return what the attributes of other packages hold here that these sources read, by module.
+
+    `externs` are the first parts of their names. Plain values count, and functions that no module of the
+    package has defined: settings and patches, which are there where stored code makes them.
+    """
+    found: dict[str, dict[str, Held]] = {}
+    for name, source in sources.items():
+        for dotted_name in _dotted_reads(source, name):
+            module_name, _, attribute = dotted_name.rpartition(".")
+            top = module_name.partition(".")[0]
+            module = sys.modules.get(module_name)
+            if top not in externs or type(module) is not ModuleType or attribute not in vars(module):
+                continue
+            value = vars(module)[attribute]
+            if type(value) in _PLAIN:
+                found.setdefault(module_name, {})[attribute] = held(value)
+            elif type(value) is FunctionType and str(value.__module__).partition(".")[0] != top:
+                found.setdefault(module_name, {})[attribute] = _held_function(value)
+    return found
+
+
+def _dotted_reads(source: bytes, module: str) -> Iterator[str]:
+    """Yield the dotted names that a source reads of what it imports, imports resolved."""
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError):
+        return
+    imported = imported_names(nodes, module.rpartition(".")[0])
+    yield from imported.values()
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            first, _, rest = dotted(node).partition(".")
+            if first in imported and rest:
+                yield f"{imported[first]}.{rest}"
+
+
 def differences(here: Globals, there: Mapping[str, ModuleType]) -> Iterator[GlobalDifference]:
     """Yield what differs in the modules that were loaded there."""
     for module_name, names in here.items():
@@ -105,12 +145,16 @@ def differences(here: Globals, there: Mapping[str, ModuleType]) -> Iterator[Glob
         found = dict(_held(module.__name__, dict(list(vars(module).items())), alike))
         for name, held in names.items():
             other = found.get(name)
-            if other is None and (held.quiet or name in vars(module)):
+            if other is None and (name in vars(module) or (held.quiet and held.kind != "function")):
                 continue  # a function or a module took its place, which code that reads it has to expect
             if other is not None and "function" in (held.kind, other.kind) and held.kind != other.kind:
-                continue
+                own = f"function {module_name.partition('.')[0]}"
+                if held.kind != "function" or (held.value or own).startswith((f"{own}:", f"{own}.")):
+                    continue  # but one of another package was put there
             if what := _difference(held, other):
-                yield GlobalDifference(module_name, name, held.line, what, held.quiet)
+                yield GlobalDifference(
+                    module_name, name, held.line, what, held.quiet, is_absent=other is None
+                )
 
 
 def bindings_of(source: bytes) -> tuple[dict[str, int], frozenset[str]]:
@@ -196,6 +240,7 @@ def _held(module: str, names: Mapping[str, Any], alike: Callable[[str], str]) ->
             continue
         if type(value) is FunctionType:
             yield name, _held_function(value)
+            yield from _registered(name, value)
         elif not isinstance(value, type):
             yield name, held(value, alike)
             yield from inside.of(name, value)
@@ -206,14 +251,23 @@ def _held(module: str, names: Mapping[str, Any], alike: Callable[[str], str]) ->
                 if type(attribute) in _PLAIN | _MAPPINGS | _SEQUENCES:
                     yield f"{name}.{key}", held(attribute, alike)
                     yield from inside.of(f"{name}.{key}", attribute)
-                elif type(attribute) is FunctionType:
-                    yield f"{name}.{key}", _held_function(attribute)
+                elif (function := function_in(attribute)) is not None:
+                    yield f"{name}.{key}", _held_function(function)
+                    yield from _registered(f"{name}.{key}", function)
 
 
 def _held_function(function: FunctionType) -> Held:
     """Return a function as the module that it was written in, and its name there."""
     home = demangle(str(function.__globals__.get("__name__", "")))
     return Held("function", f"function {home}:{function.__code__.co_qualname}", quiet=True)
+
+
+def _registered(name: str, function: FunctionType) -> Iterator[tuple[str, Held]]:
+    """Yield the types that a `functools.singledispatch` has functions for, by their names."""
+    registry = vars(function).get("registry")
+    if type(registry) is MappingProxyType and type(vars(function).get("register")) is FunctionType:
+        types = [demangle(_name_of(one)) for one in list(registry) if isinstance(one, type)]
+        yield f"{name}[registry]", Held("registry", None, len(types), tuple(sorted(types)))
 
 
 class _Inside:
@@ -266,6 +320,19 @@ def attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
             elif type(slot) is MemberDescriptorType:
                 with contextlib.suppress(AttributeError):  # an empty slot
                     yield key, slot.__get__(value)
+
+
+def function_in(attribute: Any) -> FunctionType | None:
+    """Return the function that an attribute of a class is, or calls; None for other attributes."""
+    if type(attribute) is property:
+        attribute = attribute.fget
+    elif type(attribute) in (staticmethod, classmethod):
+        attribute = attribute.__func__
+    elif type(attribute) is functools.cached_property:
+        attribute = attribute.func
+    elif type(attribute) is functools.singledispatchmethod:
+        attribute = attribute.dispatcher
+    return attribute if type(attribute) is FunctionType else None
 
 
 def held(value: Any, alike: Callable[[str], str] = str) -> Held:

@@ -95,7 +95,7 @@ class GlobalDifference:
     `name` is dotted for an attribute of a class; `line` is where the source binds it, 0 where it does not;
     `what` says what it is here and there. One that the running program made says so: `changed` is its line,
     and `read` that of stored code which finds there what is not the same. One that is `quiet` is told only
-    then.
+    then. `is_absent` says that there it does not exist.
     """
 
     module: str
@@ -105,6 +105,7 @@ class GlobalDifference:
     quiet: bool = False
     changed: str = ""
     read: str = ""
+    is_absent: bool = False
 
     @property
     def id(self) -> str:

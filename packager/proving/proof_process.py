@@ -27,6 +27,9 @@ from .coming_back import ComingBack, NotAsStoredError, Step, names_to_trust, pic
 from .proof import Proof, ProofFailure, ProofOrder
 from .watching import CodePlaces, Watcher
 
+_ZONES = ("/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo")
+"""Where `zoneinfo` finds what it knows of time zones, which is no file of a model."""
+
 
 def main(folder: str) -> None:
     """Carry out the order in `folder`, and end the process."""
@@ -41,7 +44,8 @@ def main(folder: str) -> None:
     ):
         faulthandler.enable(crash)
         end = _note_exits(os.path.join(folder, "ended.json"), places)
-        watcher = Watcher(places, [sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev", *_folders(order)])
+        ignored = [sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev", *_ZONES, *_folders(order)]
+        watcher = Watcher(places, ignored)
         watcher.watch()
         proof = _proof(order, places, steps)
         whole = dataclasses.replace(
@@ -57,7 +61,11 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[str]) -> Proof:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         with PackageImporter(order.archive, environment="ignore", digests="none", bytecode=None) as plain:
-            trusted, pickles = names_to_trust(plain.archive), pickles_of(plain.archive)
+            try:
+                trusted, pickles = names_to_trust(plain.archive), pickles_of(plain.archive)
+            except PackageError as error:  # the records contradict the manifest: nothing of it would load
+                unread = Step("object", "names of objects", lambda: None)
+                return Proof(failures=(failure_of(unread, error, places),))
         importer = PackageImporter(
             order.archive,
             allow_pickle=True,

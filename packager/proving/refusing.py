@@ -81,13 +81,14 @@ class ProofFindings:
         first = found[0]
         more = f"and {len(found) - _MOST_TOLD} more differences" if len(found) > _MOST_TOLD else ""
         module = self._by_name.get(first.module)
-        where = module.entry if module is not None and module.entry else first.module
+        entry = module.entry if module is not None and module.entry else ""
+        where = f"{entry}, or in " if entry else ""
         lines = [
-            *(f"{one.module}.{one.name} {one.what}{_bound(one, where)}" for one in found[:_MOST_TOLD]),
+            *(f"{one.module}.{one.name} {one.what}{_bound(one, entry)}" for one in found[:_MOST_TOLD]),
             *([more] if more else []),
             f"changed at {first.changed}",
             f"read at {first.read}",
-            f"do it in {where}, or in a module that stored code imports, {_OR_HOLD}",
+            f"do it in {where}a module that stored code imports, {_OR_HOLD}",
         ]
         context = in_lines(lines[0], *(in_lines(line, indent="        ") for line in lines[1:]))
         return PlanProblem(_CHANGED, subject, context, fix=f'exporter.answer("{subject}", "none")')

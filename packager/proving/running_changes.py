@@ -19,10 +19,10 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any, Final
 
 from packager.environment import Distributions
-from packager.graph import MUTATORS, cells_of, dotted, is_notebook, parsed
+from packager.graph import MUTATORS, cells_of, dotted, imported_names, is_notebook, parsed
 from packager.version import OWN_PACKAGES
 
-from .module_globals import attributes_of, top_of
+from .module_globals import attributes_of, function_in, top_of
 from .proof import GlobalDifference
 from .stored_readers import StoredReaders
 
@@ -47,21 +47,48 @@ def with_changes(
     `__main__`, and the project's modules whose functions wait for what runs in `frame`.
     """
     programs = list(_programs(frame, installed))
+    loaded = LoadedModules(installed)
     readers = StoredReaders(sources, files, is_live)
     found = []
     for one in differences:
         module = sys.modules.get(one.module)
         if isinstance(module, ModuleType):
             owned = _Owned(module, one.name, readers.fillers(one.module, one.name))
-            changed = next((place for program in programs for place in program.changes(owned)), "")
-            read = readers.reader(one.module, one.name) if changed else ""
-            if changed and not read and owned.is_method:  # it is called in ways that are not spelt
+            asked = [*programs, *loaded.programs()] if owned.is_patched(installed) else programs
+            changed = next((place for program in asked for place in program.changes(owned)), "")
+            is_asked = bool(changed) or asked is not programs
+            read = readers.reader(one.module, one.name) if is_asked else ""
+            if is_asked and not read and owned.is_method and not one.is_absent:
+                # It is called in ways that are not spelt.
                 read = f"{files.get(one.module, one.module)}:{one.line} in {owned.top}"
-            if read:
+            if changed and read:
                 one = replace(one, changed=changed, read=read)
+            elif read:  # a function of the project took its place, in a way that cannot be seen
+                one = replace(one, quiet=False)
+            if not one.changed and owned.fillers and not readers.reader(one.module, one.name):
+                continue  # whoever reads it makes it first: a memo
         if one.changed or not one.quiet:
             found.append(one)
     return tuple(found)
+
+
+class LoadedModules:
+    """The project's modules that are loaded here, stored or not, as programs; read when first asked for."""
+
+    def __init__(self, installed: Distributions) -> None:
+        self._installed = installed
+        self._programs: list[_Program] | None = None
+
+    def programs(self) -> list[_Program]:
+        """Return the text of each: where it replaces a function of another module, that was done here."""
+        if self._programs is None:
+            own = [
+                module
+                for name, module in list(sys.modules.items())
+                if name != "__main__" and _is_of_project(module, self._installed)
+            ]
+            self._programs = [program for module in own for program in _program_of(module)]
+        return self._programs
 
 
 class _Owned:
@@ -75,16 +102,31 @@ class _Owned:
         held = vars(module).get(self.top, _NOTHING)
         self.attribute = name.partition(".")[2].partition("[")[0].partition(".")[0]
         self.is_class = isinstance(held, type)
-        self.is_method = self.is_class and isinstance(_step(held, self.attribute), FunctionType)
+        self.is_method = self.is_class and function_in(_step(held, self.attribute)) is not None
         inner = _step(held, self.attribute) if self.attribute else _NOTHING
         self.objects = [one for one in (held, inner) if not _is_shared(one)]
         self.fillers = [vars(module)[one] for one in fillers if one in vars(module)]
+        self.is_registry = name.endswith("[registry]")
+        if self.is_registry and not self.attribute:
+            self.objects = [held]
+        self.function = inner if self.attribute else held
 
     def is_written_by(self, owner: Any, attribute: str) -> bool:
         """Say whether an assignment to an attribute of `owner` binds it; "" is one with a computed name."""
         if owner is self.module:
             return attribute in ("", self.top)
         return any(owner is one for one in self.objects) and attribute in ("", self.attribute)
+
+    def is_patched(self, installed: Distributions) -> bool:
+        """Say whether it is a function that another module of the project, or the program, has put there."""
+        function = function_in(self.function)
+        if function is None or self.is_registry:
+            return False
+        home = str(function.__globals__.get("__name__", ""))
+        if home == self.module.__name__:
+            return False
+        module = sys.modules.get(home)
+        return home == "__main__" or (module is not None and _is_of_project(module, installed))
 
     def is_changed_in(self, value: Any) -> bool:
         """Say whether what is put into `value` is put into it."""
@@ -106,7 +148,7 @@ class _Program:
     def changes(self, owned: _Owned) -> Iterator[str]:
         """Yield the places that change something: by what they write first, then by what they call."""
         nodes = [node for statement in self.body for node in ast.walk(statement)]
-        local = _imported(nodes, str(vars(self.module).get("__package__") or ""))
+        local = imported_names(nodes, str(vars(self.module).get("__package__") or ""))
         for test in (self._writes, self._calls):
             for node in nodes:
                 if test(node, owned, local):
@@ -147,9 +189,8 @@ class _Program:
         if owned.is_filled_by(value):
             return True
         called = node.value if isinstance(node, ast.Attribute) else None
-        return (
-            called is not None and owned.attribute != "" and owned.is_changed_in(self._value(called, local))
-        )
+        has_methods = owned.attribute != "" or owned.is_registry
+        return called is not None and has_methods and owned.is_changed_in(self._value(called, local))
 
     def _value(self, node: ast.AST, local: Mapping[str, str]) -> Any:
         """Return what a dotted name stands for now, as far as that can be seen."""
@@ -179,13 +220,19 @@ def _programs(frame: FrameType | None, installed: Distributions) -> Iterator[_Pr
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
         module = sys.modules.get(name)
-        is_own = name.partition(".")[0] in OWN_PACKAGES
-        if name not in seen and not is_own and module is not None and vars(module) is frame.f_globals:
-            file = getattr(module, "__file__", None)
-            if isinstance(file, str) and installed.origin(name, file).kind in ("project", "editable"):
-                yield from _program_of(module)
+        is_here = module is not None and vars(module) is frame.f_globals
+        if module is not None and is_here and name not in seen and _is_of_project(module, installed):
+            yield from _program_of(module)
         seen.add(name)
         frame = frame.f_back
+
+
+def _is_of_project(module: Any, installed: Distributions) -> bool:
+    """Say whether a loaded module is one of the project, by its file."""
+    file = vars(module).get("__file__") if isinstance(module, ModuleType) else None
+    if not isinstance(file, str) or module.__name__.partition(".")[0] in OWN_PACKAGES:
+        return False
+    return installed.origin(module.__name__, file).kind in ("project", "editable")
 
 
 def _program_of(module: ModuleType) -> Iterator[_Program]:
@@ -200,21 +247,6 @@ def _program_of(module: ModuleType) -> Iterator[_Program]:
 
 def _is_below(file: str) -> bool:
     return os.path.abspath(file).startswith(os.path.join(os.getcwd(), ""))
-
-
-def _imported(nodes: Sequence[ast.AST], package: str) -> dict[str, str]:
-    """Return what imports anywhere in a text bind, as dotted names."""
-    found: dict[str, str] = {}
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                top = alias.name.partition(".")[0]
-                found[alias.asname or top] = alias.name if alias.asname else top
-        elif isinstance(node, ast.ImportFrom):
-            parts = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            home = ".".join([*parts, *([node.module] if node.module else [])])
-            found |= {alias.asname or alias.name: f"{home}.{alias.name}" for alias in node.names}
-    return found
 
 
 def _step(value: Any, name: str) -> Any:

@@ -15,7 +15,7 @@ from packager.environment import Distributions
 from packager.graph import Walk, WalkDecision
 from packager.version import OWN_PACKAGES
 
-from .module_globals import globals_here
+from .module_globals import attributes_read, globals_here
 from .proof import ProofOrder
 
 _BROUGHT_ALONG = ("numpy", "msgpack", "importlib_metadata", "zipp")
@@ -64,9 +64,12 @@ def _globals_of(reader: ArchiveReader, installed: Distributions) -> dict[str, di
         and (name == "__main__" or _is_at_hand(name, module, installed))
     }
     sources = {name: bytes(reader.read(entries[name])) for name in loaded}
+    tops = {record.name.partition(".")[0] for record in reader.manifest.externs}
+    externs = tops - sys.stdlib_module_names - set(OWN_PACKAGES)
+    found = {**attributes_read(sources, externs), **globals_here(loaded, sources)}
     return {
         module: {name: dataclasses.asdict(one) for name, one in names.items()}
-        for module, names in globals_here(loaded, sources).items()
+        for module, names in found.items()
         if names
     }
 

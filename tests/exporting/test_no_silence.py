@@ -134,3 +134,36 @@ def test_what_runs_when_a_package_is_imported_and_what_is_ones_own_is_on_top(
         exporter.close()
     lines = str(told[0].message).splitlines()
     assert lines[-1].startswith("in installed packages, inside functions: 1 computed import,")
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("def count(): return len(acme.__path__)", "read at acme/core/__init__.py:2 in count"),
+        ("FOLDERS = list(acme.__path__)", "read at acme/core/__init__.py:2;"),
+        ("def names():\n    import pkgutil\n    return [*pkgutil.iter_modules(acme.__path__)]", ""),
+        ("def _never(): return acme.__path__", ""),
+    ],
+)
+def test_a_namespace_package_of_several_folders_whose_path_is_read_is_told(
+    project: Project, monkeypatch: pytest.MonkeyPatch, code: str, told: str
+) -> None:
+    files = {"one/acme/core/__init__.py": f"import acme\n{code}\n", "two/acme/text/__init__.py": ""}
+    folder = project(files)
+    for name in ("one", "two"):
+        monkeypatch.syspath_prepend(folder / name)
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("acme.core")
+    warnings = exporter.plan().warnings
+    assert len(warnings) == bool(told)
+    for warning in warnings:
+        assert warning.startswith("acme is a namespace package of 2 folders here, and of one in an archive: ")
+        assert told in warning
+    importlib.invalidate_caches()
+
+
+def test_a_namespace_package_of_one_folder_is_not_told(project: Project) -> None:
+    project({"acme/core/__init__.py": "import acme\ndef count(): return len(acme.__path__)\n"})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("acme.core")
+    assert exporter.plan().warnings == ()

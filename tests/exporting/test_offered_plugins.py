@@ -61,6 +61,47 @@ def test_the_projects_plugins_go_along_and_are_found_in_the_archive(site: Path) 
         assert list(sieves.scripts()[1]) == []
 
 
+OTHER = {
+    "mesh/__init__.py": "",
+    "mesh/wide.py": "class Wide: pass\n",
+    "mesh-0.3.dist-info/METADATA": "Metadata-Version: 2.1\nName: mesh\nVersion: 0.3\n",
+    "mesh-0.3.dist-info/RECORD": "mesh/__init__.py,,\nmesh/wide.py,,\n",
+    "mesh-0.3.dist-info/direct_url.json": json.dumps({"url": "file:///mesh", "dir_info": {}}),
+    "mesh-0.3.dist-info/entry_points.txt": "[sieves.kinds]\nwide = mesh.wide:Wide\n",
+}
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        'entry_points().select(group="sieves.kinds")',
+        "entry_points().select(name='wide', group='sieves.kinds')",
+        'entry_points(group="sieves.kinds")',
+    ],
+)
+def test_plugins_of_another_distribution_of_the_project_are_asked_by_name(
+    site: Path, project: Project, look: str
+) -> None:
+    project(OTHER)
+    code = (
+        "from importlib.metadata import entry_points\n"
+        f"def kinds(): return {{one.name: one.load().__name__ for one in {look}}}\n"
+    )
+    (site / "sieves" / "__init__.py").write_text(code)
+    buffer = io.BytesIO()
+    exporter = PackageExporter(buffer, policy="auto", prove=False)
+    exporter.save_module("sieves")
+    exporter.save_module("sieves.fine")
+    [question] = exporter.plan().questions
+    assert [one.name for one in question.candidates] == ["mesh.wide"]
+    _, _, paste = exporter.plan().concerns().strip().rpartition("To paste: ")
+    assert paste == f'exporter.answer("{question.id}", ["mesh.wide"])'
+    exec(paste)
+    exporter.close()
+    with PackageImporter(buffer) as importer:
+        assert importer.import_module("sieves").kinds()["wide"] == "Wide"
+
+
 @pytest.mark.parametrize(
     "look",
     [

@@ -411,6 +411,71 @@ def test_a_file_that_code_names_and_does_not_open_is_a_warning(
     assert "names w.csv, which is here in the working directory, and is not stored" in plan.warnings[0]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from pathlib import Path\nWORDS = Path('words')\ndef read(name): return (WORDS / name).open()",
+        "import os\ndef read(kind): return open(os.path.join('words', kind))",
+        "from pathlib import Path\nclass Words:\n    def read(self): return [*Path('words').glob('*.csv')]",
+    ],
+)
+def test_a_folder_of_the_working_directory_that_code_opens_files_in_is_a_problem(
+    project: Project, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    monkeypatch.chdir(project({"stock.py": code, "words/en.csv": "1"}))
+    (problem,) = planned("stock").problems
+    assert problem.subject == "words/**"
+    assert "names folder words, which is here in the working directory, and is not stored: open" in (
+        problem.context
+    )
+    assert 'os.path.join(os.path.dirname(__file__), "words"), and it goes along' in problem.context
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("stock")
+    exec(problem.fix)
+    assert (exporter.plan().problems, exporter.plan().warnings) == ((), ())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from pathlib import Path\ndef write(): (Path('words') / 'x').write_text('')",
+        "def take(batch): return batch['words'], open(batch['path'])",
+        "from pathlib import Path\ndef read(): return (Path('gone') / 'x').read_text()",
+    ],
+)
+def test_a_folder_that_nothing_is_read_from_is_not_told(
+    project: Project, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    monkeypatch.chdir(project({"stock.py": code, "words/en.csv": "1"}))
+    plan = planned("stock")
+    assert (plan.problems, plan.warnings) == ((), ())
+
+
+BESIDE = "import os\ndef read(): return open(os.path.join(os.path.dirname(__file__), 'words.csv'))\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "is_told"),
+    [
+        ("def names(): return open('words.csv')", True),
+        ("from pathlib import Path\nFILE = Path('words.csv')\ndef names(): return FILE.read_text()", True),
+        ("import numpy as np\ndef names(): return np.loadtxt('words.csv')", True),
+        ("from place import HERE\ndef names(): return open(HERE + 'words.csv')", False),
+        ("from place import HERE\ndef names(): return (HERE / 'words.csv').read_text()", False),
+        ("def names(read): return read('words.csv')", False),
+    ],
+)
+def test_a_file_that_goes_along_and_is_opened_by_the_working_directory_is_a_warning(
+    project: Project, monkeypatch: pytest.MonkeyPatch, code: str, is_told: bool
+) -> None:
+    files = {"beside.py": BESIDE, "stock.py": f"import beside\n{code}\n", "words.csv": "1"}
+    monkeypatch.chdir(project({**files, "place.py": "HERE = '/'\n"}))
+    plan = planned("stock")
+    assert [file.name for file in plan.data_files] == ["words.csv"]
+    told = [one for one in plan.warnings if "opened relative to it: it goes along" in one]
+    assert (plan.problems, len(plan.warnings), len(told)) == ((), is_told, is_told)
+
+
 def test_a_file_beside_the_code_that_is_named_by_a_way_around_is_a_problem_with_the_way(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,7 +34,7 @@ EXPORT = """
 import json
 from packager import PackageExporter, PackagingError
 try:
-    with PackageExporter("out.kellet", policy="auto", prove=False) as exporter:
+    with PackageExporter("out.kellet", policy="auto") as exporter:
         exporter.save_object("model", "model", model)
     told = json.dumps([repr(model(number)) for number in (1, 2, 5)])
 except PackagingError as error:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import enum
 import fractions
+import importlib
 import types
 import typing
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from packager.graph import Importer, ObjMismatchError, ObjNotFoundError, OrderedImporter, sys_importer
 from packager.names import PackageMangler
+from packager.objects import encode
 
 
 class Colour(enum.Enum):
@@ -92,6 +96,54 @@ def test_an_object_made_at_run_time_is_a_mismatch_that_says_so() -> None:
     )
     with pytest.raises(ObjMismatchError, match=message):
         sys_importer.get_name(made)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Net", "reloaded was loaded again after this one was made .* Make the objects again"),
+        ("build", "as reloaded was loaded again, after which objects are to be made again"),
+    ],
+)
+def test_an_object_from_before_a_reload_is_to_be_made_again(
+    project: Callable[..., Path], name: str, told: str
+) -> None:
+    project({"reloaded.py": "class Net:\n    def size(self): return 1\ndef build(): return Net()\n"})
+    module = importlib.import_module("reloaded")
+    old = getattr(module, name)
+    importlib.reload(module)
+    with pytest.raises(ObjMismatchError, match=f"^The name reloaded:{name} leads to .*{told}"):
+        sys_importer.get_name(old)
+    refused = encode(old).refusals[0]
+    assert refused.options == ()
+
+
+def test_functions_that_the_same_lines_made_are_told_apart_by_a_function(
+    project: Callable[..., Path],
+) -> None:
+    code = "steps = []\nfor k in range(2):\n    def f(x, k=k): return x + k\n    steps.append(f)\n"
+    project({"looped.py": code})
+    first, last = importlib.import_module("looped").steps
+    assert sys_importer.get_name(last) == ("looped", "f")
+    with pytest.raises(ObjMismatchError, match="which the same lines made later: in a loop, where"):
+        sys_importer.get_name(first)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def wrap(f):\n    def inner(): f()\n    return inner\ndef first(): return 1\nNet = wrap(first)",
+        "class Net: width = 3",
+    ],
+)
+def test_an_object_that_another_one_stands_for_was_not_loaded_again(
+    project: Callable[..., Path], code: str
+) -> None:
+    project({"wrapped.py": f"{code}\nold = type('Net', (), {{}}) if type(Net) is type else first\n"})
+    module = importlib.import_module("wrapped")
+    module.old.__qualname__ = "Net"
+    with pytest.raises(ObjMismatchError, match="this one was made while code ran"):
+        sys_importer.get_name(module.old)
 
 
 def test_stored_names_carry_no_mark() -> None:

@@ -136,6 +136,20 @@ NEEDS = "class Net:\n    def forward(self, x): return TABLE, x, Base\n"
         ("from helper import register\nclass Base: pass\nregister(Base)\nTABLE = 1\n", 3),
         ("import helper\nclass Base: pass\nhelper.TABLE.append(Base)\nTABLE = 1\n", 3),
         ("import functools\n@functools.singledispatch\ndef TABLE(x): pass\nTABLE.register(int, print)\n", 4),
+        (
+            (
+                "TABLE = {}\nclass enter:\n    def __init__(self, name): self.name = name\n"
+                "    def __call__(self, f): TABLE[self.name] = f\nenter('a')(len)\n"
+            ),
+            4,  # run from line 5
+        ),
+        (
+            (
+                "class Kinds:\n    def __init__(self): self.all = {}\n"
+                "    def enter(self, name): self.all[name] = 1\nTABLE = Kinds()\nTABLE.enter('a')\n"
+            ),
+            5,
+        ),
     ],
 )
 def test_an_effect_on_what_is_stored_is_a_problem_with_its_place(before: str, line: int) -> None:
@@ -273,6 +287,31 @@ def test_what_changes_nothing_that_is_stored_is_left_out(between: str) -> None:
         ("TABLE = {}\n@TABLE.setdefault\ndef never(): pass\n", ""),
         ("a, *TABLE = b = [1, 2]\n", ""),
         ("TABLE = 1\nprint('a')\nx = TABLE\n", "print('a')\nx = TABLE\n"),
+        (
+            (
+                "TABLE = {}\nclass enter:\n    def __init__(self, name): self.name = name\n"
+                "    def __call__(self, f):\n        TABLE[self.name] = f\n        return f\n"
+                "@enter('a')\ndef a(): pass\n@enter(name='b')\nclass B: pass\n"
+            ),
+            "",
+        ),
+        (
+            (
+                "class Registry:\n    def __init__(self): self.all = []\n"
+                "    def __call__(self, f):\n        self.all.append(f)\n        return f\n"
+                "    def named(self, name):\n        def enter(f):\n            self.all.append((name, f))\n"
+                "        return enter\n"
+                "TABLE = Registry()\n@TABLE\ndef a(): pass\n@TABLE.named('b')\ndef b(): pass\n"
+            ),
+            "",
+        ),
+        (
+            (
+                "class quiet:\n    def __call__(self, f): return f\nTABLE = quiet()\n"
+                "@TABLE\ndef a(): pass\n@quiet()\ndef b(): pass\n"
+            ),
+            "@TABLE\ndef a(): pass\n@quiet()\ndef b(): pass\n",
+        ),
     ],
 )
 def test_definitions_that_register_themselves_are_kept_in_order(script: str, missing: str) -> None:
@@ -539,6 +578,8 @@ def test_a_definition_that_is_another_one_in_memory_is_a_problem(
         ["try:\n    import nothing_of_that_name\nexcept ImportError:\n    def f(x): return 2\n"],
         ["def g(x): return 1\nf = g"],
         ["import math; f = lambda x: math.cos(x)"],
+        ["try:\n    import math as m\nexcept ImportError:\n    m = None\ndef f(x): return m.cos(x)"],
+        ["if 2 > 1:\n    from os import path\ndef f(x): return path.join(x)"],
     ],
 )
 def test_definitions_as_they_ran_are_those_in_memory(cells: list[str]) -> None:
@@ -597,6 +638,16 @@ def test_what_notebooks_alone_have_is_a_problem_where_it_is_needed(body: str, to
     assert needed_definitions([tried], ["Net"], running={"Net": object}).problems == ()
 
 
+@pytest.mark.parametrize("name", ["_", "__", "_3", "_i", "_oh"])
+def test_a_result_that_a_notebook_keeps_is_told_as_one(name: str) -> None:
+    cells = ["", f"BEST = {name}\nclass Net:\n    def best(self): return BEST\n"]
+    (problem,) = needed_definitions(cells, ["Net"], running={"In": cells, "BEST": 3, name: 3}).problems
+    assert (problem.cell, problem.line) == (1, 1)
+    assert problem.reason == (
+        f"BEST needs {name}, a result or a text that notebooks alone keep: give it a name where it is made"
+    )
+
+
 def test_a_future_of_a_later_cell_comes_first() -> None:
     cells = ["import math", "from __future__ import annotations\ndef f(x: Y): return math.pi"]
     found = needed_definitions(cells, ["f"])
@@ -617,3 +668,25 @@ def test_the_names_between_a_problem_and_what_is_stored_are_told() -> None:
     ((line, reason),) = problems(script)
     assert line == 4
     assert "args is needed by WIDTH, WIDTH is needed by Net: let the object that needs it hold" in reason
+    assert reason.endswith("; WIDTH is read by Net.size (line 7)")
+
+
+def test_the_functions_that_read_a_computed_value_are_told() -> None:
+    """An attribute that `__init__` takes from the global is no way out; one that it is given is."""
+    script = (
+        "import time\nrate = time.time()\nclass Net:\n    def __init__(self):\n        self.rate = rate\n"
+        "    def size(self, rate): return rate\n    def three(self):\n        return [rate for _ in 'abc']\n"
+    )
+    ((line, reason),) = problems(script)
+    assert line == 2
+    assert reason.endswith("; rate is read by Net.__init__ (line 5), Net.three (line 8)")
+    assert (
+        problems(script.replace("__init__(self)", "__init__(self, rate)").replace("[rate", "[self.rate"))
+        == []
+    )
+
+
+def test_functions_of_other_cells_are_told_by_their_cell() -> None:
+    cells = ["rate = open('x').read()", "def one(): return rate", "def two(): return one(), rate"]
+    (problem,) = needed_definitions(cells, ["two"]).problems
+    assert problem.reason.endswith("; rate is read by one (In[1]:1), two (In[2]:1)")

@@ -538,3 +538,25 @@ def test_code_written_for_torch_package_finds_its_importer_and_knows_that_it_is_
             assert (module.packaged, module.words()) == (True, "cat dog")
         with pytest.raises(ModuleNotFoundError, match="no PackageImporter is open for this code"):
             module.words()
+
+
+def test_pydoc_locates_what_is_packaged_by_its_true_name(pack, installed):
+    loaded = pack(
+        package(
+            a="class Net:\n    class Head: width = 3\n    kind = 'net'",
+            user="""
+                import pydoc
+                from pydoc import locate as find
+                def found(path): return pydoc.locate(path), find(path)
+            """,
+        ),
+        installed=installed,
+    )
+    found = loaded.module("oddpkg.user").found
+    net = loaded.module("oddpkg.a").Net
+    assert found("oddpkg.a.Net") == (net, net)
+    assert found("oddpkg.a.Net.Head.width") == (3, 3)
+    assert found("oddpkg.a") == (loaded.module("oddpkg.a"),) * 2
+    assert found("json.dumps")[0] is __import__("json").dumps
+    assert found("int") == (int, int)
+    assert found("oddpkg.a.Nothing") == found("oddpkg.gone.Net") == (None, None)

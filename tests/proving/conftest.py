@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from packager import PackageExporter
+from tests.flows.scripts import Scripts
 
 Export = Callable[..., PackageExporter]
 
@@ -34,3 +35,9 @@ def export(project: Callable[[Mapping[str, str]], Path], tmp_path: Path) -> Expo
         return exporter
 
     return write
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Scripts:
+    """A folder for scripts, and an empty one."""
+    return Scripts(tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -261,3 +262,25 @@ def test_all_that_does_not_come_back_is_told_together(project, tmp_path):
         "ZeroDivisionError: division by zero",
     ]
     assert "one" not in sys.modules
+
+
+def test_records_that_contradict_the_manifest_are_no_missing_proof(export, tmp_path, monkeypatch):
+    """What cannot be read there is a failure: that nothing was asked would be a warning."""
+    from packager.exporting.stored import StoredObject
+
+    record = StoredObject.record.fget
+
+    def with_one_more(stored):
+        from packager.archive import TypeUse
+
+        found = record(stored)
+        return replace(found, types=(*found.types, TypeUse("pump:Gone", "value")))
+
+    monkeypatch.setattr(StoredObject, "record", property(with_one_more))
+    tree = {"pump.py": "class Net:\n    width = 3\n"}
+    problem = refused(export, tmp_path, tree, "pump:Net()")
+    assert (problem.reason, problem.subject) == (
+        "An object cannot be loaded from the archive.",
+        "names of objects",
+    )
+    assert "the manifest says pump:Gone, which its records do not name" in problem.context

@@ -54,6 +54,37 @@ NET = """
         def forward(self, x):
             sizes = x * WIDTH * SIZES["net"]["depth"] * CFG.rate * options.clip
             return act(sizes), CHOSEN, ORDER, len(LAYERS), len(self.kinds)
+        @property
+        def size(self): return WIDTH
+        @staticmethod
+        def scale(x): return x
+    TABLE, OPENED = None, {}
+    def table():
+        global TABLE
+        if TABLE is None: TABLE = {"a": 1}
+        return TABLE
+    def opened(name): return OPENED.setdefault(name, 3)
+    @functools.singledispatch
+    def show_one(value): return "?"
+    class Shown(Net):
+        @functools.singledispatchmethod
+        def weigh(self, value): return 0
+        def all(self, values): return [show_one(value) + self.weigh(value) for value in values], self.twice()
+"""
+PATCHES = """
+import functools, net
+from net import Net
+def act(x): return -x
+def wide(self): return 9
+def twice(self): return 2 * self.size
+def apply_act(): net.act = act
+def apply_size(): Net.size = property(wide)
+def apply_scale():
+    for name in ("scale",): setattr(Net, name, staticmethod(act))
+def apply_twice(): net.Shown.twice = twice
+def apply_unread(): Net.unread_by_all = twice
+def apply_types(): net.show_one.register(int, act)
+def apply_out_of_sight(): exec("net.Shown.all = act")
 """
 OTHER = "from net import WIDTH\ndef wide(): return WIDTH\n"
 
@@ -68,7 +99,7 @@ def blamed(project):
         text = (
             f"import net, other\nfrom net import LAYERS, ORDER\ndef main(end):\n{lines}\n    return end()\n"
         )
-        project({"net.py": net, "other.py": OTHER, "program.py": text})
+        project({"net.py": net, "other.py": OTHER, "program.py": text, "patches.py": PATCHES})
         modules = {name: import_module(name) for name in ("net", "other")}
         sources = {"net": net.encode(), "other": OTHER.encode()}
         fresh = {}
@@ -202,6 +233,85 @@ def test_counters_caches_and_what_nothing_reads_are_no_error(blamed, program):
     line_of_show = textwrap.dedent(NET).splitlines().index("def show(): return list(HISTORY)") + 1
     found = blamed(program, lambda module, line: (module, line) != ("net", line_of_show))
     assert [one for one in found if one.changed] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "subject", "what", "statement"),
+    [
+        ("act", "net:act", "is function patches:act here and function net:act there", "net.act = act"),
+        (
+            "size",
+            "net:Net.size",
+            "is function patches:wide here and function net:Net.size there",
+            "Net.size = property(wide)",
+        ),
+        (
+            "scale",
+            "net:Net.scale",
+            "is function patches:act here and function net:Net.scale there",
+            "setattr(Net, name, staticmethod(act))",
+        ),
+        (
+            "twice",
+            "net:Shown.twice",
+            "is function patches:twice here, and not there at all",
+            "net.Shown.twice = twice",
+        ),
+    ],
+)
+def test_a_function_that_another_module_of_the_project_replaces_has_the_line_that_does(
+    blamed, name, subject, what, statement
+):
+    [found] = [one for one in blamed(f"import patches\npatches.apply_{name}()") if one.changed]
+    assert (found.id, found.what) == (subject, what)
+    place, _, text = found.changed.partition(": ")
+    assert text == statement
+    assert statement in PATCHES.splitlines()[int(place.rpartition(":")[2]) - 1]
+    assert found.read.startswith("net.py:")
+
+
+def test_a_function_that_is_replaced_out_of_sight_is_told(blamed):
+    [found] = blamed("import patches\npatches.apply_out_of_sight()")
+    assert (found.name, found.changed, found.quiet) == ("Shown.all", "", False)
+    assert found.what == "is function patches:act here and function net:Shown.all there"
+
+
+@pytest.mark.parametrize(
+    "program",
+    ["import patches\npatches.apply_unread()", "net.Net.unread_by_all = lambda self: 1", "import patches"],
+)
+def test_a_method_that_is_added_and_never_called_is_not_told(blamed, program):
+    assert blamed(program) == ()
+
+
+@pytest.mark.parametrize(
+    ("program", "subject", "statement"),
+    [
+        ("@net.show_one.register\ndef _(value: int): return 'int'", "net:show_one", "net.show_one.register"),
+        ("net.show_one.register(int, str)", "net:show_one", "net.show_one.register(int, str)"),
+        (
+            "@net.Shown.weigh.register\ndef _(self, value: int): ...",
+            "net:Shown.weigh",
+            "net.Shown.weigh.register",
+        ),
+    ],
+)
+def test_a_type_that_is_registered_with_a_stored_function_is_told(blamed, program, subject, statement):
+    [found] = blamed(program)
+    assert found.what == "holds 2 entries here and 1 entry there; not there: builtins.int"
+    assert (found.id, found.name) == (subject, f"{subject.partition(':')[2]}[registry]")
+    assert found.changed.endswith(f": {statement}")
+    assert found.read.endswith("in Shown.all")
+
+
+def test_a_type_that_other_code_registers_is_told_without_a_line(blamed):
+    [found] = blamed("import patches\npatches.apply_types()")
+    assert (found.name, found.changed, found.quiet) == ("show_one[registry]", "", False)
+
+
+@pytest.mark.parametrize("program", ["net.table()", "net.opened('a')", "net.table(); net.table()"])
+def test_what_each_reader_makes_first_is_not_told(blamed, program):
+    assert blamed(program) == ()
 
 
 def test_a_change_of_other_code_is_told_without_a_line(blamed):

@@ -1,0 +1,119 @@
+"""Scripts in processes of their own, exported with the proof: what is written comes back elsewhere."""
+
+import textwrap
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("definitions", "model"),
+    [
+        ("half = lambda x: x / 2", "Steps(half)"),
+        ("shift = scale = lambda x: x + 1", "Steps(scale, shift)"),
+        ("FACTOR = 3\ntriple = lambda x: x * FACTOR\nless = lambda x, by=2: x - by", "Steps(triple, less)"),
+        ("def adding(by): return lambda x: x + by\nhalf = lambda x: x // 2", "Steps(adding(3), half)"),
+    ],
+)
+def test_a_lambda_with_a_name_comes_back(scripts, definitions, model):
+    chain = """
+        class Steps:
+            def __init__(self, *steps): self.steps = steps
+            def __call__(self, x):
+                for step in self.steps: x = step(x)
+                return x
+        """
+    text = "\n".join([chain, *(f"        {line}" for line in definitions.splitlines())])
+    expected = scripts.export(f"{text}\n        model = {model}\n        print(model(8))")
+    assert expected.replace(".", "").isdigit()
+    assert scripts.load("model(8)") == expected
+
+
+def test_a_method_that_a_base_of_the_project_brings_finds_what_it_imports(scripts):
+    """It is called from outside, by whoever loads the object, as its own methods are."""
+    scripts.write(
+        {
+            "board/__init__.py": "from .base import Base\n",
+            "board/base.py": """
+                class Root:
+                    def deep(self):
+                        from . import deepest
+                        return deepest.DEPTH
+
+                class Base(Root):
+                    def told(self):
+                        from board.telling import tell
+                        return tell(self.name)
+
+                    def _hidden(self):
+                        from board import never
+                """,
+            "board/telling.py": "def tell(name): return f'told of {name}'\n",
+            "board/deepest.py": "DEPTH = 3\n",
+            "board/never.py": "",
+        }
+    )
+    expected = scripts.export(
+        """
+        from board import Base
+
+        class Net(Base):
+            name = "net"
+
+        model = Net()
+        print(model.told(), model.deep())
+        """
+    )
+    assert expected == "told of net 3"
+    assert scripts.load("model.told(), model.deep()") == "told of net 3"
+    stored = scripts.load("*sorted(importer.manifest.stored_modules)")
+    assert stored == "__main__ board board.base board.deepest board.telling"
+
+
+READS_NUMPY = """
+    import numpy as np
+    from numpy import pi
+
+    class Net:
+        def __call__(self, x): return float(np.asarray(x + pi - pi)) + np.SHIFT
+    """
+
+
+@pytest.mark.parametrize(
+    "change", ["numpy.SHIFT = 7", "setattr(numpy, 'SHIFT', 7)", "vars(numpy)['SHIFT'] = 7"]
+)
+def test_a_value_that_a_script_puts_into_an_extern_is_refused_with_its_line(scripts, change):
+    scripts.write({"drill.py": READS_NUMPY})
+    script = f"import numpy\nfrom drill import Net\n{change}\nmodel = Net()\n"
+    told = scripts.export(script)
+    assert "numpy.SHIFT is 7 here, and not there at all" in told
+    assert f"changed at script.py:3: {change}" in told
+    assert "read at drill.py:5 in Net.__call__" in told
+    paste = told.rpartition("To paste: ")[2]
+    scripts.export(script, paste)
+    assert scripts.load("hasattr(model, 'width')") == "False"
+
+
+@pytest.mark.parametrize("change", ["numpy.UNREAD = 7", "numpy.random.seed(3)", "import compat"])
+def test_what_is_done_there_too_or_read_by_nothing_is_not_told(scripts, change):
+    scripts.write({"drill.py": "import compat\n" + textwrap.dedent(READS_NUMPY)})
+    scripts.write({"compat.py": "import numpy\nif not hasattr(numpy, 'SHIFT'):\n    numpy.SHIFT = 4\n"})
+    told = scripts.export(f"import numpy\nfrom drill import Net\n{change}\nmodel = Net()\n")
+    assert told == ""
+    assert scripts.load("model(3)") == "7.0"
+
+
+def test_a_function_that_a_script_puts_into_an_extern_is_refused_with_its_line(scripts):
+    scripts.write(
+        {"drill.py": "import numpy as np\nclass Net:\n    def __call__(self, x): return np.mean(x)\n"}
+    )
+    told = scripts.export(
+        """
+        import numpy
+        from drill import Net
+        def doubled(x): return 2 * sum(x)
+        numpy.mean = doubled
+        model = Net()
+        """
+    )
+    assert "numpy.mean is function __main__:doubled here and " in told
+    assert "changed at script.py:4: numpy.mean = doubled" in told

@@ -37,8 +37,7 @@ from .base import (
     shares_methods,
 )
 from .callables import CALLABLE_CODECS
-from .patterns import PatternCodec
-from .zones import ZoneCodec
+from .patterns import PatternCodec, RegexPatternCodec
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -370,7 +369,7 @@ CODECS: Final = (
     EnumCodec(),
     FractionCodec(),
     PatternCodec(),
-    ZoneCodec(),
+    RegexPatternCodec(),
     ArrayCodec(),
     LoggerCodec(),
     NamedTupleCodec(),

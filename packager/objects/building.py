@@ -24,6 +24,7 @@ from .functions import FunctionHome
 from .keys import KeyChecks
 from .listed_states import LISTED_STATES
 from .records import FILLS, KIND_NAMES, Kind, Record, paths_to
+from .rows_read import LongReader
 from .safeguards import check_foreign_state, check_takes_state, forbid_shadows, slots_of
 
 _T = TypeVar("_T")
@@ -81,6 +82,7 @@ class _Builder:
         self._tensors = tensors
         self._importer = importer
         self._built: list[Any] = []
+        self._long = LongReader(self._built, lambda keys, in_set: self._check_keys(keys, in_set=in_set))
         self._buffers: dict[str, memoryview] = {}
         self._numbers: dict[tuple[str, int], int] = {}
         self._notes: dict[Callable[[], object], object] = {}
@@ -304,6 +306,47 @@ class _Builder:
         self._check_keys(record[1::2], in_set=False)
         return dict(zip(record[1::2], record[2::2], strict=True))
 
+    # --- long containers ---
+
+    def _run(self, record: Record) -> Any:
+        return self._long.run(record)
+
+    def _rows(self, record: Record) -> Any:
+        return self._long.rows(record)
+
+    def _columns(self, record: Record) -> Any:
+        return self._long.columns(record)
+
+    def _row(self, record: Record) -> Any:
+        return self._long.row(record)
+
+    def _long_list(self, record: Record) -> Any:
+        return self._long.values(record[1])
+
+    def _long_tuple(self, record: Record) -> Any:
+        return tuple(self._long.values(record[1]))
+
+    def _long_dict(self, record: Record) -> Any:
+        keys, values = map(self._long.values, record[1:])
+        self._check_keys(keys, in_set=False)
+        return dict(zip(keys, values, strict=True))
+
+    def _long_set(self, record: Record) -> Any:
+        members = self._long.values(record[1])
+        self._check_keys(members, in_set=True)
+        return set(members) if record[0] == Kind.LONG_SET else frozenset(members)
+
+    def _extend_long(self, record: Record) -> None:
+        target = self._built[-1 - record[1]]
+        type(target).extend(target, self._long.values(record[2]))
+
+    def _update_long(self, record: Record) -> None:
+        target = self._built[-1 - record[1]]
+        keys, values = map(self._long.values, record[2:])
+        self._check_more_keys(target, keys)
+        for key, value in zip(keys, values, strict=True):
+            target[key] = value
+
     # --- objects ---
 
     def _shape(self, record: Record) -> Any:
@@ -520,4 +563,15 @@ _STEPS: Final[dict[int, Callable[[_Builder, Record], Any]]] = {
     Kind.SETCELL: _Builder._setcell,
     Kind.STATE: _Builder._state,
     Kind.FINISH: _Builder._finish,
+    Kind.RUN: _Builder._run,
+    Kind.ROWS: _Builder._rows,
+    Kind.COLUMNS: _Builder._columns,
+    Kind.ROW: _Builder._row,
+    Kind.LONG_TUPLE: _Builder._long_tuple,
+    Kind.LONG_LIST: _Builder._long_list,
+    Kind.LONG_DICT: _Builder._long_dict,
+    Kind.LONG_SET: _Builder._long_set,
+    Kind.LONG_FROZENSET: _Builder._long_set,
+    Kind.EXTEND_LONG: _Builder._extend_long,
+    Kind.UPDATE_LONG: _Builder._update_long,
 }

@@ -34,6 +34,7 @@ from .default_names import (
     CALLED_WITH_ARRAYS,
     CALLED_WITH_CLASSES,
     FAMILY_VALUES,
+    JUDGED_CODECS,
     LIBRARY_CODECS,
     NAMED_CODECS,
     PLAIN_CODECS,
@@ -150,6 +151,8 @@ class _Judge:
 
 _PLAIN_LEAVES: Final = frozenset(
     {Kind.INT, Kind.STR, Kind.BYTES, Kind.TENSOR, Kind.PACKED_TUPLE, Kind.PACKED_LIST, Kind.PACKED_DICT}
+    | {Kind.RUN, Kind.ROWS, Kind.COLUMNS, Kind.ROW}
+    | {Kind.LONG_TUPLE, Kind.LONG_LIST, Kind.LONG_DICT, Kind.LONG_SET, Kind.LONG_FROZENSET}
 )
 _PLAIN_CONTAINERS: Final = frozenset({Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.SET, Kind.FROZENSET})
 _CALLS: Final = frozenset({Kind.NEW, Kind.NEW_KW, Kind.CALL, Kind.CALL_KW})
@@ -219,7 +222,8 @@ class _Plainness:
         if record[0] in _PLAIN_CONTAINERS:
             return record[1:]
         if record[0] == Kind.CODEC:
-            return record[4:] if self._table.codec_name(index) in NAMED_CODECS else record[3:]
+            codec = self._table.codec_name(index)
+            return [] if codec in JUDGED_CODECS else record[4 if codec in NAMED_CODECS else 3 :]
         return record[2:] if record[0] in _CALLS or record[0] == Kind.OBJ else []
 
 
@@ -233,8 +237,9 @@ class _Arguments(_Plainness):
         kind, name = record[0], self._table.name_of(index)
         if kind in (Kind.GLOBAL, *_CALLS) and self._vouched(name):
             return True
-        zone = kind == Kind.CODEC and self._table.codec_name(index) == "zoneinfo.zone"
-        return zone or kind in _ARGUMENT_KINDS or (kind in _CALLS and name in _TIME_ZONES)
+        if kind == Kind.CODEC:
+            return self._table.codec_name(index) == "zoneinfo"
+        return kind in _ARGUMENT_KINDS or (kind in _CALLS and name in _TIME_ZONES)
 
 
 # --- what wraps something that is called ---
@@ -258,6 +263,17 @@ def _may_be_wrapped(name: str) -> bool:
     condition = None if name == _OVER_MEMORY else default_condition(module, qualname, "value")
     wrapped = module in _WRAPPED_MODULES or qualname in FAMILY_FUNCTIONS.get(module, "").split()
     return condition is not None and (wrapped or condition in _WRAPPED_FAMILIES)
+
+
+def _cached(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    name = judge.callable_name(record[3])
+    if not judge.vouched(name) and not (judge.table.is_global(record[3]) and _may_be_wrapped(name)):
+        yield Form(
+            index,
+            f"a function that remembers what {_described(judge, record[3])} answers, which is no listed "
+            f"function of torch.nn.functional, NumPy or kellet and no class of modules; {CODE}",
+            name,
+        )
 
 
 def _bound_by_hand(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -310,6 +326,7 @@ def _call(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     if record[0] in (Kind.NEW_KW, Kind.CALL_KW):  # a tuple and a dict of the table's own
         named = judge.table.records[-1 - record[3]]
         operands = [record[2], *(named[1:] if named[0] == Kind.DICT else ())]
+        operands += [record[3]] if named[0] == Kind.LONG_DICT else []
     yield from judge.must_be_plain(operands, f"the arguments of {name}", kind)
     yield from _of_text(judge, index, record)
 
@@ -491,6 +508,16 @@ def _taken_apart(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     yield from judge.must_be_plain(operands, f"what the codec {codec!r} makes", _WITH_TENSORS)
 
 
+def _types(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """What annotations and signatures are made of: names, which are judged by themselves, and plain data."""
+    yield from judge.must_be_plain(record[3:], "an annotation, or a signature", "types and plain data")
+
+
+def _exception(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """What an exception is made of, which some classes take apart."""
+    yield from judge.must_be_plain(record[4:], "the arguments of an exception")
+
+
 def _with_parts(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     """A model of CatBoost with tables that no check of ours has read, with stored code as well."""
     kind, word = record[2]
@@ -531,12 +558,17 @@ def _codec(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
 _Rule = Callable[[_Judge, int, Record], Iterator[Form]]
 _BY_CODEC: Final[dict[str, _Rule]] = {
     "functools.partial": _partial,
+    "functools.cache": _cached,
+    "typing.form": _types,
+    "inspect.signature": _types,
+    "exception": _exception,
     "method": _bound_by_hand,
     "getter": _getter,
     "collections.mapping": _mapping,
     "numpy.ndarray": _strings,
     **dict.fromkeys(
-        ("numpy.bit_generator", "numpy.dtype", "numpy.masked", "numpy.seed_sequence", "slice"), _taken_apart
+        ("itertools", "numpy.bit_generator", "numpy.dtype", "numpy.masked", "numpy.seed_sequence", "slice"),
+        _taken_apart,
     ),
     **dict.fromkeys(BOOSTER_CODECS, _taken_apart),
     "catboost.model": _catboost,

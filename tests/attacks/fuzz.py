@@ -54,6 +54,7 @@ def input_of(seed: int, number: int) -> bytes:
 def run(name: str, seed: int, numbers: Sequence[int], seconds: float) -> Found:
     """Run a target on the inputs of these numbers, for so many seconds at most."""
     target = import_module(f"fuzz_{name}")
+    getattr(target, "begin", lambda: None)()
     for data in (b"\0\0", b"\1\1"):
         target.one_input(data)  # what is imported the first time is no cost of an input
     found = Found(before=_peak())

@@ -12,6 +12,7 @@ import copy
 import json
 import os
 import random
+import resource
 import sys
 import warnings
 from contextlib import suppress
@@ -31,6 +32,7 @@ from packager.testing.round_trips import load
 from tests.contracts.libraries import installed_contracts
 
 SOUND = "works"
+MOST_MEMORY = 8 << 30
 ODD = (None, True, 0, 1, -1, 2, 7, 255, 1 << 15, (1 << 31) - 1, 1 << 31, 1 << 40, (1 << 63) - 1)
 ODDER = (1.5, float("nan"), float("inf"), "", "a", "\0", b"", b"\xff", [], ["a", 1])
 
@@ -192,6 +194,11 @@ def check(sample: Sample, encoded: EncodedObject) -> str:
             raise
         return "the library says PanicException"
     return SOUND
+
+
+def begin() -> None:
+    """Let this process, which is of the fuzzer alone, have no more memory than a model may use."""
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
 
 
 def one_input(data: bytes) -> str:

@@ -32,8 +32,11 @@ _PANDAS: Final = (
     pandas.util._exceptions:* pandas.util._validators:* pandas.util._decorators:* pandas._config:*
     numpy.*core._dtype:* numpy.*core.multiarray:bincount numpy.*core.getlimits:iinfo.*
     numpy.*core._multiarray_umath:_array_converter.* numpy.*core._multiarray_umath:_unique_hash
-    numpy.*core._ufunc_config:errstate.* numpy.*core._multiarray_umath:_make_extobj numpy.*core.fromnumeric:*
-    numpy.lib.*arraysetops*:* numpy.ma.core:getmask numpy.ma.core:is_masked numpy:array numpy:asarray
+    numpy.*core._ufunc_config:errstate.* numpy.*core._multiarray_umath:_make_extobj
+    numpy.*core.fromnumeric:all
+    numpy.*core.fromnumeric:_all_dispatcher numpy.*core.fromnumeric:_wrapreduction_any_all*
+    numpy.lib.*arraysetops*:unique numpy.lib.*arraysetops*:_un* numpy.*core.numerictypes:issub*
+    numpy.ma.core:getmask numpy.ma.core:is_masked numpy:array numpy:asarray
     numpy:asanyarray numpy:datetime_data numpy:ndarray.flatten numpy:ndarray.ravel numpy:ndarray.reshape
     numpy:ndarray.sort builtins:str.upper enum:Enum.value enum:property.__get__
     weakref:WeakValueDictionary.get zoneinfo._zoneinfo:ZoneInfo.__new__ re:_compile re:compile
@@ -49,7 +52,7 @@ _POLARS: Final = """
     polars.lazyframe.frame:LazyFrame._* polars.lazyframe.frame:LazyFrame.select*
     polars.lazyframe.opt_flags:QueryOptFlags.* polars.series.* builtins:Py*
     _abc:get_cache_token dataclasses:is_dataclass inspect:isclass builtins:slice.indices builtins:str.upper
-    functools:singledispatch.* numpy.*core._asarray:* numpy.*core.shape_base:* numpy.ma.core:get*
+    functools:singledispatch.* numpy.*core._asarray:* numpy.*core.shape_base:*atleast_1d* numpy.ma.core:get*
     numpy:array numpy:asanyarray os:_Environ.__getitem__ os:_createenviron.* weakref:WeakKeyDictionary.*
     type:col type:default type:from_dicts type:lit type:new_* type:when type:global_categories
 """
@@ -184,8 +187,8 @@ LIBRARY_ROWS: Final = (
         _struct:unpack math:isfinite numpy:ndarray.reshape numpy:ufunc.accumulate builtins:setattr
         """,
         makes="CatBoost CatBoostClassifier CatBoostRanker CatBoostRegressor",
-        on="a binary model of which every number was checked (catboost_model.py), and plain data; what else is "
-        "in a model needs the name of its class",
+        on="a binary model of which every number was checked (catboost_model.py), and plain data; what else "
+        "is in a model needs the name of its class",
         why="as for lightgbm.booster",
     ),
     Row(
@@ -197,5 +200,17 @@ LIBRARY_ROWS: Final = (
         "spacy.blank",
         on="nothing: data alone has none, unless the caller trusts the class",
         why="spaCy makes a blank pipeline, asks its registry for the parts, and parses its own configuration",
+    ),
+    Row(
+        "scipy.kd_tree",
+        """
+        scipy.spatial._kdtree:KDTree.* super:* numpy:ndarray.* numpy.*core._internal:*
+        numpy.*core._methods:_* numpy:asanyarray
+        numpy.*core.fromnumeric:_* numpy.*core.fromnumeric:nonzero numpy.*core.fromnumeric:ravel
+        numpy.*core.multiarray:bincount numpy.*core.numeric:*flatnonzero* math:isfinite
+        """,
+        makes="KDTree cKDTree",
+        on="arrays and ints that SpatialTreeCheck has looked at",
+        why="takes up its state, and makes addresses of the numbers of its nodes",
     ),
 )

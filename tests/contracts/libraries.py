@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import Final
 
 LIBRARIES: Final = {
+    "scipy": "test_scipy_codecs",
     "tokenizers": "test_tokenizers_codecs",
     "gensim": "test_gensim_codecs",
     "spacy": "test_spacy_codecs",

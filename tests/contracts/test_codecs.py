@@ -11,7 +11,6 @@ import logging
 import operator
 import re
 import sys
-import zoneinfo
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -31,9 +30,9 @@ from packager.codecs import (
     optimizers,
     plain,
     tensors,
-    zones,
 )
 from packager.testing import CodecContract
+from tests.contracts import test_standard_codecs
 from tests.contracts.libraries import LIBRARIES
 
 HERE = __name__
@@ -163,16 +162,6 @@ class TestPattern(CodecContract):
 
     def samples(self) -> list[Any]:
         return [re.compile("a+b"), re.compile(rb"\d", re.IGNORECASE)]
-
-
-class TestZone(CodecContract):
-    codec = zones.ZoneCodec()
-
-    def samples(self) -> list[Any]:
-        return [zoneinfo.ZoneInfo("Europe/Berlin"), zoneinfo.ZoneInfo("UTC")]
-
-    def same(self, sample: Any, loaded: Any) -> bool:
-        return sample is loaded
 
 
 class TestArrayModule(CodecContract):
@@ -528,7 +517,8 @@ class TestKelletOptimizer(CodecContract):
 
 
 def test_every_codec_has_a_contract_test() -> None:
-    tested = {value.codec.name for value in globals().values() if _is_contract(value)}
+    found = [*globals().values(), *vars(test_standard_codecs).values()]
+    tested = {value.codec.name for value in found if _is_contract(value)}
     elsewhere = {"torch", *LIBRARIES}
     ours = {codec.name for codec in default_registry() if codec.name.partition(".")[0] not in elsewhere}
     assert tested == ours

@@ -213,6 +213,7 @@ class Surveyor:
             guards=self._guards,
             parents=self._parents,
             is_own=lambda name: name == "__main__" or self._decisions.origin(name).is_at_hand,
+            leaves_out=self._decisions.leaves_out,
         )
         for source in self._request.of(SourceRequest):
             walk.add_source(

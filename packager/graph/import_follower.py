@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from packager.names import OWN_IMPORTER
-from packager.version import OWN_PACKAGES
 
 from .blocks import Blocks
 from .module_table import ModuleTable, SourceModule
@@ -209,7 +208,7 @@ class ImportFollower:
         """
         if name == module.name.partition(".")[0] or name in sys.stdlib_module_names:
             return
-        if name not in OWN_PACKAGES and self._table.exists(name) is True and self._leaves_out(name):
+        if self._table.exists(name) is True and self._leaves_out(name):
             self.reach(name, Edge(module.name, name, "probe", module.found.file, line))
 
     def _follow_import(self, module: SourceModule, statement: Import) -> None:

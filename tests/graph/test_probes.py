@@ -55,7 +55,6 @@ UNSEEN = {
     "what is absent": "find_spec('no_such_thing_anywhere')",
     "what is part of Python": "find_spec('json')",
     "the package itself": "find_spec('pkg')",
-    "our own packages": "find_spec('packager')",
     "what would be stored": "find_spec('apart')",
     "a module in a package": "find_spec('other.part')",
     "a computed name": "find_spec('oth' + 'er')",

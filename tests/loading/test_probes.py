@@ -89,6 +89,12 @@ def test_a_probe_is_no_import_that_a_strict_policy_asks_a_rule_for(library, pack
         assert importer.import_module("probing").HAS is False
 
 
+def test_our_own_packages_are_found_too(pack):
+    text = "from importlib.util import find_spec\nFOUND = [find_spec('packager'), find_spec('kellet')]\n"
+    with PackageImporter(pack(text)) as importer:
+        assert None not in importer.import_module("probing").FOUND
+
+
 def test_an_import_beside_it_is_demanded_as_before(library, pack, monkeypatch):
     monkeypatch.syspath_prepend(str(library))
     text = PROBES["find_spec"] + "def use():\n    import nolib\n    return nolib\n"

@@ -76,7 +76,8 @@ class TraceComparison:
 def compare_trace(plan: ExportPlan, trace: Trace) -> TraceComparison:
     """Compare a plan with a trace of the call that it is meant for.
 
-    What only making the object used is not missed where it is stored as it is, and what makes it is not.
+    What only making the object used is not missed where it is stored as it is, and what makes it is not; but
+    for what stored modules import while they are imported themselves, as they are again at the target.
 
     >>> import io
     >>> from packager import PackageExporter
@@ -91,7 +92,11 @@ def compare_trace(plan: ExportPlan, trace: Trace) -> TraceComparison:
     stored = [module.name for module in plan.by_action("intern")]
     top_level_names = {name.partition(".")[0] for name in stored}
     is_made_again = trace.target.partition(":")[0] in stored
-    modules = trace.modules if is_made_again else trace.modules - trace.built_modules
+    places = _Places(plan)
+    modules = trace.modules
+    if not is_made_again:
+        made = [name for name in trace.built_modules if not places.at_import(trace.stacks.get(name, ()))]
+        modules = modules.difference(made)
     files = trace.files if is_made_again else trace.files - trace.built_files
     missed = sorted(name for name in modules - planned if name.partition(".")[0] in top_level_names)
     opened = {name for name in map(_relative, trace.files) if name.partition("/")[0] in top_level_names}
@@ -103,7 +108,7 @@ def compare_trace(plan: ExportPlan, trace: Trace) -> TraceComparison:
         missed=tuple(missed),
         missed_files=tuple(sorted(needed - entries)),
         unused_files=tuple(sorted(file.name for file in plan.data_files if file.name not in opened)),
-        imports=tuple(_Places(plan).of(missed, trace.stacks)),
+        imports=tuple(places.of(missed, trace.stacks)),
     )
 
 
@@ -148,6 +153,10 @@ class _Places:
                 yield TracedImport("", file, line, "", loaded)
             else:
                 yield TracedImport(question.id, file, line, question.text, loaded, question.candidates)
+
+    def at_import(self, stack: Sequence[Frame]) -> bool:
+        """Say whether an import happened while a stored module was being imported."""
+        return any(frame.function == "<module>" and _relative(frame.file) in self._sources for frame in stack)
 
     def _place(self, stack: Sequence[Frame]) -> tuple[str, int, Question | None, bool] | None:
         """Return file, line, the plan's question there, and whether nothing stands between it and the import.

@@ -65,7 +65,8 @@ class ExternRecord:
     """A top-level import name left to the target: its distribution, version and requirement.
 
     `origin` says where it came from when the archive was made (`"stdlib"`, `"installed"`, ...).
-    `optional` says that the code goes on without it: every import of it stands in a `try`.
+    `optional` says that the code goes on without it: every import of it stands in a `try`,
+    or only looks for it.
     """
 
     name: str

@@ -120,6 +120,11 @@ class Decisions:
             action = preset_action("auto", self.origin(name))
         return WalkDecision(action == "intern" and name not in self.request.leaves, decision.source)
 
+    def leaves_out(self, name: str) -> bool:
+        """Say whether a rule or the preset leaves module `name` to the target; nothing is decided by it."""
+        decision = self.standing.get(name) or self._ruled(name)
+        return decision.action == "extern"
+
     def is_interned(self, name: str) -> bool:
         """Say whether the source of module `name` goes into the archive; decide it where need be.
 

@@ -143,6 +143,11 @@ class ArchiveSources(LoaderSources):
             return Found(name, "namespace", True, name.replace(".", "/"))
         return super().find(name)
 
+    def never_met(self, name: str) -> bool:
+        """Say whether the export that wrote the archive came to a package, and never to its module `name`."""
+        top = self._records.get(name.partition(".")[0])
+        return top is not None and top.action == "intern" and name not in self._records
+
     def resources(self) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
         """Yield the data files in the archive: name, size, and what reads them."""
         for entry in self._archive.manifest.entries:

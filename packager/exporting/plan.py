@@ -51,7 +51,7 @@ class PlannedExtern:
     """A top-level name left to the target, with the distribution that brings it and its requirement.
 
     `modules` are the modules under it that the code imports; `optional` says that every such import
-    stands in the body of a `try`, so that the code goes on without it.
+    stands in the body of a `try`, or only looks for it (`find_spec`), so that the code goes on without it.
     """
 
     name: str

@@ -206,7 +206,9 @@ class Planner:
             for edge in self._walk.edges
             if edge.target in names and edge.importer not in names and edge.followed
         }
-        return PlannedExtern(top, origin, requirement, tuple(names), optional=ways_in == {"try"})
+        return PlannedExtern(
+            top, origin, requirement, tuple(names), optional=bool(ways_in) and ways_in <= {"try", "probe"}
+        )
 
     def _environment(self, externs: Iterable[PlannedExtern]) -> Mapping[str, Any]:
         """Return the fingerprint, and the versions of the externs and of all that they require."""

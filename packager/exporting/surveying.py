@@ -17,6 +17,7 @@ from packager.policy import Answer, Decision
 from packager.texts import in_lines
 
 from .deciding import Decisions
+from .module_sources import archives_in
 from .plan import chain_of
 from .plan_writing import BegunArchive
 from .request import (
@@ -141,6 +142,7 @@ class Surveyor:
         self._answers: dict[str, Answer] = dict(decisions.policy.answers)
         self._taken: dict[int, Taken] = {}
         self._last: Survey | None = None
+        self._packed_as_libraries: set[str] = set()
 
     def touch(self) -> None:
         """Forget the last survey: the request or the rules have changed."""
@@ -191,7 +193,7 @@ class Surveyor:
             )
             self._decisions.policy.frameworks |= _frameworks(contents, uses)
             walk = self._walk(uses, self._decide)
-            while self._decisions.intern_parents():
+            while self._decisions.intern_parents() or self._packed_less(walk):
                 walk = self._walk(uses, self._decide)
             if self._decisions.policy.preset is None and self._decisions.undecided:
                 with self._decisions.policy.rules.looked_ahead():
@@ -199,6 +201,30 @@ class Surveyor:
             main_problems = self._decisions.sources.main_problems
             self._last = Survey(self._decisions, walk, saved, migrations, uses, main_problems)
         return self._last
+
+    def _packed_less(self, walk: Walk) -> bool:
+        """Note the packages of archives that were packed as libraries are; say whether any is new.
+
+        An archive does not say whose its code was. Where the walk comes to modules that the first export
+        never came to, it was not the project's then, of whose bases more may be called.
+        """
+        archives = archives_in(self._decisions.sources)
+        unmet = [
+            name
+            for name, module in walk.modules.items()
+            if module.kind == "missing" and any(archive.never_met(name) for archive in archives)
+        ]
+        new = {name.partition(".")[0] for name in unmet} - self._packed_as_libraries
+        for name in unmet if new else ():
+            self._decisions.standing.pop(name, None)
+        self._packed_as_libraries |= new
+        return bool(new)
+
+    def _is_own(self, name: str) -> bool:
+        """Say whether a module is the project's."""
+        if name.partition(".")[0] in self._packed_as_libraries:
+            return False
+        return name == "__main__" or self._decisions.origin(name).is_at_hand
 
     def _stored(self, request: Item) -> StoredObject | StoredState:
         """Return what was taken of a request, by the decisions as they are now."""
@@ -212,7 +238,8 @@ class Surveyor:
             sources=self._decisions.sources,
             guards=self._guards,
             parents=self._parents,
-            is_own=lambda name: name == "__main__" or self._decisions.origin(name).is_at_hand,
+            is_own=self._is_own,
+            leaves_out=self._decisions.leaves_out,
         )
         for source in self._request.of(SourceRequest):
             walk.add_source(

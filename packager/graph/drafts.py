@@ -66,6 +66,7 @@ class BlockDraft:
     raises: int = -1
     plain: bool = True
     decorators: tuple[str, ...] = ()
+    probes: list[tuple[int, str]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -354,6 +355,7 @@ class Draft:
             tuple(sorted([places[use] for use in block.uses])), tuple(sorted(used.attrs)),
             tuple(sorted(used.own_attrs)), tuple(sorted(used.globs)), tuple(sorted(used.own_globs)),
             block.raises, block.plain, block.decorators, block.index in keeping,
+            tuple(dict.fromkeys(block.probes)),
         )  # fmt: skip
 
 

@@ -56,6 +56,8 @@ _IMPORTING = (
     b"import", b"exec", b"entry_points", b"run_module", b"run_path", b"from_file", b"FileLoader", b"locate",
     b"resolve_name",
 )  # fmt: skip
+_PROBES = frozenset(["find_spec", "find_loader", "get_loader"])
+_OWNERS_OF_PROBES = frozenset(["util", "importlib", "pkgutil"])
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
@@ -229,6 +231,8 @@ class Expressions:
                 found.extend(_import_of_package(call))
         elif name in self.import_functions and self._imports(name, owner):
             found.append(self._read_import(call, name))
+        elif name in _PROBES:
+            found.extend(_probe(call, owner))
         elif name in _COMPUTED and (owner is None or name != "exec"):
             text = self.text(self._selected.get(id(call), call))
             found.append(FoundDynamic(call.lineno, _COMPUTED[name], text, 0, "", "package", None))
@@ -379,6 +383,14 @@ def names_of_listed(target: ast.expr, values: ast.expr) -> Iterator[tuple[str, a
                         yield bound, value
                     case ast.Name(id=bound):
                         yield f"{bound}.name", value
+
+
+def _probe(call: ast.Call, owner: ast.expr | None) -> Iterator[FoundDynamic]:
+    """Yield what `find_spec("name")` looks for, where that is a top-level module by a literal name."""
+    is_library = owner is None or dotted(owner).rpartition(".")[2] in _OWNERS_OF_PROBES
+    match call.args:
+        case [ast.Constant(value=str(name))] if is_library and name.isidentifier():
+            yield FoundDynamic(call.lineno, "probe", "", 0, name, "package", None)
 
 
 def _import_of_package(call: ast.Call) -> Iterator[FoundDynamic]:

@@ -6,6 +6,7 @@ Rules 1 to 5 of the walk. What live code then does with the names it imported is
 from __future__ import annotations
 
 import ast
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 
@@ -63,7 +64,9 @@ class ImportFollower:
         *,
         all_guards: bool,
         lazy_parents: bool,
+        leaves_out: Callable[[str], bool],
     ) -> None:
+        self._leaves_out = leaves_out
         self._table, self._blocks, self.names = table, blocks, blocks.names
         self._decide = decide
         self._all_guards, self._lazy_parents = all_guards, lazy_parents
@@ -113,6 +116,8 @@ class ImportFollower:
             for statement in block.imports:
                 if not 0 <= cut < imports[statement].order:
                     self._follow_import(module, imports[statement])
+            for line, name in block.probes:
+                self._follow_probe(module, line, name)
             if (module.name, index) not in self._explained:
                 self._ask(module, at)
             for child in reversed(block.children):
@@ -156,7 +161,7 @@ class ImportFollower:
         module.live.add(block)
         if self.is_followed(module):
             code = module.scan.blocks[block]
-            follow = code.imports or code.dynamics or code.children
+            follow = code.imports or code.dynamics or code.children or code.probes
             (self.to_run if follow else self.ran).append((module, block))
 
     def run_getattr(self, module: SourceModule, *, explained: bool = False) -> None:
@@ -195,6 +200,16 @@ class ImportFollower:
         self._known_steps.add(step)
         self.reach(target, Edge(package.name, target, "lazy", package.found.file, lazy.line, (lazy.name,)))
         self.run_getattr(package, explained=True)
+
+    def _follow_probe(self, module: SourceModule, line: int, name: str) -> None:
+        """Reach a module that is only looked for, where it is here and left to the target.
+
+        The target is then told apart by it as by an import in a `try`. What is absent is not asked of it.
+        """
+        if name == module.name.partition(".")[0] or name in sys.stdlib_module_names:
+            return
+        if self._table.exists(name) is True and self._leaves_out(name):
+            self.reach(name, Edge(module.name, name, "probe", module.found.file, line))
 
     def _follow_import(self, module: SourceModule, statement: Import) -> None:
         target = module.target(statement)

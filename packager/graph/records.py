@@ -32,6 +32,7 @@ class Edge:
     lazy            an entry of the lazy table of the package `importer`
     star            a star import, or a submodule that its `__all__` names
     parent          `target` is the package that holds `importer`, and runs first
+    probe           `find_spec` looks for it, and it is here
     =============== ==========================================================================
 
     `names` are those that a `from` import asks for. `followed` says whether the import runs as far

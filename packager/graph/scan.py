@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-SCAN_VERSION = 24
+SCAN_VERSION = 25
 """Raise it with every change of what a scan holds or how it is read off the source."""
 
 MODULE_BLOCK = 0
@@ -82,7 +82,8 @@ class Block(NamedTuple):
     `plain` says that nothing but imports, constants and raises happens here. `decorators` are the
     dotted names of those that may do something with the function ("" for an expression), and
     `keeps` says that it, or a function inside, puts an argument into a container or an attribute, or
-    calls its first one: a decorator that does so makes live what it decorates.
+    calls its first one: a decorator that does so makes live what it decorates. `probes` are the lines
+    and the top-level names that are looked for with `find_spec`.
     """
 
     parent: int
@@ -105,6 +106,7 @@ class Block(NamedTuple):
     plain: bool
     decorators: tuple[str, ...]
     keeps: bool
+    probes: tuple[tuple[int, str], ...] = ()
 
 
 class ClassScan(NamedTuple):

@@ -395,6 +395,8 @@ class _Reader:
                     found.line, place.perhaps(), "dynamic", level, module, names, "", found.anchor
                 )
                 place.used.imports.add((index, found.asked))
+            elif found.kind == "probe":
+                place.block.probes.append((found.line, found.pattern))
             else:
                 place.block.dynamics.append(len(self.draft.dynamics))
                 at = (self.draft.order, found.line, place.block.index)

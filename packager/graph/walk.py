@@ -43,7 +43,9 @@ class Walk:
     (default: `Sources()`, over `sys.path`). `guards="all"` follows every branch of every test;
     `parents="lazy"` replaces package `__init__`s that hold nothing but imports by lazy tables.
     `cache` is a ScanCache (default: the user's), or None for none. `is_own` says of a module whether it is
-    the project's: what a used class inherits from classes there may be called, too.
+    the project's: what a used class inherits from classes there may be called, too. `leaves_out` says whether
+    a module that is only looked for (`find_spec("networkx")`) is left to the target: then it is reached, by a
+    "probe".
 
     All queries tell of the state after the last `run()`.
 
@@ -64,6 +66,7 @@ class Walk:
         parents: Literal["eager", "lazy"] = "eager",
         cache: ScanCache | Literal["default"] | None = "default",
         is_own: Callable[[str], bool] = lambda name: False,
+        leaves_out: Callable[[str], bool] = lambda name: False,
     ) -> None:
         self._table = ModuleTable(
             Sources() if sources is None else sources, ScanCache() if cache == "default" else cache
@@ -71,7 +74,12 @@ class Walk:
         all_guards = guards == "all"
         self._blocks = Blocks(self._table, all_guards=all_guards)
         self._follower = ImportFollower(
-            self._table, self._blocks, decide, all_guards=all_guards, lazy_parents=parents == "lazy"
+            self._table,
+            self._blocks,
+            decide,
+            all_guards=all_guards,
+            lazy_parents=parents == "lazy",
+            leaves_out=leaves_out,
         )
         self._name_uses = NameUses(self._table, self._follower, is_own)
         self._roots: deque[tuple[str, Sequence[str] | None]] = deque()

@@ -134,6 +134,43 @@ def test_a_module_that_only_a_run_finds_is_a_question_at_its_place(
     assert compare_trace(exporter.plan(), trace_call("zoo.load:load", {})).missed == ()
 
 
+AT_IMPORT = {
+    "a computed name": ("importlib.import_module('zoo.' + KIND)\n", 4),
+    "a class body": ("class Table:\n    pet = importlib.import_module('zoo.' + KIND)\n", 5),
+    "a helper of another module": ("from zoo.helper import load\nload(KIND)\n", 3),
+    "a table of a lazy package": ("import zoo.lazy\nPET = getattr(zoo.lazy, KIND)\n", 7),
+}
+
+
+@pytest.mark.parametrize(("text", "line"), AT_IMPORT.values(), ids=AT_IMPORT)
+def test_what_a_stored_module_imports_while_it_is_imported_is_compared(
+    project: Project, text: str, line: int
+) -> None:
+    project(
+        {
+            "zoo/__init__.py": "",
+            "zoo/net.py": f"import importlib\nfrom zoo.kinds import KIND\n\n{text}class Net:\n    pass\n",
+            "zoo/kinds.py": "KIND = ''.join(['d', 'o', 'g'])\n",
+            "zoo/helper.py": "import importlib\ndef load(one):\n    importlib.import_module(f'zoo.{one}')\n",
+            "zoo/lazy.py": (
+                "import importlib\nfrom zoo import kinds\n\n\n\n"
+                "def __getattr__(name):\n    return importlib.import_module('zoo.' + name)\n"
+            ),
+            "zoo/dog.py": "",
+            "zoo/trained.py": "",
+            "training.py": "import zoo.trained\nfrom zoo.net import Net\nmodel = Net()\n",
+        }
+    )
+    from training import model  # type: ignore[import-not-found]  # written above
+
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", model)
+    comparison = compare_trace(exporter.plan(), trace_call("training:model", {}))
+    assert comparison.missed == ("zoo.dog",)
+    (place,) = comparison.imports
+    assert (place.line, place.loaded) == (line, ("zoo.dog",))
+
+
 def test_a_policy_for_one_call_mocks_what_it_did_not_import(project: Project) -> None:
     project(TREE)
     policy = Policy("auto", [Rule("deny", GlobGroup("zoo.never"))])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -62,6 +63,38 @@ def test_an_installed_package_is_packed_again_bit_for_bit_with_its_version(proje
         assert reader.read("shop-1.5.dist-info/METADATA").decode() == metadata
     # The rule that interned it was a rule of the first export; everything else is the same.
     assert _without_rules(again) == _without_rules(first)
+
+
+def test_what_a_library_was_packed_without_is_not_asked_for_when_it_is_packed_again(project: Project) -> None:
+    metadata = "Metadata-Version: 2.1\nName: mill\nVersion: 1.5\n"
+    folder = project(
+        {
+            "mill/__init__.py": "",
+            "mill/net.py": "from .bases import Base\nclass Net(Base):\n    pass\n",
+            "mill/bases.py": "class Base:\n    def fetch(self):\n        from .hub import fetch\n",
+            "mill/hub.py": "",
+            "mill-1.5.dist-info/METADATA": metadata,
+            "mill-1.5.dist-info/top_level.txt": "mill\n",
+        }
+    )
+    import mill.net  # type: ignore[import-not-found]  # written above
+
+    def pack(importer: Any, model: object) -> io.BytesIO:
+        file = io.BytesIO()
+        with PackageExporter(file, importer=importer, policy="auto") as exporter:
+            exporter.intern("mill.**")
+            exporter.save_object("model", "model", model)
+            assert "mill.hub" not in exporter.interned_modules()
+        return file
+
+    first = pack(sys_importer, mill.net.Net())
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mill"]:
+        del sys.modules[name]
+    shutil.rmtree(folder / "mill")
+    shutil.rmtree(folder / "mill-1.5.dist-info")
+    with PackageImporter(first) as importer:
+        again = pack((importer, sys_importer), importer.load_object("model", "model"))
+    assert again.getvalue() == first.getvalue()
 
 
 def _without_rules(file: io.BytesIO) -> tuple[Any, ...]:

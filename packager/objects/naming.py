@@ -80,8 +80,8 @@ def require_record_name(module: str, qualname: str) -> None:
     """Raise CannotStore for a name that no record can hold, as one that no `import` statement could spell."""
     if not is_record_name(module, qualname):
         raise CannotStore(
-            f"{module}:{qualname} is no name that an object can be stored by: its parts are letters, digits and "
-            "underscores, and the first of them begins with no digit",
+            f"{module}:{qualname} is no name that an object can be stored by: its parts are letters, digits "
+            "and underscores, and neither the module nor a name in it begins with a digit",
             "give the file or the class a name that Python could import, as net.models:Net",
         )
 

@@ -121,8 +121,8 @@ def _print(checkpoint: Checkpoint, written: WrittenCheckpoint, most: int | None)
         f"read     {checkpoint.path}: {checkpoint.format}{inside}",
         f"         {counted(len(tensors), 'tensor')}, {size_text(total)}: "
         + ", ".join(f"{count} {dtype}" for dtype, count in dtypes.most_common()),
-        f"written  {written.path}: {size_text(written.size)}, {counted(len(written.keys), 'key')}"
-        + (f", identity {written.identity}" if written.identity else ""),
+        f"written  {written.path}: {size_text(written.size)}, {counted(len(written.keys), 'key')}",
+        *([f"    identity {written.identity}"] if written.identity else []),
     ]
     if len(checkpoint) > len(tensors):
         others = len(checkpoint) - len(tensors)

@@ -213,9 +213,10 @@ class OpenArchive:
         )
         admitted = [] if migrations is None else migrations.admitted_modules()
         register(loaded)
-        # A pipe cannot be reopened: announce only files and folders.
-        if options.path is not None and (os.path.isfile(options.path) or os.path.isdir(options.path)):
-            announce(loaded, options.path, options.digests, options.mmap, options.trust, admitted)
+        # A pipe cannot be reopened: other processes find only files and folders, and are told of the rest.
+        is_there = options.path is not None and (os.path.isfile(options.path) or os.path.isdir(options.path))
+        path = options.path if is_there else None
+        announce(loaded, path, options.digests, options.mmap, options.trust, admitted)
         return loaded
 
 

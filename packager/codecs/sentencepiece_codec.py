@@ -72,6 +72,7 @@ class SentencePieceCodec(Codec):
         expect_payload(children[0])
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Return the processor. Raises ValueError for a model that sentencepiece does not take."""
         from sentencepiece import SentencePieceProcessor
 
         data = view_of(children[0])

@@ -12,7 +12,8 @@
     |-- EnvironmentMismatchError  also ImportError: this environment lacks what the archive recorded
     |-- UndeclaredImportError     also ModuleNotFoundError: packaged code imports what no rule declared
     |-- DeviceNotHereError        also RuntimeError: tensors are to lie on a device that is not here
-    |-- CodeExitError           also RuntimeError: code of a model ended with sys.exit() or the like
+    |-- CodeFailedError           also RuntimeError: code that was named or stored is not there, or fails
+    |   `-- CodeExitError         it ended with sys.exit() or the like
     |-- MigrationError            also RuntimeError: a migration cannot be carried out
     `-- LegacyFormatError         also ValueError: a legacy file cannot be read without running it
 
@@ -31,6 +32,7 @@ __all__ = [
     "ArchiveError",
     "ArgumentError",
     "CodeExitError",
+    "CodeFailedError",
     "DeviceNotHereError",
     "EmptyMatchError",
     "EnvironmentMismatchError",
@@ -108,7 +110,11 @@ class UndeclaredImportError(PackageError, ModuleNotFoundError):
     module = ""
 
 
-class CodeExitError(PackageError, RuntimeError):
+class CodeFailedError(PackageError, RuntimeError):
+    """Code of a model, or a function that was named beside it, cannot be imported, or does not answer."""
+
+
+class CodeExitError(CodeFailedError):
     """Code of a model ended with SystemExit, or another exception that is no Exception, for an answer."""
 
 

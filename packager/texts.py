@@ -13,6 +13,7 @@ from typing import Any, Final
 
 __all__ = [
     "HIDDEN",
+    "WIDTH",
     "Lines",
     "ShowsItsText",
     "counted",
@@ -20,7 +21,11 @@ __all__ = [
     "one_line",
     "printable",
     "without_addresses",
+    "wrapped",
 ]
+
+WIDTH: Final = 80
+"""How many characters a line of text for people has."""
 
 HIDDEN: Final = (
     # C0 and C1, but for the tab and the line feed; halves of characters.
@@ -81,6 +86,22 @@ def one_line(text: str) -> str:
     'a\\\\nb\\\\u202etxt'
     """
     return text if isinstance(text, Lines) else _HIDDEN_OR_NEW_LINE.sub(_spelled_out, text)
+
+
+def wrapped(text: str, indent: str = "", more: str = "    ") -> list[str]:
+    """Return a text in lines of 80 characters; those after the first are indented by `more` as well.
+
+    A word that is longer, as an identity or a path may be, stays whole.
+
+    >>> wrapped("a long line", more="  ")
+    ['a long line']
+    """
+    import textwrap  # not needed where archives are loaded
+
+    return textwrap.wrap(
+        one_line(text), WIDTH, initial_indent=indent, subsequent_indent=indent + more,
+        break_long_words=False, break_on_hyphens=False,
+    ) or [indent]  # fmt: skip
 
 
 def printable(text: str) -> str:

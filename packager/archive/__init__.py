@@ -25,7 +25,8 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "archive_errors": "ArchiveChangedError ArchiveIOError MissingEntryError",
+            "archive_errors": "ArchiveChangedError ArchiveClosedError ArchiveIOError MissingEntryError "
+            "closed",
             "bounds": "CHUNK FREE_KEYS FREE_KEY_PARTS FREE_MODULE_PATHS KEY_PARTS_PER_OPERAND "
             "MAX_ASKED_PARTS MAX_CHECK_TEXT MAX_DTYPE_DEPTH MAX_DTYPE_FIELDS MAX_PATTERN_STEPS "
             "MAX_DEPTH MAX_EXTENT MAX_FRACTION_BYTES MAX_HEADER MAX_JOINS MAX_KEY_DEPTH "

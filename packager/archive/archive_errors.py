@@ -22,8 +22,20 @@ class MissingEntryError(ArchiveError, KeyError):
     """The archive has no entry, or the member no tensor, of the name that was asked for."""
 
 
+class ArchiveClosedError(ArchiveError):
+    """A closed archive is asked for more, by its reader or by code or objects that came out of it.
+
+    It is no ImportError: code that tries an import would go on as if the module were absent everywhere.
+    """
+
+
 class ArchiveChangedError(IntegrityError):
     """The archive was written to, cut short or replaced after it was opened."""
+
+
+def closed(name: str) -> ArchiveClosedError:
+    """Return the error for an archive that was closed, which is called by its name."""
+    return ArchiveClosedError(f"{name} is closed; open it again to read more")
 
 
 def changed(where: str, found: str) -> ArchiveChangedError:

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Final, Protocol
 from packager.atomic import READ_FILE, os_error_mend
 from packager.errors import ArchiveError
 
-from .archive_errors import ArchiveIOError, changed, damaged
+from .archive_errors import ArchiveIOError, changed, closed, damaged
 
 ChangeStamp = tuple[int, ...]
 """Differs from an earlier one of the same file if that may have been modified; see `change_stamp_of`."""
@@ -149,7 +149,7 @@ class BoundedFile:
     def _held(self) -> _Descriptor:
         descriptor = self._descriptor
         if descriptor is None:
-            raise ArchiveError("the archive is closed; open it again to read more")
+            raise closed(self._name)
         return descriptor
 
     def _read(self, start: int, stop: int) -> bytearray:

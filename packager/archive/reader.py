@@ -19,7 +19,7 @@ from typing import BinaryIO, Final
 from packager.arguments import check_identity, check_path
 from packager.errors import ArchiveError, IdentityMismatchError, IntegrityError
 
-from .archive_errors import ArchiveChangedError, MissingEntryError, changed
+from .archive_errors import ArchiveChangedError, MissingEntryError, changed, closed
 from .bounds import CHUNK
 from .byte_sources import ChangeStamp, Source, open_source
 from .entries import EntryRecord
@@ -71,6 +71,9 @@ class ArchiveReader:
     identity: str
     """The sha256 of the manifest, in hexadecimal: what identifies the archive."""
 
+    name: str
+    """The path it was opened by, or that of the file object; "the archive" where there is none."""
+
     tensor_digests: str
     """What tensors are checked by here: `"crc"`, `"sha256"` or `"none"`."""
 
@@ -92,7 +95,7 @@ class ArchiveReader:
         self.tensor_digests = digests or ("crc" if wanted is None else "sha256")
         self._seen = 0
         self._closed = False
-        self._name = os.fspath(source) if isinstance(source, str | os.PathLike) else "the archive"
+        self.name = _name_of(source)
         self._container = _open(source, mmap, zip64_limit)
         try:
             self._stamp = self._first_stamp = self._container.change_stamp()
@@ -113,7 +116,7 @@ class ArchiveReader:
             )
         if wanted not in (None, self.identity):
             raise IdentityMismatchError(
-                f"{self._name}: another archive than the one asked for: found identity {self.identity}, "
+                f"{self.name}: another archive than the one asked for: found identity {self.identity}, "
                 f"expected {wanted}; get that one, or where this one is meant, pass its identity",
                 str(wanted),
                 self.identity,
@@ -129,7 +132,7 @@ class ArchiveReader:
         """Raise IntegrityError where tensors lie outside of what the identity binds."""
         if not self._sealed.entries.all_have_sha256:
             raise IntegrityError(
-                f"{self._name}: its identity does not bind the bytes of tensors, as it was written with "
+                f"{self.name}: its identity does not bind the bytes of tensors, as it was written with "
                 'digests="crc"; export it again with digests="sha256", or pass digests="crc" besides to take '
                 "its tensors by their CRC-32, which finds damage and no intent"
             )
@@ -263,7 +266,7 @@ class ArchiveReader:
         except IntegrityError as error:
             if self._stamp == self._first_stamp:
                 raise
-            raise changed(self._name, str(error)) from error
+            raise changed(self.name, str(error)) from error
 
     def _tell(self, checked: int) -> None:
         """Count bytes that have been checked."""
@@ -298,7 +301,7 @@ class ArchiveReader:
         """Return the entries that the manifest does not list: itself, its digest, and signatures."""
         own = {name: self._opened().reserved(name) for name in (MANIFEST, DIGEST)}
         if hashlib.sha256(own[MANIFEST]).hexdigest() != self.identity:
-            raise changed(self._name, "its manifest is another")
+            raise changed(self.name, "its manifest is another")
         return {**own, **self.signatures()}
 
     def close(self) -> None:
@@ -323,13 +326,13 @@ class ArchiveReader:
         except ArchiveChangedError:
             raise
         except ArchiveError as error:
-            raise changed(self._name, f"its manifest is another: {error}") from error
+            raise changed(self.name, f"its manifest is another: {error}") from error
         if found != self.identity:
-            raise changed(self._name, f"its manifest is another: found {found}, expected {self.identity}")
+            raise changed(self.name, f"its manifest is another: found {found}, expected {self.identity}")
 
     def _opened(self) -> Container:
         if self._closed:
-            raise ArchiveError("the archive is closed; open it again to read more")
+            raise closed(self.name)
         return self._container
 
     def _find(self, name: str) -> int:
@@ -377,6 +380,11 @@ class PrivateEntry:
                     self._memory[place] = self._reader.view(self._name, place.start, place.stop)
                     self._present[chunk] = 1
         return self._memory[start:stop]
+
+
+def _name_of(source: object) -> str:
+    named = source if isinstance(source, str | os.PathLike) else getattr(source, "name", None)
+    return os.fsdecode(named) if isinstance(named, str | os.PathLike) else "the archive"
 
 
 def _open(

@@ -119,10 +119,11 @@ def _print(checkpoint: Checkpoint, written: WrittenCheckpoint, most: int | None)
     total = sum(value.nbytes for value in tensors.values())
     lines = [
         f"read     {checkpoint.path}: {checkpoint.format}{inside}",
-        f"         {counted(len(tensors), 'tensor')}, {size_text(total)}: "
+        f"         {counted(len(tensors), 'tensor')}"
+        + (f", {size_text(total)}: " if tensors else "")
         + ", ".join(f"{count} {dtype}" for dtype, count in dtypes.most_common()),
-        f"written  {written.path}: {size_text(written.size)}, {counted(len(written.keys), 'key')}"
-        + (f", identity {written.identity}" if written.identity else ""),
+        f"written  {written.path}: {size_text(written.size)}, {counted(len(written.keys), 'key')}",
+        *([f"    identity {written.identity}"] if written.identity else []),
     ]
     if len(checkpoint) > len(tensors):
         others = len(checkpoint) - len(tensors)

@@ -174,7 +174,10 @@ def run(options: argparse.Namespace) -> int:
 
         print_text(plan.text(whole=options.all))
         stored = counted(sum(entry.kind == "source" for entry in plan.entries), "module")
-        print_lines(f"{options.output}: {stored}, {size_text(plan.size)}, identity {exporter.identity}")
+        print_lines(
+            f"{options.output}: {stored}, {size_text(plan.size)}",
+            f"    identity {exporter.identity}",
+        )
     return 0
 
 

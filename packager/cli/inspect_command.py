@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
             more = {"names": names, "wheels": wheels, "runnable": _is_runnable(reader)}
             print_json({**_everything(reader, members), **more})
             return 0
-        print_lines(f"{options.file}: format {manifest.format}, identity {reader.identity}")
+        print_lines(f"{options.file}: format {manifest.format}", f"    identity {reader.identity}")
         if _is_runnable(reader):
             print_lines("runnable: it carries its loader, and `python FILE --info` starts it")
         _print_tree(options.file, reader)
@@ -363,8 +363,8 @@ def _print_weights_json(checkpoint: Checkpoint) -> None:
 def _print_weights(file: str, checkpoint: Checkpoint) -> None:
     where = f", under {checkpoint.container}" if checkpoint.container else ""
     print_lines(
-        f"{file}: no archive of packager, but weights ({checkpoint.format}{where}); "
-        f"packager convert makes an archive of them"
+        f"{file}: no archive of packager, but weights ({checkpoint.format}{where})",
+        "    packager convert makes an archive of them",
     )
     rows = [(row["key"], row["dtype"], row["shape"]) for row in _tensors_of(checkpoint)]
     print_table("tensors", ("key", "dtype", "shape"), rows)

@@ -80,7 +80,7 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
     """
     from packager.atomic import os_error_mend
     from packager.calls import TargetError
-    from packager.errors import ArchiveError, CodeExitError, LegacyFormatError, PackageError
+    from packager.errors import ArchiveError, CodeFailedError, LegacyFormatError, PackageError
     from packager.process import AnswerRequired, EndedBySignal
 
     try:
@@ -92,7 +92,7 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
             return code
     except BrokenPipeError:  # the reader of the output closed it, as `head` does
         return 3
-    except (TargetError, CodeExitError, ModuleNotFoundError) as error:
+    except (TargetError, CodeFailedError, ModuleNotFoundError) as error:
         _note_namesake(error)
         return _failed(error, 4)
     except (ArchiveError, LegacyFormatError, OSError) as error:

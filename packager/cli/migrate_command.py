@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from packager.texts import counted
+from packager.texts import counted, wrapped
 
 from .screen import print_json, print_lines, progress
 from .suggestions import target_or_file
@@ -199,7 +199,8 @@ def _write(options: argparse.Namespace, checkpoint: Checkpoint, migrated: Migrat
     ran = ", ".join(migrated.ran) or "none was due"
     print_lines(
         f"{checkpoint.path}: {counted(len(checkpoint), 'key')} -> "
-        f"{written.path}: {counted(len(written.keys), 'key')}, {size_text(written.size)} (migrations: {ran})"
+        f"{written.path}: {counted(len(written.keys), 'key')}, {size_text(written.size)}",
+        *wrapped(f"migrations: {ran}", "    "),
     )
     return 0
 

@@ -127,7 +127,8 @@ def _lines(reader: ArchiveReader, recorded: RecordedEnvironment, report: Environ
     from packager.sizes import size_text
 
     made = recorded.fingerprint
-    yield f"archive      {size_text(reader.size)}, identity {reader.identity}"
+    yield f"archive      {size_text(reader.size)}"
+    yield f"identity     {reader.identity}"
     yield f"made with    Python {made.python} on {made.platform}"
     for point in reader.manifest.entry_points:
         called = f".{point.callable}" if point.callable else ""

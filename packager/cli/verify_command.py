@@ -91,8 +91,9 @@ def run(options: argparse.Namespace) -> int:
         state = "everything holds" if outcome.ok else counted(len(lines), "problem")
         lines.append(
             f"{options.file}: {state}; {counted(outcome.entries, 'entry', 'entries')}, "
-            f"{size_text(outcome.size)}, digests {outcome.digests}, identity {outcome.identity}"
+            f"{size_text(outcome.size)}, digests {outcome.digests}"
         )
+        lines.append(f"    identity {outcome.identity}")
         if outcome.ok and deep:
             lines += _to_paste(options.file, outcome)
         print_lines(*lines)

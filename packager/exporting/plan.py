@@ -20,7 +20,7 @@ from packager.errors import PackagingError
 from packager.graph import Edge, Question
 from packager.policy import Action, Origin
 from packager.sizes import size_text
-from packager.texts import counted, in_lines
+from packager.texts import counted, in_lines, wrapped
 
 _MOST_NAMES = 8
 _PYTHON = ("stdlib", "builtin")  # origins that every Python brings
@@ -196,7 +196,7 @@ class ExportPlan:
 
     def text(self, *, whole: bool = False) -> str:
         """Return the plan as `print` shows it; `whole` lists what it only counts, too."""
-        lines = [_summary(self), ""]
+        lines = [*wrapped(_summary(self)), ""]
         for action, heading in _HEADINGS.items():
             lines += _section(heading, _modules(self.by_action(action)))
         lines += _section("left to the target", _externs(self))

@@ -28,7 +28,7 @@ from importlib.util import find_spec, module_from_spec
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from packager.archive import MIGRATIONS, ModuleRecord
+from packager.archive import MIGRATIONS, ArchiveClosedError, ModuleRecord
 from packager.errors import ArchiveError, IdentityMismatchError, PackageError
 from packager.names import demangle
 
@@ -52,13 +52,6 @@ if TYPE_CHECKING:
 
 class ArchiveMovedError(ArchiveError, ImportError):
     """A process cannot open an archive again that another has open: it is gone, replaced, or damaged."""
-
-
-class ArchiveClosedError(ArchiveError):
-    """Code or objects of a closed archive import from it, or read its files.
-
-    It is no ImportError: code that tries an import would go on as if the module were absent everywhere.
-    """
 
 
 class NameTakenError(PackageError, ImportError):

@@ -15,7 +15,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from packager.archive import MIGRATIONS, ArchiveReader, Manifest
+from packager.archive import MIGRATIONS, ArchiveReader, Manifest, closed
 from packager.errors import EnvironmentMismatchError, PackageError
 from packager.names import PackageMangler, demangle_text
 from packager.process import callers_level
@@ -123,7 +123,7 @@ class OpenArchive:
     def loaded(self) -> LoadedArchive:
         """Return the archive's modules in this process, made when code is first asked for.
 
-        Raises PackageError after `close()`, NameTakenError where it is to be installed and names are
+        Raises ArchiveClosedError after `close()`, NameTakenError where it is to be installed and names are
         taken, EnvironmentMismatchError where something that its code needs is missing.
         """
         loaded = self._loaded
@@ -132,7 +132,7 @@ class OpenArchive:
         with self._lock:
             if self._loaded is None:
                 if self._closed:
-                    raise PackageError(f"{self.options.filename} is closed: open it again to import from it")
+                    raise closed(self.options.filename)
                 if self.options.environment == "warn":
                     check_environment(self.reader.manifest, self.options.environment, self.options.filename)
                 self._loaded = self._load()

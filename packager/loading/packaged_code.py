@@ -22,9 +22,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from packager.archive import ArchiveIOError, ArchiveReader, ModuleRecord
+from packager.archive import ArchiveIOError, ArchiveReader, ModuleRecord, closed
 from packager.caches import keep_file, keep_folder, usable_cache
-from packager.errors import ArchiveError, PackageError, UndeclaredImportError
+from packager.errors import PackageError, UndeclaredImportError
 from packager.names import demangle_text
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class PackagedCode:
 
     def __init__(self, archive: ArchiveReader) -> None:
         self._archive: ArchiveReader | None = archive
+        self._name = archive.name
         manifest = archive.manifest
         self.modules: Mapping[str, ModuleRecord] = _with_parents(manifest.modules)
         self.owned = frozenset(_top(m.name) for m in self.modules.values() if m.action in ("intern", "mock"))
@@ -73,13 +74,13 @@ class PackagedCode:
         return None if entry is None else self._opened().entry(entry).sha256
 
     def read(self, entry: str) -> bytes:
-        """Return the bytes of a stored file. Raises ArchiveError after `close()`."""
+        """Return the bytes of a stored file. Raises ArchiveClosedError after `close()`."""
         return self._opened().read(entry)
 
     def read_file(self, entry: str) -> bytes:
         """Return the bytes of a file for its reader, not to be run: tensors are checked as the archive's are.
 
-        Raises ArchiveError after `close()`.
+        Raises ArchiveClosedError after `close()`.
         """
         archive = self._opened()
         return bytes(archive.view(entry)) if archive.entry(entry).kind == "tensors" else archive.read(entry)
@@ -146,7 +147,7 @@ class PackagedCode:
 
     def _opened(self) -> ArchiveReader:
         if self._archive is None:
-            raise ArchiveError("the archive is closed; open it again to read more")
+            raise closed(self._name)
         return self._archive
 
     def _root(self) -> Folder:

@@ -15,6 +15,7 @@ from .declaring import Candidate, Step
 from .gates import Entered
 from .growth import Growth, shown_keys
 from .migrated_values import Value, Values, stored_keys
+from .named_functions import FunctionError
 from .renaming import Default
 from .surroundings import Surroundings
 from .template_holes import TemplateError
@@ -135,6 +136,7 @@ def _moves(step: Step, values: Values, entered: Entered, growth: Growth) -> tupl
     moves: list[_Move] = []
     skips: list[Row] = []
     problems: list[str] = []
+    kind: type[MigrationError] = MigrationError
     for old, holes, make in _candidates(step, values, entered.around):
         try:
             if reason := step.gates.reason_shut(holes, entered):
@@ -143,6 +145,7 @@ def _moves(step: Step, values: Values, entered: Entered, growth: Growth) -> tupl
                 continue
             move = _Move(old, make())
         except (TransformError, TemplateError) as error:
+            kind = FunctionError if isinstance(error, FunctionError) else kind
             problems.append(f"{shown_keys(old)}: {error}" if old else str(error))
             if len(problems) == _MOST_PROBLEMS:
                 problems.append("and perhaps more")
@@ -151,7 +154,7 @@ def _moves(step: Step, values: Values, entered: Entered, growth: Growth) -> tupl
             growth.move(step, old, move.new, values)
             moves.append(move)
     if problems:
-        raise MigrationError(in_lines(f"{step.described()}:", *(f"    {one}" for one in problems)))
+        raise kind(in_lines(f"{step.described()}:", *(f"    {one}" for one in problems)))
     return moves, skips
 
 

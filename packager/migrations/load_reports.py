@@ -12,10 +12,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from packager.texts import in_lines
+from packager.texts import WIDTH, in_lines
 
 from .migrated_values import Value, is_open, stored_values
-from .plan_text import WIDTH
 from .transforms import Header
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|\{\}")

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from packager.errors import CodeExitError, PackageError
+from packager.errors import CodeExitError, CodeFailedError, PackageError
 from packager.names import demangle, demangle_text
 from packager.objects import resolve_name
 from packager.process import AnswerRequired
@@ -24,6 +24,10 @@ from packager.process import AnswerRequired
 from .transforms import TARGET, Answers, Header, Transform, TransformError, header_of
 
 Find = Callable[[str, str], Any]
+
+
+class FunctionError(TransformError, CodeFailedError):
+    """A function that a migration names is not there, or raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,8 @@ class NamedFunction:
     the function: code out of an archive means the modules of its own archive, whatever is installed
     beside it, and what it declared.
 
-    Raises TransformError for a name of another form, when it is planned for one that is not there, and with
-    the step and the key for a function that raises.
+    Raises TransformError for a name of another form; FunctionError when it is planned for one that is not
+    there, and with the step and the key for a function that raises.
 
     >>> NamedFunction("math:sqrt").apply(4)
     2.0
@@ -81,8 +85,8 @@ class NamedFunction:
     def apply(self, value: Any) -> Any:
         """Call the function.
 
-        Raises TransformError where it raises, and for another shape than `result`; CodeExitError where it
-        ends with `sys.exit()` or the like.
+        Raises FunctionError where it raises, CodeExitError where it ends with `sys.exit()` or the like, and
+        TransformError for another shape than `result`.
         """
         function, shape, place = self._function(), self._shape(), self.place or _Place("")
         try:
@@ -91,7 +95,7 @@ class NamedFunction:
         except CodeExitError:
             raise
         except Exception as error:
-            raise self._problem(f"raised {_told(error)}") from error
+            raise FunctionError(f"{self._what()} raised {_told(error)}") from error
         if hasattr(value, "shape") and not (hasattr(made, "shape") and hasattr(made, "dtype")):
             raise self._problem(f"returned {type(made).__name__}, not an array")
         if shape is None:
@@ -107,7 +111,10 @@ class NamedFunction:
         return self.result
 
     def _problem(self, what: str) -> TransformError:
-        return TransformError(f"{self._where()}function {self.name!r} {what}")
+        return TransformError(f"{self._what()} {what}")
+
+    def _what(self) -> str:
+        return f"{self._where()}function {self.name!r}"
 
     def _where(self) -> str:
         return f"{self.place.where}: " if self.place is not None else ""
@@ -123,11 +130,12 @@ class NamedFunction:
                 function = self.find(module, name)
         except (ImportError, AttributeError) as error:
             why = "'".join(map(demangle, str(error).split("'")))  # by names that the reader knows
-            raise TransformError(f"function {self.name!r} was not found: {why}") from error
+            raise FunctionError(f"function {self.name!r} was not found: {why}") from error
         except PackageError:  # it may not be imported
             raise
         except Exception as error:
-            raise self._problem(f"was not found: importing {module} raised {_told(error)}") from error
+            what = f"{self._what()} was not found: importing {module} raised {_told(error)}"
+            raise FunctionError(what) from error
         if not callable(function):
             raise TransformError(f"{self.name!r} is {type(function).__name__}, not a function")
         return function

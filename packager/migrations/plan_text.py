@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from packager.texts import counted, in_lines
+from packager.texts import WIDTH, counted, in_lines, wrapped
 
 from .applying import Row
 from .transforms import Header
 
-WIDTH = 80
 _Cells = tuple[str, str]  # a key, or one and what becomes of it; its shape
 
 
@@ -33,18 +31,6 @@ def plan_text(rows: Sequence[Row], keys: int) -> str:
     changed = sum(not row.skipped for row in rows)
     count = f"{counted(changed, 'change')}, {len(rows) - changed} skipped, {counted(keys, 'key')} afterwards"
     return in_lines(*lines, count)
-
-
-def wrapped(text: str, indent: str = "", more: str = "    ") -> list[str]:
-    """Return a text in lines; those after the first are indented by `more` as well.
-
-    >>> wrapped("a long line", more="  ")
-    ['a long line']
-    """
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=indent, subsequent_indent=indent + more, break_long_words=False,
-        break_on_hyphens=False, drop_whitespace=True,
-    ) or [indent]  # fmt: skip
 
 
 def _cells(row: Row) -> Iterator[_Cells]:

@@ -33,6 +33,7 @@ from .records import (
     unpack_table,
 )
 from .rows_read import LongCheck
+from .trust import is_record_name
 
 
 class RecordError(ArchiveError):
@@ -149,7 +150,7 @@ class CheckedTable(Operands):
         _, module, qualname = record
         if not (isinstance(module, str) and isinstance(qualname, str)):
             raise ValueError("expected a module and a qualified name")
-        if not _MODULE.fullmatch(module) or not _QUALNAME.fullmatch(qualname):
+        if not is_record_name(module, qualname):
             raise ValueError(f"{module!r:.80}, {qualname!r:.80} is not a name")
         self._only_once(record)
         return "global"
@@ -279,7 +280,7 @@ class CheckedTable(Operands):
 
     def _function(self, record: Record, index: int) -> str:
         _, module, qualname, digest, *names, doc, defaults, keywords = record[:9]
-        if not (isinstance(module, str) and _MODULE.fullmatch(module)):
+        if not (isinstance(module, str) and is_record_name(module, "")):
             raise ValueError(f"{module!r:.80} is not the name of a module")
         if not (isinstance(qualname, str) and "<" in qualname and _LOCAL.fullmatch(qualname)):
             raise ValueError(
@@ -413,8 +414,6 @@ def _is_method_name(name: Any) -> bool:
     return type(name) is str and name.isidentifier() and not (name.startswith("__") and name.endswith("__"))
 
 
-_MODULE: Final = re.compile(r"[^\W\d]\w*(\.[^\W]\w*)*")
-_QUALNAME: Final = re.compile(r"([^\W\d]\w*(\.[^\W\d]\w*)*)?")
 _LOCAL: Final = re.compile(
     r"(([^\W\d]\w*|<lambda>|<(list|set|dict)comp>|<genexpr>)\.(<locals>\.)?)*([^\W\d]\w*|<lambda>)"
 )

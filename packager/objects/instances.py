@@ -14,6 +14,7 @@ from packager.names import demangle
 
 from .encoder import Encoder
 from .functions import digest_of_live, name_in_script
+from .naming import require_record_name
 from .recording import Frame, Steps
 from .records import Kind, Operand, is_inline
 from .reducing import Recipe, has_only_a_dict, recipe_of
@@ -226,6 +227,7 @@ def function(encoder: Encoder, frame: Frame, obj: types.FunctionType) -> Steps |
 
 def _nested(encoder: Encoder, frame: Frame, obj: types.FunctionType, home: str) -> Steps:
     code = obj.__code__
+    require_record_name(home, "")
     digest = digest_of_live(obj)
     encoder.use(home, code.co_qualname, "value")
     name = name_in_script(obj)

@@ -18,7 +18,7 @@ from packager.errors import ArchiveError
 from packager.graph import Importer, ObjMismatchError
 from packager.version import is_namesake
 
-from .trust import is_never_stored, numpy_ufunc, walk_classes
+from .trust import is_never_stored, is_record_name, numpy_ufunc, walk_classes
 
 _TYPES_WITHOUT_HOME: Final = {
     NoneType: "NoneType",
@@ -76,6 +76,16 @@ def require_said(found: Collection[tuple[str, str]], said: Collection[tuple[str,
     )
 
 
+def require_record_name(module: str, qualname: str) -> None:
+    """Raise CannotStore for a name that no record can hold, as one that no `import` statement could spell."""
+    if not is_record_name(module, qualname):
+        raise CannotStore(
+            f"{module}:{qualname} is no name that an object can be stored by: its parts are letters, digits "
+            "and underscores, and neither the module nor a name in it begins with a digit",
+            "give the file or the class a name that Python could import, as net.models:Net",
+        )
+
+
 class NameFinder:
     """Finds names of live objects through an importer, each once.
 
@@ -115,6 +125,7 @@ class NameFinder:
                 else "remove what holds it before saving (__getstate__), or build it when it is used",
                 "build the object by a factory: save_object(..., factory=, config=)",
             )
+        require_record_name(module, qualname)
         return module, qualname
 
     def _named(self, obj: Any, name: str | None) -> tuple[str, str]:

@@ -193,7 +193,19 @@ class Trust:
             self._exact.add((module, qualname))
 
 
-_FORM: Final = re.compile(r"\w+(\.(\w+|\*\*?))*:(\*|\w+(\.\w+)*(\.\*)?)")
+def is_record_name(module: str, qualname: str) -> bool:
+    """Say whether a record can name this: both are dotted, and neither begins with a digit.
+
+    >>> is_record_name("net.3d", "Net.Inner"), is_record_name("3d.net", "Net"), is_record_name("net", "1st")
+    (True, False, False)
+    """
+    return _MODULE.fullmatch(module) is not None and _QUALNAME.fullmatch(qualname) is not None
+
+
+_NAME: Final = r"[^\W\d]\w*"
+_MODULE: Final = re.compile(rf"{_NAME}(\.\w+)*")
+_QUALNAME: Final = re.compile(rf"({_NAME}(\.{_NAME})*)?")
+_FORM: Final = re.compile(rf"{_NAME}(\.(\w+|\*\*?))*:(\*|{_NAME}(\.{_NAME})*(\.\*)?)")
 
 
 def grant_for(

@@ -197,7 +197,9 @@ def _header(what: str, text: bytes) -> tuple[str, bool, bool, tuple[int, ...]]:
     order, code = (descr[:1], descr[1:]) if type(descr) is str else ("", "")
     if order not in ("<", ">", "|", "=") or code not in _NUMBERS:
         why = (
-            "Python objects, which only a pickle holds" if descr == "|O" else f"of dtype {str(descr)[:80]!r}"
+            "of Python objects, which only a pickle holds"
+            if descr == "|O"
+            else f"of dtype {str(descr)[:80]!r}"
         )
         raise NotNumbers(f"{what}: an array {why}; only numbers are read")
     return _NUMBERS[code], order == ">", fortran, shape

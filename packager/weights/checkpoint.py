@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import os
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -335,9 +336,21 @@ def _open_folder(folder: Path, wanted: _Wanted) -> Checkpoint:
     state = read_npy_folder(folder, wanted.left_out(left_out))
     if not state:
         raise LegacyFormatError(
-            f"{folder}: found no .npy files and no single *.index.json; name the file that holds the weights"
+            f"{folder}: found no .npy files and no single *.index.json; name the file that holds the "
+            f"weights{_weights_in(folder)}"
         )
     return _whole(folder, "npy folder", state, wanted, left_out=tuple(left_out))
+
+
+def _weights_in(folder: Path) -> str:
+    """Return a few files of a folder that may hold weights, as trainers write them beside other things."""
+    names = (path.name for path in folder.iterdir() if path.suffix in _ENDINGS_OF_WEIGHTS)
+    found = heapq.nsmallest(_MOST_NAMED, names)
+    return f": {', '.join(found)}" if found else ""
+
+
+_ENDINGS_OF_WEIGHTS: Final = frozenset({".safetensors", ".kellet", ".bin", ".pt", ".pth", ".ckpt", ".npz"})
+_MOST_NAMED: Final = 5
 
 
 def _open_shards(index: Path, wanted: _Wanted) -> Checkpoint:

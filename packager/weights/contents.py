@@ -30,6 +30,9 @@ _USUAL: Final = frozenset(
 )
 
 
+_OF_TRAINING: Final = (frozenset({"last_epoch", "_last_lr"}), frozenset({"scale", "_growth_tracker"}))
+"""What the states of schedulers hold, and that of a scaler of gradients: numbers alone."""
+
 _EXTRA_STATE: Final = "_extra_state"
 """How keys end under which a module of PyTorch keeps what else it knows, tensors too."""
 
@@ -76,7 +79,7 @@ class _Search:
 
     def only(self, root: Any) -> Contents:
         """Return the state dict that alone can be meant."""
-        if self._is_state_dict(root) or _is_optimizer(root):
+        if self._is_state_dict(root) or self._is_of_training(root):
             return self._contents(root, root, "")
         candidates = dict(self._candidates(root))
         usual = [path for path in candidates if path.rpartition(".")[2] in _USUAL]
@@ -93,8 +96,12 @@ class _Search:
                 )
             )
         raise LegacyFormatError(
-            f"{self._what}: found no state dict, but {self._shown(root)}; everything=True (--everything) "
-            f"takes tensors wherever they are{self._too_deep(root)}"
+            f"{self._what}: found no state dict, but {self._shown(root)}; "
+            + (
+                f"everything=True (--everything) takes tensors wherever they are{self._too_deep(root)}"
+                if self._hold_tensors((root,))
+                else "no tensor is in it: name the file that holds the weights"
+            )
         )
 
     def taken(self, root: Any, unwrap: str) -> Contents:
@@ -112,7 +119,7 @@ class _Search:
             value, rest = entries[name], rest[len(name) + 1 :]
             path = f"{path}.{name}" if path else name
         has_tensors = any(isinstance(inner, TENSORS) for inner in self._entries(value).values())
-        if not has_tensors and not _is_optimizer(value):
+        if not has_tensors and not self._is_of_training(value):
             raise LegacyFormatError(f"{self._what}: {unwrap!r} is no state dict, but {self._shown(value)}")
         return self._contents(root, value, unwrap)
 
@@ -198,6 +205,11 @@ class _Search:
             return False
         inner = (part for name, part in entries.items() if not name.endswith(_EXTRA_STATE))
         return not self._hold_tensors(part for part in inner if isinstance(part, dict))
+
+    def _is_of_training(self, value: Any) -> bool:
+        """Return whether this is a state that PyTorch keeps beside the weights, without tensors by name."""
+        known = isinstance(value, dict) and any(names <= value.keys() for names in _OF_TRAINING)
+        return _is_optimizer(value) or (known and _named(value) and self._is_plain(value))
 
     def _hold_tensors(self, values: Iterable[Any]) -> bool:
         """Return whether a tensor is anywhere in these; parts that are shared are looked at once."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from packager.archive import ArchiveIOError, byte_sources
+from packager.archive import ArchiveClosedError, ArchiveIOError, byte_sources
 from packager.archive.archive_errors import ArchiveChangedError
 from packager.archive.byte_sources import BoundedFile, MappedFile, Memory, anonymous, open_file, open_source
 from packager.errors import ArchiveError
@@ -65,7 +65,7 @@ def test_a_closed_file_gives_nothing_more_and_leaves_nothing_open(path: Path, ma
     source.close()
     assert descriptors() == before
     for call in (source.view, source.copy, lambda start, stop: source.change_stamp()):
-        with pytest.raises(ArchiveError, match="the archive is closed; open it again to read more"):
+        with pytest.raises(ArchiveClosedError, match=r"^x is closed; open it again to read more$"):
             call(0, 1)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from packager.archive import (
+    ArchiveClosedError,
     ArchiveReader,
     ArchiveWriter,
     Manifest,
@@ -48,7 +50,7 @@ def test_views_of_a_folder_outlive_the_reader(folder: Path) -> None:
         view = reader.view("net/weights")
         kept = bytes(view)
     assert bytes(view) == kept
-    with pytest.raises(ArchiveError, match="closed"):
+    with pytest.raises(ArchiveClosedError, match=f"^{re.escape(str(folder))} is closed; open it again"):
         reader.view("net/weights")
 
 

@@ -6,6 +6,7 @@ import errno
 import gc
 import io
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from packager.archive import (
+    ArchiveClosedError,
     ArchiveIOError,
     ArchiveReader,
     ArchiveWriter,
@@ -282,19 +284,30 @@ def test_reader_that_is_not_closed_is_freed_without_a_warning(big_path: Path) ->
 
 
 def test_closed_reader_says_so(small: bytes, small_path: Path) -> None:
-    for source in (small, small_path):
-        reader = ArchiveReader(source)
-        reader.close()
-        calls: list[Callable[[], object]] = [
-            lambda r=reader: r.read("net/notes.txt"),
-            lambda r=reader: r.private("net/weights"),
-            lambda r=reader: r.check("net/weights"),
-            lambda r=reader: r.signatures(),
+    with open(small_path, "rb") as opened:
+        relative = os.path.relpath(small_path)
+        sources: list[tuple[Any, str]] = [
+            (small, "the archive"),
+            (io.BytesIO(small), "the archive"),
+            (small_path, str(small_path)),
+            (relative, relative),
+            (opened, str(small_path)),
         ]
-        for call in calls:
-            with pytest.raises(ArchiveError, match="the archive is closed; open it again"):
-                call()
-        assert reader.entry("net/weights").kind == "tensors"
+        for source, name in sources:
+            reader = ArchiveReader(source)
+            reader.close()
+            calls: list[Callable[[], object]] = [
+                lambda r=reader: r.read("net/notes.txt"),
+                lambda r=reader: r.private("net/weights"),
+                lambda r=reader: r.check("net/weights"),
+                lambda r=reader: r.signatures(),
+            ]
+            for call in calls:
+                with pytest.raises(
+                    ArchiveClosedError, match=f"^{re.escape(name)} is closed; open it again to read more$"
+                ):
+                    call()
+            assert reader.entry("net/weights").kind == "tensors"
 
 
 def test_failed_open_leaves_no_file_open(small_path: Path) -> None:

@@ -436,11 +436,38 @@ def test_why_explains_a_module_of_an_archive(run: Run, archive: Path) -> None:
     assert run("why", archive, "csv")[0] == 1
 
 
+@pytest.mark.parametrize("name", ["net", "a b"])
+def test_sentences_fit_into_80_columns_and_what_is_to_paste_is_whole(
+    run: Run, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("old.npz", **{f"layer.{number}": np.ones(2) for number in range(12)})
+    Path("m.toml").write_text('name = "longer"\n[[step]]\nrename = "layer.{n}"\nto = "all.layers.{n}"\n')
+    file, lines, whole = f"{name}.kellet", list[str](), list[str]()
+    for command in (
+        ("export", "shop.net:build", "-o", file),
+        ("verify", file),
+        ("verify", file, "--deep"),
+        ("inspect", file),
+        ("convert", "old.npz", f"{name}-converted.kellet"),
+        ("migrate", "old.npz", "--with", "m.toml", "-o", f"{name}-migrated.safetensors"),
+        ("inspect", f"{name}-migrated.safetensors"),
+    ):
+        code, out, errors = run(*command)
+        assert (code, errors) == (0, "")
+        for line in out.splitlines():
+            (whole if "    PackageImporter(" in line or "packager run" in line else lines).append(line)
+    assert [line for line in lines if len(line) > 80 and " " in line.strip()] == []
+    with ArchiveReader(file) as reader:
+        assert [line for line in lines if reader.identity in line] == [f"    identity {reader.identity}"] * 4
+        assert all(reader.identity in line for line in whole)
+
+
 def test_inspect_shows_what_is_inside(run: Run, archive: Path) -> None:
     code, out, _ = run("inspect", archive, "--tensors")
     assert code == 0
     for piece in (
-        "format 1, identity ",
+        "format 1\n    identity ",
         "net.py",
         "words.txt",
         "shop.layers  preset auto  project code",

@@ -224,6 +224,46 @@ def test_a_function_of_a_migration_that_ends_leaves_no_file(
     assert sorted(path.name for path in Path.cwd().glob("*new*")) == []
 
 
+@pytest.mark.parametrize("more", [("-o", "new.safetensors"), ("--plan",)], ids=["write", "plan"])
+@pytest.mark.parametrize(
+    ("place", "how", "named", "code", "told"),
+    [
+        ("function", "raise ValueError('no')", "exitshop.net:double", 4, "raised ValueError: no"),
+        ("function", "return 1 / 0", "exitshop.net:double", 4, "raised ZeroDivisionError: division by zero"),
+        ("import", "raise OSError('no licence')", "exitshop.net:double", 4, "raised OSError: no licence"),
+        ("import", "sys.exit(0)", "exitshop.net:double", 4, "its code ended with SystemExit(0)"),
+        (
+            "nowhere",
+            "pass",
+            "exitshop.net:doubel",
+            4,
+            "was not found: module 'exitshop.net' has no attribute 'doubel'",
+        ),
+        ("nowhere", "pass", "exitshop.nte:double", 4, "was not found: No module named 'exitshop.nte'"),
+        ("nowhere", "pass", "exitshop.net:At", 1, "'exitshop.net:At' returned At, not an array"),
+    ],
+)
+def test_a_function_of_a_migration_that_fails_has_the_code_of_one_that_ends(
+    shop: Callable[[str, str], None],
+    run: Run,
+    more: tuple[str, ...],
+    place: str,
+    how: str,
+    named: str,
+    code: int,
+    told: str,
+) -> None:
+    shop(place, how)
+    Path("migration.toml").write_text(
+        'name = "double"\n[[step]]\nrename = "layer.{rest}"\nto = "out.{rest}"\n'
+        f'transforms = [{{ function = "{named}" }}]\n'
+    )
+    found, errors = run("migrate", "old.npz", "--with", "migration.toml", *more)
+    only_read = more == ("--plan",) and (place == "function" or named.endswith(":At"))
+    assert (found, told in errors) == ((0, False) if only_read else (code, True)), errors
+    assert sorted(path.name for path in Path.cwd().glob("*new*")) == []
+
+
 def test_a_traced_call_that_ends_with_0_has_failed(shop: Callable[[str, str], None]) -> None:
     shop("factory", "sys.exit(0)")
     with pytest.raises(TraceError, match=r"(?s)tracing exitshop.net:build: .*ended with SystemExit\(0\), at"):

@@ -60,8 +60,8 @@ def test_inspect_reads_folders_of_arrays(out: Out) -> None:
     np.save("arrays/a.npy", np.ones(3))
     np.save("arrays/b.npy", np.ones((2, 2), "f4"))
     assert out("inspect", "arrays") == (
-        "arrays: no archive of packager, but weights (npy folder); packager convert makes an archive "
-        "of them\n"
+        "arrays: no archive of packager, but weights (npy folder)\n"
+        "    packager convert makes an archive of them\n"
         "tensors:\n    a    float64  [3]\n    b    float32  [2, 2]\n\n"
     )
     assert [row["key"] for row in json.loads(out("inspect", "arrays", "--json"))["tensors"]] == ["a", "b"]

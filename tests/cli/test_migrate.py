@@ -118,7 +118,7 @@ def test_a_migrated_file_goes_back_bit_for_bit(run: Run, ending: str) -> None:
     code, out, errors = run("migrate", "old.npz", "--with", "m.toml", "-o", f"new.{ending}")
     assert (code, errors) == (0, "")
     assert out.startswith(f"old.npz: 3 keys -> new.{ending}: 4 keys, ")
-    assert out.endswith("(migrations: shop)\n")
+    assert out.endswith("\n    migrations: shop\n")
     assert values(f"new.{ending}") == {
         "0.weight": [[0, 2, 4], [1, 3, 5]],
         "0.bias": [7, 8],
@@ -177,7 +177,7 @@ MISTAKES = {
 def test_mistakes_point_at_their_lines_and_leave_nothing_behind(run: Run, step: str) -> None:
     Path("m.toml").write_text(f"[[step]]\n{step}\n")
     code, _, errors = run("migrate", "old.npz", "--with", "m.toml", "-o", "new.safetensors")
-    assert code == 1
+    assert code == (4 if "no.such:f" in step else 1)
     assert [line for line in MISTAKES[step] if line not in errors] == []
     assert not list(Path().glob("new*"))
 
@@ -200,11 +200,11 @@ def test_a_function_that_fails_points_at_its_line_and_key(
     Path("m.toml").write_text(f'name = "m"\n\n{step}')
     arguments = ["migrate", "old.npz", "--with", "m.toml"]
     code, _, errors = run(*arguments, "-o", "new.safetensors")
-    assert (code, "Traceback" in errors) == (1, False)
+    assert (code, "Traceback" in errors) == (1 if "return 3" in source else 4, False)
     assert errors.startswith("packager: m.toml:3: rename norm -> norm")
     assert FAILING[source] in errors
     assert not list(Path().glob("new*"))
-    assert run(*arguments, "--plan")[0] == ("def f(v" not in source)
+    assert run(*arguments, "--plan")[0] == (0 if "def f(v" in source else 4)
 
 
 def test_irreversible_steps_and_constants_that_do_not_fit_point_at_their_lines(run: Run) -> None:

@@ -101,8 +101,14 @@ def test_what_is_near_is_asked(run: Run, tmp_path: Path, command: str, code: int
     assert (found, said.rpartition("; ")[2]) == (code, told.format(here=tmp_path.name))
 
 
+NO_DOTTED_NAMES = ["1zoo:A", "7:B", "zoo:1A", "zoo:A.2b", "my-zoo:A"]
+
+
 @pytest.mark.parametrize("command", ["check", "verify --deep", "run --input x.npz"])
-@pytest.mark.parametrize("name", ["", "x", "a b", "numpy.ndarray", ":", "a:", "*", "**:*", "a:b:c", "a\n:b"])
+@pytest.mark.parametrize(
+    "name",
+    ["", "x", "a b", "numpy.ndarray", ":", "a:", "*", "**:*", "a:b:c", "a\n:b", *NO_DOTTED_NAMES],
+)
 def test_what_trust_cannot_name_is_wrong_usage(run: Run, command: str, name: str) -> None:
     first, *more = command.split()
     code, said = run(first, "net.kellet", *more, "--trust", name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy
@@ -96,6 +97,19 @@ def test_what_a_wheel_vendors_itself_is_not_its_own_metadata(tmp_path: Path) -> 
     (tmp_path / file).write_bytes(data)
     found = contents_of(tmp_path / file)
     assert (found.requires, found.acting) == (("under",), ())
+
+
+def test_a_wheel_with_metadata_of_others_in_it_is_fetched_with_what_it_requires_itself(
+    make_wheel: MakeWheel, no_index: Path, tmp_path: Path
+) -> None:
+    path = make_wheel("top", "1.0", requires=("under",))
+    make_wheel("under", "3.0")
+    with zipfile.ZipFile(path, "a") as wheel:
+        for folder in ("top/_vendor/more-1.0", "top/_vendor/deep/top-1.0", "top-1.0.data/purelib/top/x-2.0"):
+            wheel.writestr(
+                f"{folder}.dist-info/METADATA", "Name: more\nVersion: 1.0\nRequires-Dist: absent\n"
+            )
+    assert fetched(tmp_path / "wheels", LINUX) == ["top-1.0-py3-none-any.whl", "under-3.0-py3-none-any.whl"]
 
 
 def test_without_packaging_it_says_what_to_install(

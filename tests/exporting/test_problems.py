@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -293,6 +295,35 @@ def test_everything_that_an_object_cannot_store_is_told_at_once() -> None:
     assert [problem.reason for problem in problems] == ["Object cannot be stored."] * 2
     assert [problem.subject for problem in problems] == ["model/model"] * 2
     assert [problem.context.partition(":")[0] for problem in problems] == ["model['a']", "model['b'][0]"]
+
+
+@pytest.mark.parametrize("module", ["01_train", "my-net"])
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [("Net()", "Net"), ("Net.Part", "Net.Part"), ("Net.make", "Net"), ("shift", "shift"), ("(inner())", "")],
+)
+def test_a_module_that_no_record_can_name_is_told_with_its_objects(
+    project: Project, module: str, made: str, named: str
+) -> None:
+    source = """
+        class Net:
+            class Part: ...
+            @classmethod
+            def make(cls): ...
+        def shift(x): ...
+        def inner():
+            def deep(): ...
+            return deep
+        made = {}
+    """
+    project({f"{module}.py": textwrap.dedent(source).format(made)})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", [importlib.import_module(module).made])
+    (problem,) = refused(exporter).problems
+    assert (problem.reason, problem.subject) == ("Object cannot be stored.", "model/model")
+    assert problem.context.startswith(
+        f"model[0]: {module}:{named} is no name that an object can be stored by"
+    )
 
 
 def test_problems_of_all_kinds_come_together(project: Project) -> None:

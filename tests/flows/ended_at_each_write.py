@@ -93,7 +93,9 @@ def main() -> None:
     os.environ.update(TMPDIR=str(folder / "tmp"), KELLET_CACHE=str(folder / "cache"))
     tempfile.gettempdir()  # which tries a file of its own
     for module in pkgutil.walk_packages(packager.__path__, "packager."):
-        if module.name not in ("packager.__main__", "packager.loading.parsing_process"):
+        # The last ones are stored as code of projects, and no command imports them.
+        apart = ("packager.__main__", "packager.loading.parsing_process", "packager.pretrained.packaged_")
+        if not module.name.startswith(apart):
             import_module(module.name)
     said = folder.parent / f"{folder.name}-said.txt"
     before = contents(folder)

@@ -138,7 +138,7 @@ def test_info_says_what_it_is_and_that_it_can_run(archive: Path, only_numpy: Pat
         code, out, errors = start(only_numpy, archive, *arguments, cwd=elsewhere)
         assert (code, errors) == (0, "")
         with ArchiveReader(archive) as reader:
-            assert out.splitlines()[0].endswith(f"identity {reader.identity}")
+            assert out.splitlines()[1] == f"identity     {reader.identity}"
         assert "entry        model: model/model" in out.splitlines()
         assert out.splitlines()[-1] == "here         the environment is as recorded"
 

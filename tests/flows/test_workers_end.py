@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.loading.loaded_archive import ArchiveClosedError
+from packager.archive import ArchiveClosedError
 
 PARENT = """
 import concurrent.futures, multiprocessing, os, shutil, sys
@@ -234,7 +234,7 @@ def test_objects_of_an_archive_that_is_gone_are_read_and_their_use_raises(tmp_pa
 
 ANSWER = """
 import multiprocessing, sys, time
-from packager.loading.loaded_archive import ArchiveClosedError
+from packager.archive import ArchiveClosedError
 from packager.package_importer import PackageImporter
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ _identities = itertools.count(0xABCDEF00)
 class TextArchive:
     """An archive in memory: the two things the loader asks of one."""
 
+    name = "held.kellet"
+
     def __init__(self, tree: Mapping[str, str | bytes], externs: Sequence[str], mocks: Sequence[str]) -> None:
         self.files = {name: text.encode() if isinstance(text, str) else text for name, text in tree.items()}
         modules = [_module(name) for name in self.files if name.endswith(".py")]

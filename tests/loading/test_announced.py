@@ -14,12 +14,11 @@ from typing import Any
 
 import pytest
 
-from packager.archive import MIGRATIONS, ArchiveWriter, Manifest, ModuleRecord
+from packager.archive import MIGRATIONS, ArchiveClosedError, ArchiveWriter, Manifest, ModuleRecord
 from packager.loading import loaded_archive
 from packager.loading.archive_migrations import ArchiveMigrations
 from packager.loading.loaded_archive import (
     ENVIRONMENT_VARIABLE,
-    ArchiveClosedError,
     ArchiveMovedError,
     _adopt,
     _announced,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.archive import ObjectRecord
+from packager.archive import EntryPoint, ObjectRecord
 from packager.errors import PackageError, UntrustedTypeError
 from packager.loading import load_context, running, stored_objects, stored_states
 from packager.loading.loaded_archive import NameTakenError, loaded_archive_of
@@ -190,8 +190,9 @@ def test_installing_is_refused_until_the_name_is_free(small: bytes, monkeypatch:
 def test_an_entry_point_is_asked_whether_it_may_be_called_before_its_object_is_built(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    point = SimpleNamespace(name="main", package="m", resource="o")
-    opened: Any = SimpleNamespace(reader=SimpleNamespace(manifest=SimpleNamespace(entry_points=[point])))
+    point = EntryPoint("main", "m", "o")
+    manifest = SimpleNamespace(entry_points=[point], schemas=())
+    opened: Any = SimpleNamespace(reader=SimpleNamespace(manifest=manifest))
     asked: list[Any] = []
 
     def refuse(given: Any, names_code: Any) -> None:

@@ -3,6 +3,7 @@
 import gc
 import io
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from packager.archive import ArchiveWriter, ExternRecord, Manifest, ModuleRecord
+from packager.archive import ArchiveClosedError, ArchiveWriter, ExternRecord, Manifest, ModuleRecord
 from packager.environment import Fingerprint
 from packager.errors import ArchiveError, EnvironmentMismatchError, PackageError
 from packager.loading.loaded_archive import NameTakenError
@@ -94,8 +95,25 @@ def test_a_closed_importer_says_that_it_is_closed(archive):
     importer = PackageImporter(archive())
     importer.close()
     importer.close()
-    with pytest.raises(PackageError, match=r"net\.kellet is closed: open it again"):
+    with pytest.raises(PackageError, match=r"net\.kellet is closed; open it again"):
         importer.import_module("netpkg")
+
+
+def test_whatever_a_closed_importer_is_asked_for_it_names_the_archive(archive, tmp_path):
+    path = archive()
+    with open(path, "rb") as file:
+        for source, name in ((path, str(path)), (file, str(path)), (path.read_bytes(), "the archive")):
+            importer = PackageImporter(source)
+            importer.close()
+            asked = [
+                lambda i=importer: i.load_text("netpkg.data", "words.txt"),
+                lambda i=importer: i.load_binary("netpkg.data", "words.txt"),
+            ]
+            for ask in asked:
+                with pytest.raises(
+                    ArchiveClosedError, match=f"^{re.escape(name)} is closed; open it again to"
+                ):
+                    ask()
 
 
 def test_an_unknown_resource_is_named(archive):

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from packager.archive import ArchiveIOError, ModuleRecord
-from packager.errors import ArchiveError, UndeclaredImportError
+from packager.archive import ArchiveClosedError, ArchiveIOError, ModuleRecord
+from packager.errors import UndeclaredImportError
 from packager.loading import packaged_code
 from packager.loading.packaged_code import ImportRules, PackagedCode, Unpacker
 from tests.loading.conftest import TextArchive
@@ -108,7 +108,7 @@ def test_a_closed_one_knows_nothing_and_a_released_one_its_names() -> None:
     code.release()
     assert "top" in code.modules
     for ask in (lambda: code.read("top.py"), lambda: code.source_digest("top")):
-        with pytest.raises(ArchiveError, match=r"^the archive is closed; open it again to read more$"):
+        with pytest.raises(ArchiveClosedError, match=r"^held\.kellet is closed; open it again to read more$"):
             ask()
     code.close()
     assert (code.modules, code.children(""), code.folder("pkg"), code.metadata_folders()) == (

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -115,7 +118,15 @@ def test_everything_loads_from_a_read_only_file_system(folder: Path) -> None:
     assert sorted(os.listdir(folder)) == ["net.kellet", "unzipped"]
 
 
-def test_everything_loads_where_this_user_may_write_nowhere(folder: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def open_folder(folder: Path) -> Iterator[Path]:
+    """The same outside of pytest's own folders, which each run that starts closes to other users."""
+    with tempfile.TemporaryDirectory() as place:
+        yield Path(shutil.copytree(folder, os.path.join(os.path.realpath(place), "held")))
+
+
+def test_everything_loads_where_this_user_may_write_nowhere(open_folder: Path, tmp_path: Path) -> None:
+    folder = open_folder
     for path in (folder, *folder.parents):
         if path.stat().st_uid == os.geteuid() and not path.stat().st_mode & stat.S_IXOTH:
             path.chmod(path.stat().st_mode | stat.S_IXOTH)

@@ -95,11 +95,21 @@ def test_trust_is_a_collection_of_names(trust: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["*", "**:*", "*:*", "*.nets:Net", "foreign_lib", "os.system", "a:b:c", "", "a: b"]
+    "name",
+    [
+        *("*", "**:*", "*:*", "*.nets:Net", "foreign_lib", "os.system", "a:b:c", "", "a: b"),
+        *("1zoo:A", "1.zoo:A", "9:*", "zoo:1A", "zoo:A.2nd", "zoo.*:3", "z-o:A"),
+    ],
 )
 def test_names_that_take_in_everything_or_are_none(name: str) -> None:
     with pytest.raises(ValueError, match=r"expected 'package\.module:Qualified\.Name'"):
         Trust([name])
+
+
+@pytest.mark.parametrize("name", ["zoo.3d:A", "zoo.3d.*:A", "_zoo1:_A.B2", "größe.模型:Netz", "zoo:A.*"])
+def test_what_a_record_can_name_may_be_trusted(name: str) -> None:
+    module, _, qualname = name.partition(":")
+    assert Trust([name]).grants(module.replace("*", "b"), qualname.replace("*", "B"), "create")
 
 
 def test_names_that_an_archive_listed_are_not_taken(foreign: ModuleType) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import subprocess
 import sys
@@ -51,6 +52,28 @@ def stepped(make: Callable[[Any], Any]) -> Any:
 
     optimizer.step(closure)
     return optimizer.state_dict()
+
+
+def scheduled(make: Callable[[Any], Any], *measured: float) -> Any:
+    """Return the state of a scheduler after two epochs."""
+    optimizer = torch.optim.SGD(net().parameters(), 0.1)
+    scheduler = make(optimizer)
+    for _ in range(2):
+        optimizer.step()
+        scheduler.step(*measured)
+    return scheduler.state_dict()
+
+
+def two_phases(optimizer: Any) -> Any:
+    schedules = torch.optim.lr_scheduler
+    warm, cool = schedules.LinearLR(optimizer), schedules.CosineAnnealingLR(optimizer, 5)
+    return schedules.SequentialLR(optimizer, [warm, cool], [3])
+
+
+def random_states() -> dict[str, Any]:
+    """Return what transformers' Trainer writes as `rng_state.pth`."""
+    numbers = np.random.RandomState(3).get_state()
+    return {"python": random.Random(3).getstate(), "numpy": numbers, "cpu": torch.get_rng_state()}
 
 
 def base(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -128,7 +151,7 @@ def lightning() -> dict[str, Any]:
         "pytorch-lightning_version": "2.0",
         "state_dict": net().state_dict(),
         "optimizer_states": [stepped(torch.optim.Adam), stepped(lambda p: torch.optim.SGD(p, 0.1, 0.9))],
-        "lr_schedulers": [{"last_epoch": 3}],
+        "lr_schedulers": [scheduled(lambda o: torch.optim.lr_scheduler.StepLR(o, 1))],
         "callbacks": {"best": {"score": torch.tensor(1.0)}},
     }
 
@@ -218,12 +241,25 @@ KINDS = {
     "Adagrad": Kind(lambda: stepped(torch.optim.Adagrad)),
     "RMSprop": Kind(lambda: stepped(lambda p: torch.optim.RMSprop(p, centered=True))),
     "LBFGS": Kind(lambda: stepped(torch.optim.LBFGS)),
+    "a schedule": Kind(lambda: scheduled(lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.5, 10))),
+    "schedules behind one another": Kind(lambda: scheduled(two_phases)),
+    "a schedule by a function": Kind(
+        lambda: scheduled(lambda o: torch.optim.lr_scheduler.LambdaLR(o, lambda epoch: 0.9**epoch))
+    ),
+    "a schedule by a measure": Kind(
+        lambda: scheduled(lambda o: torch.optim.lr_scheduler.ReduceLROnPlateau(o, patience=0), 3.0)
+    ),
+    "a scaler of gradients": Kind(lambda: {"scale": 2.0**16, "growth_factor": 2.0, "_growth_tracker": 3}),
+    "states of random numbers": Kind(random_states),
     "a training script's, the model": Kind(trainer, (), under("model")),
     "a training script's, the optimiser": Kind(trainer, ("--unwrap", "optimizer"), under("optimizer")),
+    "a training script's, the schedule": Kind(trainer, ("--unwrap", "scheduler"), under("scheduler")),
+    "a training script's, the scaler": Kind(trainer, ("--unwrap", "scaler"), under("scaler")),
     "Lightning's, the model": Kind(lightning, (), under("state_dict")),
     "Lightning's, an optimiser": Kind(
         lightning, ("--unwrap", "optimizer_states.1"), under("optimizer_states", 1)
     ),
+    "Lightning's, a schedule": Kind(lightning, ("--unwrap", "lr_schedulers.0"), under("lr_schedulers", 0)),
     "averaged beside plain": Kind(ema, ("--unwrap", "state_dict_ema"), under("state_dict_ema")),
     "lists of tensors": Kind(lambda: [base(2), {"a": base(1)}], ("--everything",), flat),
     "one tensor for each number": Kind(lambda: {0: base(2), 1: base(3)}, ("--everything",), flat),
@@ -305,8 +341,11 @@ def test_an_optimiser_goes_on_from_what_was_converted(converted: Path, name: str
 
 def same(found: Any, expected: Any, path: str) -> None:
     """Compare values of every kind, tensors to the bit."""
+    if isinstance(expected, np.ndarray) and path.count("[") == 1:
+        expected = torch.from_numpy(expected)  # a tensor among tensors; inside of other values what it was
     if isinstance(expected, np.ndarray):
-        expected = torch.from_numpy(expected)  # a tensor among tensors
+        assert (type(found), found.dtype, found.tolist()) == (np.ndarray, expected.dtype, expected.tolist())
+        return
     if isinstance(expected, torch.Tensor):
         same_tensor(found, expected.detach(), path)
     elif isinstance(expected, dict):

@@ -6,6 +6,7 @@ import datetime
 import gc
 import json
 import pickle
+import re
 import zipfile
 from argparse import Namespace
 from pathlib import Path
@@ -237,6 +238,24 @@ def test_two_tensors_with_one_dotted_path_are_refused(tmp_path):
     path = torch_zip(tmp_path / "a.pt", {"a.b": W, "a": {"b": W}})
     with pytest.raises(LegacyFormatError, match=r"two tensors would have the key 'a\.b'"):
         open_checkpoint(path, everything=True)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ((), ""),
+        (("config.json", "notes.txt"), ""),
+        (("optimizer.pt", "model.safetensors", "config.json"), ": model.safetensors, optimizer.pt"),
+        ([f"{number}.bin" for number in range(7)], ": 0.bin, 1.bin, 2.bin, 3.bin, 4.bin"),
+        (("a.index.json", "b.index.json", "a.ckpt"), ": a.ckpt"),
+    ],
+)
+def test_a_folder_that_holds_no_one_state_names_its_files(tmp_path, names, told):
+    for name in names:
+        (tmp_path / name).write_bytes(b"")
+    said = "found no .npy files and no single *.index.json; name the file that holds the weights"
+    with pytest.raises(LegacyFormatError, match=f"^{re.escape(f'{tmp_path}: {said}{told}')}$"):
+        open_checkpoint(tmp_path)
 
 
 def test_nothing_to_unwrap(tmp_path):

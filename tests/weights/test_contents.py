@@ -101,6 +101,33 @@ def test_the_state_of_an_optimiser_is_taken_as_it_is() -> None:
     assert (dict(contents.state), contents.container) == (adam, "optimizer_states.1")
 
 
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"last_epoch": 3, "_last_lr": [0.1], "_schedulers": [{"last_epoch": 1, "base_lrs": [0.1]}]},
+        {
+            "factor": 0.1,
+            "best": float("inf"),
+            "last_epoch": 3,
+            "_last_lr": [0.1, 0.2],
+            "lr_lambdas": [None, {}],
+        },
+        {"scale": 65536.0, "growth_interval": 2000, "_growth_tracker": 0},
+    ],
+)
+def test_the_state_of_a_schedule_and_of_a_scaler_is_taken_as_it_is(state: dict[str, Any]) -> None:
+    assert (dict(found(state).state), found(state).container, found(state).left_out) == (state, "", ())
+    beside = {"lr_schedulers": [state, state], "model": {"w": W}}
+    assert found(beside).container == "model"
+    contents = found(beside, unwrap="lr_schedulers.1")
+    assert (dict(contents.state), contents.container) == (state, "lr_schedulers.1")
+    for strange in (Opaque("m.Schedule", {}), Named("m.function")):
+        with pytest.raises(
+            LegacyFormatError, match=r"found no state dict, but dict of \d; no tensor is in it"
+        ):
+            found({**state, "more": strange})
+
+
 def test_what_a_module_keeps_as_its_extra_state_is_part_of_its_own() -> None:
     state = {"w": W, "head._extra_state": {"seen": W, "n": 3}}
     assert dict(found(state).state) == state

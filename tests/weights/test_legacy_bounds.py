@@ -139,7 +139,7 @@ def test_a_file_of_objects_alone_is_no_empty_checkpoint(tmp_path: Path) -> None:
         open_checkpoint(tmp_path / "a.npz", everything=True, skip_unknown=True)
     assert str(caught.value) == (
         "a.npz: found no array of numbers: each of its 2 entries was left out, the first as a.npz: a.npy: an "
-        "array Python objects, which only a pickle holds; only numbers are read; name another file"
+        "array of Python objects, which only a pickle holds; only numbers are read; name another file"
     )
 
 

@@ -77,7 +77,7 @@ class RMSNorm(Module):
     Source: torch.nn.RMSNorm.
 
     >>> kellet.nn.RMSNorm(2)(kellet.tensor([[3.0, 3.0]])).detach()
-    tensor([[1.0000, 1.0000]])
+    tensor([[1., 1.]])
     """
 
     weight: Parameter | None

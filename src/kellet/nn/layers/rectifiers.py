@@ -227,7 +227,7 @@ class Hardswish(Module):
     Source: torch.nn.Hardswish.
 
     >>> kellet.nn.Hardswish()(kellet.tensor([-4.0, 1.5]))
-    tensor([0.0000, 1.1250])
+    tensor([-0.0000,  1.1250])
     """
 
     def __init__(self, inplace: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import sys
 import threading
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from kellet import nn
 from packager import Importer, PackageExporter, PackagingError
 from packager.exporting import RefusedPlanError, plan_checks
 
@@ -376,3 +378,22 @@ def test_what_a_look_ahead_came_to_may_still_be_decided_otherwise(project: Proje
     assert plan.ok
     assert [module.name for module in plan.modules] == ["app", "one"]
     assert plan.dead_rules == ("extern('numpy')",)
+
+
+def test_objects_that_one_reload_made_old_are_told_once(project: Project) -> None:
+    project(
+        {"dial.py": "from kellet import nn\nclass Dial(nn.Module):\n    def forward(self, x): return x\n"}
+    )
+    import dial
+
+    old = dial.Dial
+    importlib.reload(dial)
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("m", "many", [dial.Dial(), *(old() for _ in range(5))])
+    exporter.save_object("m", "nested", nn.Sequential(dial.Dial(), nn.Sequential(old())))
+    told = [problem.context for problem in exporter.plan().problems]
+    assert [text.partition(": ")[0] for text in told] == [
+        "many[1], many[2], many[3] and 2 more",
+        "nested.1.0",
+    ]
+    assert all("dial was loaded again after this one was made (importlib.reload" in text for text in told)

@@ -182,7 +182,7 @@ PROBLEMS: list[tuple[Any, tuple[str, str], Any, Grant, str | None]] = [
         ("a", "b.c"),
         "create",
         Grant("default", "kellet optimizer"),
-        r"it must be a subclass of kellet\.optim\.Optimizer, and is .*",
+        r"it must be an optimiser or scheduler of kellet\.optim, and is .*",
     ),
     (
         kellet.optim.SGD,

@@ -305,7 +305,7 @@ def frameworks_of(codecs: Iterable[tuple[str, int]]) -> frozenset[str]:
 
 
 def finding_texts(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield findings as lines; what has one reason in several places is told once, of the innermost of them."""
+    """Yield findings as lines; what has one reason in several places is told once, of the innermost."""
     alike: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
     for finding in findings:
         alike.setdefault((finding.reason, finding.options), []).append(finding)

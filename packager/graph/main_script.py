@@ -21,6 +21,7 @@ from .fills import is_fill
 from .idioms import dotted
 from .live_code import differing_definitions
 from .live_values import changed_values
+from .looked_up import looks_names_up, texts_in
 from .statements import (
     Statement,
     aliases_of,
@@ -44,6 +45,7 @@ _LOST_WAY_OUT = (
     "defined, or move both into a module"
 )
 _MOST_READERS = 4
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,11 @@ class MainProblem:
 
 
 class Script:
-    """The statements of one script, and what the wanted names make of them."""
+    """The statements of one script, and what the wanted names make of them; `running` is what it holds."""
 
-    def __init__(self, statements: Sequence[Statement], names: Collection[str]) -> None:
+    def __init__(
+        self, statements: Sequence[Statement], names: Collection[str], running: Mapping[str, Any]
+    ) -> None:
         self._statements = statements
         self._asked = frozenset(names)
         self._names = _script_names(statements)
@@ -70,10 +74,50 @@ class Script:
             for name in one.names.binds:
                 self._binders.setdefault(name, []).append(at)
         self._because: dict[str, str] = {}
+        self._running_module = running
 
     def kept(self, leaves: Collection[int] = ()) -> set[int]:
         """Return the numbers of the statements that are needed, not counting what `leaves` need."""
-        kept = {at for at, one in enumerate(self._statements) if is_future(one.node)}
+        futures = {at for at, one in enumerate(self._statements) if is_future(one.node)}
+        kept = self._with_needed(futures, leaves)
+        for at in sorted(kept.difference(leaves)):
+            if looks_names_up(self._statements[at].node):
+                return self._with_looked_up(
+                    kept, leaves, user=min(self._statements[at].names.binds, default="")
+                )
+        return kept
+
+    def _with_looked_up(self, kept: set[int], leaves: Collection[int], user: str) -> set[int]:
+        """Add what code may find by its text: functions, classes, and values that a text of the script names.
+
+        What would bring a problem along stays out, but for functions and classes that a text names.
+        """
+        named = texts_in(one.node for one in self._statements)
+        for at, one in enumerate(self._statements):
+            is_named, defines = bool(one.names.binds & named), isinstance(one.node, _DEFINITIONS)
+            if at in kept or not (is_named or defines):
+                continue
+            before = dict(self._because)
+            for name in one.names.binds:
+                self._because.setdefault(name, user)
+            more = self._with_needed(kept | {at}, leaves)
+            if (is_named and defines) or len([*self._standing(more)]) == len([*self._standing(kept)]):
+                kept = more
+            else:
+                self._because = before
+        return kept
+
+    def _standing(self, kept: Collection[int]) -> Iterator[MainProblem]:
+        """Yield the problems of these statements as they are."""
+        for at in sorted(kept):
+            yield from self._running_again(self._statements[at], kept)
+        yield from self._lost(kept, ())
+        yield from self._absent(kept, (), self._running_module)
+        yield from self._changed(kept, self._running_module)
+        yield from self._differing(kept, self._running_module)
+
+    def _with_needed(self, kept: set[int], leaves: Collection[int]) -> set[int]:
+        """Return these statements with all that they and the wanted names need, not counting `leaves`."""
         while True:
             wanted = self._wanted(kept.difference(leaves))
             more = {
@@ -84,10 +128,11 @@ class Script:
             more |= self._registrations(kept) | self._filling(kept)
             if more <= kept:
                 return kept
-            kept |= more
+            kept = kept | more
 
-    def problems(self, kept: Collection[int], running: Mapping[str, Any]) -> Iterator[MainProblem]:
+    def problems(self, kept: Collection[int]) -> Iterator[MainProblem]:
         """Yield what must not be kept, what would be lost, and what is not there to be kept."""
+        running = self._running_module
         again = {at: [*self._running_again(self._statements[at], kept)] for at in kept}
         # What only these need goes when they go, and needs no mending of its own.
         kept = self.kept({at for at, problems in again.items() if problems})

@@ -49,7 +49,7 @@ def _files_of(because: str) -> set[str]:
 def _imported_by(file: PlannedEntry) -> set[str] | None:
     """Return the modules that a file may import; None where its text does not tell."""
     try:
-        tree = ast.parse(source_text(file.read(), file.name))
+        tree = ast.parse(source_text(bytes(file.read()), file.name))
     except (SyntaxError, ValueError):
         return None
     found: set[str] = set()
